@@ -1,0 +1,26 @@
+# Regenerates the figures, tables and verdicts of the papers named in config/config.yaml.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/chains.smk"
+include: "workflow/rules/results.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    all,
+    request,
+    provenance,
+
+
+rule all:
+    input:
+        all_targets(),
+    default_target: True

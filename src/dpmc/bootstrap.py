@@ -1,0 +1,149 @@
+"""Statistics of groups of runs and their uncertainty over replicates."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpmc.types import Array, DpmcError
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One quantity at one setting.
+
+    Parameters
+    ----------
+    setting : str
+        In words, for the reason.
+    estimate : float
+    se : float
+        Bootstrap standard error, of ``log(estimate)`` for a ratio; 0 for an exact value.
+    runs : int
+        Replicates it rests on; 0 for an exact value.
+    log : bool
+        Whether limits are compared on the log scale.
+    """
+
+    setting: str
+    estimate: float
+    se: float
+    runs: int
+    log: bool
+
+
+def measured(name: str, estimates: Array, rows: pd.DataFrame, *, log: bool) -> Measurement:
+    """Turn an estimate that is followed by its bootstrap copies into a measurement.
+
+    Parameters
+    ----------
+    name : str
+        The setting in words.
+    estimates : ndarray of shape (1 + resamples,)
+    rows : pandas.DataFrame
+        The runs, for the number of replicates.
+    log : bool
+        Whether the standard error is that of the logarithm.
+
+    Returns
+    -------
+    Measurement
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        copies = np.log(estimates[1:]) if log else estimates[1:]
+    copies = copies[np.isfinite(copies)]
+    runs = int(rows["replicate"].nunique())
+    se = float(np.std(copies, ddof=1)) if runs > 1 and len(copies) > 1 else math.nan
+    se *= math.sqrt(runs / (runs - 1)) if runs > 1 else 1.0  # resamples of few runs vary less
+    return Measurement(name, float(estimates[0]), se, runs, log)
+
+
+def resample(
+    groups: Sequence[pd.DataFrame],
+    metric: str,
+    statistic: str,
+    rng: np.random.Generator,
+    resamples: int,
+) -> list[Array]:
+    """Compute a statistic of groups of runs, and of joint resamples of their replicates.
+
+    Parameters
+    ----------
+    groups : sequence of pandas.DataFrame
+        Rows with columns `metric`, ``replicate`` and ``mmd``; none empty.
+    metric : str
+    statistic : {"median", "mean", "max", "sd", "of_median_run"}
+        The last is the metric of the run of rank n // 2 by MMD.
+    rng : numpy.random.Generator
+    resamples : int
+
+    Returns
+    -------
+    list of ndarray of shape (1 + resamples,)
+        For each group, its statistic and then the bootstrap copies.
+
+    Raises
+    ------
+    DpmcError
+        If the statistic is unknown.
+    """
+    replicates = sorted(set().union(*(set(group["replicate"]) for group in groups)))
+    size = (resamples, len(replicates))
+    drawn = rng.integers(len(replicates), size=size)
+    chosen = np.vstack([np.arange(len(replicates)), drawn])
+    results = []
+    for group in groups:
+        values = _by_replicate(group, metric, replicates)[chosen].reshape(len(chosen), -1)
+        orders = _by_replicate(group, "mmd", replicates)[chosen].reshape(len(chosen), -1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a resample may miss a group
+            results.append(_statistic(statistic)(values, orders))
+    return results
+
+
+def _by_replicate(group: pd.DataFrame, metric: str, replicates: Sequence[int]) -> Array:
+    """Return the metric, shape (replicates, most runs of one replicate), padded with NaN."""
+    codes = np.searchsorted(replicates, group["replicate"].to_numpy())
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    columns = np.arange(len(codes)) - np.searchsorted(codes, codes)
+    matrix = np.full((len(replicates), int(columns.max()) + 1), math.nan)
+    matrix[codes, columns] = group[metric].to_numpy(float)[order]
+    return matrix
+
+
+def _median(values: Array) -> Array:
+    """Return the median of each row, NaN left out; `numpy.nanmedian` takes 50 times longer."""
+    ranked = np.sort(values, axis=1)  # NaN comes last
+    present = np.sum(~np.isnan(values), axis=1)
+    rows = np.arange(len(values))
+    low, high = np.maximum(present - 1, 0) // 2, present // 2
+    result: Array = (ranked[rows, low] + ranked[rows, high]) / 2
+    return result
+
+
+def _of_median_run(values: Array, orders: Array) -> Array:
+    """Return `values` of the run of rank n // 2 by MMD: the one that Figure 2 shows."""
+    ranked = np.argsort(orders, axis=1)  # NaN comes last
+    present = np.sum(~np.isnan(orders), axis=1)
+    column = np.take_along_axis(ranked, (present // 2)[:, None], axis=1)
+    result: Array = np.take_along_axis(values, column, axis=1)[:, 0]
+    return result
+
+
+def _statistic(name: str) -> Callable[[Array, Array], Array]:
+    known: dict[str, Callable[[Array, Array], Array]] = {
+        "median": lambda v, _: _median(v),
+        "mean": lambda v, _: np.nanmean(v, axis=1),
+        "max": lambda v, _: np.nanmax(v, axis=1),
+        "sd": lambda v, _: np.nanstd(v, axis=1, ddof=1),
+        "of_median_run": _of_median_run,
+    }
+    if name not in known:
+        raise DpmcError(f"statistic: {name!r}, allowed {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,51 @@
+"""Checks of single parameters, each refusing a value in one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpmc.types import Array, DpmcError
+
+
+def positive(name: str, value: float | None, optional: bool = False) -> None:
+    """Refuse a number that is not finite and > 0; ``None`` passes where it is optional."""
+    if value is None and optional:
+        return
+    if not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
+        raise DpmcError(f"{name}: {value!r}, allowed a finite number > 0")
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse anything but an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise DpmcError(f"{name}: {value!r}, allowed an integer >= {least}")
+
+
+def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
+    """Refuse a value that is not among `allowed`."""
+    if value not in allowed:
+        raise DpmcError(f"{name}: {value!r}, allowed {', '.join(map(repr, allowed))}")
+
+
+def positive_scales(name: str, value: float | Sequence[float]) -> None:
+    """Refuse a number or sequence of numbers that are not all finite and > 0."""
+    entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if entries.ndim != 1 or not (np.isfinite(entries).all() and (entries > 0).all()):
+        raise DpmcError(f"{name}: {value!r}, allowed a number > 0 or a list of them")
+
+
+def scales(name: str, value: float | Sequence[float], dim: int) -> Array:
+    """Return one scale for each dimension, shape (d,).
+
+    Raises
+    ------
+    DpmcError
+        If a sequence has another length.
+    """
+    entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if entries.size not in (1, dim):
+        raise DpmcError(f"{name}: {entries.size} entries, allowed 1 or {dim}")
+    return np.broadcast_to(entries, (dim,)).copy()

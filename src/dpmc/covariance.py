@@ -1,0 +1,55 @@
+"""Covariance matrices named in a configuration: written out, or drawn by a seeded law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmc.rng import stream
+from dpmc.types import Array, DpmcError
+
+Covariance = Sequence[Sequence[float]] | Mapping[str, Any]
+
+
+def random_covariance(dim: int, rng: np.random.Generator) -> Array:
+    """Draw a covariance with Gamma(1/2, 1) eigenvalues and oriented eigenvectors, shape (d, d).
+
+    The eigenvectors are the orthonormal factor of a matrix of independent uniform
+    entries [raisa2021dphmc, section 4].
+    """
+    eigenvalues = rng.gamma(0.5, 1.0, size=dim)
+    basis, _ = np.linalg.qr(rng.uniform(size=(dim, dim)))
+    covariance: Array = basis * eigenvalues @ basis.T
+    return (covariance + covariance.T) / 2
+
+
+def resolve(covariance: Covariance, dim: int) -> Array:
+    """Return the matrix that a configuration names, shape (d, d).
+
+    Parameters
+    ----------
+    covariance : nested sequence of float, or mapping ``{"seed": int}``
+        The matrix itself, or the seed of one draw of :func:`random_covariance`.
+    dim : int
+        Dimension d.
+
+    Raises
+    ------
+    DpmcError
+        If the matrix has the wrong shape, is not symmetric or not positive definite.
+    """
+    if isinstance(covariance, Mapping):
+        if set(covariance) != {"seed"}:
+            raise DpmcError(f"covariance: keys {sorted(covariance)}, allowed seed")
+        return random_covariance(dim, stream(int(covariance["seed"]), "covariance", dim))
+    matrix = np.asarray(covariance, dtype=np.float64)
+    if matrix.shape != (dim, dim):
+        raise DpmcError(f"covariance: shape {matrix.shape}, allowed ({dim}, {dim})")
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8):
+        raise DpmcError("covariance: not symmetric, allowed a symmetric matrix")
+    smallest = np.linalg.eigvalsh(matrix)[0]
+    if not smallest > 0:
+        raise DpmcError(f"covariance: smallest eigenvalue {smallest:.3g}, allowed > 0")
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,51 @@
+"""Rows of the banana model: independent Gaussian components around a bent mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.types import Dataset, DpmcError
+
+
+@dataclass(frozen=True)
+class Params:
+    """Rows of the model in :mod:`dpmc.models.banana`.
+
+    Parameters
+    ----------
+    num_rows : int
+        Number of rows n.
+    theta : sequence of float of length d >= 2
+        The true parameter.
+    variances : sequence of float of length d
+        Variances of the components of a row.
+    curvature, shift, centre : float
+        The constants a, b and m of the model.
+    """
+
+    num_rows: int
+    theta: Sequence[float]
+    variances: Sequence[float]
+    curvature: float
+    shift: float = 0.0
+    centre: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.num_rows < 1:
+            raise DpmcError(f"num_rows: {self.num_rows}, allowed an integer >= 1")
+        if len(self.theta) != len(self.variances) or len(self.theta) < 2:
+            raise DpmcError(
+                f"theta: {len(self.theta)} components, allowed as many as variances, two or more"
+            )
+
+
+def generate(params: Params, rng: np.random.Generator) -> Dataset:
+    """Draw the rows, x of shape (n, d)."""
+    theta = np.asarray(params.theta, dtype=np.float64)
+    mean = theta.copy()
+    mean[1] += params.curvature * (theta[0] - params.centre) ** 2 + params.shift
+    noise = rng.standard_normal((params.num_rows, theta.size))
+    return Dataset("banana_rows", mean + np.sqrt(params.variances) * noise, truth=theta)

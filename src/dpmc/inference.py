@@ -1,0 +1,223 @@
+"""Run one method on one posterior under one budget: the way in for a user's own model."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from dpmc import registry
+from dpmc.chains import Progress, Sampler, silent
+from dpmc.posterior import Posterior
+from dpmc.privacy import calibration
+from dpmc.privacy.audit import audit
+from dpmc.privacy.calibration import Plan
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.rng import Streams
+from dpmc.types import Array, Budget, Dataset, DpmcError, Fit, Guarantee, Model
+
+
+def fit(
+    method: str,
+    model: Model,
+    data: Dataset | Array,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    accountant: str | None = None,
+    num_iterations: int | None = None,
+    num_chains: int = 4,
+    start: Array | None = None,
+    seed: int | None = None,
+    progress: bool = True,
+    **params: Any,
+) -> Fit:
+    """Sample the posterior of `model` given `data` with a private method.
+
+    All chains are released together under the one budget.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method, such as ``"dp_hmc"`` (``dpmc.registry.names("method")``).
+    model : Model
+        The posterior, written for one row.
+    data : Dataset or ndarray of shape (n, p)
+        The private rows.
+    epsilon, delta : float
+        The budget under substitution of one row; left out only for a method without
+        privacy, or together with `num_iterations`.
+    accountant : str, optional
+        What turns the budget into iterations; by default the tightest that is valid.
+    num_iterations : int, optional
+        Iterations per chain of a method without privacy; otherwise the budget decides.
+    num_chains : int
+        Number of chains.
+    start : ndarray of shape (d,) or (chains, d), optional
+        Start points, chosen without looking at the data; the origin by default.
+    seed : int, optional
+        Makes a run repeatable, and thereby not private: whoever knows the seed can
+        subtract the noise. By default the operating system seeds it.
+    progress : bool
+        Whether to show a progress bar.
+    **params
+        Parameters of the method, as in its ``Params``.
+
+    Returns
+    -------
+    Fit
+        Draws, the ledger, and what the budget bought.
+
+    Raises
+    ------
+    DpmcError
+        On any input that is refused, before any row is used.
+    """
+    module = registry.load("method", method)
+    settings = registry.parameters(module, params)
+    dataset = data if isinstance(data, Dataset) else Dataset("data", np.asarray(data, np.float64))
+    _check_count("num_chains", num_chains)
+    plan, iterations = allocate(
+        module, settings, dataset.num_rows, num_chains, num_iterations, epsilon, delta, accountant
+    )
+    starts = start_points(start, model.dim, num_chains)
+    sampler = module.sampler(Posterior(model, dataset), settings)
+    outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
+    if plan is not None:
+        outside.append("clip counts in info and totals")
+        outside += [] if seed is None else ["a known seed"]
+    streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
+    with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
+        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar))
+
+
+def allocate(
+    module: ModuleType,
+    settings: Any,
+    num_rows: int,
+    num_chains: int,
+    num_iterations: int | None,
+    epsilon: float | None,
+    delta: float | None,
+    accountant: str | None = None,
+) -> tuple[Plan | None, int]:
+    """Return the plan that a budget buys and the iterations of each chain.
+
+    Raises
+    ------
+    DpmcError
+        If a private method has no budget, a method without privacy has one or lacks
+        its number of iterations, or the budget does not last for one iteration.
+    """
+    name = module.__name__.rpartition(".")[2]
+    releases = module.releases(settings, num_rows)
+    if releases is None:
+        if epsilon is not None or delta is not None:
+            raise DpmcError(f"epsilon: {epsilon}, allowed None: {name} has no privacy guarantee")
+        if num_iterations is None:
+            raise DpmcError(f"num_iterations: None, allowed an integer >= 1 for {name}")
+        _check_count("num_iterations", num_iterations)
+        return None, num_iterations
+    if epsilon is None or delta is None:
+        which = "epsilon" if epsilon is None else "delta"
+        raise DpmcError(f"{which}: None, allowed a number: {name} needs a budget")
+    if num_iterations is not None:
+        raise DpmcError(
+            f"num_iterations: {num_iterations}, allowed None: the budget of {name} decides"
+        )
+    budget = Budget(
+        epsilon, delta, accountant or calibration.best_accountant(releases.counts(1, 1))
+    )
+    plan = calibration.plan(releases, budget, num_chains)
+    return plan, plan.num_iterations
+
+
+def run(
+    sampler: Sampler,
+    plan: Plan | None,
+    num_iterations: int,
+    starts: Array,
+    streams: Sequence[Streams],
+    outside: Sequence[str],
+    progress: Progress = silent,
+) -> Fit:
+    """Run the chains of one replicate under `plan` and say what privacy they have.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        A method that knows its posterior.
+    plan : Plan or None
+        What the budget bought; ``None`` for a method without privacy.
+    num_iterations : int
+        Iterations of each chain.
+    starts : ndarray of shape (chains, d)
+        Start points.
+    streams : sequence of Streams
+        One for each chain.
+    outside : sequence of str
+        Uses of the private rows that no budget covers.
+    progress : callable
+        Told the iterations done and to do.
+    """
+    ledger = Ledger(plan)
+    result = sampler(starts, num_iterations, streams, ledger, progress)
+    if plan is None:
+        guarantee = Guarantee(math.inf, 0.0, outside=tuple(outside))
+        summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
+    else:
+        guarantee = replace(plan.guarantee, outside=tuple(outside))
+        audited = _audited(frozenset(ledger.counts.items()), plan.budget.delta)
+        summary = plan.summary() | {
+            "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
+        }
+    return Fit(
+        draws=result.draws,
+        info=result.info,
+        totals=result.totals,
+        status=result.status,
+        ledger=ledger.records(),
+        guarantee=guarantee,
+        plan=summary,
+    )
+
+
+@functools.cache
+def _audited(counts: frozenset[Any], delta: float) -> Guarantee:
+    """Audit what was released; replicates of one plan release the same and share it."""
+    return audit(dict(counts), delta)
+
+
+def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
+    """Return one start point for each chain, shape (chains, d).
+
+    Raises
+    ------
+    DpmcError
+        If `start` has another shape or is not finite.
+    """
+    points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
+    if points.shape not in ((dim,), (num_chains, dim)) or not np.isfinite(points).all():
+        raise DpmcError(
+            f"start: shape {points.shape}, allowed finite ({dim},) or ({num_chains}, {dim})"
+        )
+    return np.broadcast_to(points, (num_chains, dim)).copy()
+
+
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DpmcError(f"{name}: {value!r}, allowed an integer >= 1")
+
+
+def _bar(bar: Any) -> Callable[[int, int, str], None]:
+    def report(done: int, total: int, info: str) -> None:
+        bar.update(done - bar.n)
+        bar.set_postfix_str(info, refresh=False)
+
+    return report

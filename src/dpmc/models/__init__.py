@@ -1,0 +1,1 @@
+"""Posteriors over private rows, one file each: ``Params`` and ``build(params) -> Model``."""

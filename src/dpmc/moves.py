@@ -1,0 +1,202 @@
+"""What the Markov kernels are made of: proposals, leapfrog steps, masses and acceptance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc.types import Array, DpmcError
+
+
+def accept(log_ratio: float, rng: np.random.Generator) -> bool:
+    """Draw whether to accept; NaN, which compares false, is a rejection."""
+    return math.log1p(-rng.random()) < log_ratio
+
+
+def penalty(noise_std: float) -> float:
+    """Return what the penalty method subtracts from a log-ratio with Gaussian noise.
+
+    A test on a log-ratio with N(0, s^2) noise leaves the target invariant when s^2 / 2
+    is subtracted [Ceperley and Dewing 1999; raisa2021dphmc, Theorem 3.3].
+    """
+    return 0.5 * noise_std * noise_std
+
+
+def random_walk(
+    theta: Array, proposal_sd: Array, rng: np.random.Generator, one_component: bool = False
+) -> Array:
+    """Propose a Gaussian step, shape (d,), in every component or in one drawn uniformly."""
+    if not one_component:
+        return theta + proposal_sd * rng.standard_normal(theta.size)
+    proposal = theta.copy()
+    k = int(rng.integers(theta.size))
+    proposal[k] += proposal_sd[k] * rng.standard_normal()
+    return proposal
+
+
+def guided_walk(
+    theta: Array,
+    direction: Array,
+    proposal_sd: Array,
+    rng: np.random.Generator,
+    one_component: bool = False,
+) -> tuple[Array, Array]:
+    """Propose a step along the current direction of each component that moves.
+
+    Parameters
+    ----------
+    theta, direction, proposal_sd : ndarray of shape (d,)
+        State, entries -1 or +1, standard deviations.
+    rng : numpy.random.Generator
+        The stream of the chain.
+    one_component : bool
+        Move one component drawn uniformly instead of all.
+
+    Returns
+    -------
+    proposal : ndarray of shape (d,)
+        The proposed state; the direction stays as it is on acceptance.
+    flipped : ndarray of shape (d,)
+        The direction after a rejection: that of every moved component turned round,
+        which makes the move its own inverse.
+    """
+    if not one_component:
+        step = np.abs(proposal_sd * rng.standard_normal(theta.size))
+        return theta + direction * step, -direction
+    k = int(rng.integers(theta.size))
+    proposal, flipped = theta.copy(), direction.copy()
+    proposal[k] += direction[k] * abs(proposal_sd[k] * rng.standard_normal())
+    flipped[k] = -direction[k]
+    return proposal, flipped
+
+
+class Mass:
+    """A mass matrix: how momenta are drawn and what they weigh.
+
+    Parameters
+    ----------
+    mass : float, sequence of float, or nested sequence of float
+        A multiple of the identity, a diagonal, or a matrix.
+    dim : int
+        Dimension d.
+
+    Raises
+    ------
+    DpmcError
+        If the mass is not positive (definite) or does not fit the dimension.
+    """
+
+    def __init__(self, mass: float | Sequence[Any], dim: int) -> None:
+        matrix = np.asarray(mass, dtype=np.float64)
+        if matrix.shape not in ((), (dim,), (dim, dim)):
+            raise DpmcError(
+                f"mass: shape {matrix.shape}, allowed a number, ({dim},) or ({dim}, {dim})"
+            )
+        smallest = np.linalg.eigvalsh(matrix)[0] if matrix.ndim == 2 else matrix.min()
+        if not smallest > 0 or (matrix.ndim == 2 and not np.allclose(matrix, matrix.T)):
+            raise DpmcError(
+                f"mass: smallest eigenvalue {smallest:.4g}, "
+                "allowed a positive number, diagonal or symmetric matrix"
+            )
+        self._dense = matrix.ndim == 2
+        self._dim = dim
+        self._factor = np.linalg.cholesky(matrix) if self._dense else np.sqrt(matrix)
+        self._inverse = np.linalg.inv(matrix) if self._dense else 1.0 / matrix
+
+    def momentum(self, rng: np.random.Generator) -> Array:
+        """Draw a momentum from N(0, M), shape (d,)."""
+        z = rng.standard_normal(self._dim)
+        drawn: Array = self._factor @ z if self._dense else self._factor * z
+        return drawn
+
+    def velocity(self, momentum: Array) -> Array:
+        """Return the inverse mass times the momentum, shape (d,)."""
+        velocity: Array = self._inverse @ momentum if self._dense else self._inverse * momentum
+        return velocity
+
+    def kinetic(self, momentum: Array) -> float:
+        """Return the kinetic energy p' M^-1 p / 2."""
+        return 0.5 * float(momentum @ self.velocity(momentum))
+
+
+class Trajectory(NamedTuple):
+    """The end of a leapfrog trajectory."""
+
+    theta: Array
+    momentum: Array
+    gradient: Array
+    finite: bool
+
+
+def leapfrog(
+    theta: Array,
+    momentum: Array,
+    gradient: Array,
+    log_density_gradient: Callable[[Array], Array],
+    step_size: float,
+    num_steps: int,
+    mass: Mass,
+) -> Trajectory:
+    """Run leapfrog steps and return where they end.
+
+    The gradient at a point serves both half steps that meet there, noisy or not: with
+    noise this is the composition that [raisa2021dphmc, Lemma 3.1 and Corollary 3.2]
+    prove reversible. Its sign is that of the log-density, so momenta move uphill.
+
+    Parameters
+    ----------
+    theta, momentum, gradient : ndarray of shape (d,)
+        The start, and the gradient there.
+    log_density_gradient : callable ``(theta) -> ndarray of shape (d,)``
+        Called `num_steps` times, at each new point.
+    step_size : float
+        Step size eta.
+    num_steps : int
+        Leapfrog steps L.
+    mass : Mass
+        Mass matrix.
+
+    Returns
+    -------
+    Trajectory
+        With ``finite`` false if a position left the finite numbers; the trajectory
+        then ends there, and its caller counts a rejection.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(num_steps):
+            momentum = momentum + 0.5 * step_size * gradient
+            theta = theta + step_size * mass.velocity(momentum)
+            if not math.isfinite(float(theta.sum())):
+                return Trajectory(theta, momentum, gradient, False)
+            gradient = log_density_gradient(theta)
+            momentum = momentum + 0.5 * step_size * gradient
+    return Trajectory(theta, momentum, gradient, math.isfinite(float(momentum.sum())))
+
+
+def step_sizes(
+    step_size: float, jitter: str, count: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Return the step size of each iteration, shape (count,).
+
+    Parameters
+    ----------
+    step_size : float
+        Upper end of the jittered step sizes, or the constant one.
+    jitter : {"halton", "none"}
+        ``"halton"`` multiplies by a randomised base-2 Halton sequence in (0, 1), so
+        that the mean is half of `step_size` [raisa2021dphmc, section 3].
+    count : int
+        Number of iterations.
+    rng : numpy.random.Generator
+        Randomises the sequence.
+    """
+    if jitter == "none":
+        return np.full(count, step_size)
+    from scipy.stats import qmc
+
+    points: Array = qmc.Halton(1, scramble=True, rng=rng).random(count)[:, 0]
+    return step_size * points

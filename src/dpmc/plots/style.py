@@ -1,0 +1,130 @@
+"""Colours, names and sizes: the same method looks the same in every figure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ParamSpec
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+WIDTH = 6.75  # inches: the text width of a page with two columns
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.2,
+    "figure.facecolor": "white",
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "dpmc",
+}
+Arguments = ParamSpec("Arguments")
+SETTINGS: Any = {**mpl.rcParamsDefault, **RC}  # ours, whatever the user's are
+GREY = "#767676"
+INK = "#222222"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method or a variant is drawn.
+
+    Parameters
+    ----------
+    label : str
+        Name in legends.
+    colour : str
+        Of the palette of Okabe and Ito, told apart by colour-blind readers.
+    marker : str
+        Matplotlib marker: colour is never the only difference.
+    line : str or tuple
+        Matplotlib line style.
+    """
+
+    label: str
+    colour: str
+    marker: str = "o"
+    line: Any = "-"
+
+
+# In the order in which they are drawn.
+METHODS = {
+    "dp_penalty": Look("DP-penalty", "#0072B2", "o", "-"),
+    "dp_hmc": Look("DP-HMC", "#D55E00", "s", (0, (5, 1.5))),
+    "dp_sgld": Look("DP-SGLD", "#009E73", "^", (0, (1.2, 1.2))),
+    "dp_sgnht": Look("DP-SGNHT", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
+    "rwmh": Look("RWMH", "#56B4E9", "o", "-"),
+    "hmc": Look("HMC", "#E69F00", "s", (0, (5, 1.5))),
+}
+VARIANTS = {
+    "as_published": Look("as published", "#000000", "o", "-"),
+    "valid_count": Look("valid count", "#0072B2", "s", (0, (5, 1.5))),
+    "langevin": Look("Langevin noise", "#E69F00", "^", (0, (1.2, 1.2))),
+    "corrected": Look("corrected", "#009E73", "D", (0, (4, 1.2, 1.2, 1.2))),
+}
+SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")
+
+
+def look(name: str) -> Look:
+    """Return how the method or variant `name` is drawn; a new name gets a spare colour."""
+    known = {**METHODS, **VARIANTS}
+    if name in known:
+        return known[name]
+    spare = SPARE[sum(name.encode()) % len(SPARE)]
+    return Look(name.replace("_", " "), spare, "v")
+
+
+def method_label(method: str, variant: str = "") -> str:
+    """Return the printed name of a method, followed by its variant unless as published."""
+    name = look(method).label
+    return name if variant in ("", "as_published") else f"{name}, {look(variant).label}"
+
+
+def ordered(names: Any, known: dict[str, Look]) -> list[str]:
+    """Return distinct `names`: known ones in their fixed order, then the others sorted."""
+    present = set(names)
+    return [n for n in known if n in present] + sorted(present - set(known))
+
+
+def figure(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, Any]:
+    """Return a figure of the page width and its grid of axes.
+
+    Parameters
+    ----------
+    rows, columns : int
+    height : float
+        In inches.
+    **options
+        For ``Figure.subplots``.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    axes : ndarray of shape (rows, columns) of matplotlib.axes.Axes
+    """
+    made = Figure(figsize=(WIDTH, height), layout="constrained")
+    return made, made.subplots(rows, columns, squeeze=False, **options)
+
+
+def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
+    """Make `draw` work in the shared style, whatever the caller's settings are."""
+
+    @functools.wraps(draw)
+    def in_style(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Figure:
+        with mpl.rc_context(SETTINGS):
+            return draw(*args, **kwargs)
+
+    return in_style

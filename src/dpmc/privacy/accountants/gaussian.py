@@ -1,0 +1,159 @@
+"""The tight bound for compositions of Gaussian releases with different noise."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from dpmc.privacy import accounting, events
+
+if TYPE_CHECKING:
+    from dpmc.privacy.events import Counts, Releases
+    from dpmc.types import Budget
+
+UPPER_BOUND = True
+REMARK = (
+    "tight for adaptive compositions of Gaussian releases whose sensitivity bound is attained; "
+    "releases computed from a batch are refused"
+)
+
+_LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
+_SQRT_HALF_PI = math.sqrt(math.pi / 2)
+_SQRT_HALF = math.sqrt(0.5)
+# Trapezoidal rule in ln t: exponentially convergent, and past 1e-17 at this spacing.
+_NODES = np.exp(np.arange(-24.0, 5.0, 0.1))
+_SPACING = 0.1
+
+
+def mean_loss(counts: Counts) -> float:
+    """Return mu, where the privacy loss of the whole composition is N(mu, 2 mu).
+
+    Parameters
+    ----------
+    counts : mapping of DpEvent to int
+        Gaussian events only.
+
+    Returns
+    -------
+    float
+        The sum of ``count / (2 noise_multiplier**2)`` (raisa2021dphmc, theorem 2.4).
+
+    Raises
+    ------
+    DpmcError
+        If an event is not a Gaussian release computed from all rows.
+    """
+    total = 0.0
+    for event, count in counts.items():
+        noise = events.noise_of(event)
+        if noise is None or noise[1] < 1:
+            raise accounting.refuse("gaussian", event, "Gaussian releases computed from all rows")
+        total += count / (2 * noise[0] ** 2)
+    return total
+
+
+def log_delta(epsilon: float, mu: float) -> float:
+    """Return ln delta(epsilon) of a privacy loss N(mu, 2 mu).
+
+    With ``s = sqrt(2 mu)``, ``a = (epsilon - mu) / s``, ``b = a + s``, and Mills' ratio
+    ``m``, delta is ``phi(a) (m(a) - m(b))``. The difference cancels when s is
+    small; then it is the integral of ``exp(-a t - t**2 / 2) (1 - exp(-s t))``
+    over t > 0, of which every part is positive.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    mu : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        ``-inf`` at mu = 0. The relative error of delta is below 1e-9 as long as
+        ``|ln delta|`` is below 1e6.
+    """
+    if mu == 0:
+        return -math.inf
+    if math.isinf(mu):
+        return 0.0
+    s = math.sqrt(2 * mu)
+    a = (epsilon - mu) / s
+    b = (epsilon + mu) / s
+    log_density = -(a**2) / 2 - _LOG_SQRT_2_PI
+    upper = _SQRT_HALF_PI * float(erfcx(b * _SQRT_HALF))
+    if a < 0:  # the upper tail is of order one there: subtract probabilities
+        above = float(log_ndtr(-a))
+        return above + math.log1p(-upper * math.exp(log_density - above))
+    lower = _SQRT_HALF_PI * float(erfcx(a * _SQRT_HALF))
+    if upper < 0.5 * lower:
+        return log_density + math.log(lower - upper)
+    return log_density + math.log(_mills_difference(a, s))
+
+
+def _mills_difference(a: float, s: float) -> float:
+    t = _NODES * (2 / (a + math.sqrt(a**2 + 4)))
+    return _SPACING * float(np.sum(-t * np.exp(-t * (a + t / 2)) * np.expm1(-s * t)))
+
+
+def affordable_mean_loss(epsilon: float, delta: float) -> float:
+    """Return mu*, the largest mu with ``log_delta(epsilon, mu) <= ln delta``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite and > 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        To about 1e-13, relative.
+    """
+    from scipy.optimize import brentq
+
+    from dpmc.privacy.accountants.zcdp import affordable_rho
+
+    target = math.log(delta)
+    low = math.log(affordable_rho(epsilon, delta))  # zCDP is an upper bound, so mu* is above rho
+    while log_delta(epsilon, math.exp(low)) > target:
+        low -= 1.0
+    high = low + 1.0
+    while log_delta(epsilon, math.exp(high)) <= target:
+        high += 1.0
+    root = brentq(lambda x: log_delta(epsilon, math.exp(x)) - target, low, high, xtol=1e-14)
+    return math.exp(root)
+
+
+def delta(counts: Counts, epsilon: float) -> float:
+    """Return the smallest delta at `epsilon` (raisa2021dphmc, theorem 2.4)."""
+    accounting.check_epsilon(epsilon)
+    return math.exp(log_delta(epsilon, mean_loss(counts)))
+
+
+def epsilon(counts: Counts, delta: float) -> float:
+    """Return the smallest epsilon at `delta`, at most 1e-7 (relative) too large."""
+    mu = mean_loss(counts)
+    return accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mu)), delta)
+
+
+def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
+    """Return the largest number of iterations per chain, by division.
+
+    The initial releases are paid first; what is left of mu* is divided by the
+    cost of one iteration.
+    """
+    target = math.log(budget.delta)
+
+    def within(num_iterations: int) -> bool:
+        mu = mean_loss(releases.counts(num_iterations, num_chains))
+        return log_delta(budget.epsilon, mu) <= target
+
+    initial = mean_loss(releases.counts(0, num_chains))
+    cost = mean_loss(releases.counts(1, num_chains)) - initial
+    left = affordable_mean_loss(budget.epsilon, budget.delta) - initial
+    return accounting.settle(left / cost, within)

@@ -1,0 +1,56 @@
+"""Zero-concentrated differential privacy, converted to (epsilon, delta)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dpmc.privacy import accounting
+from dpmc.privacy.accountants.gaussian import mean_loss
+
+if TYPE_CHECKING:
+    from dpmc.privacy.events import Counts, Releases
+    from dpmc.types import Budget
+
+UPPER_BOUND = True
+REMARK = (
+    "valid but loose: Gaussian releases add up in rho, and rho-zCDP gives "
+    "epsilon = rho + 2 sqrt(rho ln(1/delta)); releases computed from a batch are refused"
+)
+
+
+def affordable_rho(epsilon: float, delta: float) -> float:
+    """Return the largest rho that implies (epsilon, delta)-DP (Bun and Steinke 2016, lemma 3.5).
+
+    ``(sqrt(epsilon + ln 1/delta) - sqrt(ln 1/delta))**2``, written without cancellation.
+    """
+    log_inverse = -math.log(delta)
+    return (epsilon / (math.sqrt(epsilon + log_inverse) + math.sqrt(log_inverse))) ** 2
+
+
+def delta(counts: Counts, epsilon: float) -> float:
+    """Return ``exp(-(epsilon - rho)**2 / (4 rho))``, 1 where epsilon is below rho."""
+    accounting.check_epsilon(epsilon)
+    rho = mean_loss(counts)
+    if rho == 0:
+        return 0.0
+    return math.exp(-((epsilon - rho) ** 2) / (4 * rho)) if epsilon > rho else 1.0
+
+
+def epsilon(counts: Counts, delta: float) -> float:
+    """Return ``rho + 2 sqrt(rho ln(1/delta))``."""
+    accounting.check_delta(delta)
+    rho = mean_loss(counts)
+    return rho + 2 * math.sqrt(-rho * math.log(delta))
+
+
+def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
+    """Return the largest number of iterations per chain, by division of rho."""
+
+    def within(num_iterations: int) -> bool:
+        return delta(releases.counts(num_iterations, num_chains), budget.epsilon) <= budget.delta
+
+    initial = mean_loss(releases.counts(0, num_chains))
+    cost = mean_loss(releases.counts(1, num_chains)) - initial
+    left = affordable_rho(budget.epsilon, budget.delta) - initial
+    return accounting.settle(left / cost, within)

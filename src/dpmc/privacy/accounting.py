@@ -1,0 +1,242 @@
+"""Look an accountant up by its file name, and turn its delta into counts and epsilons."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from dpmc.privacy import events
+from dpmc.types import Budget, DpmcError
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+    from dpmc.privacy.events import Counts, Releases
+
+PACKAGE = "dpmc.privacy.accountants"
+MAX_ITERATIONS = 10**12  # a count beyond it is a mistake in the noise multiplier
+MAX_EPSILON = 1e4
+EPSILON_PRECISION = 1e-7
+
+
+def names() -> tuple[str, ...]:
+    """Return the sorted names of the accountants."""
+    package = importlib.import_module(PACKAGE)
+    found = (info.name for info in pkgutil.iter_modules(package.__path__))
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def load(name: str) -> ModuleType:
+    """Return the accountant called `name`.
+
+    Raises
+    ------
+    DpmcError
+        If there is none.
+    """
+    if name not in names():
+        raise DpmcError(f"accountant: {name!r}, allowed {', '.join(names())}")
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def refuse(accountant: str, event: DpEvent, allowed: str) -> DpmcError:
+    """Return the error of an accountant that cannot prove `event`."""
+    return DpmcError(f"accountant {accountant}: event {events.text(event)}, allowed {allowed}")
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is not finite and >= 0."""
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise DpmcError(f"epsilon: {epsilon}, allowed a finite number >= 0")
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a delta outside (0, 1)."""
+    if not 0 < delta < 1:
+        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1)")
+
+
+def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
+    """Return the largest number of iterations per chain that the budget pays for.
+
+    The chains are released together: composition runs over all of them
+    (raisa2021dphmc, section 4). The number never exceeds the budget by the
+    accountant's own delta.
+
+    Parameters
+    ----------
+    releases : Releases
+        What one chain releases.
+    budget : Budget
+        Names the accountant.
+    num_chains : int
+        Chains that share the budget.
+
+    Returns
+    -------
+    int
+        0 if not even one iteration fits.
+    """
+    if num_chains < 1:
+        raise DpmcError(f"num_chains: {num_chains}, allowed an integer >= 1")
+    accountant = load(budget.accountant)
+    if hasattr(accountant, "max_iterations"):
+        return int(accountant.max_iterations(releases, budget, num_chains))
+    return search(accountant.delta, releases, budget, num_chains)
+
+
+def search(
+    delta: Callable[[Counts, float], float],
+    releases: Releases,
+    budget: Budget,
+    num_chains: int,
+    guess: int = 1,
+) -> int:
+    """Return the largest number of iterations per chain by a search over an accountant's delta."""
+
+    def excess(num_iterations: int) -> float:
+        spent = delta(releases.counts(num_iterations, num_chains), budget.epsilon)
+        return math.log(spent / budget.delta) if spent > 0 else -math.inf
+
+    return largest(excess, guess)
+
+
+def largest(excess: Callable[[int], float], guess: int = 1) -> int:
+    """Return the largest k in 1..`MAX_ITERATIONS` with ``excess(k) <= 0``, 0 if there is none.
+
+    Parameters
+    ----------
+    excess : callable ``(int) -> float``
+        Increasing. About a power of k near its root helps speed, not correctness.
+    guess : int, default 1
+        Where to look first.
+
+    Returns
+    -------
+    int
+        With ``excess`` not positive there, and positive one further.
+    """
+    within: tuple[int, float] | None = None
+    beyond: tuple[int, float] | None = None
+    k, stride = min(max(guess, 1), MAX_ITERATIONS), 1
+    while within is None or beyond is None:
+        value = excess(k)
+        if value <= 0:
+            within = k, value
+            if k == MAX_ITERATIONS:
+                return k
+            k = k + stride if guess > 1 else 8 * k
+        else:
+            beyond = k, value
+            if k == 1:
+                return 0
+            k -= stride
+        k, stride = min(max(k, 1), MAX_ITERATIONS), 8 * stride
+    bracket = _Bracket(*within, *beyond)
+    while bracket.high - bracket.low > 1:
+        k = round(bracket.low * (bracket.high / bracket.low) ** bracket.share())
+        k = int(min(max(k, bracket.low + 1), bracket.high - 1))
+        bracket.narrow(k, excess(k))
+    return int(bracket.low)
+
+
+@dataclass
+class _Bracket:
+    """A root of an increasing function between two points, by the Illinois rule.
+
+    The value at an end that has stayed twice is halved, so that both ends close in.
+    """
+
+    low: float
+    at_low: float
+    high: float
+    at_high: float
+    side: int = 0
+    steps: int = 0
+
+    def share(self) -> float:
+        """Return where the root may be, from 0 at the low end to 1 at the high end."""
+        self.steps += 1
+        gap = self.at_high - self.at_low
+        return -self.at_low / gap if self.steps % 8 and math.isfinite(gap) and gap > 0 else 0.5
+
+    def narrow(self, x: float, value: float) -> None:
+        """Replace an end by `x`."""
+        side = 1 if value > 0 else -1
+        stays = side == self.side
+        if side > 0:
+            self.high, self.at_high = x, value
+            self.at_low *= 0.5 if stays else 1.0
+        else:
+            self.low, self.at_low = x, value
+            self.at_high *= 0.5 if stays else 1.0
+        self.side = side
+
+
+def smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
+    """Return an epsilon with ``delta_at(epsilon) <= delta``, at most 1e-7 (relative) too large.
+
+    Parameters
+    ----------
+    delta_at : callable ``(float) -> float``
+        Decreasing in epsilon.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        ``inf`` where no epsilon up to `MAX_EPSILON` will do.
+    """
+    check_delta(delta)
+
+    def excess(epsilon: float) -> float:
+        value = delta_at(epsilon)
+        return math.log(value / delta) if value > 0 else -math.inf
+
+    low, high = 0.0, 1.0
+    at_low = excess(low)
+    if at_low <= 0:
+        return 0.0
+    at_high = excess(high)
+    while at_high > 0:
+        if high >= MAX_EPSILON:
+            return math.inf
+        low, at_low, high = high, at_high, 4 * high
+        at_high = excess(high)
+    bracket = _Bracket(low, -at_low, high, -at_high)
+    while (gap := bracket.high - bracket.low) > EPSILON_PRECISION * bracket.high:
+        shift = 0.4 * EPSILON_PRECISION * bracket.high  # off an estimate that is already good
+        estimate = bracket.low + gap * bracket.share() + (-shift if bracket.side > 0 else shift)
+        epsilon = min(max(estimate, bracket.low + shift), bracket.high - shift)
+        value = excess(epsilon)
+        bracket.narrow(epsilon, -value if value else 5e-324)
+    return bracket.high
+
+
+def settle(quotient: float, within: Callable[[int], bool]) -> int:
+    """Return the largest count within budget, next to a quotient that only rounding puts off.
+
+    Parameters
+    ----------
+    quotient : float
+        What is left of the budget over the cost of one iteration.
+    within : callable ``(int) -> bool``
+        Whether so many iterations keep the budget.
+
+    Returns
+    -------
+    int
+        Between 0 and `MAX_ITERATIONS`; within budget unless 0.
+    """
+    count = max(0, math.floor(min(quotient, MAX_ITERATIONS) * (1 - 1e-12)))
+    while count > 0 and not within(count):
+        count -= 1 + count // 10**9
+    while count < MAX_ITERATIONS and within(count + 1):
+        count += 1
+    return count

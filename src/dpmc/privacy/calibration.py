@@ -1,0 +1,143 @@
+"""What a budget buys, decided before any release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dpmc.privacy import accounting, events
+from dpmc.privacy.events import Releases
+from dpmc.types import Budget, DpmcError, Guarantee
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+    from dpmc.privacy.events import Counts
+
+# The tightest first; each refuses the events that it cannot prove.
+BEST_ACCOUNTANTS = ("gaussian", "subsampled", "rdp")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a budget buys.
+
+    Parameters
+    ----------
+    budget : Budget
+    releases : Releases
+        What one chain releases.
+    num_iterations : int
+        Iterations of each chain.
+    num_chains : int
+        Chains released together under the budget.
+    spent_delta : float
+        Delta at the budget's epsilon by the budget's accountant, at most the budget's.
+    guarantee : Guarantee
+        By the tightest accountant that proves an upper bound, at the budget's delta.
+    """
+
+    budget: Budget
+    releases: Releases
+    num_iterations: int
+    num_chains: int
+    spent_delta: float
+    guarantee: Guarantee
+
+    @cached_property
+    def counts(self) -> Mapping[DpEvent, int]:
+        """How often each event occurs in all chains together."""
+        return self.releases.counts(self.num_iterations, self.num_chains)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can hold."""
+        accountant = accounting.load(self.budget.accountant)
+        return {
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "neighbours": self.budget.neighbours,
+            "accountant": self.budget.accountant,
+            "accountant_upper_bound": accountant.UPPER_BOUND,
+            "accountant_remark": accountant.REMARK,
+            "num_iterations": self.num_iterations,
+            "num_chains": self.num_chains,
+            "releases": {events.text(event): count for event, count in self.counts.items()},
+            "spent_delta": self.spent_delta,
+            "guarantee_epsilon": self.guarantee.epsilon if self.guarantee.private else None,
+            "guarantee_delta": self.guarantee.delta,
+            "guarantee_accountant": self.guarantee.accountant,
+        }
+
+
+def plan(releases: Releases, budget: Budget, num_chains: int = 1) -> Plan:
+    """Return what `budget` buys.
+
+    Parameters
+    ----------
+    releases : Releases
+        What one chain releases.
+    budget : Budget
+        Shared by all chains.
+    num_chains : int, default 1
+        Chains released together.
+
+    Returns
+    -------
+    Plan
+        With as many iterations as the budget's accountant allows, never more.
+
+    Raises
+    ------
+    DpmcError
+        If the budget is too small for one iteration of every chain, the accountant
+        is unknown, or it cannot prove one of the releases.
+    """
+    num_iterations = accounting.max_iterations(releases, budget, num_chains)
+    accountant = accounting.load(budget.accountant)
+    if num_iterations < 1:
+        raise _too_small(releases, budget, num_chains)
+    counts = releases.counts(num_iterations, num_chains)
+    spent = float(accountant.delta(counts, budget.epsilon))
+    return Plan(budget, releases, num_iterations, num_chains, spent, _guarantee(counts, budget))
+
+
+def best_accountant(counts: Counts) -> str:
+    """Return the name of the tightest accountant that proves an upper bound for `counts`.
+
+    Raises
+    ------
+    DpmcError
+        If none does.
+    """
+    refusal = DpmcError("counts: nothing to account for")
+    for name in BEST_ACCOUNTANTS:
+        try:
+            accounting.load(name).delta(dict.fromkeys(counts, 0), 1.0)
+        except DpmcError as error:
+            refusal = error
+        else:
+            return name
+    raise refusal
+
+
+def _guarantee(counts: Counts, budget: Budget) -> Guarantee:
+    name = best_accountant(counts)
+    accountant = accounting.load(name)
+    epsilon = float(accountant.epsilon(counts, budget.delta))
+    if epsilon > budget.epsilon and accountant.delta(counts, budget.epsilon) <= budget.delta:
+        epsilon = budget.epsilon  # the search for epsilon errs by 1e-7 upwards
+    return Guarantee(epsilon, budget.delta, budget.neighbours, name)
+
+
+def _too_small(releases: Releases, budget: Budget, num_chains: int) -> DpmcError:
+    accountant = accounting.load(budget.accountant)
+    counts = releases.counts(1, num_chains)
+    delta = float(accountant.delta(counts, budget.epsilon))
+    smallest = float(accountant.epsilon(counts, budget.delta))
+    return DpmcError(
+        f"epsilon: {budget.epsilon:g} is too small for one iteration of {num_chains} chain(s), "
+        f"which costs delta = {delta:.3g} (budget {budget.delta:g}) by accountant "
+        f"{budget.accountant}, allowed epsilon >= {smallest * (1 + 1e-6):.6g}"
+    )

@@ -1,0 +1,194 @@
+"""The only place where privacy noise is drawn, and where what is drawn is recorded."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from dpmc.privacy import events
+from dpmc.types import Array, DpmcError
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+    from dpmc.privacy.calibration import Plan
+
+_UNLIMITED = 2**62
+
+
+class _Tally:
+    """How often one event was released, and how often it may be."""
+
+    __slots__ = ("allowed", "event", "used")
+
+    def __init__(self, event: DpEvent, allowed: int) -> None:
+        self.event = event
+        self.allowed = allowed
+        self.used = 0
+
+    def add(self, number: int) -> None:
+        """Record `number` releases, or refuse all of them."""
+        if self.used + number > self.allowed:
+            raise DpmcError(
+                f"release of {events.text(self.event)}: {self.used + number} in all, "
+                f"allowed {self.allowed} by the plan"
+            )
+        self.used += number
+
+
+class Ledger:
+    """Adds Gaussian noise, and records each release before drawing it.
+
+    Parameters
+    ----------
+    plan : Plan, optional
+        Releases beyond its counts are refused. Without one all are recorded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ledger = Ledger()
+    >>> noisy = ledger.release(1.0, 0.1, noise_multiplier=5.0, rng=np.random.default_rng())
+    >>> ledger.records()
+    (('gaussian(5.0)', 1),)
+    """
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        self._allowed = None if plan is None else dict(plan.counts)
+        self._tallies: dict[DpEvent, _Tally] = {}
+        self._scalar: dict[float, _Tally] = {}  # hashing an event costs more than the release
+
+    @overload
+    def release(
+        self, value: float, sensitivity: float, noise_multiplier: float, rng: np.random.Generator
+    ) -> float: ...
+    @overload
+    def release(
+        self, value: Array, sensitivity: float, noise_multiplier: float, rng: np.random.Generator
+    ) -> Array: ...
+    def release(
+        self,
+        value: float | Array,
+        sensitivity: float,
+        noise_multiplier: float,
+        rng: np.random.Generator,
+    ) -> float | Array:
+        """Return a value with Gaussian noise on it.
+
+        Parameters
+        ----------
+        value : float or ndarray
+            Computed from all rows.
+        sensitivity : float
+            Bound on the Euclidean change of `value` when one row is substituted; finite, >= 0.
+        noise_multiplier : float
+            Noise standard deviation over `sensitivity`; finite, > 0.
+        rng : numpy.random.Generator
+            Seeded by the operating system where privacy is meant.
+
+        Returns
+        -------
+        float or ndarray
+            ``value + sensitivity * noise_multiplier * N(0, I)``; the value itself
+            where the sensitivity is 0, recorded all the same.
+
+        Raises
+        ------
+        DpmcError
+            If an argument is out of range or the plan does not cover the release.
+        """
+        tally = self._scalar.get(noise_multiplier)
+        if tally is None:
+            tally = self._gaussian(noise_multiplier)
+        if not 0 <= sensitivity < math.inf:
+            raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
+        if tally.used >= tally.allowed:
+            tally.add(1)
+        tally.used += 1
+        if sensitivity == 0:
+            return value
+        scale = sensitivity * noise_multiplier
+        if isinstance(value, float):
+            return value + scale * rng.standard_normal()
+        return value + scale * rng.standard_normal(np.shape(value))
+
+    def noise_block(
+        self,
+        num_releases: int,
+        dim: int,
+        sensitivity: float | Array,
+        noise_multiplier: float,
+        rng: np.random.Generator,
+        batch_size: int | None = None,
+        num_rows: int | None = None,
+    ) -> Array:
+        """Return the noise of the next releases of a compiled loop, all of them recorded.
+
+        Parameters
+        ----------
+        num_releases : int
+            At least 0.
+        dim : int
+            Components of one release.
+        sensitivity : float or ndarray of shape (num_releases,)
+            Under substitution; 1 gives noise in units of the sensitivity, for a
+            loop that knows the sensitivity of a release only when it comes to it.
+        noise_multiplier : float
+            Noise standard deviation over `sensitivity`.
+        rng : numpy.random.Generator
+        batch_size, num_rows : int, optional
+            Given together: each release is computed from so many rows drawn
+            without replacement, afresh, from `num_rows`.
+
+        Returns
+        -------
+        ndarray of shape (num_releases, dim)
+
+        Raises
+        ------
+        DpmcError
+            If an argument is out of range or the plan does not cover all releases;
+            then nothing is drawn or recorded.
+        """
+        if num_releases < 0 or dim < 1:
+            raise DpmcError(f"noise_block: shape {(num_releases, dim)}, allowed (>= 0, >= 1)")
+        scale = np.asarray(sensitivity, dtype=float)
+        if scale.ndim > 1 or not (np.isfinite(scale).all() and (scale >= 0).all()):
+            raise DpmcError(f"sensitivity: {sensitivity}, allowed finite numbers >= 0")
+        if (batch_size is None) != (num_rows is None):
+            raise DpmcError(
+                f"batch_size, num_rows: {batch_size}, {num_rows}, allowed both or neither"
+            )
+        if batch_size is None or num_rows is None:
+            tally = self._gaussian(noise_multiplier)
+        else:
+            event = events.sampled_gaussian(noise_multiplier, batch_size, num_rows)
+            tally = self._tally(event)
+        tally.add(int(num_releases))
+        noise = rng.standard_normal((num_releases, dim))
+        noise *= (scale * noise_multiplier)[..., None] if scale.ndim else scale * noise_multiplier
+        return noise
+
+    @property
+    def counts(self) -> dict[DpEvent, int]:
+        """How often each event was released so far."""
+        return {event: tally.used for event, tally in self._tallies.items() if tally.used}
+
+    def records(self) -> tuple[tuple[str, int], ...]:
+        """Return the counts as text that `dpmc.privacy.events.parse` reads back, sorted."""
+        return tuple(sorted((events.text(event), count) for event, count in self.counts.items()))
+
+    def _gaussian(self, noise_multiplier: float) -> _Tally:
+        tally = self._scalar.get(noise_multiplier)
+        if tally is None:
+            tally = self._scalar[noise_multiplier] = self._tally(events.gaussian(noise_multiplier))
+        return tally
+
+    def _tally(self, event: DpEvent) -> _Tally:
+        tally = self._tallies.get(event)
+        if tally is None:
+            allowed = _UNLIMITED if self._allowed is None else self._allowed.get(event, 0)
+            tally = self._tallies[event] = _Tally(event, allowed)
+        return tally

@@ -1,0 +1,113 @@
+"""What a run took and what it ran on: the one place where dates and hosts may stand."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "arviz",
+    "dp-accounting",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "seaborn",
+    "snakemake",
+)
+
+
+def machine() -> dict[str, Any]:
+    """Return the processor, its cores, the system, Python and the versions of packages."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def commit(folder: Path) -> str | None:
+    """Return the git commit of `folder`, marked if files differ from it; None outside git."""
+    if not (folder / ".git").exists():
+        return None
+    try:
+        head = _git(folder, "rev-parse", "HEAD")
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head + (" with changes" if changed else "")
+
+
+def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
+    """Return the number of jobs, their seconds and their largest memory, by stage and in all.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the benchmark files; the first folder below it names the stage.
+    benchmarks : iterable of Path
+        Snakemake benchmark files, one JSON object per line. Missing ones are left out.
+
+    Returns
+    -------
+    dict
+        ``wall_seconds`` is the sum over jobs, however many ran side by side.
+    """
+    stages: dict[str, dict[str, float]] = {}
+    for path in sorted(path for path in benchmarks if path.is_file()):
+        entry = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
+        inside = path.relative_to(folder).parts
+        for name in (inside[0] if len(inside) > 1 else "outputs", "all"):
+            stage = stages.setdefault(
+                name, {"jobs": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0, "max_rss_mb": 0.0}
+            )
+            stage["jobs"] += 1
+            stage["wall_seconds"] += _number(entry["s"])
+            stage["cpu_seconds"] += _number(entry["cpu_time"])
+            stage["max_rss_mb"] = max(stage["max_rss_mb"], _number(entry["max_rss"]))
+    return {
+        name: {key: round(value, 1) for key, value in stage.items()}
+        for name, stage in stages.items()
+    }
+
+
+def now() -> str:
+    """Return the date and time in UTC, to the second."""
+    return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+
+
+def _number(value: object) -> float:
+    # A job too short to be sampled has no figures.
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

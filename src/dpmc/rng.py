@@ -1,0 +1,58 @@
+"""Random streams keyed by what they are for, so that no two uses share one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+Key = str | int | float | bool | None
+
+
+def stream(seed: int | None, purpose: str, *key: Key) -> np.random.Generator:
+    """Return the generator of one purpose and key.
+
+    Parameters
+    ----------
+    seed : int or None
+        Root of all streams. ``None`` draws from the operating system: the only
+        choice under which a released result is private, since whoever knows the
+        seed can subtract the noise.
+    purpose : str
+        What the stream is for, such as ``"data"``, ``"init"``, ``"chain"`` or ``"noise"``.
+    *key : str, int, float, bool or None
+        The rest of the key. The whole of it is hashed.
+
+    Returns
+    -------
+    numpy.random.Generator
+        PCG64 seeded by the SHA-256 digest of the key.
+    """
+    if seed is None:
+        return np.random.Generator(np.random.PCG64())
+    text = json.dumps([seed, purpose, *key], separators=(",", ":"), allow_nan=False)
+    words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words.tolist())))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The streams of one chain: its moves and its privacy noise are never mixed.
+
+    Parameters
+    ----------
+    chain : numpy.random.Generator
+        Proposals, uniforms, batches and step-size jitter.
+    noise : numpy.random.Generator
+        Privacy noise; only a ledger draws from it.
+    """
+
+    chain: np.random.Generator
+    noise: np.random.Generator
+
+    @classmethod
+    def of(cls, seed: int | None, *key: Key) -> Streams:
+        """Return the streams of the chain that `key` names."""
+        return cls(stream(seed, "chain", *key), stream(seed, "noise", *key))

@@ -1,0 +1,185 @@
+"""What the workflow asks for: data, reference samples and chains, from plain settings.
+
+Each result is a function of its settings and of the code alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc import inference, registry
+from dpmc.chains import Progress, silent
+from dpmc.posterior import Posterior
+from dpmc.rng import Streams, stream
+from dpmc.types import Array, Dataset, DpmcError, Fit, Model
+
+Settings = Mapping[str, Any]
+
+
+def make_model(problem: Settings) -> Model:
+    """Return the model that the settings of a problem name.
+
+    Raises
+    ------
+    DpmcError
+        If the model or one of its parameters is unknown or refused.
+    """
+    module = registry.load("model", problem["model"]["name"])
+    model: Model = module.build(registry.parameters(module, dict(problem["model"]["params"])))
+    return model
+
+
+def make_data(problem: Settings, seed: int) -> Dataset:
+    """Draw the rows of a problem, keyed by its name and `seed`.
+
+    Raises
+    ------
+    DpmcError
+        If the generator or one of its parameters is unknown or refused.
+    """
+    module = registry.load("data", problem["data"]["name"])
+    params = registry.parameters(module, dict(problem["data"]["params"]))
+    dataset: Dataset = module.generate(params, stream(seed, "data", problem["name"]))
+    return dataset
+
+
+def make_reference(
+    problem: Settings, dataset: Dataset, seed: int, num_draws: int, num_baselines: int
+) -> Array:
+    """Draw the reference sample and the baselines from the exact posterior.
+
+    Returns
+    -------
+    ndarray of shape (1 + num_baselines, num_draws, d)
+        The reference sample first.
+
+    Raises
+    ------
+    DpmcError
+        If the model has no exact sampler.
+    """
+    model = make_model(problem)
+    if model.reference is None:
+        raise DpmcError(f"model {model.name!r}: no exact sampler, allowed a model with one")
+    samples = [
+        model.reference(dataset, num_draws, stream(seed, "reference", problem["name"], index))
+        for index in range(1 + num_baselines)
+    ]
+    return np.stack(samples)
+
+
+def row_order(settings: Settings) -> Literal["features", "rows"]:
+    """Return how the method of `settings` reads the rows, so that they are laid out once."""
+    order: Literal["features", "rows"] = registry.load("method", settings["method"]).ROW_ORDER
+    return order
+
+
+def run_chains(
+    settings: Settings,
+    dataset: Dataset,
+    reference: Array,
+    replicates: Iterable[int],
+    progress: Progress = silent,
+) -> Iterator[tuple[int, Fit]]:
+    """Run replicates of one point of an experiment, each from its own streams.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``problem``, ``method``, ``params``, ``budget`` or ``num_iterations``,
+        ``num_chains`` and ``seed``: all that determines the result.
+    dataset : Dataset
+        The rows of the problem. They may be overwritten.
+    reference : ndarray of shape (1 + baselines, draws, d)
+        Scales the start points, where the problem says so.
+    replicates : iterable of int
+        Which replicates to run.
+    progress : callable
+        Told the iterations done and to do, over all replicates.
+
+    Yields
+    ------
+    (int, Fit)
+        A replicate and its result.
+    """
+    problem = settings["problem"]
+    module = registry.load("method", settings["method"])
+    params = registry.parameters(module, dict(settings["params"]))
+    chains, seed = settings["num_chains"], settings["seed"]
+    budget = settings.get("budget") or {}
+    plan, iterations = inference.allocate(
+        module,
+        params,
+        dataset.num_rows,
+        chains,
+        settings.get("num_iterations"),
+        budget.get("epsilon"),
+        budget.get("delta"),
+        budget.get("accountant"),
+    )
+    truth, outside = dataset.truth, _outside(problem, dataset, settings.get("outside", ()))
+    sampler = module.sampler(Posterior(make_model(problem), dataset, consume=True), params)
+    key = json.dumps(_canonical(settings), sort_keys=True, separators=(",", ":"))
+    wanted = list(replicates)
+    for position, replicate in enumerate(wanted):
+        starts = _starts(problem, truth, reference, seed, replicate, chains)
+        streams = [Streams.of(seed, key, replicate, chain) for chain in range(chains)]
+        report = _offset(progress, position, len(wanted))
+        yield replicate, inference.run(sampler, plan, iterations, starts, streams, outside, report)
+
+
+def _offset(progress: Progress, position: int, count: int) -> Progress:
+    return lambda done, total, info: progress(position * total + done, count * total, info)
+
+
+def _outside(problem: Settings, dataset: Dataset, declared: Iterable[str]) -> list[str]:
+    outside = list(declared)
+    if problem["start"].get("scale") == "reference":
+        outside.append("start points around the truth, scaled by the exact posterior")
+    if dataset.bounds_source == "data":
+        outside.append("bounds taken from the data")
+    return [*outside, "clip fractions", "a known seed"]
+
+
+def _starts(
+    problem: Settings,
+    truth: Array | None,
+    reference: Array,
+    seed: int,
+    replicate: int,
+    chains: int,
+) -> Array:
+    """Draw start points around the truth, the same for all methods and budgets.
+
+    Their standard deviation is the mean over components of that of the reference
+    sample [raisa2021dphmc, section 4.1], or a number that the problem gives.
+    """
+    scale = problem["start"]["scale"]
+    if scale == "reference":
+        scale = float(np.mean(np.std(reference[0], axis=0)))
+    centre = problem["start"].get("centre", truth)
+    if centre is None:
+        raise DpmcError(f"start of {problem['name']}: no truth, allowed a centre")
+    centre = np.asarray(centre, dtype=np.float64)
+    draws = [
+        stream(seed, "init", problem["name"], replicate, chain).standard_normal(centre.size)
+        for chain in range(chains)
+    ]
+    starts: npt.NDArray[np.float64] = centre + scale * np.stack(draws)
+    return starts
+
+
+def _canonical(value: Any) -> Any:
+    """Return settings in which 1 and 1.0 are the same, so that they name the same streams."""
+    if isinstance(value, Mapping):
+        return {str(name): _canonical(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

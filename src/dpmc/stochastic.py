@@ -1,0 +1,345 @@
+"""Samplers that see a batch of rows at each iteration: one compiled loop for all of them.
+
+A method says how its state moves, given the gradient of the batch; the loop draws the
+batch, gathers its rows and adds up their clipped gradients. Privacy noise comes from
+the ledger in blocks, ahead of the iterations that use it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from dpmc.chains import Progress, Run, Sampler, silent
+from dpmc.posterior import Posterior
+from dpmc.privacy.events import Releases, sampled_gaussian
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.rng import Streams
+from dpmc.rows import compiled, gather_kernel, gradient_kernel
+from dpmc.types import Array, DpmcError
+
+# Iterations whose noise and random words are drawn at once: few enough for the cache.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How the gradient of a batch is formed and what is released of it.
+
+    An update moves by e n / b times the clipped batch sum, whose sensitivity is 2 C, and
+    has Gaussian noise of variance ``noise_scale * e``, with e = step_size / n.
+
+    Parameters
+    ----------
+    num_rows : int
+        Rows n of the data.
+    batch_size : int
+        Rows b of a batch, drawn without replacement at each iteration.
+    clip_bound : float
+        Row gradients are clipped to this norm C.
+    step_size : float
+        Step size eta.
+    noise_scale : float
+        Variance of the noise of an update over e.
+    max_stored : int
+        Chains are thinned evenly to at most this many states, the last among them.
+
+    Raises
+    ------
+    DpmcError
+        If the batch is larger than the data.
+    """
+
+    num_rows: int
+    batch_size: int
+    clip_bound: float
+    step_size: float
+    noise_scale: float
+    max_stored: int
+
+    def __post_init__(self) -> None:
+        if self.batch_size > self.num_rows:
+            raise DpmcError(f"batch_size: {self.batch_size}, allowed at most {self.num_rows} rows")
+
+    @property
+    def step(self) -> float:
+        """The length e of an update."""
+        return self.step_size / self.num_rows
+
+    @property
+    def scale(self) -> float:
+        """What the batch sum is multiplied by in an update."""
+        return self.step * self.num_rows / self.batch_size
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one substituted row can move an update."""
+        return 2 * self.clip_bound * self.scale
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Noise standard deviation of an update over its sensitivity."""
+        return math.sqrt(self.noise_scale * self.step) / self.sensitivity
+
+    def releases(self) -> Releases:
+        """Return one Gaussian release of a sampled batch per iteration."""
+        event = sampled_gaussian(self.noise_multiplier, self.batch_size, self.num_rows)
+        return Releases((), ((event, 1),))
+
+
+def empty_mask(num_rows: int) -> npt.NDArray[np.uint64]:
+    """Return the scratch of :func:`draw_distinct`: a bit for each row, and one beyond, set."""
+    mask = np.zeros(num_rows // 64 + 1, dtype=np.uint64)
+    mask[num_rows >> 6] = np.uint64(1) << np.uint64(num_rows & 63)
+    return mask
+
+
+@numba.njit(nogil=True)
+def draw_distinct(
+    words: Any, position: int, num_rows: int, mask: Any, candidates: Any, out: Any
+) -> int:
+    """Fill `out` with distinct row numbers, uniform without replacement.
+
+    Each random word is mapped to a row by multiplication, with rejection so that no row
+    is favoured (Lemire 2019); a rejected word becomes the row beyond the last, which
+    always counts as taken. Rows that are taken are skipped. The cost is that of the
+    batch: the other rows are not touched.
+
+    Parameters
+    ----------
+    words : ndarray of uint32
+        Random words.
+    position : int
+        The first word to use.
+    num_rows : int
+        Number of rows, below 2**32.
+    mask : ndarray of uint64
+        From :func:`empty_mask`; the same again afterwards.
+    candidates : ndarray of uint64
+        Scratch, as long as the words that may be used at most.
+    out : ndarray of uint64 of shape (batch size,)
+        Receives the rows.
+
+    Returns
+    -------
+    int
+        The position after the last word used, or -1 if the words did not suffice.
+    """
+    rows, low_half = np.uint64(num_rows), np.uint64(0xFFFFFFFF)
+    threshold = (np.uint64(1 << 32) - rows) % rows
+    used = words[position : position + candidates.size]
+    for i in range(used.size):
+        product = np.uint64(used[i]) * rows
+        fair = (product & low_half) >= threshold
+        candidates[i] = (product >> np.uint64(32)) if fair else rows
+    # Without branches on the data: a taken row is written too, and overwritten by the next.
+    found, i = np.uint64(0), 0
+    while found < np.uint64(out.size) and i < used.size:
+        row = candidates[i]
+        slot, bit = row >> np.uint64(6), np.uint64(1) << (row & np.uint64(63))
+        out[found] = row
+        found += np.uint64((mask[slot] & bit) == np.uint64(0))
+        mask[slot] |= bit
+        i += 1
+    for k in range(found):
+        mask[out[k] >> np.uint64(6)] = np.uint64(0)
+    mask[rows >> np.uint64(6)] |= np.uint64(1) << (rows & np.uint64(63))
+    return position + i if found == np.uint64(out.size) else -1
+
+
+def _block(posterior: Posterior, update: Callable[..., Any], coefficients: Any, kernel: Any) -> Any:
+    """Compile the loop over the iterations of one block."""
+    prior_gradient = posterior.log_prior_gradient
+    dim = posterior.dim
+    gather = gather_kernel(posterior.batch_rows.shape[1])
+
+    @numba.njit(nogil=True)
+    def block(
+        rows: Any,
+        state: Any,
+        noise: Any,
+        words: Any,
+        mask: Any,
+        candidates: Any,
+        batch: Any,
+        gathered: Any,
+        bound: float,
+        scale: float,
+        first: int,
+        thin: int,
+        stored: Any,
+        clipped: Any,
+    ) -> int:
+        position = 0
+        drift = np.empty(dim)
+        for i in range(noise.shape[0]):
+            position = draw_distinct(words, position, rows.shape[0], mask, candidates, batch)
+            if position < 0:
+                return i
+            gather(rows, batch, gathered)
+            theta = state[:dim]
+            total, count = kernel(gathered, coefficients(theta), bound)
+            prior = prior_gradient(theta)
+            for k in range(dim):
+                drift[k] = scale * total[k] + noise[i, k]
+            update(state, prior, drift)
+            slot = (first + i) // thin
+            clipped[slot] += count
+            if (first + i + 1) % thin == 0:
+                stored[slot] = state[:dim]
+        return int(noise.shape[0])
+
+    return block
+
+
+def sampler(
+    posterior: Posterior,
+    batches: Batches,
+    init: Callable[[Array, np.random.Generator], Array],
+    update: Callable[..., Any],
+) -> Sampler:
+    """Return a sampler whose state moves by the gradient of a batch.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        The model on its rows.
+    batches : Batches
+        What is computed and released at each iteration.
+    init : callable ``(theta, rng) -> ndarray``
+        The first state; its first d entries are theta.
+    update : compiled function ``(state, prior_gradient, drift)``
+        Moves the state in place; `drift` is the scaled noisy batch sum.
+
+    Raises
+    ------
+    DpmcError
+        If the posterior is tempered: the step sizes of these methods take its place.
+    """
+    num_rows, dim = posterior.num_rows, posterior.dim
+    if posterior.tempering != 1:
+        raise DpmcError(f"tempering: {posterior.tempering}, allowed 1 with batches of rows")
+    rows = posterior.batch_rows
+    probe = np.zeros(dim)
+    coefficients = compiled(posterior.model.coefficients or _same)
+    kernel = gradient_kernel(posterior.model.gradient, dim, len(coefficients(probe)), rows.shape[1])
+    block = _block(posterior, update, coefficients, kernel)
+    words_per_batch = _enough_words(num_rows, batches.batch_size)
+    scratch = (
+        empty_mask(num_rows),
+        np.empty(words_per_batch, dtype=np.uint64),
+        np.empty(batches.batch_size, dtype=np.uint64),
+        np.empty((rows.shape[1], batches.batch_size)),
+    )
+
+    def chain(
+        theta: Array, num_iterations: int, streams: Streams, ledger: Ledger, report: Progress
+    ) -> tuple[Array, npt.NDArray[np.int64], int]:
+        """Run one chain; the last entry is the number of iterations that were finite."""
+        thin = max(1, math.ceil(num_iterations / batches.max_stored))
+        skipped = -num_iterations % thin
+        num_stored = (num_iterations + skipped) // thin
+        stored, clipped = np.empty((num_stored, dim)), np.zeros(num_stored, dtype=np.int64)
+        state = init(theta, streams.chain)
+        done = 0
+        while done < num_iterations:
+            size = min(BLOCK, num_iterations - done)
+            noise = ledger.noise_block(
+                size,
+                dim,
+                batches.sensitivity,
+                batches.noise_multiplier,
+                streams.noise,
+                batches.batch_size,
+                num_rows,
+            )
+            used = 0
+            while used < size:
+                count = (size - used) * words_per_batch // 2 + 1
+                words = streams.chain.integers(0, 2**64, size=count, dtype=np.uint64)
+                first = skipped + done + used
+                used += block(
+                    rows,
+                    state,
+                    noise[used:],
+                    words.view(np.uint32),
+                    *scratch,
+                    batches.clip_bound,
+                    batches.scale,
+                    first,
+                    thin,
+                    stored,
+                    clipped,
+                )
+            done += size
+            if not np.isfinite(state).all():
+                return stored, clipped, done - size
+            report(done, num_iterations, "")
+        return stored, clipped, num_iterations
+
+    def run(
+        start: Array,
+        num_iterations: int,
+        streams: Sequence[Streams],
+        ledger: Ledger,
+        progress: Progress = silent,
+    ) -> Run:
+        def report(chain_index: int) -> Progress:
+            offset = chain_index * num_iterations
+            return lambda done, total, info: progress(offset + done, len(start) * total, info)
+
+        chains = [
+            chain(start[c].copy(), num_iterations, streams[c], ledger, report(c))
+            for c in range(len(start))
+        ]
+        return _collect(chains, num_iterations, batches)
+
+    return run
+
+
+def _same(theta: Array) -> Array:
+    return theta
+
+
+def _enough_words(n: int, batch_size: int) -> int:
+    """Return how many random words suffice for a batch but for a chance below 1e-9.
+
+    The i-th new row takes n / (n - i) words on average; the sum is six standard
+    deviations below this. A batch that falls short all the same is drawn anew.
+    """
+    left = n - np.arange(batch_size)
+    mean, variance = np.sum(n / left), np.sum(n * (n - left) / left**2)
+    return int(mean + 6 * math.sqrt(variance) + 8)
+
+
+def _collect(
+    chains: Sequence[tuple[Array, npt.NDArray[np.int64], int]],
+    num_iterations: int,
+    batches: Batches,
+) -> Run:
+    """Put chains side by side; where one left the finite numbers, stop all before it."""
+    thin = max(1, math.ceil(num_iterations / batches.max_stored))
+    finite = [done for _, _, done in chains]
+    length = len(chains[0][0])
+    status = "complete"
+    if min(finite) < num_iterations:
+        which = finite.index(min(finite))
+        status = f"chain {which} left the finite numbers after iteration {min(finite)}"
+        length = min(finite) // thin
+    counts = np.array([clipped.sum() for _, clipped, _ in chains])
+    return Run(
+        np.stack([stored[:length] for stored, _, _ in chains], axis=1) if length else None,
+        {"gradient_clipped": np.stack([clipped[:length] for _, clipped, _ in chains], axis=1)},
+        {
+            "num_iterations": np.array(finite),
+            "gradient_clipped": counts,
+            "gradient_rows": np.array(finite) * batches.batch_size,
+        },
+        status,
+    )

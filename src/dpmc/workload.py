@@ -1,0 +1,245 @@
+"""From a checked configuration to the jobs of a paper, each with a stable file name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpmc.digest import code_digest, short_digest
+from dpmc.jobs import Job, Metrics, Output, Problem
+from dpmc.spec import Config
+
+# Time grows with the number of iterations that a budget buys: by a factor of 33 from
+# epsilon 2 to 15 for compositions of Gaussian mechanisms at delta = 1e-6.
+EPSILON_EXPONENT = 1.74
+
+
+class Workload:
+    """All jobs of one paper.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    paper : str
+        Key of the paper.
+
+    Attributes
+    ----------
+    folder : str
+        Folder of the paper's results.
+    problems : dict of str to Problem
+        By name.
+    jobs : tuple of Job
+        In the order of the configuration.
+    metrics : tuple of Metrics
+        In the order of the configuration.
+    outputs : dict of str to Output
+        Figures and tables by name, ``verdict`` and ``report``.
+    files : dict of str to Problem, Job, Metrics or Output
+        Whatever has a digest in its name, by its path.
+    """
+
+    def __init__(self, config: Config, paper: str) -> None:
+        self.config = config
+        self.paper = config.papers[paper]
+        self.folder = f"{config.results_dir}/{config.scale}/{paper}"
+        used = {p for e in self.paper["experiments"].values() for p in e["methods"]}
+        used |= {p for o in self.paper["outputs"].values() for p in o.get("reference", ())}
+        self.problems = {
+            name: self._problem(name) for name in self.paper["problems"] if name in used
+        }
+        self.metrics = tuple(self._all_metrics())
+        self.jobs = tuple(job for entry in self.metrics for job in entry.jobs)
+        self.outputs = {name: self._output(name) for name in self.paper["outputs"]}
+        self.outputs["verdict"] = self._whole("verdict", "dpmc.published")
+        self.outputs["report"] = self._whole("report", "dpmc.outputs._report")
+        self.files: dict[str, Problem | Job | Metrics | Output] = {
+            **{p: entry for entry in self.problems.values() for p in entry.paths},
+            **{entry.path: entry for entry in self.jobs},
+            **{entry.path: entry for entry in self.metrics},
+            **{entry.request: entry for entry in self.outputs.values()},
+        }
+
+    def _problem(self, name: str) -> Problem:
+        entry = {k: v for k, v in self.paper["problems"][name].items() if k != "label"}
+        spec = {"name": name, **entry}
+        seed = self.paper["seed"]
+        data_code = code_digest("dpmc.runner", "dpmc.store", f"dpmc.data.{spec['data']['name']}")
+        data = short_digest([name, seed, spec["data"], data_code])
+        model_code = code_digest("dpmc.runner", f"dpmc.models.{spec['model']['name']}")
+        sizes = self.paper["reference"]
+        reference = short_digest([data, spec["model"], sizes["num_draws"], model_code])
+        baseline = short_digest([reference, sizes, code_digest("dpmc.metrics")])
+        return Problem(
+            name=name,
+            spec=spec,
+            data=f"{self.folder}/data/{name}-{data}.parquet",
+            reference=f"{self.folder}/reference/{name}-{reference}.parquet",
+            baseline=f"{self.folder}/metrics/baseline/{name}-{baseline}.parquet",
+        )
+
+    def _all_metrics(self) -> Iterator[Metrics]:
+        code = code_digest("dpmc.metrics", "dpmc.store")
+        for experiment, settings in self.paper["experiments"].items():
+            for problem, methods in settings["methods"].items():
+                for label in methods:
+                    jobs = tuple(self._jobs(experiment, problem, label))
+                    reference = self.problems[problem].reference
+                    reads = [self._inside(path) for path in (reference, *(j.path for j in jobs))]
+                    digest = short_digest([reads, self.paper["seed"], code])
+                    path = f"{self.folder}/metrics/{experiment}/{problem}/{label}-{digest}.parquet"
+                    yield Metrics(experiment, problem, label, jobs, reference, path)
+
+    def _jobs(self, experiment: str, problem: str, label: str) -> Iterator[Job]:
+        settings = self.paper["experiments"][experiment]
+        method = settings["methods"][problem][label]
+        epsilons = method.get("epsilons") or settings.get("epsilons") or ()
+        replicates = method.get("replicates") or settings["replicates"]
+        for point, epsilon, extra in _points(method, epsilons):
+            chain = self._chain(settings, problem, method, epsilon, extra)
+            digest = self._chain_digest(chain)
+            seconds = method.get("seconds", 1.0)
+            if epsilon is not None:
+                seconds *= (epsilon / max(epsilons)) ** EPSILON_EXPONENT
+            size = max(
+                1, min(self.config.seeds_per_job, int(self.config.seconds_per_job / seconds))
+            )
+            folder = f"{self.folder}/chains/{experiment}/{problem}/{label}/{point}-{digest}"
+            for first in range(0, replicates, size):
+                last = min(first + size, replicates) - 1
+                yield Job(
+                    experiment=experiment,
+                    problem=problem,
+                    label=label,
+                    point=point,
+                    digest=digest,
+                    first=first,
+                    last=last,
+                    chain=chain,
+                    data=self.problems[problem].data,
+                    reference=self.problems[problem].reference,
+                    path=f"{folder}/{first}-{last}.parquet",
+                    seconds=seconds * (last - first + 1),
+                )
+
+    def _chain(
+        self,
+        settings: Mapping[str, Any],
+        problem: str,
+        method: Mapping[str, Any],
+        epsilon: float | None,
+        extra: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        spec = self.problems[problem].spec
+        budget = None
+        if epsilon is not None:
+            budget = {
+                "epsilon": float(epsilon),
+                "delta": spec["delta"],
+                "accountant": method["accountant"],
+                "split": "chains",
+            }
+        return {
+            "paper": self.paper["paper"],
+            "problem": spec,
+            "method": method["method"],
+            "variant": method["variant"],
+            "params": {**method["params"], **extra},
+            "budget": budget,
+            "num_chains": settings["num_chains"],
+            "num_iterations": method.get("num_iterations"),
+            "outside": self.paper.get("outside", []),
+            "seed": self.paper["seed"],
+        }
+
+    def _chain_digest(self, chain: Mapping[str, Any]) -> str:
+        problem = self.problems[chain["problem"]["name"]]
+        modules = [
+            "dpmc.runner",
+            "dpmc.store",
+            f"dpmc.methods.{chain['method']}",
+            f"dpmc.models.{chain['problem']['model']['name']}",
+            f"dpmc.data.{chain['problem']['data']['name']}",
+        ]
+        if chain["budget"] is not None:
+            modules.append(f"dpmc.privacy.accountants.{chain['budget']['accountant']}")
+        reads = [self._inside(problem.data), self._inside(problem.reference)]
+        return short_digest([chain, reads, code_digest(*modules)])
+
+    def _inside(self, path: str) -> str:
+        # Digests know files by their place in the folder: the folder itself determines nothing.
+        return path.removeprefix(self.folder)
+
+    def _output(self, name: str) -> Output:
+        spec = self.paper["outputs"][name]
+        chains = spec.get("chains", {})
+        experiments = [*spec["metrics"], *([chains["experiment"]] if chains else [])]
+        experiments = [key for key in self.paper["experiments"] if key in experiments]
+        problems = {p for key in experiments for p in self.paper["experiments"][key]["methods"]}
+        problems |= set(spec.get("reference", ()))
+        config = {
+            **{k: v for k, v in self.paper.items() if not isinstance(v, dict)},
+            "reference": self.paper["reference"],
+            "problems": {k: v for k, v in self.paper["problems"].items() if k in problems},
+            "experiments": {k: self.paper["experiments"][k] for k in experiments},
+            "outputs": {name: spec},
+        }
+        code = code_digest(f"dpmc.outputs.{self.paper['paper']}", "dpmc.store")
+        paths = _picked(self.metrics, chains)
+        return self._with_request(name, spec, config, spec["metrics"], paths, problems, code)
+
+    def _whole(self, name: str, module: str) -> Output:
+        experiments = list(self.paper["experiments"])
+        code = code_digest(module, "dpmc.store")
+        spec = {"kind": name}
+        return self._with_request(name, spec, self.paper, experiments, (), set(self.problems), code)
+
+    def _with_request(
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        config: Mapping[str, Any],
+        experiments: list[str],
+        chains: tuple[str, ...],
+        problems: set[str],
+        code: str,
+    ) -> Output:
+        metrics = tuple(m.path for m in self.metrics if m.experiment in experiments)
+        used = [self.problems[key] for key in self.problems if key in problems]
+        baselines = tuple(problem.baseline for problem in used)
+        wanted = spec.get("reference", ())
+        references = tuple(problem.reference for problem in used if problem.name in wanted)
+        reads = [self._inside(path) for path in (*metrics, *baselines, *chains, *references)]
+        digest = short_digest([config, reads, code])
+        request = f"{self.folder}/requests/{name}-{digest}.json"
+        return Output(name, spec, config, metrics, baselines, chains, references, request)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).replace(" ", "")
+
+
+def _points(
+    method: Mapping[str, Any], epsilons: Sequence[float]
+) -> Iterator[tuple[str, float | None, dict[str, Any]]]:
+    grid = method.get("grid", {})
+    budgets = list(epsilons) if "accountant" in method else [None]
+    for epsilon, *values in itertools.product(budgets, *grid.values()):
+        extra = dict(zip(grid, values, strict=True))
+        parts = [] if epsilon is None else [f"eps={_text(epsilon)}"]
+        parts += [f"{key.removeprefix('ratio_')}={_text(value)}" for key, value in extra.items()]
+        yield ",".join(parts) or "single", epsilon, extra
+
+
+def _picked(metrics: tuple[Metrics, ...], chains: Mapping[str, str]) -> tuple[str, ...]:
+    paths = []
+    for entry in metrics:
+        if (entry.experiment, entry.problem) == (chains.get("experiment"), chains.get("problem")):
+            points = list(dict.fromkeys(job.point for job in entry.jobs))
+            wanted = {"all": points, "first": points[:1], "last": points[-1:]}[chains["point"]]
+            paths += [job.path for job in entry.jobs if job.point in wanted]
+    return tuple(paths)

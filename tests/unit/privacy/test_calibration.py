@@ -1,0 +1,209 @@
+"""Plans: never over budget, one iteration short of it, and clear refusals."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmc.privacy import Plan, Releases, accounting, gaussian, plan, sampled_gaussian
+from dpmc.privacy.audit import audit
+from dpmc.types import Budget, DpmcError
+
+log_uniform = st.floats(-1, 1).map(lambda u: 10**u)
+
+
+def releases_of(initial, per_iteration):
+    return Releases(
+        tuple((gaussian(z), n) for z, n in initial),
+        tuple((gaussian(z), n) for z, n in per_iteration),
+    )
+
+
+@given(
+    initial=st.lists(st.tuples(log_uniform.map(lambda u: 30 * u), st.integers(0, 3)), max_size=2),
+    per_iteration=st.lists(
+        st.tuples(log_uniform.map(lambda u: 30 * u), st.integers(1, 30)), min_size=1, max_size=3
+    ),
+    epsilon=log_uniform.map(lambda u: 3 * u),
+    delta=st.floats(-12, -1).map(lambda u: 10**u),
+    num_chains=st.integers(1, 20),
+    name=st.sampled_from(["gaussian", "zcdp"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_plan_spends_all_and_no_more(initial, per_iteration, epsilon, delta, num_chains, name):
+    releases, budget = releases_of(initial, per_iteration), Budget(epsilon, delta, name)
+    spent = accounting.load(name).delta
+    try:
+        made = plan(releases, budget, num_chains)
+    except DpmcError:
+        assert spent(releases.counts(1, num_chains), epsilon) > delta
+        return
+    assert made.spent_delta == spent(made.counts, epsilon) <= delta
+    assert spent(releases.counts(made.num_iterations + 1, num_chains), epsilon) > delta
+    assert made.guarantee.epsilon <= epsilon
+    assert made.guarantee.delta == delta
+
+
+@given(
+    z=log_uniform.map(lambda u: 2 * u),
+    batch_size=st.integers(1, 500),
+    epsilon=log_uniform,
+    delta=st.floats(-9, -3).map(lambda u: 10**u),
+    num_chains=st.integers(1, 5),
+    whole=st.booleans(),
+    name=st.sampled_from(["subsampled", "poisson_pair"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_sampled_plan_spends_all_and_no_more(
+    z, batch_size, epsilon, delta, num_chains, whole, name
+):
+    per_iteration = ((sampled_gaussian(z, batch_size, 1000), 1),)
+    if whole:
+        per_iteration += ((gaussian(40 * z), 1),)
+    releases, budget = Releases((), per_iteration), Budget(epsilon, delta, name)
+    spent = accounting.load(name).delta
+    try:
+        made = plan(releases, budget, num_chains)
+    except DpmcError:
+        assert spent(releases.counts(1, num_chains), epsilon) > delta
+        return
+    assert made.spent_delta <= delta
+    assert spent(releases.counts(made.num_iterations + 1, num_chains), epsilon) > delta
+    assert made.guarantee.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("name", ["rdp", "pld"])
+def test_other_accountants_stay_within_budget(name):
+    releases, budget = releases_of([(80.0, 1)], [(31.6, 1), (174.0, 26)]), Budget(4, 1e-6, name)
+    made = plan(releases, budget, 4)
+    spent = accounting.load(name).delta
+    assert spent(made.counts, 4) <= 1e-6 < spent(releases.counts(made.num_iterations + 1, 4), 4)
+    assert made.num_iterations <= plan(releases, Budget(4, 1e-6, "gaussian"), 4).num_iterations
+    assert made.guarantee.accountant == "gaussian"
+    assert made.guarantee.epsilon <= 4
+
+
+def test_rdp_takes_batches():
+    releases = Releases((), ((sampled_gaussian(8.0, 1000, 100000), 1),))
+    by_rdp = plan(releases, Budget(2, 1e-6, "rdp"), 4)
+    valid = plan(releases, Budget(2, 1e-6, "subsampled"), 4)
+    assert 0.1 * valid.num_iterations < by_rdp.num_iterations < valid.num_iterations
+    assert by_rdp.guarantee.epsilon < 2
+
+
+def test_guarantee_of_the_authors_rule_is_the_valid_epsilon():
+    releases = Releases((), ((sampled_gaussian(2.282177, 1000, 100000), 1),))
+    made = plan(releases, Budget(4, 1e-6, "poisson_pair"), 4)
+    assert made.guarantee.accountant == "subsampled"
+    assert made.guarantee.epsilon < 3
+    assert made.guarantee.epsilon == pytest.approx(audit(made.counts, 1e-6).epsilon, rel=1e-3)
+
+
+def test_chains_share_the_budget():
+    releases = releases_of([(174.0, 1)], [(31.6, 1)])
+    made = plan(releases, Budget(4, 1e-6, "gaussian"), 4)
+    assert made.counts == {gaussian(174.0): 4, gaussian(31.6): 4 * made.num_iterations}
+
+
+def test_summary_is_json():
+    made = plan(releases_of([], [(31.6, 1)]), Budget(4, 1e-6, "gaussian"), 4)
+    summary = json.loads(json.dumps(made.summary(), allow_nan=False))
+    assert summary["num_iterations"] == made.num_iterations
+    assert summary["releases"] == {"gaussian(31.6)": 4 * made.num_iterations}
+    assert summary["guarantee_epsilon"] <= 4
+    assert isinstance(made, Plan)
+
+
+def test_smallest_epsilon_in_the_refusal_will_do():
+    releases = releases_of([(20.0, 2)], [(10.0, 1)])
+    with pytest.raises(DpmcError) as caught:
+        plan(releases, Budget(0.01, 1e-6, "gaussian"), 4)
+    message = str(caught.value)
+    assert message.startswith("epsilon: 0.01 ")
+    assert "\n" not in message
+    smallest = float(message.rpartition(">= ")[2])
+    assert plan(releases, Budget(smallest, 1e-6, "gaussian"), 4).num_iterations == 1
+    with pytest.raises(DpmcError):
+        plan(releases, Budget(smallest * (1 - 1e-4), 1e-6, "gaussian"), 4)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf])
+def test_budget_refuses_epsilon(epsilon):
+    with pytest.raises(DpmcError, match=r"epsilon: .* allowed"):
+        Budget(epsilon, 1e-6, "gaussian")
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 2, math.nan])
+def test_budget_and_audit_refuse_delta(delta):
+    with pytest.raises(DpmcError, match=r"delta: .* allowed"):
+        Budget(1, delta, "gaussian")
+    with pytest.raises(DpmcError, match=r"delta: .* allowed"):
+        audit({gaussian(3.0): 1}, delta)
+
+
+@pytest.mark.parametrize("name", accounting.names())
+def test_every_accountant_keeps_to_the_interface(name):
+    accountant = accounting.load(name)
+    counts = {gaussian(20.0): 10}
+    epsilon = accountant.epsilon(counts, 1e-5)
+    assert isinstance(accountant.UPPER_BOUND, bool)
+    assert accountant.REMARK
+    assert accountant.delta(counts, epsilon) <= 1e-5 * (1 + 1e-6)
+    assert accountant.delta(counts, 0.98 * epsilon) > 1e-5
+    assert accountant.epsilon(counts, 1e-5) == epsilon
+    with pytest.raises(DpmcError, match="epsilon: nan"):
+        accountant.delta(counts, math.nan)
+    with pytest.raises(DpmcError, match="delta: 0"):
+        accountant.epsilon(counts, 0)
+
+
+def test_unknown_accountant():
+    with pytest.raises(DpmcError, match=r"accountant: 'gausian', allowed gaussian, pld"):
+        plan(releases_of([], [(3.0, 1)]), Budget(1, 1e-6, "gausian"), 1)
+    with pytest.raises(DpmcError, match="accountant: '_pairs'"):
+        accounting.load("_pairs")
+
+
+def test_no_chains():
+    with pytest.raises(DpmcError, match="num_chains: 0"):
+        plan(releases_of([], [(3.0, 1)]), Budget(1, 1e-6, "gaussian"), 0)
+
+
+@pytest.mark.parametrize("root", [0.5, 1.0, 1.5, 7.3, 1e3 + 0.5, 123456.7, 9.9e11])
+@pytest.mark.parametrize("power", [0.3, 1.0, 9.0])
+@pytest.mark.parametrize("guess", [1, 5, 10**6])
+def test_largest_count_of_a_power_law(root, power, guess):
+    calls = []
+
+    def excess(k):
+        calls.append(k)
+        return power * math.log(k / root)
+
+    assert accounting.largest(excess, guess) == math.floor(root)
+    assert len(calls) < 60
+
+
+@pytest.mark.parametrize("root", [1, 7, 12345])
+def test_largest_count_of_a_step(root):
+    assert accounting.largest(lambda k: math.inf if k > root else -math.inf) == root
+
+
+def test_largest_count_is_capped():
+    assert accounting.largest(lambda _: -1.0) == accounting.MAX_ITERATIONS
+
+
+@pytest.mark.parametrize("root", [1e-4, 0.3, 1.0, 40.0, 3e3])
+def test_smallest_epsilon_is_an_upper_bound(root):
+    def delta_at(epsilon):
+        return float(np.exp(-3 * (epsilon / root) ** 2))
+
+    found = accounting.smallest_epsilon(delta_at, math.exp(-3))
+    assert root <= found <= root * (1 + 2e-7)
+
+
+def test_smallest_epsilon_may_be_zero_or_infinite():
+    assert accounting.smallest_epsilon(lambda _: 0.05, 0.1) == 0
+    assert accounting.smallest_epsilon(lambda _: 0.5, 0.1) == math.inf

@@ -1,0 +1,25 @@
+# The chains themselves: a batch of replicates of one point of a grid per job.
+
+
+rule chain:
+    input:
+        data=of(CHAIN, "data"),
+        reference=of(CHAIN, "reference"),
+    output:
+        CHAIN,
+    log:
+        f"{PAPER}/logs/chains/{POINT}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/chains/{POINT}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    priority: priority_of
+    resources:
+        mem_mb=2000,
+    params:
+        chain=of(CHAIN, "chain"),
+    message:
+        "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
+    script:
+        "../scripts/chain.py"

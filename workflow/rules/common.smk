@@ -1,0 +1,144 @@
+# What the rules share: the configuration and the functions that look jobs up in it.
+# The scale is part of every path, so a file of any scale can be asked for by its name.
+import functools
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from dpmc import spec
+from dpmc.digest import short_digest
+from dpmc.types import DpmcError
+from dpmc.workload import Workload
+
+
+@functools.cache
+def settings(scale):
+    """Return the checked configuration of one scale, or stop with one line."""
+    try:
+        return spec.load_config({**config, "scale": scale}, Path(workflow.basedir))
+    except DpmcError as error:
+        sys.exit(f"dpmc: {error}")
+
+
+@functools.cache
+def workload(scale, paper):
+    """Return all jobs of one paper at one scale, or stop with one line."""
+    try:
+        return Workload(settings(scale), paper)
+    except DpmcError as error:
+        sys.exit(f"dpmc: {error}")
+
+
+def of(path, field):
+    """Return a function from wildcards to a field of what the configuration says about `path`."""
+
+    def look_up(wildcards):
+        wanted = path.format(**wildcards)
+        entry = workload(wildcards.scale, wildcards.paper).files.get(wanted)
+        if entry is None:
+            sys.exit(f"dpmc: {wanted}: the configuration names no such file")
+        return getattr(entry, field)
+
+    return look_up
+
+
+def of_output(field, name=None):
+    """Return a function from wildcards to a field of an output, by default the one they name."""
+
+    def look_up(wildcards):
+        outputs = workload(wildcards.scale, wildcards.paper).outputs
+        wanted = name or wildcards.name
+        if wanted not in outputs:
+            known = ", ".join(outputs)
+            sys.exit(f"dpmc: {wanted}: no output of {wildcards.paper}, allowed {known}")
+        return getattr(outputs[wanted], field)
+
+    return look_up
+
+
+def setting(*keys):
+    """Return a function from wildcards to a setting of the paper."""
+
+    def look_up(wildcards):
+        value = settings(wildcards.scale).papers[wildcards.paper]
+        for key in keys:
+            value = value[key]
+        return value
+
+    return look_up
+
+
+def settings_digest(wildcards):
+    """Return a digest of all settings of the paper."""
+    return short_digest(settings(wildcards.scale).papers[wildcards.paper])
+
+
+def priority_of(wildcards):
+    """Return a priority that starts the longest jobs first."""
+    return int(of(CHAIN, "seconds")(wildcards))
+
+
+def outputs_of(wildcards):
+    """Return the figures, tables and verdicts of a paper."""
+    work = workload(wildcards.scale, wildcards.paper)
+    return [path for name in work.outputs if name != "report" for path in files_of(work, name)]
+
+
+def captions_of(wildcards):
+    """Return the captions of the figures and tables of a paper."""
+    outputs = settings(wildcards.scale).papers[wildcards.paper]["outputs"].values()
+    return sorted({f"workflow/report/{entry['caption']}" for entry in outputs})
+
+
+def benchmarks_of(wildcards):
+    """Return the benchmark files of all jobs of a paper."""
+    work = workload(wildcards.scale, wildcards.paper)
+    made = [*work.files, *(f"{work.folder}/{name}" for name in work.outputs)]
+    inside = (Path(path).relative_to(work.folder).with_suffix(".jsonl") for path in made)
+    return [f"{work.folder}/benchmarks/{path}" for path in inside]
+
+
+def all_targets():
+    """Return what a run makes by default."""
+    scale = settings(config.get("scale")).scale
+    works = [workload(scale, paper) for paper in settings(scale).papers]
+    outputs = [path for work in works for name in work.outputs for path in files_of(work, name)]
+    return outputs + [f"{work.folder}/provenance.json" for work in works]
+
+
+def files_of(work, name):
+    """Return the files of one output."""
+    kind = work.outputs[name].spec["kind"]
+    endings = {"figure": ("pdf", "svg", "png"), "report": ("html",)}.get(kind, ("csv",))
+    return [f"{work.folder}/{name}.{ending}" for ending in endings]
+
+
+# For the record of the run alone; jobs inherit them.
+os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
+os.environ.setdefault("DPMC_STARTED", str(time.time()))
+
+RESULTS = settings(config.get("scale")).results_dir
+PAPER = f"{RESULTS}/{{scale}}/{{paper}}"
+DATA = f"{PAPER}/data/{{problem}}-{{digest}}.parquet"
+REFERENCE = f"{PAPER}/reference/{{problem}}-{{digest}}.parquet"
+BASELINE = f"{PAPER}/metrics/baseline/{{problem}}-{{digest}}.parquet"
+LABEL = "{experiment}/{problem}/{label}"
+POINT = f"{LABEL}/{{point}}-{{digest}}/{{first}}-{{last}}"
+CHAIN = f"{PAPER}/chains/{POINT}.parquet"
+METRICS = f"{PAPER}/metrics/{LABEL}-{{digest}}.parquet"
+REQUEST = f"{PAPER}/requests/{{name}}-{{digest}}.json"
+
+
+wildcard_constraints:
+    scale="|".join(spec.scales(Path(workflow.basedir))),
+    paper="[a-z0-9_]+",
+    experiment="[a-z0-9_]+",
+    problem="[a-z0-9_]+",
+    label="[a-z0-9_-]+",
+    point="[^/]+",
+    digest="[0-9a-f]{8}",
+    first="[0-9]+",
+    last="[0-9]+",
+    name="[a-z0-9_]+",

@@ -1,0 +1,73 @@
+# Private rows, and exact draws from the posterior that they give.
+# `params` name what a result depends on; so do the digests in the names of the files, which
+# hold when the records in .snakemake are lost.
+
+
+rule data:
+    output:
+        DATA,
+    log:
+        f"{PAPER}/logs/data/{{problem}}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/data/{{problem}}-{{digest}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        problem=of(DATA, "spec"),
+        seed=setting("seed"),
+    message:
+        "rows of {wildcards.problem}"
+    script:
+        "../scripts/data.py"
+
+
+rule reference:
+    input:
+        data=of(REFERENCE, "data"),
+    output:
+        REFERENCE,
+    log:
+        f"{PAPER}/logs/reference/{{problem}}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/reference/{{problem}}-{{digest}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        problem=of(REFERENCE, "spec"),
+        seed=setting("seed"),
+        num_draws=setting("reference", "num_draws"),
+    message:
+        "exact posterior sample of {wildcards.problem}"
+    script:
+        "../scripts/reference.py"
+
+
+rule baseline:
+    input:
+        data=of(BASELINE, "data"),
+    output:
+        BASELINE,
+    log:
+        f"{PAPER}/logs/metrics/baseline/{{problem}}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/metrics/baseline/{{problem}}-{{digest}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        problem=of(BASELINE, "spec"),
+        seed=setting("seed"),
+        num_draws=setting("reference", "num_draws"),
+        num_baselines=setting("reference", "num_baselines"),
+    message:
+        "metrics of exact samples of {wildcards.problem}"
+    script:
+        "../scripts/baseline.py"

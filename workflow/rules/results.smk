@@ -1,0 +1,141 @@
+# Metrics of the chains; figures, tables and verdicts made from them.
+# These last have fixed names. Each reads a request, whose name holds the digest of all that
+# determines it: a request that is not there yet makes it anew, records in .snakemake or not.
+
+
+rule metrics:
+    input:
+        chains=of(METRICS, "chains"),
+        reference=of(METRICS, "reference"),
+    output:
+        METRICS,
+    log:
+        f"{PAPER}/logs/metrics/{LABEL}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/metrics/{LABEL}-{{digest}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        points=of(METRICS, "points"),
+        seed=setting("seed"),
+    message:
+        "metrics of {wildcards.label} on {wildcards.problem} ({wildcards.experiment})"
+    script:
+        "../scripts/metrics.py"
+
+
+rule request:
+    output:
+        REQUEST,
+    log:
+        f"{PAPER}/logs/requests/{{name}}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/requests/{{name}}-{{digest}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+    params:
+        config=of(REQUEST, "config"),
+    message:
+        "settings of {wildcards.name}"
+    script:
+        "../scripts/request.py"
+
+
+rule figure:
+    input:
+        request=of_output("request"),
+        metrics=of_output("metrics"),
+        baselines=of_output("baselines"),
+        chains=of_output("chains"),
+        references=of_output("references"),
+    output:
+        pdf=f"{PAPER}/{{name}}.pdf",
+        svg=f"{PAPER}/{{name}}.svg",
+        png=report(
+            f"{PAPER}/{{name}}.png",
+            caption="../report/output.rst",
+            category="{paper}",
+            subcategory="Figures",
+            labels={"name": "{name}", "scale": "{scale}"},
+        ),
+    log:
+        f"{PAPER}/logs/{{name}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/{{name}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    message:
+        "{wildcards.name} of {wildcards.paper}"
+    script:
+        "../scripts/figure.py"
+
+
+rule table:
+    input:
+        request=of_output("request"),
+        metrics=of_output("metrics"),
+        baselines=of_output("baselines"),
+        chains=of_output("chains"),
+        references=of_output("references"),
+    output:
+        report(
+            f"{PAPER}/{{name}}.csv",
+            caption="../report/output.rst",
+            category="{paper}",
+            subcategory="Tables",
+            labels={"name": "{name}", "scale": "{scale}"},
+        ),
+    log:
+        f"{PAPER}/logs/{{name}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/{{name}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    message:
+        "table {wildcards.name} of {wildcards.paper}"
+    script:
+        "../scripts/table.py"
+
+
+rule verdict:
+    input:
+        request=of_output("request", "verdict"),
+        published="config/published/{paper}.yaml",
+        metrics=of_output("metrics", "verdict"),
+        baselines=of_output("baselines", "verdict"),
+    output:
+        report(
+            f"{PAPER}/verdict.csv",
+            caption="../report/verdict.rst",
+            category="{paper}",
+            subcategory="Verdicts",
+            labels={"name": "verdict", "scale": "{scale}"},
+        ),
+    log:
+        f"{PAPER}/logs/verdict.log",
+    benchmark:
+        f"{PAPER}/benchmarks/verdict.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    message:
+        "verdicts on {wildcards.paper}"
+    script:
+        "../scripts/verdict.py"
+
+
+ruleorder: verdict > table

@@ -1,0 +1,14 @@
+"""Measure further exact samples against the reference: what a perfect run reaches."""
+
+from _job import job
+
+with job(snakemake):
+    from dpmc import metrics, runner, store
+
+    params = snakemake.params
+    dataset = store.read_dataset(snakemake.input.data)
+    draws = runner.make_reference(
+        params.problem, dataset, params.seed, params.num_draws, params.num_baselines
+    )
+    table = metrics.baselines(draws, params.seed, snakemake.wildcards.problem)
+    store.write_table(snakemake.output[0], table)

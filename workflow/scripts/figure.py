@@ -1,0 +1,17 @@
+"""Draw a figure in three formats."""
+
+from pathlib import Path
+
+from _context import read_context
+from _job import job
+
+with job(snakemake):
+    from dpmc import files, registry
+    from dpmc.plots import save
+
+    context = read_context(snakemake.input)
+    name = context.config["outputs"][snakemake.wildcards.name]["function"]
+    figure = getattr(registry.load("output", snakemake.wildcards.paper), name)(context)
+    for path in map(Path, snakemake.output):
+        with files.replacing(path) as partial:
+            save(figure, partial)

@@ -1,0 +1,24 @@
+"""Say how a run was made: command, settings, versions, machine and time."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from dpmc import files, provenance
+
+    started = float(os.environ["DPMC_STARTED"])
+    folder = Path(snakemake.output[0]).parent / "benchmarks"
+    record = {
+        "date": provenance.now(),
+        "command": os.environ["DPMC_COMMAND"],
+        "commit": provenance.commit(Path.cwd()),
+        "settings": snakemake.params.digest,
+        **provenance.machine(),
+        "last_run_wall_seconds": round(time.time() - started, 1),
+        "jobs": provenance.times(folder, map(Path, snakemake.params.benchmarks)),
+    }
+    files.write_text(snakemake.output[0], json.dumps(record, indent=1) + "\n")

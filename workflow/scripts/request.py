@@ -1,0 +1,14 @@
+"""Write the settings that an output depends on; requests of other settings are void."""
+
+import json
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from dpmc import files
+
+    path, name = Path(snakemake.output[0]), snakemake.wildcards.name
+    for other in path.parent.glob(f"{name}-????????.json"):
+        other.unlink()
+    files.write_text(path, json.dumps(snakemake.params.config, indent=1, sort_keys=False) + "\n")

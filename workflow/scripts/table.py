@@ -1,0 +1,16 @@
+"""Write a table."""
+
+from pathlib import Path
+
+from _context import read_context
+from _job import job
+
+with job(snakemake):
+    from dpmc import files, registry
+    from dpmc.outputs import _tables
+
+    context = read_context(snakemake.input)
+    name = context.config["outputs"][snakemake.wildcards.name]["function"]
+    table = getattr(registry.load("output", snakemake.wildcards.paper), name)(context)
+    with files.replacing(Path(snakemake.output[0])) as partial:
+        _tables.write(table, partial)
