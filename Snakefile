@@ -21,6 +21,8 @@ localrules:
 
 
 rule all:
+    default_target: True
     input:
         all_targets(),
-    default_target: True
+    message:
+        "all results are there"

@@ -149,7 +149,7 @@ def regret(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         for k, other in enumerate(rule["others"], start=1):
             name = _setting({"method": other}, by, values)
             found.append(measured(f"against {name}", worst[0] / worst[k], here, log=True))
-    return _or_not_run(found, ["two problems with " + ", ".join(methods)], rule)
+    return _or_not_run(found, ["two problems with " + ", ".join(map(method_label, methods))], rule)
 
 
 def setting(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
@@ -161,7 +161,7 @@ def setting(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         elif isinstance(value, Sequence) and key.isdigit() and int(key) < len(value):
             value = value[int(key)]
         else:
-            raise NotRunError(f"{rule['path']} in the configuration")
+            raise NotRunError(f"not in this run: {rule['path']} in the configuration")
     return [Measurement(str(rule["path"]), float(value), 0.0, 0, log=False)]
 
 
@@ -182,7 +182,7 @@ def reuse(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     entry: Any = evidence.config
     for key in path:
         if key not in entry:
-            raise NotRunError(f"{'.'.join(path)} in the configuration")
+            raise NotRunError(f"not in this run: {'.'.join(path)} in the configuration")
         entry = entry[key]
     problem = evidence.config["problems"][rule["problem"]]
     num_rows, delta = problem["data"]["params"]["num_rows"], problem["delta"]
@@ -271,7 +271,8 @@ def _or_not_run(found: list[Measurement], lacking: list[str], rule: Rule) -> lis
     usable = [entry for entry in found if not math.isnan(entry.estimate)]
     if not usable:
         where = _words(rule.get("where", {}))
-        raise NotRunError(f"{'; '.join(dict.fromkeys(lacking)) or rule.get('metric')} ({where})")
+        missing = "; ".join(dict.fromkeys(lacking)) or rule.get("metric")
+        raise NotRunError(f"not in this run: {missing} ({where})")
     return usable
 
 

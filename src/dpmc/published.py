@@ -13,7 +13,7 @@ import yaml
 from scipy.stats import t as student
 
 from dpmc.bootstrap import Measurement
-from dpmc.claims import AS_PUBLISHED, KINDS, Evidence, NotRunError
+from dpmc.claims import AS_PUBLISHED, KINDS, Evidence, NotRunError, setting
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 
@@ -25,7 +25,7 @@ NOT_REPRODUCED = "not_reproduced"
 NOT_COMPARABLE = "not_comparable"
 COLUMNS = ("id", "where", "variant", "published", "ours", "ours_se", "rule", "verdict", "reason")
 ENTRY_KEYS = {"id", "where", "published", "variants", "rule", "low", "high", "scaled"}
-FILE_KEYS = {"paper", "error_rate", "share", "resamples", "seed", "entries"}
+FILE_KEYS = {"paper", "error_rate", "share", "resamples", "seed", "needs", "entries"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def verdicts(
     level divided by the number of settings. So a claim that is true everywhere is called
     not reproduced with a probability of about `error_rate` at most. It is reproduced if
     no setting contradicts it and the measured values obey it in at least a `share` of
-    the settings; otherwise the run cannot tell, and it is not comparable.
+    the settings; otherwise the run cannot tell, and it is not comparable. Neither is
+    anything measured on an experiment whose sizes (`needs`) were cut down.
 
     Parameters
     ----------
@@ -196,15 +197,30 @@ def _judge(
     rng = stream(published["seed"], "bootstrap", entry["id"], variant)
     evidence = Evidence(metrics, config, rng, published["resamples"])
     try:
+        _check_sizes(entry["rule"], published["needs"], evidence)
         measured = KINDS[entry["rule"]["kind"]](entry["rule"], evidence, variant)
     except NotRunError as lacking:
-        return Decision(NOT_COMPARABLE, f"not in this run: {lacking}")
+        return Decision(NOT_COMPARABLE, str(lacking))
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))
     decision = decide(measured, low, high, published["error_rate"], published["share"])
     if entry.get("scaled") and decision.verdict == NOT_REPRODUCED:
         reason = f"this run is cut down: {decision.reason}"
         return Decision(NOT_COMPARABLE, reason, decision.ours, decision.ours_se)
     return decision
+
+
+def _check_sizes(rule: Any, needs: Mapping[str, Any], evidence: Evidence) -> None:
+    """Refuse a run that shrank an experiment that `rule` reads."""
+    if isinstance(rule, list):
+        for part in rule:
+            _check_sizes(part, needs, evidence)
+    elif isinstance(rule, Mapping):
+        for key, part in rule.items():
+            _check_sizes(part, needs, evidence)
+            for path, wanted in needs.get(part, {}).items() if key == "experiment" else ():
+                value = setting({"path": path}, evidence, AS_PUBLISHED)[0].estimate
+                if value != wanted:
+                    raise NotRunError(f"this run is cut down: {path} is {value:g}, not {wanted:g}")
 
 
 def _margin(entry: Measurement, low: float, high: float) -> float:

@@ -87,7 +87,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
     for key in values["papers"]:
         path = _known(root / "config" / "papers", "paper", key)
         where = f"{path} (scale {scale})"
-        paper = merge(read_yaml(path), overlay["papers"].get(key, {}), where)
+        paper = _plain(merge(read_yaml(path), overlay["papers"].get(key, {}), where))
         _check(paper, root, "paper", where)
         _check_paper(paper, key, where)
         papers[key] = {name: value for name, value in paper.items() if name != "shared"}
@@ -176,6 +176,17 @@ class _UniqueKeys(yaml.SafeLoader):
                     None, None, f"key {key.value!r} is given twice", key.start_mark
                 )
         return super().construct_mapping(node, deep)
+
+
+def _plain(value: Any) -> Any:
+    # 1.0 reads as 1: what is equal must look equal to whoever compares settings.
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
 
 
 def _stems(folder: Path) -> tuple[str, ...]:

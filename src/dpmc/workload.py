@@ -102,7 +102,7 @@ class Workload:
             digest = self._chain_digest(chain)
             seconds = method.get("seconds", 1.0)
             if epsilon is not None:
-                seconds *= (epsilon / max(epsilons)) ** EPSILON_EXPONENT
+                seconds *= (epsilon / self.paper["timed_at_epsilon"]) ** EPSILON_EXPONENT
             size = max(
                 1, min(self.config.seeds_per_job, int(self.config.seconds_per_job / seconds))
             )

@@ -29,7 +29,14 @@ def context():
 
 def one(entry, context, metrics=None, **settings):
     """Return the verdicts of a single entry."""
-    base = {"paper": "p", "error_rate": 0.05, "share": 0.5, "resamples": 300, "seed": 1}
+    base = {
+        "paper": "p",
+        "error_rate": 0.05,
+        "share": 0.5,
+        "resamples": 300,
+        "seed": 1,
+        "needs": {},
+    }
     base |= settings
     values = {"id": "x", "where": "here", "published": "text"} | entry
     rows = context.metrics if metrics is None else metrics
@@ -103,6 +110,16 @@ def test_missing_runs_are_not_comparable(context):
     row = one({"rule": ratio(), "high": 1}, context, single).iloc[0]
     assert row["verdict"] == "not_comparable"
     assert "from a single run" in row["reason"]
+
+
+def test_a_run_that_was_cut_down_is_not_comparable(context):
+    path = "experiments.comparison.replicates"
+    entry = {"rule": ratio(), "low": 1}
+    for wanted, verdict in ((10, "reproduced"), (11, "not_comparable")):
+        row = one(entry, context, needs={"comparison": {path: wanted}}).iloc[0]
+        assert row["verdict"] == verdict
+    assert row["reason"] == f"this run is cut down: {path} is 10, not 11"
+    assert one(entry, context, needs={"clipping": {path: 11}}).iloc[0]["verdict"] == "reproduced"
 
 
 def test_variants_are_judged_on_their_own_rows(context):

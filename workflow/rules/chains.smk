@@ -11,10 +11,10 @@ rule chain:
         f"{PAPER}/logs/chains/{POINT}.log",
     benchmark:
         f"{PAPER}/benchmarks/chains/{POINT}.jsonl"
+    priority: priority_of
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
-    priority: priority_of
     resources:
         mem_mb=2000,
     params:

@@ -83,7 +83,12 @@ def priority_of(wildcards):
 def outputs_of(wildcards):
     """Return the figures, tables and verdicts of a paper."""
     work = workload(wildcards.scale, wildcards.paper)
-    return [path for name in work.outputs if name != "report" for path in files_of(work, name)]
+    return [
+        path
+        for name in work.outputs
+        if name != "report"
+        for path in files_of(work, name)
+    ]
 
 
 def captions_of(wildcards):
@@ -96,7 +101,9 @@ def benchmarks_of(wildcards):
     """Return the benchmark files of all jobs of a paper."""
     work = workload(wildcards.scale, wildcards.paper)
     made = [*work.files, *(f"{work.folder}/{name}" for name in work.outputs)]
-    inside = (Path(path).relative_to(work.folder).with_suffix(".jsonl") for path in made)
+    inside = (
+        Path(path).relative_to(work.folder).with_suffix(".jsonl") for path in made
+    )
     return [f"{work.folder}/benchmarks/{path}" for path in inside]
 
 
@@ -104,7 +111,9 @@ def all_targets():
     """Return what a run makes by default."""
     scale = settings(config.get("scale")).scale
     works = [workload(scale, paper) for paper in settings(scale).papers]
-    outputs = [path for work in works for name in work.outputs for path in files_of(work, name)]
+    outputs = [
+        path for work in works for name in work.outputs for path in files_of(work, name)
+    ]
     return outputs + [f"{work.folder}/provenance.json" for work in works]
 
 

@@ -1,0 +1,103 @@
+"""The real workflow in a copy of the repository, run once at scale smoke."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
+JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A copy of the repository.
+
+    Parameters
+    ----------
+    folder : Path
+        Its root.
+    """
+
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        """Return the folder of the paper's results at scale smoke."""
+        return self.folder / "results" / "smoke" / "raisa2021dphmc"
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "snakemake", "--cores", "all", *arguments]
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.folder / "src")}
+
+    def snakemake(
+        self, *arguments: str, config: tuple[str, ...] = ("scale=smoke",)
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake and return what it said, errors included."""
+        return subprocess.run(
+            self.command(*arguments, "--config", *config),
+            cwd=self.folder,
+            env=self.environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=600,
+        )
+
+    def planned(self, *arguments: str, config: tuple[str, ...] = ("scale=smoke",)) -> list[str]:
+        """Return the messages of the jobs that a run would do, sorted."""
+        done = self.snakemake("-n", *arguments, config=config)
+        assert done.returncode == 0, done.stdout
+        return sorted(JOB.findall(done.stdout))
+
+    @contextmanager
+    def edited(self, path: str, old: str, new: str) -> Iterator[None]:
+        """Replace a text that occurs once in a file, for a while."""
+        file = self.folder / path
+        before, stat = file.read_text(encoding="utf-8"), file.stat()
+        assert before.count(old) == 1, f"{path}: {old!r} occurs {before.count(old)} times"
+        file.write_text(before.replace(old, new), encoding="utf-8")
+        try:
+            yield
+        finally:
+            file.write_text(before, encoding="utf-8")
+            os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def copy_project(folder: Path) -> Project:
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, folder / part, ignore=ignored)
+        else:
+            shutil.copy2(source, folder / part)
+    return Project(folder)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy in which scale smoke has run from end to end."""
+    project = copy_project(tmp_path_factory.mktemp("finished"))
+    done = project.snakemake()
+    assert done.returncode == 0, done.stdout[-5000:]
+    return project
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Project:
+    """Return a copy in which nothing has run."""
+    return copy_project(tmp_path)
