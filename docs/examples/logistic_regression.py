@@ -1,3 +1,5 @@
+"""Bayesian logistic regression on red wine under differential privacy, cell by cell."""
+
 # %% [markdown]
 # # Your own model: logistic regression on red wine
 #
@@ -20,18 +22,17 @@ import numpy as np
 
 import dpmc
 from dpmc.data import wine_red
-from dpmc.methods import rwmh  # the exact chain to compare with
 from dpmc.plots import save
 
 
 def log_likelihood(theta, z):
-    """Of one row z = label * (1, measurements), label +1 or -1."""
+    """Return that of one row z = label * (1, measurements), label +1 or -1."""
     margin = dpmc.dot(theta, z)
     return min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
 
 
 def gradient(theta, z):
-    """A tuple with one entry for each component of theta."""
+    """Return a tuple with one entry for each component of theta."""
     return dpmc.scale(1.0 / (1.0 + math.exp(dpmc.dot(theta, z))), z)
 
 
@@ -95,7 +96,7 @@ def sample(rows, model, epsilon, seed=None):
 def exact(rows, model, num_iterations=200_000):
     """Return a long chain without privacy: the posterior itself."""
     return dpmc.fit(
-        rwmh.__name__.rpartition(".")[2],
+        "rwmh",
         model,
         rows,
         num_iterations=num_iterations,

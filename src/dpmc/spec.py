@@ -169,12 +169,13 @@ class _UniqueKeys(yaml.SafeLoader):
     """YAML that refuses a key given twice, where the plain loader keeps the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        seen: set[Any] = set()
         for key, _ in node.value:
-            if keys.count(key.value) > 1:
+            if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {key.value!r} is given twice", key.start_mark
                 )
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 

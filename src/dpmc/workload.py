@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpmc.digest import code_digest, short_digest
+from dpmc.digest import code_digest, module_names, short_digest
 from dpmc.jobs import Job, Metrics, Output, Problem
 from dpmc.spec import Config
 
@@ -164,7 +164,9 @@ class Workload:
             f"dpmc.data.{chain['problem']['data']['name']}",
         ]
         if chain["budget"] is not None:
-            modules.append(f"dpmc.privacy.accountants.{chain['budget']['accountant']}")
+            # A run carries the guarantee of the tightest accountant that is valid, whichever it is.
+            names = module_names("dpmc.privacy.accountants")
+            modules += [f"dpmc.privacy.accountants.{name}" for name in names]
         reads = [self._inside(problem.data), self._inside(problem.reference)]
         return short_digest([chain, reads, code_digest(*modules)])
 

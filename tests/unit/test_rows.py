@@ -136,15 +136,15 @@ def test_features_in_place_are_the_same_numbers(order):
 
 def test_a_model_that_does_not_fit_the_rows_is_refused():
     with pytest.raises(DpmcError, match="gradient has 2 components, allowed 3"):
-        Posterior(
+        rows.RowSums(
             Model("m", 3, lambda c, x: 0.0 * x[0], lambda c, x: (x[0], x[1]), zero, zeros),
             make_rows("fit", 10, 2),
-        ).sums  # noqa: B018
+        )
     with pytest.raises(DpmcError, match="row functions do not fit rows of 2 features"):
-        Posterior(
+        rows.RowSums(
             Model("m", 2, lambda c, x: x[5], lambda c, x: (x[0], x[5]), zero, zeros),
             make_rows("fit", 10, 2),
-        ).sums  # noqa: B018
+        )
 
 
 def test_tuple_helpers_mean_the_same_in_python_and_compiled():

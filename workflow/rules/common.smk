@@ -108,13 +108,14 @@ def benchmarks_of(wildcards):
 
 
 def all_targets():
-    """Return what a run makes by default."""
+    """Return what a run makes by default: outputs, and the requests that they answer."""
     scale = settings(config.get("scale")).scale
-    works = [workload(scale, paper) for paper in settings(scale).papers]
-    outputs = [
-        path for work in works for name in work.outputs for path in files_of(work, name)
-    ]
-    return outputs + [f"{work.folder}/provenance.json" for work in works]
+    for paper in settings(scale).papers:
+        work = workload(scale, paper)
+        for name, output in work.outputs.items():
+            yield output.request
+            yield from files_of(work, name)
+        yield f"{work.folder}/provenance.json"
 
 
 def files_of(work, name):

@@ -1,6 +1,8 @@
 # Metrics of the chains; figures, tables and verdicts made from them.
 # These last have fixed names. Each reads a request, whose name holds the digest of all that
-# determines it: a request that is not there yet makes it anew, records in .snakemake or not.
+# determines it. `rule all` asks for the requests too, and one that is not there yet makes its
+# output anew, whether or not the records in .snakemake are left. Not covered: with these records
+# lost, an output asked for by its path alone is not noticed to be out of date.
 
 
 rule metrics:
