@@ -12,12 +12,14 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/chains.smk"
 include: "workflow/rules/results.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/publish.smk"
 
 
 localrules:
     all,
     request,
     provenance,
+    publish,
 
 
 rule all:

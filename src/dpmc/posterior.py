@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from dpmc.rows import RowSums, compiled, feature_rows
+from dpmc.kernels import compiled
+from dpmc.rows import RowSums, feature_rows
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 

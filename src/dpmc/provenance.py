@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -55,7 +56,8 @@ def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
     Parameters
     ----------
     folder : Path
-        Folder of the benchmark files; the first folder below it names the stage.
+        Folder of results: benchmark files lie in ``benchmarks``, in a folder for each
+        stage, and log files in ``logs`` under the same names.
     benchmarks : iterable of Path
         Snakemake benchmark files, one JSON object per line. Missing ones are left out.
 
@@ -67,14 +69,16 @@ def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
     stages: dict[str, dict[str, float]] = {}
     for path in sorted(path for path in benchmarks if path.is_file()):
         entry = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
-        inside = path.relative_to(folder).parts
-        for name in (inside[0] if len(inside) > 1 else "outputs", "all"):
+        inside = path.relative_to(folder / "benchmarks")
+        sampled = _number(entry["cpu_time"])
+        used = max(sampled, _logged((folder / "logs" / inside).with_suffix(".log")))
+        for name in (inside.parts[0] if len(inside.parts) > 1 else "outputs", "all"):
             stage = stages.setdefault(
                 name, {"jobs": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0, "max_rss_mb": 0.0}
             )
             stage["jobs"] += 1
             stage["wall_seconds"] += _number(entry["s"])
-            stage["cpu_seconds"] += _number(entry["cpu_time"])
+            stage["cpu_seconds"] += used
             stage["max_rss_mb"] = max(stage["max_rss_mb"], _number(entry["max_rss"]))
     return {
         name: {key: round(value, 1) for key, value in stage.items()}
@@ -85,6 +89,12 @@ def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
 def now() -> str:
     """Return the date and time in UTC, to the second."""
     return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+
+
+def _logged(path: Path) -> float:
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    found = re.findall(r"done, ([0-9.]+) s of processor time", text)
+    return float(found[-1]) if found else 0.0
 
 
 def _number(value: object) -> float:

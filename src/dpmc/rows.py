@@ -1,40 +1,23 @@
-"""Sums over private rows: clipped log-likelihood ratios and clipped gradients, compiled.
+"""Sums over private rows: clipped log-likelihood ratios and clipped gradients.
 
-A model says what one row contributes; the functions here turn that into loops over
-all rows. The loops are generated as source text with one scalar per coefficient,
-feature and accumulator, because a loop over an inner dimension keeps its
-accumulators in memory and runs three to seven times slower than the same loop
-with its accumulators in registers. Rows are stored feature-major, shape (q, n).
+A model says what one row contributes; :mod:`dpmc.kernels` turns that into loops over all
+rows. The tuple helpers here are for the row functions of models.
 """
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numba
 import numpy as np
 from numba.extending import overload
 
+from dpmc.kernels import compiled, gradient_kernel, ratio_kernel
 from dpmc.types import Array, Dataset, DpmcError, Model
 
-# Sums may be reordered; NaN keeps its meaning, so that a diverged leapfrog shows.
-FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
-# Rows that one pass keeps in the first-level cache while it looks for a clipped one.
-BLOCK = 256
-WIDE_BLOCK = 512
 # Rows whose features are computed at once.
 CHUNK = 16384
-# Accumulators that stay in registers together.
-GROUP = 10
-
-
-@functools.cache
-def compiled(function: Callable[..., Any]) -> Any:
-    """Return `function` compiled by Numba, or itself if it is compiled already."""
-    return function if hasattr(function, "py_func") else numba.njit(nogil=True)(function)
 
 
 def dot(a: Any, b: Any) -> float:
@@ -87,173 +70,6 @@ def _subtract(a: Any, b: Any) -> Callable[..., Any]:
 def _tail(a: Any, b: Any) -> Callable[..., Any]:
     text = "".join(f"a[{k}]," for k in range(len(b), len(a)))
     return _unrolled(text, "", 1)
-
-
-def _tuple(format_: str, count: int) -> str:
-    return "(" + "".join(format_.format(k=k) + ", " for k in range(count)) + ")"
-
-
-def _compile(source: str, **names: Any) -> Any:
-    namespace: dict[str, Any] = {"math": math, **names}
-    exec(compile(source, "<dpmc.rows>", "exec"), namespace)  # the text is ours alone
-    return numba.njit(fastmath=FASTMATH, nogil=True, error_model="numpy")(namespace["kernel"])
-
-
-@functools.cache
-def ratio_kernel(log_likelihood: Any, num_coefficients: int, num_features: int) -> Any:
-    """Compile the sum of clipped log-likelihood ratios.
-
-    Returns
-    -------
-    compiled function ``(features, old, new, bound) -> (sum, number clipped)``
-        `features` has shape (q, n), `old` and `new` shape (m,). The row function is
-        evaluated at both, or, where `old` is empty, once at `new`: the difference of
-        the coefficients of a model that is linear in them.
-    """
-    source = f"""
-def kernel(features, old, new, bound):
-    b = {_tuple("new[{k}]", num_coefficients)}
-    total = 0.0
-    clipped = 0
-    if old.size == 0:
-        for j in range(features.shape[1]):
-            r = log_likelihood(b, {_tuple("features[{k}, j]", num_features)})
-            total += -bound if r < -bound else (bound if r > bound else r)
-            clipped += abs(r) > bound
-    else:
-        a = {_tuple("old[{k}]", num_coefficients)}
-        for j in range(features.shape[1]):
-            x = {_tuple("features[{k}, j]", num_features)}
-            r = log_likelihood(b, x) - log_likelihood(a, x)
-            total += -bound if r < -bound else (bound if r > bound else r)
-            clipped += abs(r) > bound
-    return total, clipped
-"""
-    return _compile(source, log_likelihood=compiled(log_likelihood))
-
-
-def _lines(numbers: Iterable[int], template: str, indent: int) -> str:
-    return "\n".join(" " * indent + template.format(k=k) for k in numbers)
-
-
-def _squares(first: int, last: int) -> str:
-    return " + ".join(f"g[{k}] * g[{k}]" for k in range(first, last))
-
-
-@functools.cache
-def gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
-    """Compile the sum of row gradients, each clipped to a Euclidean norm.
-
-    Returns
-    -------
-    compiled function ``(features, c, bound) -> (tuple of d floats, number clipped)``
-        A block of rows without a clipped one costs no square root and no division:
-        the first loop finds out, and the second is skipped.
-    """
-    if dim > GROUP + 2:
-        return _wide_gradient_kernel(gradient, dim, num_coefficients, num_features)
-    norm = _squares(0, dim)
-    row = f"gradient(c, {_tuple('x{k}[j]', num_features)})"
-    source = f"""
-def kernel(features, coefficients, bound):
-    c = {_tuple("coefficients[{k}]", num_coefficients)}
-    n = features.shape[1]
-    squared = bound * bound
-    clipped = 0
-    clipping = False
-{_lines(range(dim), "a{k} = 0.0", 4)}
-    for first in range(0, n, {BLOCK}):
-        last = min(first + {BLOCK}, n)
-{_lines(range(num_features), "x{k} = features[{k}, first:last]", 8)}
-        if not clipping:
-            count = 0
-{_lines(range(dim), "p{k} = 0.0", 12)}
-            for j in range(x0.size):
-                g = {row}
-                count += {norm} > squared
-{_lines(range(dim), "p{k} += g[{k}]", 16)}
-            if count == 0:
-{_lines(range(dim), "a{k} += p{k}", 16)}
-                continue
-        count = 0
-        for j in range(x0.size):
-            g = {row}
-            length = {norm}
-            over = length > squared
-            w = bound / math.sqrt(length) if over else 1.0
-            count += over
-{_lines(range(dim), "a{k} += w * g[{k}]", 12)}
-        clipping = count > 0
-        clipped += count
-    return {_tuple("a{k}", dim)}, clipped
-"""
-    return _compile(source, gradient=compiled(gradient))
-
-
-def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
-    """Compile the same sum for many dimensions: norms first, then sums, in groups of components.
-
-    More than a dozen accumulators do not fit the registers. What a group does not use
-    of the gradient, the compiler leaves out.
-    """
-    row = f"g = gradient(c, {_tuple('x{k}[j]', num_features)})"
-    norms = "".join(
-        f"""
-        for j in range(x0.size):
-            {row}
-            weights[j] {"=" if low == 0 else "+="} {_squares(low, min(low + GROUP, dim))}
-"""
-        for low in range(0, dim, GROUP)
-    )
-    sums = "".join(
-        f"""
-        for j in range(x0.size):
-            {row}
-            w = weights[j]
-{_lines(range(low, min(low + GROUP, dim)), "a{k} += w * g[{k}]", 12)}
-"""
-        for low in range(0, dim, GROUP)
-    )
-    source = f"""
-def kernel(features, coefficients, bound):
-    c = {_tuple("coefficients[{k}]", num_coefficients)}
-    n = features.shape[1]
-    weights = np.empty({WIDE_BLOCK})
-    squared = bound * bound
-    clipped = 0
-{_lines(range(dim), "a{k} = 0.0", 4)}
-    for first in range(0, n, {WIDE_BLOCK}):
-        last = min(first + {WIDE_BLOCK}, n)
-{_lines(range(num_features), "x{k} = features[{k}, first:last]", 8)}
-{norms}
-        for j in range(x0.size):
-            length = weights[j]
-            over = length > squared
-            weights[j] = bound / math.sqrt(length) if over else 1.0
-            clipped += over
-{sums}
-    return {_tuple("a{k}", dim)}, clipped
-"""
-    return _compile(source, gradient=compiled(gradient), np=np)
-
-
-@functools.cache
-def gather_kernel(num_features: int) -> Any:
-    """Compile the copy of a batch of rows to feature-major order.
-
-    Returns
-    -------
-    compiled function ``(rows, batch, out)``
-        `rows` has shape (n, q), `batch` shape (b,) of uint64, `out` shape (q, b).
-    """
-    source = f"""
-def kernel(rows, batch, out):
-{_lines(range(num_features), "o{k} = out[{k}]", 4)}
-    for r in range(batch.size):
-        x = rows[batch[r]]
-{_lines(range(num_features), "o{k}[r] = x[{k}]", 8)}
-"""
-    return _compile(source)
 
 
 def feature_rows(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmc import rows
+from dpmc import kernels, rows
 from dpmc.posterior import Posterior
 from dpmc.types import Dataset, DpmcError, Model
 from tests.conftest import banana_model, gaussian_model
@@ -150,7 +150,7 @@ def test_a_model_that_does_not_fit_the_rows_is_refused():
 def test_tuple_helpers_mean_the_same_in_python_and_compiled():
     a, x = (1.0, 2.0, 3.0, 4.0, 5.0), (0.5, -1.0)
 
-    @rows.compiled
+    @kernels.compiled
     def all_of_them(a, x):
         return rows.dot(a, x), rows.scale(2.0, x), rows.subtract(x, a), rows.tail(a, x)
 

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpmc.batches import Batches, draw_distinct, empty_mask, enough_words
 from dpmc.methods import dp_sgld, dp_sgnht
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams, stream
-from dpmc.stochastic import Batches, _enough_words, draw_distinct, empty_mask
 from dpmc.types import DpmcError
 from tests.conftest import banana_model, gaussian_model, rows
 
 
 def draw_batches(n: int, b: int, count: int) -> np.ndarray:
     rng = stream(3, "batches", n, b)
-    mask, candidates = empty_mask(n), np.empty(_enough_words(n, b), dtype=np.uint64)
+    mask, candidates = empty_mask(n), np.empty(enough_words(n, b), dtype=np.uint64)
     out = np.empty(b, dtype=np.uint64)
     batches = np.empty((count, b), dtype=np.int64)
     for i in range(count):
@@ -69,7 +69,7 @@ def test_running_out_of_words_is_told_and_leaves_the_mask_clean():
 
 def plain_batches(batches: Batches, streams: Streams, num_iterations: int) -> np.ndarray:
     """Return the batches that the compiled loop draws, in one block, from the same stream."""
-    need = _enough_words(batches.num_rows, batches.batch_size)
+    need = enough_words(batches.num_rows, batches.batch_size)
     words = streams.chain.integers(0, 2**64, size=num_iterations * need // 2 + 1, dtype=np.uint64)
     mask, candidates = empty_mask(batches.num_rows), np.empty(need, dtype=np.uint64)
     out = np.empty(batches.batch_size, dtype=np.uint64)

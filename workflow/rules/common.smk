@@ -118,6 +118,11 @@ def all_targets():
         yield f"{work.folder}/provenance.json"
 
 
+def published_files(wildcards):
+    """Return what is kept of a run: all targets but the requests."""
+    return [path for path in all_targets() if "/requests/" not in path]
+
+
 def files_of(work, name):
     """Return the files of one output."""
     kind = work.outputs[name].spec["kind"]

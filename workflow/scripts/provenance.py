@@ -11,7 +11,7 @@ with job(snakemake):
     from dpmc import files, provenance
 
     started = float(os.environ["DPMC_STARTED"])
-    folder = Path(snakemake.output[0]).parent / "benchmarks"
+    folder = Path(snakemake.output[0]).parent
     record = {
         "date": provenance.now(),
         "command": os.environ["DPMC_COMMAND"],

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from dpmc import checks, stochastic
+from dpmc.batches import Batches
 from dpmc.chains import Sampler
 from dpmc.posterior import Posterior
 from dpmc.privacy.events import Releases
@@ -56,9 +57,9 @@ class Params:
         checks.at_least("max_stored", self.max_stored, 1)
 
 
-def batches(params: Params, num_rows: int) -> stochastic.Batches:
+def batches(params: Params, num_rows: int) -> Batches:
     """Return how an update is formed."""
-    return stochastic.Batches(
+    return Batches(
         num_rows,
         params.batch_size,
         params.clip_bound,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from dpmc.privacy import accounting, events
+from dpmc.privacy import accounting
+from dpmc.privacy.accountants._whole import mean_loss
+from dpmc.privacy.accountants.zcdp import affordable_rho
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases
@@ -26,33 +28,6 @@ _SQRT_HALF = math.sqrt(0.5)
 # Trapezoidal rule in ln t: exponentially convergent, and past 1e-17 at this spacing.
 _NODES = np.exp(np.arange(-24.0, 5.0, 0.1))
 _SPACING = 0.1
-
-
-def mean_loss(counts: Counts) -> float:
-    """Return mu, where the privacy loss of the whole composition is N(mu, 2 mu).
-
-    Parameters
-    ----------
-    counts : mapping of DpEvent to int
-        Gaussian events only.
-
-    Returns
-    -------
-    float
-        The sum of ``count / (2 noise_multiplier**2)`` (raisa2021dphmc, theorem 2.4).
-
-    Raises
-    ------
-    DpmcError
-        If an event is not a Gaussian release computed from all rows.
-    """
-    total = 0.0
-    for event, count in counts.items():
-        noise = events.noise_of(event)
-        if noise is None or noise[1] < 1:
-            raise accounting.refuse("gaussian", event, "Gaussian releases computed from all rows")
-        total += count / (2 * noise[0] ** 2)
-    return total
 
 
 def log_delta(epsilon: float, mu: float) -> float:
@@ -115,8 +90,6 @@ def affordable_mean_loss(epsilon: float, delta: float) -> float:
         To about 1e-13, relative.
     """
     from scipy.optimize import brentq
-
-    from dpmc.privacy.accountants.zcdp import affordable_rho
 
     target = math.log(delta)
     low = math.log(affordable_rho(epsilon, delta))  # zCDP is an upper bound, so mu* is above rho

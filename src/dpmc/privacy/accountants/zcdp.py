@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dpmc.privacy import accounting
-from dpmc.privacy.accountants.gaussian import mean_loss
+from dpmc.privacy.accountants._whole import mean_loss
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases

@@ -1,0 +1,17 @@
+# Copy what a finished run made to the folder that is kept under version control.
+
+
+rule publish:
+    input:
+        published_files,
+    log:
+        f"{RESULTS}/{settings(config.get('scale')).scale}/publish.log",
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+    message:
+        "results/published holds these results"
+    script:
+        "../scripts/publish.py"
