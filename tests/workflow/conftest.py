@@ -54,7 +54,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            timeout=600,
+            timeout=1800,
         )
 
     def planned(self, *arguments: str, config: tuple[str, ...] = ("scale=smoke",)) -> list[str]:

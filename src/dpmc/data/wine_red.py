@@ -15,9 +15,7 @@ import numpy as np
 from dpmc.data import _uci
 from dpmc.types import Dataset, DpmcError
 
-URL = (
-    "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-red.csv"
-)
+URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-red.csv"
 FILE_SHA256 = "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e"
 NUMBERS_SHA256 = "d4f6a6d672e0ee31d41fdd93b4b58985b45a31f2f971499c18137c42229278ac"
 
