@@ -79,72 +79,100 @@ class Batches:
         return Releases((), ((event, 1),))
 
 
-def empty_mask(num_rows: int) -> npt.NDArray[np.uint64]:
-    """Return the scratch of :func:`draw_distinct`: a bit for each row, and one beyond, set."""
-    mask = np.zeros(num_rows // 64 + 1, dtype=np.uint64)
-    mask[num_rows >> 6] = np.uint64(1) << np.uint64(num_rows & 63)
-    return mask
+@dataclass(frozen=True)
+class Draws:
+    """How rows are drawn from random words.
+
+    Parameters
+    ----------
+    num_rows : int
+        Rows n, below 2**32.
+    batch_size : int
+        Rows b of a batch.
+    """
+
+    num_rows: int
+    batch_size: int
+
+    @property
+    def bits(self) -> int:
+        """Bits of a random word that make one draw: few, but at most one in 16 is rejected."""
+        for bits in (16, 21):
+            if self.num_rows <= 2 ** (bits - 4):
+                return bits
+        return 32
+
+    @property
+    def words_per_batch(self) -> int:
+        """64-bit words that suffice for a batch but for a chance below 1e-9.
+
+        The i-th new row takes 1 / q draws on average, with q = (1 - rejected) (n - i) / n;
+        the sum is six standard deviations below this. A batch that falls short all the
+        same is drawn anew.
+        """
+        fair = 1 - (2**self.bits % self.num_rows) / 2**self.bits
+        q = fair * (self.num_rows - np.arange(self.batch_size)) / self.num_rows
+        draws = np.sum(1 / q) + 6 * math.sqrt(np.sum((1 - q) / q**2)) + 8
+        return int(np.ceil(draws / (64 // self.bits)))
+
+    def scratch(self) -> tuple[npt.NDArray[np.uint64], ...]:
+        """Return what :func:`draw_distinct` works on: mask, candidates and batch.
+
+        The mask has one bit for each row, and one beyond them, which is set.
+        """
+        mask = np.zeros(self.num_rows // 64 + 1, dtype=np.uint64)
+        mask[self.num_rows >> 6] = np.uint64(1) << np.uint64(self.num_rows & 63)
+        candidates = np.empty(self.words_per_batch * (64 // self.bits), dtype=np.uint64)
+        return mask, candidates, np.empty(self.batch_size, dtype=np.uint64)
 
 
 @numba.njit(nogil=True)
 def draw_distinct(
-    words: Any, position: int, num_rows: int, mask: Any, candidates: Any, out: Any
-) -> int:
-    """Fill `out` with distinct row numbers, uniform without replacement.
+    words: Any, bits: int, num_rows: int, mask: Any, candidates: Any, batch: Any
+) -> bool:
+    """Fill `batch` with distinct row numbers, uniform without replacement.
 
-    Each random word is mapped to a row by multiplication, with rejection so that no row
-    is favoured (Lemire 2019); a rejected word becomes the row beyond the last, which
-    always counts as taken. Rows that are taken are skipped. The cost is that of the
-    batch: the other rows are not touched.
+    A few bits of each random word are mapped to a row by multiplication, with rejection
+    so that no row is favoured (Lemire 2019); what is rejected becomes the row beyond the
+    last, which always counts as taken. Rows that are taken are skipped. The cost is that
+    of the batch: the other rows are not touched.
 
     Parameters
     ----------
-    words : ndarray of uint32
+    words : ndarray of uint64 of shape (words_per_batch,)
         Random words.
-    position : int
-        The first word to use.
+    bits : int
+        Bits of a word that make one draw.
     num_rows : int
-        Number of rows, below 2**32.
-    mask : ndarray of uint64
-        From :func:`empty_mask`; the same again afterwards.
-    candidates : ndarray of uint64
-        Scratch, as long as the words that may be used at most.
-    out : ndarray of uint64 of shape (batch size,)
-        Receives the rows.
+        Number of rows n.
+    mask, candidates, batch : ndarray of uint64
+        From :meth:`Draws.scratch`; the mask is the same again afterwards.
 
     Returns
     -------
-    int
-        The position after the last word used, or -1 if the words did not suffice.
+    bool
+        Whether the words sufficed.
     """
-    rows, low_half = np.uint64(num_rows), np.uint64(0xFFFFFFFF)
-    threshold = (np.uint64(1 << 32) - rows) % rows
-    used = words[position : position + candidates.size]
-    for i in range(used.size):
-        product = np.uint64(used[i]) * rows
-        fair = (product & low_half) >= threshold
-        candidates[i] = (product >> np.uint64(32)) if fair else rows
+    rows, width = np.uint64(num_rows), np.uint64(bits)
+    low = (np.uint64(1) << width) - np.uint64(1)
+    threshold = (low + np.uint64(1)) % rows
+    for lane in range(64 // bits):
+        part = candidates[lane * words.size : (lane + 1) * words.size]
+        shift = np.uint64(lane * bits)
+        for i in range(words.size):
+            product = ((words[i] >> shift) & low) * rows
+            fair = (product & low) >= threshold
+            part[i] = (product >> width) if fair else rows
     # Without branches on the data: a taken row is written too, and overwritten by the next.
     found, i = np.uint64(0), 0
-    while found < np.uint64(out.size) and i < used.size:
+    while found < np.uint64(batch.size) and i < candidates.size:
         row = candidates[i]
         slot, bit = row >> np.uint64(6), np.uint64(1) << (row & np.uint64(63))
-        out[found] = row
+        batch[found] = row
         found += np.uint64((mask[slot] & bit) == np.uint64(0))
         mask[slot] |= bit
         i += 1
     for k in range(found):
-        mask[out[k] >> np.uint64(6)] = np.uint64(0)
+        mask[batch[k] >> np.uint64(6)] = np.uint64(0)
     mask[rows >> np.uint64(6)] |= np.uint64(1) << (rows & np.uint64(63))
-    return position + i if found == np.uint64(out.size) else -1
-
-
-def enough_words(n: int, batch_size: int) -> int:
-    """Return how many random words suffice for a batch but for a chance below 1e-9.
-
-    The i-th new row takes n / (n - i) words on average; the sum is six standard
-    deviations below this. A batch that falls short all the same is drawn anew.
-    """
-    left = n - np.arange(batch_size)
-    mean, variance = np.sum(n / left), np.sum(n * (n - left) / left**2)
-    return int(mean + 6 * math.sqrt(variance) + 8)
+    return bool(found == np.uint64(batch.size))

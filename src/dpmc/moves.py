@@ -167,14 +167,15 @@ def leapfrog(
         then ends there, and its caller counts a rejection.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(num_steps):
-            momentum = momentum + 0.5 * step_size * gradient
+        momentum = momentum + 0.5 * step_size * gradient
+        for remaining in range(num_steps - 1, -1, -1):
             theta = theta + step_size * mass.velocity(momentum)
-            if not math.isfinite(float(theta.sum())):
+            # Squares overflow past 1e154, where nothing finite is left to find either.
+            if not math.isfinite(theta @ theta):
                 return Trajectory(theta, momentum, gradient, False)
             gradient = log_density_gradient(theta)
-            momentum = momentum + 0.5 * step_size * gradient
-    return Trajectory(theta, momentum, gradient, math.isfinite(float(momentum.sum())))
+            momentum = momentum + (step_size if remaining else 0.5 * step_size) * gradient
+    return Trajectory(theta, momentum, gradient, math.isfinite(momentum @ momentum))
 
 
 def step_sizes(

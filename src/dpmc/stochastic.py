@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.batches import Batches, draw_distinct, empty_mask, enough_words
+from dpmc.batches import Batches, Draws, draw_distinct
 from dpmc.chains import Progress, Run, Sampler, silent
 from dpmc.kernels import compiled, gather_kernel, gradient_kernel
 from dpmc.posterior import Posterior
@@ -27,7 +27,9 @@ from dpmc.types import Array, DpmcError
 BLOCK = 128
 
 
-def _block(posterior: Posterior, update: Callable[..., Any], coefficients: Any, kernel: Any) -> Any:
+def _block(
+    posterior: Posterior, update: Callable[..., Any], coefficients: Any, kernel: Any, bits: int
+) -> Any:
     """Compile the loop over the iterations of one block."""
     prior_gradient = posterior.log_prior_gradient
     dim = posterior.dim
@@ -50,11 +52,9 @@ def _block(posterior: Posterior, update: Callable[..., Any], coefficients: Any, 
         stored: Any,
         clipped: Any,
     ) -> int:
-        position = 0
         drift = np.empty(dim)
         for i in range(noise.shape[0]):
-            position = draw_distinct(words, position, rows.shape[0], mask, candidates, batch)
-            if position < 0:
+            if not draw_distinct(words[i], bits, rows.shape[0], mask, candidates, batch):
                 return i
             gather(rows, batch, gathered)
             theta = state[:dim]
@@ -103,14 +103,10 @@ def sampler(
     probe = np.zeros(dim)
     coefficients = compiled(posterior.model.coefficients or _same)
     kernel = gradient_kernel(posterior.model.gradient, dim, len(coefficients(probe)), rows.shape[1])
-    block = _block(posterior, update, coefficients, kernel)
-    words_per_batch = enough_words(num_rows, batches.batch_size)
-    scratch = (
-        empty_mask(num_rows),
-        np.empty(words_per_batch, dtype=np.uint64),
-        np.empty(batches.batch_size, dtype=np.uint64),
-        np.empty((rows.shape[1], batches.batch_size)),
-    )
+    draws = Draws(num_rows, batches.batch_size)
+    block = _block(posterior, update, coefficients, kernel, draws.bits)
+    width, gathered = draws.words_per_batch, np.empty((rows.shape[1], batches.batch_size))
+    scratch = (*draws.scratch(), gathered)
 
     def chain(
         theta: Array, num_iterations: int, streams: Streams, ledger: Ledger, report: Progress
@@ -135,14 +131,13 @@ def sampler(
             )
             used = 0
             while used < size:
-                count = (size - used) * words_per_batch // 2 + 1
-                words = streams.chain.integers(0, 2**64, size=count, dtype=np.uint64)
+                words = streams.chain.integers(0, 2**64, (size - used, width), dtype=np.uint64)
                 first = skipped + done + used
                 used += block(
                     rows,
                     state,
                     noise[used:],
-                    words.view(np.uint32),
+                    words,
                     *scratch,
                     batches.clip_bound,
                     batches.scale,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.batches import Batches, draw_distinct, empty_mask, enough_words
+from dpmc.batches import Batches, Draws, draw_distinct
 from dpmc.methods import dp_sgld, dp_sgnht
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
@@ -14,14 +14,13 @@ from tests.conftest import banana_model, gaussian_model, rows
 
 
 def draw_batches(n: int, b: int, count: int) -> np.ndarray:
-    rng = stream(3, "batches", n, b)
-    mask, candidates = empty_mask(n), np.empty(enough_words(n, b), dtype=np.uint64)
-    out = np.empty(b, dtype=np.uint64)
+    rng, draws = stream(3, "batches", n, b), Draws(n, b)
+    mask, candidates, batch = draws.scratch()
     batches = np.empty((count, b), dtype=np.int64)
     for i in range(count):
-        words = rng.integers(0, 2**32, size=candidates.size, dtype=np.uint32)
-        assert draw_distinct(words, 0, n, mask, candidates, out) > 0
-        batches[i] = out
+        words = rng.integers(0, 2**64, size=draws.words_per_batch, dtype=np.uint64)
+        assert draw_distinct(words, draws.bits, n, mask, candidates, batch)
+        batches[i] = batch
     return batches
 
 
@@ -58,27 +57,31 @@ def test_every_pair_of_rows_is_drawn_equally_often():
     assert inclusion_p_value(np.argsort(keys, axis=1)[:, :b], n) < 1e-6
 
 
+@pytest.mark.parametrize(("n", "bits"), [(4096, 16), (4097, 21), (131_072, 21), (131_073, 32)])
+def test_draws_take_few_bits_and_reject_few(n, bits):
+    assert Draws(n, 10).bits == bits
+    assert (2**bits % n) / 2**bits <= 1 / 16
+
+
 def test_running_out_of_words_is_told_and_leaves_the_mask_clean():
-    n, b = 100, 50
-    mask, candidates = empty_mask(n), np.empty(60, dtype=np.uint64)
-    before, out = mask.copy(), np.empty(b, dtype=np.uint64)
-    words = np.zeros(60, dtype=np.uint32) + np.uint32(2**31)
-    assert draw_distinct(words, 0, n, mask, candidates, out) == -1
+    draws = Draws(100, 50)
+    mask, candidates, batch = draws.scratch()
+    before = mask.copy()
+    words = np.zeros(draws.words_per_batch, dtype=np.uint64) + np.uint64(2**63)
+    assert not draw_distinct(words, draws.bits, 100, mask, candidates, batch)
     np.testing.assert_array_equal(mask, before)
 
 
 def plain_batches(batches: Batches, streams: Streams, num_iterations: int) -> np.ndarray:
     """Return the batches that the compiled loop draws, in one block, from the same stream."""
-    need = enough_words(batches.num_rows, batches.batch_size)
-    words = streams.chain.integers(0, 2**64, size=num_iterations * need // 2 + 1, dtype=np.uint64)
-    mask, candidates = empty_mask(batches.num_rows), np.empty(need, dtype=np.uint64)
-    out = np.empty(batches.batch_size, dtype=np.uint64)
-    position, drawn = 0, []
-    for _ in range(num_iterations):
-        position = draw_distinct(
-            words.view(np.uint32), position, batches.num_rows, mask, candidates, out
-        )
-        drawn.append(out.astype(np.int64))
+    draws = Draws(batches.num_rows, batches.batch_size)
+    size = (num_iterations, draws.words_per_batch)
+    words = streams.chain.integers(0, 2**64, size=size, dtype=np.uint64)
+    mask, candidates, batch = draws.scratch()
+    drawn = []
+    for row in words:
+        assert draw_distinct(row, draws.bits, batches.num_rows, mask, candidates, batch)
+        drawn.append(batch.astype(np.int64))
     return np.array(drawn)
 
 
