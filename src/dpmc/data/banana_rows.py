@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmc.data import _threefry
 from dpmc.types import Dataset, DpmcError
 
 
@@ -24,6 +25,9 @@ class Params:
         Variances of the components of a row.
     curvature, shift, centre : float
         The constants a, b and m of the model.
+    threefry_seed : int, optional
+        Draw the rows as JAX does from this seed, one key for x_1, one for x_2 and one for
+        the rest, instead of from the stream: the rows of a published experiment.
     """
 
     num_rows: int
@@ -32,6 +36,7 @@ class Params:
     curvature: float
     shift: float = 0.0
     centre: float = 0.0
+    threefry_seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.num_rows < 1:
@@ -47,5 +52,13 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     theta = np.asarray(params.theta, dtype=np.float64)
     mean = theta.copy()
     mean[1] += params.curvature * (theta[0] - params.centre) ** 2 + params.shift
-    noise = rng.standard_normal((params.num_rows, theta.size))
+    if params.threefry_seed is None:
+        noise = rng.standard_normal((params.num_rows, theta.size))
+    else:
+        keys = _threefry.split(_threefry.seed_key(params.threefry_seed), 3)
+        widths = (1, 1, theta.size - 2)
+        columns = [
+            _threefry.normal(k, (params.num_rows, w)) for k, w in zip(keys, widths, strict=True)
+        ]
+        noise = np.hstack(columns)
     return Dataset("banana_rows", mean + np.sqrt(params.variances) * noise, truth=theta)

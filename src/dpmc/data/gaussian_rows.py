@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import covariance as covariances
+from dpmc.data import _threefry
 from dpmc.types import Dataset, DpmcError
 
 
@@ -24,11 +25,15 @@ class Params:
         The true parameter.
     covariance : nested sequence of float, or ``{"seed": int}``
         Covariance of a row, or the seed of a random one.
+    threefry_seed : int, optional
+        Draw the rows as JAX does from this seed, instead of from the stream: the rows of
+        a published experiment.
     """
 
     num_rows: int
     mean: Sequence[float]
     covariance: Any
+    threefry_seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.num_rows < 1:
@@ -39,5 +44,10 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     """Draw the rows, x of shape (n, d)."""
     mean = np.asarray(params.mean, dtype=np.float64)
     factor = np.linalg.cholesky(covariances.resolve(params.covariance, mean.size))
-    x = mean + rng.standard_normal((params.num_rows, mean.size)) @ factor.T
+    shape = (params.num_rows, mean.size)
+    if params.threefry_seed is None:
+        noise = rng.standard_normal(shape)
+    else:
+        noise = _threefry.normal(_threefry.seed_key(params.threefry_seed), shape)
+    x = mean + noise @ factor.T
     return Dataset("gaussian_rows", x, truth=mean)

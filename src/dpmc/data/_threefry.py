@@ -1,0 +1,62 @@
+"""The counter-based generator Threefry-2x32 [Salmon et al. 2011], as JAX uses it.
+
+Experiments that ran on JAX drew their rows from it. With the same key these functions
+give the same numbers, so that a published figure can be regenerated from the very rows
+that it was made from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erfinv
+
+from dpmc.types import Array
+
+Words = npt.NDArray[np.uint32]
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = np.uint32(0x1BD11BDA)
+MANTISSA_BITS = 52
+
+
+def seed_key(seed: int) -> Words:
+    """Return the key of a seed: its high and its low 32 bits."""
+    return np.array([(seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=np.uint32)
+
+
+def hash_pairs(key: Words, first: Words, second: Words) -> tuple[Words, Words]:
+    """Return the 20 rounds of Threefry-2x32 on pairs of counters, each of shape (m,)."""
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ PARITY)
+    a, b = first + schedule[0], second + schedule[1]
+    for group in range(5):
+        for rotation in ROTATIONS[group % 2]:
+            a = a + b
+            b = (b << np.uint32(rotation)) | (b >> np.uint32(32 - rotation))
+            b = a ^ b
+        a = a + schedule[(group + 1) % 3]
+        b = b + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return a, b
+
+
+def bits(key: Words, count: int) -> Words:
+    """Return `count` random words, an even number: the counters in two halves, hashed."""
+    counters = np.arange(count, dtype=np.uint32)
+    return np.concatenate(hash_pairs(key, counters[: count // 2], counters[count // 2 :]))
+
+
+def split(key: Words, num: int) -> Words:
+    """Return `num` new keys, shape (num, 2)."""
+    return bits(key, 2 * num).reshape(num, 2)
+
+
+def normal(key: Words, shape: tuple[int, ...]) -> Array:
+    """Return standard normal numbers in double precision, by inversion of a uniform on (-1, 1)."""
+    count = int(np.prod(shape))
+    high, low = np.split(bits(key, 2 * count).astype(np.uint64), 2)
+    mantissa = ((high << np.uint64(32)) | low) >> np.uint64(64 - MANTISSA_BITS)
+    unit = (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
+    low_end = np.nextafter(-1.0, 0.0)
+    uniform = np.maximum(low_end, unit * (1.0 - low_end) + low_end)
+    drawn: Array = np.sqrt(2) * erfinv(uniform)
+    return drawn.reshape(shape)
