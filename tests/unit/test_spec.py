@@ -312,7 +312,8 @@ def test_batches_cover_every_replicate_once() -> None:
         for entry in work.metrics:
             for point in set(entry.points):
                 batches = [range(j.first, j.last + 1) for j in entry.jobs if j.point == point]
-                assert [k for batch in batches for k in batch] == list(range(10))
+                replicates = work.paper["experiments"][entry.experiment]["replicates"]
+                assert [k for batch in batches for k in batch] == list(range(replicates))
                 assert max(map(len, batches)) <= size
 
 
