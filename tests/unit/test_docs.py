@@ -1,0 +1,84 @@
+"""What the documentation shows is run as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpmc.data import _uci
+from dpmc.posterior import Posterior
+from dpmc.types import Dataset
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(path: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_example_of_the_readme_runs():
+    (example,) = blocks("README.md")
+    names: dict[str, object] = {}
+    exec(example.replace("100_000", "5_000"), names)
+    assert names["fit"].guarantee.epsilon <= 4
+    assert np.isfinite(names["fit"].draws).all()
+
+
+def test_the_model_of_the_guide_has_the_gradient_of_its_likelihood():
+    names: dict[str, object] = {}
+    exec(blocks("docs/extending.md")[0], names)
+    model = names["build"](names["Params"](10.0))
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.poisson(2.0, 50), rng.uniform(-1, 1, 50)], axis=1).astype(float)
+    posterior = Posterior(model, Dataset("counts", x))
+    theta, h = np.array([0.3, -0.2]), 1e-5
+    total, _ = posterior.sums.gradient(theta, np.inf)
+    for k, e in enumerate(np.eye(2)):
+        up, _ = posterior.sums.ratio(theta - h * e, theta + h * e, np.inf)
+        assert total[k] == pytest.approx(up / (2 * h), rel=1e-6)
+
+
+def test_every_file_that_the_documentation_links_to_is_there():
+    missing = []
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target).exists():
+                missing.append(f"{page.name}: {target}")  # noqa: PERF401
+    assert missing == []
+
+
+def test_every_test_that_the_errata_name_is_there():
+    text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`-k (\w+)`", text))
+    source = "".join(
+        path.name + path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    assert len(named) > 8
+    assert [name for name in sorted(named) if name not in source] == []
+
+
+@pytest.fixture
+def logistic():
+    if not os.environ.get(_uci.FOLDER_VARIABLE):
+        pytest.skip(f"{_uci.FOLDER_VARIABLE} names no folder with the red wine file")
+    return runpy.run_path(str(ROOT / "docs/examples/logistic_regression.py"))
+
+
+def test_penalty_is_exact_on_red_wine(logistic):
+    """No ratio is clipped, and the means agree with a long exact chain to 5 standard errors."""
+    import arviz as az
+
+    rows, model = logistic["build"]()
+    assert np.linalg.norm(rows.x, axis=1).max() <= rows.bounds["row_norm"]
+    truth = logistic["exact"](rows, model, 60_000)
+    fit = logistic["sample"](rows, model, 1000, seed=1)
+    assert fit.totals["ratio_clipped"].sum() == 0
+    draws = fit.kept()[:, 0]
+    ess = az.ess(fit.to_arviz())["theta"].values
+    error = (draws.mean(0) - truth.kept()[:, 0].mean(0)) / (draws.std(0) / np.sqrt(ess))
+    assert (np.abs(error) < 5).all()
