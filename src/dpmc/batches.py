@@ -96,7 +96,7 @@ class Draws:
 
     @property
     def bits(self) -> int:
-        """Bits of a random word that make one draw: few, but at most one in 16 is rejected."""
+        """Bits of a word that make one draw: one in 16 at most is rejected, up to 2**28 rows."""
         for bits in (16, 21):
             if self.num_rows <= 2 ** (bits - 4):
                 return bits

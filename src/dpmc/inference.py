@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dpmc import registry
+from dpmc import checks, registry
 from dpmc.chains import Progress, Sampler, silent
 from dpmc.posterior import Posterior
 from dpmc.privacy import calibration
@@ -82,7 +82,7 @@ def fit(
     module = registry.load("method", method)
     settings = registry.parameters(module, params)
     dataset = data if isinstance(data, Dataset) else Dataset("data", np.asarray(data, np.float64))
-    _check_count("num_chains", num_chains)
+    checks.at_least("num_chains", num_chains, 1)
     plan, iterations = allocate(
         module, settings, dataset.num_rows, num_chains, num_iterations, epsilon, delta, accountant
     )
@@ -122,7 +122,7 @@ def allocate(
             raise DpmcError(f"epsilon: {epsilon}, allowed None: {name} has no privacy guarantee")
         if num_iterations is None:
             raise DpmcError(f"num_iterations: None, allowed an integer >= 1 for {name}")
-        _check_count("num_iterations", num_iterations)
+        checks.at_least("num_iterations", num_iterations, 1)
         return None, num_iterations
     if epsilon is None or delta is None:
         which = "epsilon" if epsilon is None else "delta"
@@ -208,11 +208,6 @@ def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
             f"start: shape {points.shape}, allowed finite ({dim},) or ({num_chains}, {dim})"
         )
     return np.broadcast_to(points, (num_chains, dim)).copy()
-
-
-def _check_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DpmcError(f"{name}: {value!r}, allowed an integer >= 1")
 
 
 def _bar(bar: Any) -> Callable[[int, int, str], None]:

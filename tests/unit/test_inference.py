@@ -218,15 +218,22 @@ def test_a_replicate_is_the_same_in_any_batch():
     assert (together[1].draws != together[2].draws).any()
 
 
-def test_starts_are_shared_by_methods_and_budgets_and_streams_are_not():
+def test_starts_are_shared_by_methods_and_budgets_and_streams_are_not(monkeypatch):
+    starts, run = [], inference.run
+
+    def recording(sampler, plan, iterations, points, *rest):
+        starts.append(points.copy())
+        return run(sampler, plan, iterations, points, *rest)
+
+    monkeypatch.setattr(inference, "run", recording)
     small = run_chains(chain_settings(), [0])[0]
     budget = {"epsilon": 8.0, "delta": 1e-5, "accountant": "gaussian", "split": "chains"}
-    large = run_chains(chain_settings(budget=budget), [0])[0]
-    starts = [
-        runner._starts(PROBLEM, np.zeros(2), np.ones((1, 5, 2)) * np.arange(5)[:, None], 5, 0, 3)
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(*starts)
+    large = run_chains(chain_settings(budget=budget), [0, 1])[0]
+    run_chains(chain_settings(method="dp_hmc", params=HMC), [0])
+    first, again, other, of_hmc = starts
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, of_hmc)
+    assert (first != other).all()
     shared = min(len(small.draws), len(large.draws))
     assert (small.draws[:shared] != large.draws[:shared]).any()
 

@@ -119,7 +119,10 @@ def all_targets():
 
 
 def published_files(wildcards):
-    """Return what is kept of a run: all targets but the requests."""
+    """Return what is kept of a run at the published grid: all targets but the requests."""
+    scale = settings(config.get("scale")).scale
+    if scale != "paper":
+        sys.exit(f"dpmc: publish: scale {scale!r}, allowed 'paper'")
     return [path for path in all_targets() if "/requests/" not in path]
 
 
