@@ -18,6 +18,7 @@ from dpmc.posterior import Posterior
 from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
+from dpmc.privacy.events import parse
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
 from dpmc.types import Array, Budget, Dataset, DpmcError, Fit, Guarantee, Model
@@ -173,7 +174,7 @@ def run(
         summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
     else:
         guarantee = replace(plan.guarantee, outside=tuple(outside))
-        audited = _audited(frozenset(ledger.counts.items()), plan.budget.delta)
+        audited = _audited(ledger.records(), plan.budget.delta)
         summary = plan.summary() | {
             "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
         }
@@ -189,9 +190,13 @@ def run(
 
 
 @functools.cache
-def _audited(counts: frozenset[Any], delta: float) -> Guarantee:
-    """Audit what was released; replicates of one plan release the same and share it."""
-    return audit(dict(counts), delta)
+def _audited(records: tuple[tuple[str, int], ...], delta: float) -> Guarantee:
+    """Audit what was released; replicates of one plan release the same and share it.
+
+    Records are sorted: events in the order of their hashes would be composed in another
+    order by another process, and the last digits of the result would differ.
+    """
+    return audit(parse(records), delta)
 
 
 def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
