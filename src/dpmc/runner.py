@@ -5,7 +5,6 @@ Each result is a function of its settings and of the code alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from dpmc import inference, registry
 from dpmc.chains import Progress, silent
+from dpmc.digest import canonical
 from dpmc.posterior import Posterior
 from dpmc.rng import Streams, stream
 from dpmc.types import Array, Dataset, DpmcError, Fit, Model
@@ -124,7 +124,7 @@ def run_chains(
     )
     truth, outside = dataset.truth, _outside(problem, dataset, settings.get("outside", ()))
     sampler = module.sampler(Posterior(make_model(problem), dataset, consume=True), params)
-    key = json.dumps(_canonical(settings), sort_keys=True, separators=(",", ":"))
+    key = canonical(dict(settings))
     wanted = list(replicates)
     for position, replicate in enumerate(wanted):
         starts = _starts(problem, truth, reference, seed, replicate, chains)
@@ -172,14 +172,3 @@ def _starts(
     ]
     starts: npt.NDArray[np.float64] = centre + scale * np.stack(draws)
     return starts
-
-
-def _canonical(value: Any) -> Any:
-    """Return settings in which 1 and 1.0 are the same, so that they name the same streams."""
-    if isinstance(value, Mapping):
-        return {str(name): _canonical(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(entry) for entry in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value

@@ -8,7 +8,7 @@ import pytest
 import dpmc
 from dpmc import inference, registry, runner
 from dpmc.privacy.audit import audit
-from dpmc.privacy.events import parse
+from dpmc.privacy.events import parse, text
 from tests.conftest import gaussian_model, rows
 
 PENALTY = {"proposal_sd": 0.1, "noise_multiplier": 8.0, "clip_bound": 2.0}
@@ -40,6 +40,21 @@ def fit(method: str = "dp_penalty", **changes):
         **changes,
     }
     return dpmc.fit(method, gaussian_model(), rows("fit", 500, 2), **given)
+
+
+def test_the_audit_composes_events_in_the_order_of_their_records(monkeypatch):
+    seen: list[list[str]] = []
+
+    def recording(counts, delta):
+        seen.append([text(event) for event in counts])
+        return audit(counts, delta)
+
+    monkeypatch.setattr(inference, "audit", recording)
+    inference._audited.cache_clear()
+    result = fit("dp_hmc", num_chains=1)
+    assert seen == [[record for record, _ in result.ledger]]
+    assert seen[0] == sorted(seen[0])
+    assert len(seen[0]) > 1
 
 
 @pytest.mark.parametrize("method", CASES)
