@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpmc.privacy import Ledger, Releases, gaussian, plan, sampled_gaussian
+from dpmc.privacy import Ledger, Releases, barker, gaussian, plan, sampled_gaussian
 from dpmc.privacy.accountants.gaussian import affordable_mean_loss, log_delta
 from dpmc.privacy.audit import audit
 from dpmc.types import Budget
@@ -65,11 +65,34 @@ def sampled() -> None:
         print(f"audit of the last           {elapsed:8.2f} s")
 
 
+def batches_of_the_thesis() -> None:
+    minibatch = sampled_gaussian(0.7**0.5, BATCH, ROWS)
+    test = barker(2.0, 1.0, 1300, ROWS)
+    names = {
+        minibatch: ("poisson_pair", "subsampled", "rdp_integer", "rdp_truncated"),
+        test: ("barker_rdp_published", "barker_rdp", "barker_pld"),
+    }
+    for event, accountants in names.items():
+        for name in accountants:
+            start = time.perf_counter()
+            made = plan(Releases((), ((event, 1),)), Budget(4, DELTA, name))
+            elapsed = time.perf_counter() - start
+            print(
+                f"plan {name:20s} epsilon   4 {made.num_iterations:9d} iterations, "
+                f"really epsilon {made.guarantee.epsilon:7.4f} {elapsed:6.2f} s"
+            )
+        elapsed = seconds(lambda counts=made.counts: audit(counts, DELTA))
+        print(f"audit of the last           {elapsed:8.2f} s")
+
+
 def releases_drawn() -> None:
     rng, ledger, vector = np.random.default_rng(), Ledger(), np.zeros(10)
+    test = barker(2.0, 1.0, 10, 100)
     draws: dict[str, Callable[[], object]] = {
         "standard_normal, scalar": lambda: rng.standard_normal(),
         "release, scalar": lambda: ledger.release(1.0, 0.1, 5.0, rng),
+        "release, of a batch": lambda: ledger.release(1.0, 0.1, 5.0, rng, (10, 100)),
+        "release_barker": lambda: ledger.release_barker(1.0, 0.5, test, rng),
         "release, 10 components": lambda: ledger.release(vector, 0.1, 5.0, rng),
         "noise_block of 1000 x 10": lambda: ledger.noise_block(1000, 10, 0.1, 5.0, rng, 10, 100),
     }
@@ -82,4 +105,5 @@ if __name__ == "__main__":
     imports()
     closed_form()
     sampled()
+    batches_of_the_thesis()
     releases_drawn()

@@ -28,6 +28,8 @@ class Measurement:
         Replicates it rests on; 0 for an exact value.
     log : bool
         Whether limits are compared on the log scale.
+    limit_se : float
+        Standard error of the limits themselves, where they come from printed runs.
     """
 
     setting: str
@@ -35,6 +37,7 @@ class Measurement:
     se: float
     runs: int
     log: bool
+    limit_se: float = 0.0
 
 
 def measured(name: str, estimates: Array, rows: pd.DataFrame, *, log: bool) -> Measurement:
@@ -77,7 +80,7 @@ def resample(
     groups : sequence of pandas.DataFrame
         Rows with columns `metric`, ``replicate`` and ``mmd``; none empty.
     metric : str
-    statistic : {"median", "mean", "max", "sd", "of_median_run"}
+    statistic : {"median", "mean", "max", "sd", "iqr", "of_median_run"}
         The last is the metric of the run of rank n // 2 by MMD.
     rng : numpy.random.Generator
     resamples : int
@@ -127,6 +130,21 @@ def _median(values: Array) -> Array:
     return result
 
 
+def _iqr(values: Array) -> Array:
+    """Return the interquartile range of each row, NaN left out."""
+    ranked = np.sort(values, axis=1)
+    last = np.maximum(np.sum(~np.isnan(values), axis=1) - 1, 0)
+    rows = np.arange(len(values))
+    ends = []
+    for share in (0.25, 0.75):
+        low = np.floor(share * last).astype(int)
+        part = share * last - low
+        high = np.minimum(low + 1, last)
+        ends.append((1 - part) * ranked[rows, low] + part * ranked[rows, high])
+    result: Array = ends[1] - ends[0]
+    return result
+
+
 def _of_median_run(values: Array, orders: Array) -> Array:
     """Return `values` of the run of rank n // 2 by MMD: the one that Figure 2 shows."""
     ranked = np.argsort(orders, axis=1)  # NaN comes last
@@ -142,6 +160,7 @@ def _statistic(name: str) -> Callable[[Array, Array], Array]:
         "mean": lambda v, _: np.nanmean(v, axis=1),
         "max": lambda v, _: np.nanmax(v, axis=1),
         "sd": lambda v, _: np.nanstd(v, axis=1, ddof=1),
+        "iqr": lambda v, _: _iqr(v),
         "of_median_run": _of_median_run,
     }
     if name not in known:

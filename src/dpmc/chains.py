@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,13 +65,17 @@ class Kernel(NamedTuple):
     """A Markov kernel on states with a field ``theta``.
 
     ``init(theta, num_iterations, ledger, streams) -> State`` holds what the next step
-    needs, ``step(state, ledger, streams) -> (State, Info)`` makes it.
+    needs, ``step(state, ledger, streams) -> (State, Info)`` makes it. A step reads
+    `num_rows` rows for its ratio and as many for each of its gradients. With more than one
+    point per step, states have a field ``points``, shape (points_per_step, d), that is
+    stored in place of ``theta``.
     """
 
     init: Callable[[Array, int, Ledger, Streams], Any]
     step: Callable[[Any, Ledger, Streams], tuple[Any, Info]]
     num_rows: int
     gradients_per_step: int = 0
+    points_per_step: int = 1
 
 
 def sampler(kernel: Kernel) -> Sampler:
@@ -84,7 +89,9 @@ def sampler(kernel: Kernel) -> Sampler:
         progress: Progress = silent,
     ) -> Run:
         chains, dim = start.shape
-        draws = np.empty((num_iterations, chains, dim))
+        points = kernel.points_per_step
+        stored = attrgetter("theta" if points == 1 else "points")
+        draws = np.empty((num_iterations, points, chains, dim))
         info: dict[str, npt.NDArray[Any]] = {
             "accepted": np.empty((num_iterations, chains), dtype=bool),
             "ratio_clipped": np.empty((num_iterations, chains), dtype=np.int64),
@@ -96,7 +103,7 @@ def sampler(kernel: Kernel) -> Sampler:
             state = kernel.init(start[c].copy(), num_iterations, ledger, streams[c])
             for i in range(num_iterations):
                 state, recorded = kernel.step(state, ledger, streams[c])
-                draws[i, c] = state.theta
+                draws[i, :, c] = stored(state)
                 for column, value in zip(columns, recorded, strict=True):
                     column[i, c] = value
                 if (i + 1) % REPORT_EVERY == 0 or i + 1 == num_iterations:
@@ -104,7 +111,10 @@ def sampler(kernel: Kernel) -> Sampler:
                     progress(
                         c * num_iterations + i + 1, chains * num_iterations, f"accepted {rate:.3f}"
                     )
-        return Run(draws, info, _totals(info, num_iterations, chains, kernel))
+        totals = _totals(info, num_iterations, chains, kernel)
+        if points > 1:
+            info = {name: np.repeat(values, points, axis=0) for name, values in info.items()}
+        return Run(draws.reshape(-1, chains, dim), info, totals)
 
     return run
 

@@ -274,12 +274,12 @@ def discrepancies(
         ``mmd_u`` (unbiased estimate of the squared discrepancy, negative at times),
         ``mmd = sqrt(|mmd_u|)``, ``mmd_fixed`` (width of the reference alone),
         ``mmd_white`` (after whitening by the covariance of the reference, fixed
-        width), ``mean_error`` (Euclidean distance of the two means),
-        ``tail_fraction`` (share of draws in the long tail, where the reference has
-        0.05) and ``variance_ratio`` (of that component, to the reference). All NaN
-        if a point is not finite.
+        width), ``mean_error`` (Euclidean distance of the two means), ``mean_norm`` (of
+        the mean of the sample to the origin), ``tail_fraction`` (share of draws in the
+        long tail, where the reference has 0.05) and ``variance_ratio`` (of that
+        component, to the reference). All NaN if a point is not finite.
     """
-    names = ("mmd_u", "mmd", "mmd_fixed", "mmd_white", "mean_error", "tail_fraction")
+    names = ("mmd_u", "mmd", "mmd_fixed", "mmd_white", "mean_error", "mean_norm", "tail_fraction")
     if not np.all(np.isfinite(points)):
         return dict.fromkeys((*names, "variance_ratio"), math.nan)
     width = cross_width(points, reference.draws, rng, weights)
@@ -297,6 +297,7 @@ def discrepancies(
         "mmd_fixed": math.sqrt(abs(fixed)),
         "mmd_white": math.sqrt(abs(white)),
         "mean_error": float(np.linalg.norm(mean - reference.draws.mean(axis=0))),
+        "mean_norm": float(np.linalg.norm(mean)),
         "tail_fraction": float(np.average(in_tail, weights=weights)),
         "variance_ratio": float(spread / np.var(reference.draws[:, reference.component])),
     }

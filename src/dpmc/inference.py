@@ -33,6 +33,7 @@ def fit(
     delta: float | None = None,
     accountant: str | None = None,
     num_iterations: int | None = None,
+    max_iterations: int | None = None,
     num_chains: int = 4,
     start: Array | None = None,
     seed: int | None = None,
@@ -58,6 +59,9 @@ def fit(
         What turns the budget into iterations; by default the tightest that is valid.
     num_iterations : int, optional
         Iterations per chain of a method without privacy; otherwise the budget decides.
+    max_iterations : int, optional
+        Iterations per chain of a private method to stop at, where its budget buys more.
+        What is not run is not spent: the guarantee is better than the budget.
     num_chains : int
         Number of chains.
     start : ndarray of shape (d,) or (chains, d), optional
@@ -85,7 +89,15 @@ def fit(
     dataset = data if isinstance(data, Dataset) else Dataset("data", np.asarray(data, np.float64))
     checks.at_least("num_chains", num_chains, 1)
     plan, iterations = allocate(
-        module, settings, dataset.num_rows, num_chains, num_iterations, epsilon, delta, accountant
+        module,
+        settings,
+        dataset.num_rows,
+        num_chains,
+        num_iterations,
+        epsilon,
+        delta,
+        accountant,
+        max_iterations,
     )
     starts = start_points(start, model.dim, num_chains)
     sampler = module.sampler(Posterior(model, dataset), settings)
@@ -107,8 +119,9 @@ def allocate(
     epsilon: float | None,
     delta: float | None,
     accountant: str | None = None,
+    max_iterations: int | None = None,
 ) -> tuple[Plan | None, int]:
-    """Return the plan that a budget buys and the iterations of each chain.
+    """Return the plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
 
     Raises
     ------
@@ -121,6 +134,8 @@ def allocate(
     if releases is None:
         if epsilon is not None or delta is not None:
             raise DpmcError(f"epsilon: {epsilon}, allowed None: {name} has no privacy guarantee")
+        if max_iterations is not None:
+            raise DpmcError(f"max_iterations: {max_iterations}, allowed None: {name} has no budget")
         if num_iterations is None:
             raise DpmcError(f"num_iterations: None, allowed an integer >= 1 for {name}")
         checks.at_least("num_iterations", num_iterations, 1)
@@ -135,7 +150,7 @@ def allocate(
     budget = Budget(
         epsilon, delta, accountant or calibration.best_accountant(releases.counts(1, 1))
     )
-    plan = calibration.plan(releases, budget, num_chains)
+    plan = calibration.plan(releases, budget, num_chains, max_iterations)
     return plan, plan.num_iterations
 
 

@@ -1,4 +1,4 @@
-"""What a workload is made of: problems, chain jobs, metrics and outputs, each with its files."""
+"""What a workload is made of: problems, chains, metrics, curves and outputs, with their files."""
 
 from __future__ import annotations
 
@@ -102,6 +102,25 @@ class Metrics:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """The iterations that budgets buy, by several accountants.
+
+    Parameters
+    ----------
+    name : str
+        Its key in the configuration.
+    spec : mapping
+        What :func:`dpmc.curves.curve` receives.
+    path : str
+        The file of the result.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    path: str
+
+
+@dataclass(frozen=True)
 class Output:
     """A figure, a table, the verdicts or the report of a paper.
 
@@ -113,7 +132,7 @@ class Output:
         Its entry in the configuration.
     config : mapping
         The part of the paper's configuration that it may read.
-    metrics, baselines, chains, references : tuple of str
+    metrics, baselines, chains, references, datasets, curves : tuple of str
         The files that it reads.
     request : str
         A file named by the digest of all that determines the output. An output has a fixed
@@ -128,4 +147,6 @@ class Output:
     baselines: tuple[str, ...]
     chains: tuple[str, ...]
     references: tuple[str, ...]
+    datasets: tuple[str, ...]
+    curves: tuple[str, ...]
     request: str

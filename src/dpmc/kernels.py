@@ -31,14 +31,16 @@ def compiled(function: Callable[..., Any]) -> Any:
     return function if hasattr(function, "py_func") else numba.njit(nogil=True)(function)
 
 
-def _tuple(format_: str, count: int) -> str:
+def tuple_text(format_: str, count: int) -> str:
+    """Return the text of a tuple of `count` entries, each from the format with its number k."""
     return "(" + "".join(format_.format(k=k) + ", " for k in range(count)) + ")"
 
 
-def _compile(source: str, **names: Any) -> Any:
+def compile_source(source: str, fastmath: Any = FASTMATH, **names: Any) -> Any:
+    """Return the function `kernel` of `source`, compiled; it may use the names given."""
     namespace: dict[str, Any] = {"math": math, **names}
     exec(compile(source, "<dpmc.rows>", "exec"), namespace)  # the text is ours alone
-    return numba.njit(fastmath=FASTMATH, nogil=True, error_model="numpy")(namespace["kernel"])
+    return numba.njit(fastmath=fastmath, nogil=True, error_model="numpy")(namespace["kernel"])
 
 
 @functools.cache
@@ -54,24 +56,63 @@ def ratio_kernel(log_likelihood: Any, num_coefficients: int, num_features: int) 
     """
     source = f"""
 def kernel(features, old, new, bound):
-    b = {_tuple("new[{k}]", num_coefficients)}
+    b = {tuple_text("new[{k}]", num_coefficients)}
     total = 0.0
     clipped = 0
     if old.size == 0:
         for j in range(features.shape[1]):
-            r = log_likelihood(b, {_tuple("features[{k}, j]", num_features)})
+            r = log_likelihood(b, {tuple_text("features[{k}, j]", num_features)})
             total += -bound if r < -bound else (bound if r > bound else r)
             clipped += abs(r) > bound
     else:
-        a = {_tuple("old[{k}]", num_coefficients)}
+        a = {tuple_text("old[{k}]", num_coefficients)}
         for j in range(features.shape[1]):
-            x = {_tuple("features[{k}, j]", num_features)}
+            x = {tuple_text("features[{k}, j]", num_features)}
             r = log_likelihood(b, x) - log_likelihood(a, x)
             total += -bound if r < -bound else (bound if r > bound else r)
             clipped += abs(r) > bound
     return total, clipped
 """
-    return _compile(source, log_likelihood=compiled(log_likelihood))
+    return compile_source(source, log_likelihood=compiled(log_likelihood))
+
+
+@functools.cache
+def batch_ratio_kernel(log_likelihood: Any, num_coefficients: int, num_features: int) -> Any:
+    """Compile the clipped log-likelihood ratios of a batch: their sum and their sum of squares.
+
+    Returns
+    -------
+    compiled function ``(rows, batch, old, new, bound) -> (sum, sum of squares, number clipped)``
+        `rows` has shape (n, q) and is read where it lies, `batch` shape (b,) of uint64,
+        row numbers; `old`, `new` and `bound` as in :func:`ratio_kernel`. Both sums are of
+        the clipped ratios.
+    """
+    one = "log_likelihood(b, x)"
+    two = one + " - log_likelihood(a, x)"
+
+    def loop(ratio: str) -> str:
+        return f"""
+        for j in range(batch.size):
+            i = batch[j]
+            x = {tuple_text("rows[i, {k}]", num_features)}
+            r = {ratio}
+            clipped += abs(r) > bound
+            r = -bound if r < -bound else (bound if r > bound else r)
+            total += r
+            squares += r * r"""
+
+    source = f"""
+def kernel(rows, batch, old, new, bound):
+    b = {tuple_text("new[{k}]", num_coefficients)}
+    total = 0.0
+    squares = 0.0
+    clipped = 0
+    if old.size == 0:{loop(one)}
+    else:
+        a = {tuple_text("old[{k}]", num_coefficients)}{loop(two)}
+    return total, squares, clipped
+"""
+    return compile_source(source, log_likelihood=compiled(log_likelihood))
 
 
 def _lines(numbers: Iterable[int], template: str, indent: int) -> str:
@@ -95,10 +136,10 @@ def gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features
     if dim > GROUP + 2:
         return _wide_gradient_kernel(gradient, dim, num_coefficients, num_features)
     norm = _squares(0, dim)
-    row = f"gradient(c, {_tuple('x{k}[j]', num_features)})"
+    row = f"gradient(c, {tuple_text('x{k}[j]', num_features)})"
     source = f"""
 def kernel(features, coefficients, bound):
-    c = {_tuple("coefficients[{k}]", num_coefficients)}
+    c = {tuple_text("coefficients[{k}]", num_coefficients)}
     n = features.shape[1]
     squared = bound * bound
     clipped = 0
@@ -127,9 +168,9 @@ def kernel(features, coefficients, bound):
 {_lines(range(dim), "a{k} += w * g[{k}]", 12)}
         clipping = count > 0
         clipped += count
-    return {_tuple("a{k}", dim)}, clipped
+    return {tuple_text("a{k}", dim)}, clipped
 """
-    return _compile(source, gradient=compiled(gradient))
+    return compile_source(source, gradient=compiled(gradient))
 
 
 def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
@@ -138,7 +179,7 @@ def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_fe
     More than a dozen accumulators do not fit the registers. What a group does not use
     of the gradient, the compiler leaves out.
     """
-    row = f"g = gradient(c, {_tuple('x{k}[j]', num_features)})"
+    row = f"g = gradient(c, {tuple_text('x{k}[j]', num_features)})"
     norms = "".join(
         f"""
         for j in range(x0.size):
@@ -158,7 +199,7 @@ def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_fe
     )
     source = f"""
 def kernel(features, coefficients, bound):
-    c = {_tuple("coefficients[{k}]", num_coefficients)}
+    c = {tuple_text("coefficients[{k}]", num_coefficients)}
     n = features.shape[1]
     weights = np.empty({WIDE_BLOCK})
     squared = bound * bound
@@ -174,9 +215,9 @@ def kernel(features, coefficients, bound):
             weights[j] = bound / math.sqrt(length) if over else 1.0
             clipped += over
 {sums}
-    return {_tuple("a{k}", dim)}, clipped
+    return {tuple_text("a{k}", dim)}, clipped
 """
-    return _compile(source, gradient=compiled(gradient), np=np)
+    return compile_source(source, gradient=compiled(gradient), np=np)
 
 
 @functools.cache
@@ -195,4 +236,4 @@ def kernel(rows, batch, out):
         x = rows[batch[r]]
 {_lines(range(num_features), "o{k}[r] = x[{k}]", 8)}
 """
-    return _compile(source)
+    return compile_source(source)

@@ -19,6 +19,7 @@ COLUMNS = {
     "experiment": "str",
     "problem": "str",
     "label": "str",
+    "algorithm": "str",
     "method": "str",
     "variant": "str",
     "point": "str",
@@ -37,6 +38,7 @@ COLUMNS = {
     "mmd_fixed": "float64",
     "mmd_white": "float64",
     "mean_error": "float64",
+    "mean_norm": "float64",
     "tail_fraction": "float64",
     "variance_ratio": "float64",
     "ratio_clip_fraction": "float64",
@@ -139,7 +141,8 @@ def evaluate(
     Returns
     -------
     pandas.DataFrame
-        Columns and types of ``COLUMNS``. What a method does not have is NaN.
+        Columns and types of ``COLUMNS``. `algorithm` is the label up to its first hyphen;
+        what a method does not have, or a run of one draw cannot tell, is NaN.
 
     Raises
     ------
@@ -177,7 +180,8 @@ def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.D
     for index, draws in enumerate(reference[1:]):
         rng = stream(seed, "kernel width", "baseline", problem, index)
         row = discrepancies(draws, np.ones(len(draws)), prepared, rng)
-        names = {"experiment": "baseline", "problem": problem, "label": "reference"}
+        label = {"label": "reference", "algorithm": "reference"}
+        names = {"experiment": "baseline", "problem": problem, **label}
         sizes = {"num_chains": 1, "num_draws": len(draws), "dim": draws.shape[1]}
         rows.append({**names, **row, **sizes, "replicate": index, "status": "complete"})
     return _table(rows)
@@ -205,6 +209,7 @@ def _describe(spec: Mapping[str, Any], replicate: int, fit: Fit) -> dict[str, An
     budget = spec.get("budget") or {}
     params = spec.get("params") or {}
     method, variant = str(spec.get("method", "")), str(spec.get("variant", ""))
+    label = str(spec["label"]) or method
     has_ratios = "ratio_rows" in fit.totals or "ratio_clip_bound" in params
     bounds = [params.get("ratio_clip_bound"), params.get("gradient_clip_bound")]
     bounds[0 if has_ratios else 1] = params.get("clip_bound", bounds[0 if has_ratios else 1])
@@ -213,7 +218,8 @@ def _describe(spec: Mapping[str, Any], replicate: int, fit: Fit) -> dict[str, An
     return {
         "experiment": str(spec["experiment"]),
         "problem": _problem(spec),
-        "label": str(spec["label"]) or method,
+        "label": label,
+        "algorithm": label.partition("-")[0],
         "method": method,
         "variant": variant,
         "point": _point(spec),

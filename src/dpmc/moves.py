@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpmc.types import Array, DpmcError
+
+
+def _component_sum(theta: Array, theta_new: Array) -> float:
+    return abs(float((theta_new - theta).sum()))
+
+
+# How long a move is, for a clip bound that is proportional to it. The clipping study in the
+# public code of [raisa2021thesis] took the sum of its components.
+LENGTHS: Mapping[str, Callable[[Array, Array], float]] = {
+    "euclidean": math.dist,
+    "component_sum": _component_sum,
+}
 
 
 def accept(log_ratio: float, rng: np.random.Generator) -> bool:
@@ -72,6 +84,39 @@ def guided_walk(
     proposal[k] += direction[k] * abs(proposal_sd[k] * rng.standard_normal())
     flipped[k] = -direction[k]
     return proposal, flipped
+
+
+class Walk:
+    """Random-walk proposals, plain or guided, of all components or of one at a time.
+
+    Parameters
+    ----------
+    proposal_sd : ndarray of shape (d,)
+        Standard deviation of the proposal.
+    one_component : bool
+        Move one component, drawn uniformly, at a time; with d = 1 there is but one.
+    guided : bool
+        Guided walk: keep the direction of a component until a rejection.
+    """
+
+    def __init__(
+        self, proposal_sd: Array, one_component: bool = False, guided: bool = False
+    ) -> None:
+        self._sd, self._one_component, self._guided = proposal_sd, one_component, guided
+
+    def direction(self, rng: np.random.Generator) -> Array:
+        """Return the first direction of each component, shape (d,): drawn where it matters."""
+        if self._guided:
+            return rng.choice([-1.0, 1.0], size=self._sd.size)
+        return np.ones(self._sd.size)
+
+    def propose(
+        self, theta: Array, direction: Array, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Return the proposal and the directions after a rejection, each of shape (d,)."""
+        if self._guided:
+            return guided_walk(theta, direction, self._sd, rng, self._one_component)
+        return random_walk(theta, self._sd, rng, self._one_component), direction
 
 
 class Mass:
@@ -175,7 +220,30 @@ def leapfrog(
                 return Trajectory(theta, momentum, gradient, False)
             gradient = log_density_gradient(theta)
             momentum = momentum + (step_size if remaining else 0.5 * step_size) * gradient
-    return Trajectory(theta, momentum, gradient, math.isfinite(momentum @ momentum))
+        return Trajectory(theta, momentum, gradient, math.isfinite(momentum @ momentum))
+
+
+def langevin(
+    theta: Array,
+    momentum: Array,
+    gradient: Array,
+    log_density_gradient: Callable[[Array], Array],
+    step_size: float,
+    mass: Mass,
+) -> Trajectory:
+    """Make a Langevin proposal: one leapfrog step, with its position written out.
+
+    The position is theta + (eta^2 / 2) M^-1 g + eta M^-1 p, with p ~ N(0, M): a step
+    along the gradient g and Gaussian noise. Arguments and result as for :func:`leapfrog`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        drift = 0.5 * step_size**2 * mass.velocity(gradient)
+        proposal = theta + drift + step_size * mass.velocity(momentum)
+        if not math.isfinite(proposal @ proposal):
+            return Trajectory(proposal, momentum, gradient, False)
+        new_gradient = log_density_gradient(proposal)
+        momentum = momentum + 0.5 * step_size * (gradient + new_gradient)
+        return Trajectory(proposal, momentum, new_gradient, math.isfinite(momentum @ momentum))
 
 
 def step_sizes(

@@ -4,47 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import yaml
-from scipy.stats import t as student
 
-from dpmc.bootstrap import Measurement
-from dpmc.claims import AS_PUBLISHED, KINDS, Evidence, NotRunError, setting
+from dpmc import series
+from dpmc.claims import EXACT, KEYS, KINDS, setting
+from dpmc.decision import NOT_COMPARABLE, NOT_REPRODUCED, Decision, decide
+from dpmc.evidence import AS_PUBLISHED, Evidence, NotRunError
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 
 if TYPE_CHECKING:
     from dpmc.outputs._context import Context
 
-REPRODUCED = "reproduced"
-NOT_REPRODUCED = "not_reproduced"
-NOT_COMPARABLE = "not_comparable"
 COLUMNS = ("id", "where", "variant", "published", "ours", "ours_se", "rule", "verdict", "reason")
-ENTRY_KEYS = {"id", "where", "published", "variants", "rule", "low", "high", "scaled"}
+ENTRY_KEYS = {
+    "id", "where", "published", "variants", "rule", "low", "high", "scaled", "exceptions"
+}  # fmt: skip
 FILE_KEYS = {"paper", "error_rate", "share", "resamples", "seed", "needs", "entries"}
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What the measurements of one claim amount to.
-
-    Parameters
-    ----------
-    verdict : {"reproduced", "not_reproduced", "not_comparable"}
-    reason : str
-        Built from the numbers.
-    ours, ours_se : float
-        The measurement closest to a limit or furthest beyond it, and its standard error.
-    """
-
-    verdict: str
-    reason: str
-    ours: float = math.nan
-    ours_se: float = math.nan
 
 
 def load(path: Path | str) -> dict[str, Any]:
@@ -79,7 +59,12 @@ def verdicts(
     not reproduced with a probability of about `error_rate` at most. It is reproduced if
     no setting contradicts it and the measured values obey it in at least a `share` of
     the settings; otherwise the run cannot tell, and it is not comparable. Neither is
-    anything measured on an experiment whose sizes (`needs`) were cut down.
+    anything measured on an experiment or problem whose sizes (`needs`) were cut down.
+
+    A claim with `exceptions` counts as true if it is at all but this share of the settings:
+    it takes more contradictions than that to call it not reproduced, and it must hold at all
+    the other settings to be reproduced. Every printed cell of a series has a verdict of its
+    own; the cells of one block share the error rate.
 
     Parameters
     ----------
@@ -105,9 +90,10 @@ def verdicts(
     _check(published, "published")
     evidence = metrics if baselines.empty else pd.concat([metrics, baselines], ignore_index=True)
     rows = []
-    for entry in published["entries"]:
+    blocks = [series.expand(block) for block in published.get("series", ())]
+    for entry in [*published["entries"], *(cell for block in blocks for cell in block)]:
         for variant in entry.get("variants", [AS_PUBLISHED]):
-            decision = _judge(entry, variant, published, evidence, context.config)
+            decision = _judge(entry, variant, published, evidence, context)
             rows.append(
                 {
                     "id": entry["id"],
@@ -135,56 +121,23 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         "regret": f"ratio of the worst {metric} over the best, over problems",
         "setting": f"{rule.get('path')}",
         "reuse": "iterations gained by keeping the last gradient",
+        "problem": f"{rule.get('where', {}).get('quantity')} of the problem",
+        "order": f"ratio of {statistic}s of {metric}, each group over each that should exceed it",
+        "difference": f"difference of {statistic}s of {metric} over {rule.get('between')}",
+        "quartiles": f"median of {metric}",
+        "curve": "iterations",
+        "gain": "iterations by one accountant over those by the other",
     }[kind].replace("of_median_run of", "the median run's")
     text = f"{measured} {_limits(entry)}"
     if rule.get("by"):
         text += f" at each {' and '.join(rule['by'])}"
-    if kind in ("setting", "count", "reuse"):
+    if "exceptions" in entry:
+        text += f" but for {100 * entry['exceptions']:g} % of the settings"
+    if kind in EXACT:
         return text + "; exact"
-    return text + f"; error rate {published['error_rate']:g} over all settings"
-
-
-def decide(
-    measurements: list[Measurement], low: float, high: float, error_rate: float, share: float
-) -> Decision:
-    """Turn the measurements of one claim into a verdict.
-
-    Parameters
-    ----------
-    measurements : list of Measurement
-    low, high : float
-        Limits of the claim, infinite where there is none.
-    error_rate : float
-        Probability of calling a true claim not reproduced, all settings together.
-    share : float
-        Share of the settings in which a reproduced claim holds.
-
-    Returns
-    -------
-    Decision
-    """
-    margins = [_margin(entry, low, high) for entry in measurements]
-    if any(entry.runs == 1 or math.isnan(entry.se) for entry in measurements):
-        least = min(zip(margins, measurements, strict=True), key=lambda pair: pair[0])[1]
-        reason = f"{_told(least)} from a single run: no uncertainty"
-        return Decision(NOT_COMPARABLE, reason, least.estimate)
-    slacks = [_slack(entry, error_rate / len(measurements)) for entry in measurements]
-    holding = sum(margin >= 0 for margin in margins)
-    beyond = [m < -s for m, s in zip(margins, slacks, strict=True)]
-    worst = min(range(len(margins)), key=lambda k: (not beyond[k], margins[k]))
-    ours = measurements[worst]
-    se = ours.se * (abs(ours.estimate) if ours.log else 1.0)
-    held = f"holds at {holding} of {len(margins)} settings" if len(margins) > 1 else ""
-    parts = [held] if held else []
-    parts.append(f"{'least margin: ' if held else ''}{_told(ours)}{_interval(ours, slacks[worst])}")
-    if any(beyond):
-        if held:
-            parts.insert(1, f"contradicted at {sum(beyond)}")
-        return Decision(NOT_REPRODUCED, "; ".join(parts), ours.estimate, se)
-    if holding >= share * len(margins):
-        return Decision(REPRODUCED, "; ".join(parts), ours.estimate, se)
-    parts.append("too uncertain to contradict the claim")
-    return Decision(NOT_COMPARABLE, "; ".join(parts), ours.estimate, se)
+    over = f"{entry['family']} cells" if "family" in entry else "settings"
+    text += f"; error rate {published['error_rate']:g} over all {over}"
+    return f"{text}, both medians uncertain" if kind == "quartiles" else text
 
 
 def _judge(
@@ -192,17 +145,20 @@ def _judge(
     variant: str,
     published: Mapping[str, Any],
     metrics: pd.DataFrame,
-    config: Mapping[str, Any],
+    context: Context,
 ) -> Decision:
     rng = stream(published["seed"], "bootstrap", entry["id"], variant)
-    evidence = Evidence(metrics, config, rng, published["resamples"])
+    evidence = Evidence(metrics, context.config, rng, published["resamples"], context.curves)
     try:
         _check_sizes(entry["rule"], published["needs"], evidence)
         measured = KINDS[entry["rule"]["kind"]](entry["rule"], evidence, variant)
     except NotRunError as lacking:
         return Decision(NOT_COMPARABLE, str(lacking))
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))
-    decision = decide(measured, low, high, published["error_rate"], published["share"])
+    exceptions = float(entry.get("exceptions", 0))
+    share = 1 - exceptions if "exceptions" in entry else published["share"]
+    error_rate = published["error_rate"] / entry.get("family", 1)
+    decision = decide(measured, low, high, error_rate, share, exceptions)
     if entry.get("scaled") and decision.verdict == NOT_REPRODUCED:
         reason = f"this run is cut down: {decision.reason}"
         return Decision(NOT_COMPARABLE, reason, decision.ours, decision.ours_se)
@@ -210,52 +166,23 @@ def _judge(
 
 
 def _check_sizes(rule: Any, needs: Mapping[str, Any], evidence: Evidence) -> None:
-    """Refuse a run that shrank an experiment that `rule` reads."""
+    """Refuse a run that shrank an experiment or a problem that `rule` reads."""
     if isinstance(rule, list):
         for part in rule:
             _check_sizes(part, needs, evidence)
     elif isinstance(rule, Mapping):
         for key, part in rule.items():
             _check_sizes(part, needs, evidence)
-            for path, wanted in needs.get(part, {}).items() if key == "experiment" else ():
-                value = setting({"path": path}, evidence, AS_PUBLISHED)[0].estimate
-                if value != wanted:
-                    raise NotRunError(f"this run is cut down: {path} is {value:g}, not {wanted:g}")
+            named = part if isinstance(part, list) else [part]
+            for name in named if key in ("experiment", "problem") else ():
+                _check_size(needs.get(name, {}), evidence)
 
 
-def _margin(entry: Measurement, low: float, high: float) -> float:
-    """Return how far the estimate is inside the limits, negative outside."""
-    value = entry.estimate
-    if entry.log:
-        value, low, high = (_log(number) for number in (value, low, high))
-    inside = min(high - value, value - low)
-    # Numbers read from text: equal but for rounding.
-    return 0.0 if entry.runs == 0 and math.isclose(inside, 0, abs_tol=1e-9 * abs(value)) else inside
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
-
-
-def _slack(entry: Measurement, level: float) -> float:
-    if entry.runs == 0:
-        return 0.0
-    return float(student.ppf(1 - level, entry.runs - 1)) * entry.se
-
-
-def _told(entry: Measurement) -> str:
-    digits = 4 if entry.runs else 7
-    return f"{entry.estimate:.{digits}g} ({entry.setting})"
-
-
-def _interval(entry: Measurement, slack: float) -> str:
-    if entry.runs == 0:
-        return ""
-    if entry.log:
-        low, high = entry.estimate * math.exp(-slack), entry.estimate * math.exp(min(slack, 700))
-    else:
-        low, high = entry.estimate - slack, entry.estimate + slack
-    return f", interval {low:.3g} to {high:.3g} from {entry.runs} runs"
+def _check_size(wanted: Mapping[str, float], evidence: Evidence) -> None:
+    for path, number in wanted.items():
+        value = setting({"path": path}, evidence, AS_PUBLISHED)[0].estimate
+        if value != number:
+            raise NotRunError(f"this run is cut down: {path} is {value:g}, not {number:g}")
 
 
 def _limits(entry: Mapping[str, Any]) -> str:
@@ -268,12 +195,20 @@ def _limits(entry: Mapping[str, Any]) -> str:
 
 
 def _check(values: Any, where: str) -> None:
-    if not isinstance(values, Mapping) or set(values) != FILE_KEYS:
-        raise DpmcError(f"{where}: allowed keys {', '.join(sorted(FILE_KEYS))}, all of them")
-    seen: set[str] = set()
+    if not isinstance(values, Mapping) or set(values) - {"series"} != FILE_KEYS:
+        raise DpmcError(
+            f"{where}: allowed keys {', '.join(sorted(FILE_KEYS))}, all of them, and series"
+        )
     for name, problem in _problems(values["entries"]):
         raise DpmcError(f"{where}: entry {name!r}: {problem}")
-    for entry in values["entries"]:
+    blocks = values.get("series", [])
+    for block in blocks:
+        wrong = series.problem_of(block)
+        if wrong:
+            name = str(block.get("id", "?")) if isinstance(block, Mapping) else str(block)
+            raise DpmcError(f"{where}: series {name!r}: {wrong}")
+    seen: set[str] = set()
+    for entry in [*values["entries"], *blocks]:
         if entry["id"] in seen:
             raise DpmcError(f"{where}: entry {entry['id']!r} is given twice")
         seen.add(entry["id"])
@@ -281,6 +216,8 @@ def _check(values: Any, where: str) -> None:
 
 def _problems(entries: Any) -> Iterator[tuple[str, str]]:
     for entry in entries:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("rule", {}), Mapping):
+            yield str(entry), "allowed keys with values, and those of a rule"
         name = str(entry.get("id", "?"))
         unknown = set(entry) - ENTRY_KEYS
         if unknown:
@@ -291,5 +228,10 @@ def _problems(entries: Any) -> Iterator[tuple[str, str]]:
         kind = entry["rule"].get("kind")
         if kind not in KINDS:
             yield name, f"rule {kind!r}, allowed {', '.join(KINDS)}"
+        for key in KEYS[kind]:
+            if key not in entry["rule"]:
+                yield name, f"rule {kind!r}: {key} is missing"
         if "low" not in entry and "high" not in entry:
             yield name, "low or high is missing"
+        if not 0 <= entry.get("exceptions", 0) < 1:
+            yield name, f"exceptions {entry['exceptions']!r}, allowed 0 <= exceptions < 1"

@@ -14,6 +14,7 @@ import numpy as np
 from numba.extending import overload
 
 from dpmc.kernels import compiled, gradient_kernel, ratio_kernel
+from dpmc.sorted_sums import SortedSums
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Rows whose features are computed at once.
@@ -121,6 +122,9 @@ def feature_rows(
 class RowSums:
     """The sums over all rows that a method may ask of one posterior.
 
+    They are passes over the rows, but for those of affine models that sorted features
+    give up to rounding: :class:`dpmc.sorted_sums.SortedSums`.
+
     Parameters
     ----------
     model : Model
@@ -133,7 +137,8 @@ class RowSums:
     Raises
     ------
     DpmcError
-        If the row functions do not fit the rows: wrong number of features or components.
+        If the row functions do not fit the rows: wrong number of features or components,
+        or not affine although the model says so.
     """
 
     def __init__(self, model: Model, dataset: Dataset, consume: bool = False) -> None:
@@ -147,6 +152,10 @@ class RowSums:
         self._gradient = gradient_kernel(model.gradient, model.dim, count, len(self.features))
         self._none = np.empty(0)
         self._check(probe)
+        self._sorted: SortedSums | None = None
+        if model.affine:
+            self._check_affine(probe + 1.0)
+            self._sorted = SortedSums(model, self.features, count)
 
     def coefficients(self, theta: Array) -> Array:
         """Return the coefficients of `theta`, shape (m,)."""
@@ -163,6 +172,11 @@ class RowSums:
         bound : float
             Each ratio is clipped to [-bound, bound]; ``inf`` clips nothing.
         """
+        found = self._sorted and self._sorted.ratio(theta, theta_new, bound)
+        return found or self.plain_ratio(theta, theta_new, bound)
+
+    def plain_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
+        """Return the same as :meth:`ratio`, always by a pass over the rows."""
         old, new = self.coefficients(theta), self.coefficients(theta_new)
         if self.model.linear:
             old, new = self._none, new - old
@@ -179,6 +193,11 @@ class RowSums:
         bound : float
             Each row's gradient is shortened to at most this Euclidean norm.
         """
+        found = self._sorted and self._sorted.gradient(theta, bound)
+        return found or self.plain_gradient(theta, bound)
+
+    def plain_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
+        """Return the same as :meth:`gradient`, always by a pass over the rows."""
         total, clipped = self._gradient(self.features, self.coefficients(theta), bound)
         return np.array(total), int(clipped)
 
@@ -206,3 +225,18 @@ class RowSums:
                 f"model {name!r}: row functions do not compile for rows of {count} features: "
                 f"{reason}"
             ) from None
+
+    def _check_affine(self, theta: Array) -> None:
+        """Refuse an affine model of which a row function is bent between three points."""
+        c = tuple(self.coefficients(theta).tolist())
+        x = self.features[:, 0]
+        points = [tuple(point.tolist()) for point in (x, 2.0 * x + 1.0, 1.5 * x + 0.5)]
+        for function in (self.model.log_likelihood, self.model.gradient):
+            row = compiled(function).py_func
+            start, end, middle = (np.atleast_1d(row(c, point)) for point in points)
+            bend = np.abs(0.5 * (start + end) - middle)
+            if np.any(bend > 1e-6 * (np.abs(start) + np.abs(end))):
+                raise DpmcError(
+                    f"model {self.model.name!r}: affine True, allowed False: "
+                    f"{row.__name__} is not affine in the features"
+                )

@@ -92,7 +92,8 @@ def run_chains(
     ----------
     settings : mapping
         ``problem``, ``method``, ``params``, ``budget`` or ``num_iterations``,
-        ``num_chains`` and ``seed``: all that determines the result.
+        ``num_chains``, ``seed`` and, if given, ``max_iterations``: all that determines
+        the result.
     dataset : Dataset
         The rows of the problem. They may be overwritten.
     reference : ndarray of shape (1 + baselines, draws, d)
@@ -121,13 +122,14 @@ def run_chains(
         budget.get("epsilon"),
         budget.get("delta"),
         budget.get("accountant"),
+        settings.get("max_iterations"),
     )
     truth, outside = dataset.truth, _outside(problem, dataset, settings.get("outside", ()))
     sampler = module.sampler(Posterior(make_model(problem), dataset, consume=True), params)
     key = canonical(dict(settings))
     wanted = list(replicates)
     for position, replicate in enumerate(wanted):
-        starts = _starts(problem, truth, reference, seed, replicate, chains)
+        starts = start_points(problem, truth, reference, seed, [replicate], chains)[0]
         streams = [Streams.of(seed, key, replicate, chain) for chain in range(chains)]
         report = _offset(progress, position, len(wanted))
         yield replicate, inference.run(sampler, plan, iterations, starts, streams, outside, report)
@@ -139,36 +141,90 @@ def _offset(progress: Progress, position: int, count: int) -> Progress:
 
 def _outside(problem: Settings, dataset: Dataset, declared: Iterable[str]) -> list[str]:
     outside = list(declared)
-    if problem["start"].get("scale") == "reference":
-        outside.append("start points around the truth, scaled by the exact posterior")
+    start = problem["start"]
+    if start.get("scale") == "reference":
+        around = "around the truth, " if start["rule"] == "around_truth" else ""
+        outside.append(f"start points {around}scaled by the exact posterior")
     if dataset.bounds_source == "data":
         outside.append("bounds taken from the data")
     return [*outside, "clip fractions", "a known seed"]
 
 
-def _starts(
+# Rules of start points, and which of a centre and a scale the problem gives with each.
+_RULES: Mapping[str, tuple[str, ...]] = {
+    "around": ("centre", "scale"),
+    "around_truth": ("scale",),
+    "at": ("centre",),
+    "at_truth": (),
+}
+
+
+def start_points(
     problem: Settings,
     truth: Array | None,
     reference: Array,
     seed: int,
-    replicate: int,
+    replicates: Iterable[int],
     chains: int,
 ) -> Array:
-    """Draw start points around the truth, the same for all methods and budgets.
+    """Return start points by the rule of a problem, the same for all methods and budgets.
 
-    Their standard deviation is the mean over components of that of the reference
-    sample [raisa2021dphmc, section 4.1], or a number that the problem gives.
+    ``around_truth`` and ``around`` draw them about the truth or a given centre. Their
+    standard deviation is the mean over components of that of the reference sample
+    [raisa2021dphmc, section 4.1], or a number that the problem gives. ``at_truth`` and
+    ``at`` start all chains there.
+
+    Parameters
+    ----------
+    problem : mapping
+        Its ``start`` has a ``rule`` and, as the rule needs, ``centre`` and ``scale``.
+    truth : ndarray of shape (d,) or None
+        The parameter that generated the rows.
+    reference : ndarray of shape (1 + baselines, draws, d)
+    seed : int
+    replicates : iterable of int
+    chains : int
+
+    Returns
+    -------
+    ndarray of shape (replicates, chains, d)
+
+    Raises
+    ------
+    DpmcError
+        If there is no such rule or it lacks what it needs.
     """
+    rule, centre = _checked_rule(problem, truth, reference.shape[-1])
+    wanted = list(replicates)
+    if "scale" not in _RULES[rule]:
+        return np.broadcast_to(centre, (len(wanted), chains, centre.size)).copy()
     scale = problem["start"]["scale"]
     if scale == "reference":
         scale = float(np.mean(np.std(reference[0], axis=0)))
-    centre = problem["start"].get("centre", truth)
-    if centre is None:
-        raise DpmcError(f"start of {problem['name']}: no truth, allowed a centre")
-    centre = np.asarray(centre, dtype=np.float64)
     draws = [
         stream(seed, "init", problem["name"], replicate, chain).standard_normal(centre.size)
+        for replicate in wanted
         for chain in range(chains)
     ]
-    starts: npt.NDArray[np.float64] = centre + scale * np.stack(draws)
+    normal = np.reshape(draws, (len(wanted), chains, centre.size))
+    starts: npt.NDArray[np.float64] = centre + scale * normal
     return starts
+
+
+def _checked_rule(problem: Settings, truth: Array | None, dim: int) -> tuple[str, Array]:
+    """Return the rule of the start points and their centre."""
+    start, where = problem["start"], f"start of {problem['name']}"
+    rule = str(start["rule"])
+    if rule not in _RULES:
+        raise DpmcError(f"{where}: rule {rule!r}, allowed {', '.join(_RULES)}")
+    for key in ("centre", "scale"):
+        if (start.get(key) is None) == (key in _RULES[rule]):
+            needs = " and ".join(_RULES[rule]) or "neither centre nor scale"
+            raise DpmcError(f"{where}: {key} is {start.get(key)}, allowed with {rule!r}: {needs}")
+    centre = truth if rule.endswith("truth") else start["centre"]
+    if centre is None:
+        raise DpmcError(f"{where}: no truth, allowed rules 'around' and 'at' with a centre")
+    point = np.asarray(centre, dtype=np.float64)
+    if point.shape != (dim,):
+        raise DpmcError(f"{where}: {point.size} components, allowed {dim}")
+    return rule, point

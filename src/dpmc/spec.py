@@ -1,12 +1,11 @@
 """The YAML configuration: read, merged with a scale and checked before any work starts.
 
-Imports nothing heavy: the workflow reads it whenever it plans. Parameter names are
-checked against the source of the ``Params`` of a method, model or data set, unrun.
+Imports nothing heavy: the workflow reads it whenever it plans. Names and parameters are
+checked by :mod:`dpmc.crosschecks`.
 """
 
 from __future__ import annotations
 
-import ast
 import copy
 import math
 from collections.abc import Iterator, Mapping
@@ -17,15 +16,8 @@ from typing import Any
 import jsonschema
 import yaml
 
-from dpmc.digest import module_names, module_tree
+from dpmc.crosschecks import check_paper, listed
 from dpmc.types import DpmcError
-
-KINDS = {
-    "method": "dpmc.methods",
-    "model": "dpmc.models",
-    "data": "dpmc.data",
-    "accountant": "dpmc.privacy.accountants",
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
         where = f"{path} (scale {scale})"
         paper = _plain(merge(read_yaml(path), overlay["papers"].get(key, {}), where))
         _check(paper, root, "paper", where)
-        _check_paper(paper, key, where)
+        check_paper(paper, key, where)
         papers[key] = {name: value for name, value in paper.items() if name != "shared"}
     return Config(
         scale=scale,
@@ -134,7 +126,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> di
     for key, value in overlay.items():
         if value is None:
             if key not in merged:
-                raise DpmcError(f"{where}: {key}: null removes it, allowed {_listed(merged)}")
+                raise DpmcError(f"{where}: {key}: null removes it, allowed {listed(merged)}")
             del merged[key]
         elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             merged[key] = merge(merged[key], value, f"{where}: {key}")
@@ -148,35 +140,22 @@ def scales(root: Path | None = None) -> tuple[str, ...]:
     return _stems((root or Path()) / "config" / "scales")
 
 
-def parameters(kind: str, name: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the parameters of a method, model or data set, and those without a default.
-
-    Raises
-    ------
-    DpmcError
-        If the module has no class ``Params``.
-    """
-    tree = module_tree(f"{KINDS[kind]}.{name}")
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == "Params":
-            entries = [entry for entry in node.body if isinstance(entry, ast.AnnAssign)]
-            every = {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
-            return frozenset(every), frozenset(k for k, v in every.items() if v is None)
-    raise DpmcError(f"{kind} {name!r}: its module has no class Params")
-
-
 class _UniqueKeys(yaml.SafeLoader):
-    """YAML that refuses a key given twice, where the plain loader keeps the last."""
+    """YAML that refuses a key given twice, where the plain loader keeps the last.
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    Keys are looked at as they are written: what a merge key (``<<``) adds may be given again.
+    """
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
         seen: set[Any] = set()
         for key, _ in node.value:
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(
+                raise yaml.composer.ComposerError(
                     None, None, f"key {key.value!r} is given twice", key.start_mark
                 )
             seen.add(key.value)
-        return super().construct_mapping(node, deep)
+        return node
 
 
 def _plain(value: Any) -> Any:
@@ -196,12 +175,8 @@ def _stems(folder: Path) -> tuple[str, ...]:
 
 def _known(folder: Path, kind: str, name: str) -> Path:
     if name not in _stems(folder):
-        raise DpmcError(f"{kind}: {name!r}, allowed {_listed(_stems(folder))}")
+        raise DpmcError(f"{kind}: {name!r}, allowed {listed(_stems(folder))}")
     return folder / f"{name}.yaml"
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(sorted(map(str, names))) or "none"
 
 
 def _check(values: Mapping[str, Any], root: Path, schema_name: str, where: str) -> None:
@@ -233,12 +208,12 @@ def _one_line(error: jsonschema.ValidationError) -> str:
     if error.validator == "additionalProperties":
         allowed = schema.get("properties", {})
         unknown = sorted(set(map(str, value)) - set(allowed))
-        return f"{prefix}unknown key {unknown[0]!r}, allowed {_listed(allowed)}"
+        return f"{prefix}unknown key {unknown[0]!r}, allowed {listed(allowed)}"
     if error.validator == "required":
         missing = next(key for key in limit if key not in value)
         return f"{prefix}{missing} is missing"
     phrases = {
-        "enum": _listed(limit) if isinstance(limit, list) else "",
+        "enum": listed(limit) if isinstance(limit, list) else "",
         "minimum": f">= {limit}",
         "exclusiveMinimum": f"> {limit}",
         "maximum": f"<= {limit}",
@@ -248,66 +223,3 @@ def _one_line(error: jsonschema.ValidationError) -> str:
     }
     told = schema.get("description") or phrases.get(str(error.validator), str(limit))
     return f"{prefix}{value!r}, allowed {told}"
-
-
-def _check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
-    if paper["paper"] != key:
-        raise DpmcError(f"{where}: paper: {paper['paper']!r}, allowed {key!r}, as the file name")
-    for name, problem in paper["problems"].items():
-        for kind in ("data", "model"):
-            entry = problem[kind]
-            _check_params(
-                kind, entry["name"], entry["params"], (), f"{where}: problems.{name}.{kind}"
-            )
-    for name, experiment in paper["experiments"].items():
-        here = f"{where}: experiments.{name}"
-        for problem, methods in experiment["methods"].items():
-            if problem not in paper["problems"]:
-                raise DpmcError(
-                    f"{here}.methods: {problem!r}, allowed {_listed(paper['problems'])}"
-                )
-            for label, method in methods.items():
-                _check_method(method, experiment, f"{here}.methods.{problem}.{label}")
-    for name, output in paper["outputs"].items():
-        wanted = [*output.get("metrics", ()), *_experiment_of(output)]
-        for experiment in wanted:
-            if experiment not in paper["experiments"]:
-                raise DpmcError(
-                    f"{where}: outputs.{name}: experiment {experiment!r}, "
-                    f"allowed {_listed(paper['experiments'])}"
-                )
-
-
-def _experiment_of(output: Mapping[str, Any]) -> tuple[str, ...]:
-    return (output["chains"]["experiment"],) if "chains" in output else ()
-
-
-def _check_method(method: Mapping[str, Any], experiment: Mapping[str, Any], where: str) -> None:
-    if ("accountant" in method) == ("num_iterations" in method):
-        raise DpmcError(f"{where}: allowed either an accountant or num_iterations, not both")
-    if "accountant" in method:
-        _check_name("accountant", method["accountant"], where)
-        if not (method.get("epsilons") or experiment.get("epsilons")):
-            raise DpmcError(f"{where}: epsilons is missing here and in the experiment")
-    elif "epsilons" in method:
-        raise DpmcError(f"{where}: epsilons: allowed only with an accountant")
-    _check_params("method", method["method"], method["params"], method.get("grid", ()), where)
-
-
-def _check_name(kind: str, name: str, where: str) -> None:
-    allowed = module_names(KINDS[kind])
-    if name not in allowed:
-        raise DpmcError(f"{where}: {kind} {name!r}, allowed {_listed(allowed)}")
-
-
-def _check_params(kind: str, name: str, params: Any, grid: Any, where: str) -> None:
-    _check_name(kind, name, where)
-    every, required = parameters(kind, name)
-    given = [*params, *grid]
-    for key in given:
-        if key not in every:
-            raise DpmcError(f"{where}: {name} parameter {key!r}, allowed {_listed(every)}")
-        if given.count(key) > 1:
-            raise DpmcError(f"{where}: {name} parameter {key!r}, allowed in params or in grid")
-    for key in sorted(required - set(given)):
-        raise DpmcError(f"{where}: {name} parameter {key!r} is missing")

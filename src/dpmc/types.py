@@ -100,6 +100,10 @@ class Model:
     linear : bool
         Whether `log_likelihood` is linear in the coefficients. One evaluation at
         their difference then replaces two at the coefficients themselves.
+    affine : bool
+        Whether `log_likelihood` and `gradient` are also affine in the features. A move
+        that changes the weight of one feature only then costs O(log n), see
+        :mod:`dpmc.sorted_sums`.
     tempering : float
         Exponent T in (0, 1] of the likelihood.
     lipschitz : float, optional
@@ -118,6 +122,7 @@ class Model:
     coefficients: Callable[[Array], Array] | None = None
     features: Callable[[Array], Array] | None = None
     linear: bool = False
+    affine: bool = False
     tempering: float = 1.0
     lipschitz: float | None = None
     reference: Callable[[Dataset, int, np.random.Generator], Array] | None = None
@@ -125,6 +130,8 @@ class Model:
     def __post_init__(self) -> None:
         if self.dim < 1:
             raise DpmcError(f"model {self.name!r}: dim {self.dim}, allowed an integer >= 1")
+        if self.affine and not self.linear:
+            raise DpmcError(f"model {self.name!r}: affine True, allowed with linear True only")
         if not 0 < self.tempering <= 1:
             raise DpmcError(f"model {self.name!r}: tempering {self.tempering}, allowed (0, 1]")
         if self.lipschitz is not None and not self.lipschitz > 0:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpmc.digest import code_digest, module_names, short_digest
-from dpmc.jobs import Job, Metrics, Output, Problem
+from dpmc.jobs import Curves, Job, Metrics, Output, Problem
 from dpmc.spec import Config
 
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
@@ -35,9 +35,11 @@ class Workload:
         In the order of the configuration.
     metrics : tuple of Metrics
         In the order of the configuration.
+    curves : dict of str to Curves
+        By name.
     outputs : dict of str to Output
         Figures and tables by name, ``verdict`` and ``report``.
-    files : dict of str to Problem, Job, Metrics or Output
+    files : dict of str to Problem, Job, Metrics, Curves or Output
         Whatever has a digest in its name, by its path.
     """
 
@@ -46,19 +48,21 @@ class Workload:
         self.paper = config.papers[paper]
         self.folder = f"{config.results_dir}/{config.scale}/{paper}"
         used = {p for e in self.paper["experiments"].values() for p in e["methods"]}
-        used |= {p for o in self.paper["outputs"].values() for p in o.get("reference", ())}
+        used |= {p for output in self.paper["outputs"].values() for p in _read(output)}
         self.problems = {
             name: self._problem(name) for name in self.paper["problems"] if name in used
         }
         self.metrics = tuple(self._all_metrics())
         self.jobs = tuple(job for entry in self.metrics for job in entry.jobs)
+        self.curves = {name: self._curves(name) for name in self.paper.get("accounting", {})}
         self.outputs = {name: self._output(name) for name in self.paper["outputs"]}
         self.outputs["verdict"] = self._whole("verdict", "dpmc.published")
         self.outputs["report"] = self._whole("report", "dpmc.outputs._report")
-        self.files: dict[str, Problem | Job | Metrics | Output] = {
+        self.files: dict[str, Problem | Job | Metrics | Curves | Output] = {
             **{p: entry for entry in self.problems.values() for p in entry.paths},
             **{entry.path: entry for entry in self.jobs},
             **{entry.path: entry for entry in self.metrics},
+            **{entry.path: entry for entry in self.curves.values()},
             **{entry.request: entry for entry in self.outputs.values()},
         }
 
@@ -141,7 +145,7 @@ class Workload:
                 "accountant": method["accountant"],
                 "split": "chains",
             }
-        return {
+        chain = {
             "paper": self.paper["paper"],
             "problem": spec,
             "method": method["method"],
@@ -153,6 +157,10 @@ class Workload:
             "outside": self.paper.get("outside", []),
             "seed": self.paper["seed"],
         }
+        # Streams are keyed by these settings: a key that is not given must not appear.
+        if "max_iterations" in method:
+            chain["max_iterations"] = method["max_iterations"]
+        return chain
 
     def _chain_digest(self, chain: Mapping[str, Any]) -> str:
         problem = self.problems[chain["problem"]["name"]]
@@ -170,6 +178,14 @@ class Workload:
         reads = [self._inside(problem.data), self._inside(problem.reference)]
         return short_digest([chain, reads, code_digest(*modules)])
 
+    def _curves(self, name: str) -> Curves:
+        spec = self.paper["accounting"][name]
+        entries = spec["settings"].values()
+        modules = {f"dpmc.methods.{entry['method']}" for entry in entries}
+        modules |= {f"dpmc.privacy.accountants.{a}" for e in entries for a in e["accountants"]}
+        digest = short_digest([spec, code_digest("dpmc.curves", "dpmc.store", *sorted(modules))])
+        return Curves(name, spec, f"{self.folder}/accounting/{name}-{digest}.parquet")
+
     def _inside(self, path: str) -> str:
         # Digests know files by their place in the folder: the folder itself determines nothing.
         return path.removeprefix(self.folder)
@@ -177,10 +193,10 @@ class Workload:
     def _output(self, name: str) -> Output:
         spec = self.paper["outputs"][name]
         chains = spec.get("chains", {})
-        experiments = [*spec["metrics"], *([chains["experiment"]] if chains else [])]
+        experiments = [*spec.get("metrics", ()), *([chains["experiment"]] if chains else [])]
         experiments = [key for key in self.paper["experiments"] if key in experiments]
         problems = {p for key in experiments for p in self.paper["experiments"][key]["methods"]}
-        problems |= set(spec.get("reference", ()))
+        problems |= _read(spec)
         config = {
             **{k: v for k, v in self.paper.items() if not isinstance(v, dict)},
             "reference": self.paper["reference"],
@@ -188,35 +204,45 @@ class Workload:
             "experiments": {k: self.paper["experiments"][k] for k in experiments},
             "outputs": {name: spec},
         }
+        if "accounting" in spec:
+            config["accounting"] = {k: self.paper["accounting"][k] for k in spec["accounting"]}
         code = code_digest(f"dpmc.outputs.{self.paper['paper']}", "dpmc.store")
-        paths = _picked(self.metrics, chains)
-        return self._with_request(name, spec, config, spec["metrics"], paths, problems, code)
+        return self._with_request(name, spec, config, problems, code)
 
     def _whole(self, name: str, module: str) -> Output:
-        experiments = list(self.paper["experiments"])
+        spec = {
+            "kind": name,
+            "metrics": list(self.paper["experiments"]),
+            "accounting": list(self.curves),
+        }
         code = code_digest(module, "dpmc.store")
-        spec = {"kind": name}
-        return self._with_request(name, spec, self.paper, experiments, (), set(self.problems), code)
+        return self._with_request(name, spec, self.paper, set(self.problems), code)
 
     def _with_request(
         self,
         name: str,
         spec: Mapping[str, Any],
         config: Mapping[str, Any],
-        experiments: list[str],
-        chains: tuple[str, ...],
         problems: set[str],
         code: str,
     ) -> Output:
-        metrics = tuple(m.path for m in self.metrics if m.experiment in experiments)
         used = [self.problems[key] for key in self.problems if key in problems]
-        baselines = tuple(problem.baseline for problem in used)
-        wanted = spec.get("reference", ())
-        references = tuple(problem.reference for problem in used if problem.name in wanted)
-        reads = [self._inside(path) for path in (*metrics, *baselines, *chains, *references)]
+        metrics = tuple(m.path for m in self.metrics if m.experiment in spec.get("metrics", ()))
+        baselines = tuple(problem.baseline for problem in used if metrics)
+        chains = _picked(self.metrics, spec.get("chains", {}))
+        references = tuple(p.reference for p in used if p.name in spec.get("reference", ()))
+        datasets = tuple(p.data for p in used if p.name in spec.get("data", ()))
+        curves = tuple(self.curves[key].path for key in spec.get("accounting", ()))
+        files = (metrics, baselines, chains, references, datasets, curves)
+        reads = [self._inside(path) for kind in files for path in kind]
         digest = short_digest([config, reads, code])
         request = f"{self.folder}/requests/{name}-{digest}.json"
-        return Output(name, spec, config, metrics, baselines, chains, references, request)
+        return Output(name, spec, config, *files, request)
+
+
+def _read(output: Mapping[str, Any]) -> set[str]:
+    """Return the problems of which an output reads the exact sample or the rows."""
+    return {*output.get("reference", ()), *output.get("data", ())}
 
 
 def _text(value: object) -> str:

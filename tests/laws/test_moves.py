@@ -161,6 +161,71 @@ def test_guided_walk_turns_round_only_what_moved(one_component):
         np.testing.assert_array_equal(flipped[~moved], direction[~moved])
 
 
+@pytest.mark.parametrize("one_component", [False, True])
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize("dim", [1, 4])
+def test_a_walk_makes_the_proposals_of_its_kind(one_component, guided, dim):
+    sd, theta = np.linspace(0.5, 2.0, dim), np.zeros(dim)
+    walk = moves.Walk(sd, one_component, guided)
+    direction = walk.direction(stream(6, "walk"))
+    assert (np.abs(direction) == 1).all()
+    assert guided or (direction == 1).all()
+    a, b = stream(7, "walk"), stream(7, "walk")
+    for _ in range(20):
+        proposal, flipped = walk.propose(theta, direction, a)
+        if guided:
+            expected, other = moves.guided_walk(theta, direction, sd, b, one_component)
+        else:
+            expected, other = moves.random_walk(theta, sd, b, one_component), direction
+        np.testing.assert_array_equal(proposal, expected)
+        np.testing.assert_array_equal(flipped, other)
+        assert (proposal != theta).sum() == (1 if one_component else dim)
+
+
+@pytest.mark.parametrize("mass", [1.0, [0.5, 1.0, 3.0], MATRIX])
+@settings(max_examples=25, deadline=None)
+@given(theta=vectors, momentum=vectors)
+def test_langevin_is_one_leapfrog_step_and_reversible(mass, theta, momentum):
+    mass = moves.Mass(mass, 3)
+    end = moves.langevin(theta, momentum, force(theta), force, 0.3, mass)
+    leap = moves.leapfrog(theta, momentum, force(theta), force, 0.3, 1, mass)
+    np.testing.assert_allclose(end.theta, leap.theta, atol=1e-12)
+    np.testing.assert_allclose(end.momentum, leap.momentum, atol=1e-12)
+    np.testing.assert_array_equal(end.gradient, force(end.theta))
+    back = moves.langevin(end.theta, -end.momentum, end.gradient, force, 0.3, mass)
+    np.testing.assert_allclose(back.theta, theta, atol=1e-12)
+    np.testing.assert_allclose(back.momentum, -momentum, atol=1e-12)
+
+
+def test_langevin_weighs_a_move_by_the_densities_of_both_proposals():
+    """The kinetic energies differ by ln q(theta | theta') - ln q(theta' | theta)."""
+    rng, eta, mass = stream(8, "langevin"), 0.4, moves.Mass(MATRIX, 3)
+    inverse = np.linalg.inv(MATRIX)
+    for _ in range(10):
+        theta, momentum = rng.standard_normal(3), mass.momentum(rng)
+        end = moves.langevin(theta, momentum, force(theta), force, eta, mass)
+
+        def log_density(new, old, eta=eta, inverse=inverse):
+            mean = old + eta**2 / 2 * inverse @ force(old)
+            return stats.multivariate_normal(mean, eta**2 * inverse).logpdf(new)
+
+        expected = log_density(theta, end.theta) - log_density(end.theta, theta)
+        found = mass.kinetic(momentum) - mass.kinetic(end.momentum)
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_langevin_proposal_that_diverges_says_so():
+    end = moves.langevin(np.ones(1), np.ones(1), np.full(1, 1e200), force, 1.0, moves.Mass(1.0, 1))
+    assert not end.finite
+
+
+def test_lengths_of_a_move():
+    old, new = np.array([1.0, 2.0, 3.0]), np.array([2.0, 0.0, 3.5])
+    assert moves.LENGTHS["euclidean"](new, old) == pytest.approx(math.sqrt(5.25))
+    assert moves.LENGTHS["component_sum"](new, old) == pytest.approx(0.5)
+    assert moves.LENGTHS["component_sum"](old, new) == pytest.approx(0.5)
+
+
 def test_jittered_step_sizes_fill_the_interval_evenly():
     sizes = moves.step_sizes(0.5, "halton", 1024, stream(4, "halton"))
     assert ((sizes >= 0) & (sizes < 0.5)).all()

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpmc import metrics
 from dpmc.outputs._context import Context
+from dpmc.plots import style
 from dpmc.types import Fit, Guarantee
 
 EPSILONS = (2, 4, 6, 8, 10, 12, 15)
@@ -43,13 +44,14 @@ def row(rng, **values):
     base |= {
         "num_chains": 4, "num_iterations": 1000, "num_draws": 2000, "dim": 2, "delta": 1e-6,
         "mmd": mmd, "mmd_u": mmd**2, "mmd_fixed": 1.1 * mmd, "mmd_white": 1.3 * mmd,
-        "mean_error": 0.8 * mmd, "tail_fraction": 0.05, "variance_ratio": 1 + rng.normal() * 0.1,
+        "mean_error": 0.8 * mmd, "mean_norm": 2 * mmd, "tail_fraction": 0.05,
+        "variance_ratio": 1 + rng.normal() * 0.1,
         "acceptance_rate": 0.4, "divergences": 0, "rhat": 1 + 0.01 * rng.random(),
         "ess_bulk": 300.0, "guarantee_delta": 1e-6, "status": "complete",
         "noise_multipliers": "53.7587", "outside": "tuning; start points; clip fractions",
         "guarantee_accountant": "gaussian", "accountant": "gaussian",
     }  # fmt: skip
-    return base | values
+    return base | {"algorithm": style.algorithm(str(values["label"]))} | values
 
 
 def comparison(rng, replicates=10, epsilons=EPSILONS):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpmc.covariance import resolve
-from dpmc.data import _threefry, banana_rows, gaussian_rows
+from dpmc.data import _threefry, banana_rows, circle_rows, gaussian_rows
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 
@@ -32,11 +32,14 @@ def test_rows_are_those_that_jax_draws():
     gaussian = gaussian_rows.Params(1000, [0, 3], covariance, threefry_seed=4627290)
     x = gaussian_rows.generate(gaussian, stream(0, "unused")).x
     np.testing.assert_allclose(x[1], [-0.26435003, 3.44168036], rtol=1e-7)
+    circle = circle_rows.Params(100_000, 3, 1, threefry_seed=742983)
+    x = circle_rows.generate(circle, stream(0, "unused")).x
+    assert np.mean(x**2) == pytest.approx(9.976271877237355, rel=1e-13)
 
 
 @pytest.mark.parametrize("seed", [None, 12])
 def test_rows_have_the_law_that_they_claim(seed):
-    """Error rate 1e-6 for each of three components: standardised, they are normal."""
+    """Error rate 1e-6 for each of five samples: standardised, they are normal."""
     params = banana_rows.Params(20_000, [0.5, 1, 2], [4, 9, 1], 2.0, 0.3, -0.1, seed)
     dataset = banana_rows.generate(params, stream(1, "law"))
     mean = np.array([0.5, 1 + 2.0 * 0.6**2 + 0.3, 2])
@@ -47,6 +50,14 @@ def test_rows_have_the_law_that_they_claim(seed):
     precision = np.linalg.inv(resolve({"seed": 5}, 3))
     distance = np.einsum("ij,jk,ik->i", x - [1, 2, 3], precision, x - [1, 2, 3])
     assert stats.kstest(distance, stats.chi2(3).cdf).pvalue > 1e-6
+    x = circle_rows.generate(circle_rows.Params(20_000, 3, 0.5, seed), stream(3, "law")).x
+    assert x.shape == (20_000, 1)
+    assert stats.kstest(x[:, 0], "norm", args=(3, 0.5)).pvalue > 1e-6
+
+
+def test_radii_without_spread_are_refused():
+    with pytest.raises(DpmcError, match=r"^sd: 0, allowed a finite number > 0$"):
+        circle_rows.Params(10, 3, 0)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,27 @@ def test_hmc_releases_what_its_theorem_counts(reuse):
     assert counts["gaussian(30.0)"] == 2 * (k * 3 + 1 if reuse else k * 4)
 
 
+def test_a_cap_on_the_iterations_improves_the_guarantee():
+    capped = fit(max_iterations=7)
+    assert capped.plan["num_iterations"] == 7
+    assert capped.draws.shape == (7, 2, 2)
+    assert dict(capped.ledger) == {"gaussian(8.0)": 14}
+    assert capped.guarantee.epsilon < 0.9 * fit().guarantee.epsilon
+    np.testing.assert_array_equal(capped.draws, fit().draws[:7])
+
+
+def test_a_cap_without_a_budget_is_refused():
+    with pytest.raises(dpmc.DpmcError, match="max_iterations: 5, allowed None: rwmh has no budget"):
+        dpmc.fit(
+            "rwmh",
+            gaussian_model(),
+            rows("fit", 50, 2),
+            num_iterations=5,
+            max_iterations=5,
+            proposal_sd=0.1,
+        )
+
+
 def test_draws_convert_to_arviz():
     result = fit("dp_penalty", epsilon=20.0)
     inference_data = result.to_arviz()
@@ -124,8 +145,9 @@ def test_a_method_without_privacy_is_never_called_private():
         ("dp_penalty", {"clipbound": 1.0}, r"parameter 'clipbound', allowed clip_bound, guided"),
         ("dp_penalty", {"proposal_sd": [1.0, 1.0, 1.0]}, r"proposal_sd: 3 entries, allowed 1 or 2"),
         ("dp_penalty", {"noise_multiplier": -1.0}, r"noise_multiplier: -1.0"),
-        ("dp_penalty", {"accountant": "magic"}, r"accountant: 'magic', allowed gaussian"),
+        ("dp_penalty", {"accountant": "magic"}, r"accountant: 'magic', allowed barker_pld"),
         ("dp_penalty", {"num_iterations": 5}, r"num_iterations: 5, allowed None: the budget"),
+        ("dp_penalty", {"max_iterations": 0}, r"max_iterations: 0, allowed an integer >= 1"),
         ("dp_penalty", {"num_chains": 0}, r"num_chains: 0, allowed an integer >= 1"),
         ("dp_penalty", {"start": np.zeros(3)}, r"start: shape \(3,\)"),
         ("dp_hmc", {"mass": [[1.0, 2.0], [2.0, 1.0]]}, r"mass: smallest eigenvalue -1"),
@@ -251,6 +273,82 @@ def test_starts_are_shared_by_methods_and_budgets_and_streams_are_not(monkeypatc
     assert (first != other).all()
     shared = min(len(small.draws), len(large.draws))
     assert (small.draws[:shared] != large.draws[:shared]).any()
+
+
+def test_settings_may_cap_the_iterations():
+    capped = run_chains(chain_settings(max_iterations=3), [0])[0]
+    assert capped.plan["num_iterations"] == 3
+    assert capped.guarantee.epsilon < run_chains(chain_settings(), [0])[0].guarantee.epsilon
+
+
+TRUTH, REFERENCE = np.array([1.0, -2.0]), np.arange(12.0).reshape(1, 6, 2)
+
+
+def starts_by(rule, replicates=(0, 1), truth=TRUTH, **given):
+    problem = {"name": "small", "start": {"rule": rule, **given}}
+    return runner.start_points(problem, truth, REFERENCE, 5, replicates, 3)
+
+
+def test_starts_around_the_truth_are_those_of_the_published_runs():
+    """Each from its own stream, keyed by problem, replicate and chain."""
+    from dpmc.rng import stream
+
+    points = starts_by("around_truth", scale="reference", replicates=[4])
+    sd = float(np.mean(np.std(REFERENCE[0], axis=0)))
+    draws = [stream(5, "init", "small", 4, chain).standard_normal(2) for chain in range(3)]
+    np.testing.assert_array_equal(points[0], TRUTH + sd * np.stack(draws))
+
+
+def test_starts_around_a_centre_are_those_around_the_truth_moved():
+    about = starts_by("around", centre=[0, 1], scale=0.5)
+    assert about.shape == (2, 3, 2)
+    np.testing.assert_allclose(about - [0, 1], starts_by("around_truth", scale=0.5) - TRUTH)
+    assert len(np.unique(about)) == about.size
+
+
+def test_starts_at_a_point_are_exactly_there():
+    np.testing.assert_array_equal(starts_by("at_truth"), np.broadcast_to(TRUTH, (2, 3, 2)))
+    np.testing.assert_array_equal(starts_by("at", centre=[0, 1]) - [0, 1], np.zeros((2, 3, 2)))
+
+
+def test_starts_of_any_replicates_are_the_same_ones():
+    together = starts_by("around", replicates=range(4), centre=[0, 1], scale=0.5)
+    alone = starts_by("around", replicates=[2], centre=[0, 1], scale=0.5)
+    np.testing.assert_array_equal(together[2], alone[0])
+    assert starts_by("around", replicates=[], centre=[0, 1], scale=0.5).shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "message"),
+    [
+        ("around", {"scale": 0.1}, "centre is None, allowed with 'around': centre and scale"),
+        ("around", {"centre": [0, 1]}, "scale is None, allowed with 'around': centre and scale"),
+        ("around_truth", {}, "scale is None, allowed with 'around_truth': scale"),
+        ("at", {}, "centre is None, allowed with 'at': centre"),
+        ("at", {"centre": [0, 1], "scale": 1}, "scale is 1, allowed with 'at': centre"),
+        ("at_truth", {"centre": [0, 1]}, "centre is .*, allowed with 'at_truth': neither"),
+        ("somewhere", {}, "rule 'somewhere', allowed around, around_truth, at, at_truth"),
+        ("at_truth", {"truth": None}, "no truth, allowed rules 'around' and 'at'"),
+        ("at", {"centre": [0, 1, 2]}, "3 components, allowed 2"),
+    ],
+)
+def test_start_rules_are_checked_in_one_line(rule, given, message):
+    with pytest.raises(dpmc.DpmcError, match=f"start of small: {message}") as caught:
+        starts_by(rule, **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_starts_that_use_the_posterior_are_named_with_the_guarantee():
+    """Those around a centre by a public scale use nothing of the rows."""
+    named = "start points scaled by the exact posterior"
+    for scale, expected in (("reference", True), (0.5, False)):
+        problem = PROBLEM | {"start": {"rule": "around", "centre": [0, 3], "scale": scale}}
+        result = run_chains(chain_settings(problem=problem, max_iterations=1), [0])[0]
+        assert (named in result.guarantee.outside) == expected
+    result = run_chains(chain_settings(max_iterations=1), [0])[0]
+    assert (
+        "start points around the truth, scaled by the exact posterior" in result.guarantee.outside
+    )
 
 
 def test_one_and_one_point_zero_name_the_same_streams():

@@ -37,7 +37,13 @@ def test_other_formats_are_refused(tmp_path):
 
 
 def test_every_look_differs_by_more_than_colour():
-    for group in (("dp_penalty", "dp_hmc", "dp_sgld", "dp_sgnht"), ("rwmh", "hmc")):
+    thesis = (
+        "dp_penalty", "dp_penalty_ocu_gwmh", "dp_hmc", "dp_mala", "minibatch_penalty",
+        "minibatch_penalty_ocu_gwmh", "dp_barker",
+    )  # fmt: skip
+    variants = ("as_published", "corrected", "pld")
+    groups = (("dp_penalty", "dp_hmc", "dp_sgld", "dp_sgnht"), thesis, ("rwmh", "hmc"), variants)
+    for group in groups:
         looks = [style.look(name) for name in group]
         assert len({look.marker for look in looks}) == len(looks)
         assert len({look.colour for look in looks}) == len(looks)
@@ -52,6 +58,10 @@ def test_new_methods_and_variants_have_a_look():
     ]  # fmt: skip
     assert plots.method_label("dp_sgld", "langevin") == "DP-SGLD, Langevin noise"
     assert plots.method_label("dp_sgld", "as_published") == "DP-SGLD"
+    assert style.algorithm("dp_barker-pld") == "dp_barker"
+    assert plots.method_label(style.algorithm("minibatch_penalty_ocu_gwmh-corrected")) == (
+        "Minibatch penalty OCU+GWMH"
+    )
 
 
 def test_style_does_not_depend_on_the_settings_of_the_caller():
@@ -88,6 +98,14 @@ def test_boxes_show_quartiles_and_count_runs_above_the_axis():
     assert axis.get_ylim() == (0, 0.5)
 
 
+def test_boxes_keep_a_place_for_grid_points_without_runs():
+    table = pd.DataFrame({"x": [4.0] * 5, "y": [0.1] * 5, "hue": "a"})
+    _, axes = style.figure(1, 1, 2)
+    panels.boxes(axes[0, 0], table, "x", "y", "hue", {"a": style.look("a")}, grid=[1.0, 4.0])
+    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["1", "4"]
+    assert axes[0, 0].patches[0].get_path().vertices[:, 0].mean() > 0.5
+
+
 def test_joint_heights_enclose_the_stated_mass():
     """Error rate below 1e-4: shares of 40,000 points, sd 0.25 %, plus smoothing."""
     rng = np.random.default_rng(0)
@@ -103,6 +121,25 @@ def test_joint_heights_enclose_the_stated_mass():
     truth = truth / truth.sum()
     for height, mass in zip(heights, (0.9, 0.5), strict=True):
         assert truth[density >= height].sum() == pytest.approx(mass, abs=0.05)
+
+
+def test_guarantees_are_drawn_against_the_epsilon_asked_for():
+    rows = [("a", "corrected", e, e) for e in (1, 2)] + [("b", "pld", 2, 0.5), ("b", "pld", 2, 0.7)]
+    columns = ["method", "variant", "epsilon", "guarantee_epsilon"]
+    _, axes = style.figure(1, 1, 2)
+    groups = {"a": style.look("dp_hmc"), "b": style.look("dp_barker")}
+    looks = {name: style.look(name) for name in ("corrected", "pld")}
+    table = pd.DataFrame(rows, columns=columns)
+    panels.guarantees(axes[0, 0], table, "method", groups, "variant", looks)
+    diagonal, *drawn = axes[0, 0].lines
+    assert diagonal.get_xydata().tolist() == [[0, 0], [2, 2]]
+    points = [(line.get_marker(), line.get_xydata().tolist()) for line in drawn]
+    assert [p for p in points if p[0] != "None"] == [("s", [[1, 1], [2, 2]]), ("D", [[2, 0.7]])]
+
+
+def test_a_note_says_what_is_missing():
+    figure = style.note("Nothing was run.")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["Nothing was run."]
 
 
 def test_a_sample_that_stands_still_draws_nothing():

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpmc import bootstrap, claims, published
+from dpmc import bootstrap, claims, evidence, published
 from dpmc.bootstrap import Measurement
 from dpmc.types import DpmcError
 from tests.unit import synthetic
@@ -218,7 +218,9 @@ def test_count_and_setting_are_exact(context):
 
 
 def test_largest_bounds_are_those_of_each_problem(context):
-    rows = claims._select(context.metrics, {"experiment": "clipping", "clip_bound": {"largest": 2}})
+    rows = evidence.select(
+        context.metrics, {"experiment": "clipping", "clip_bound": {"largest": 2}}
+    )
     assert set(rows["clip_bound"]) == {1, 10, 50, 100}
 
 
@@ -226,7 +228,7 @@ def test_regret_compares_the_worst_problem(context):
     rule = {"kind": "regret", "metric": "mmd", "where": {"experiment": "comparison"},
             "method": "dp_hmc", "others": ["dp_sgld"], "by": ["epsilon"]}  # fmt: skip
     rows = claims.regret(
-        rule, claims.Evidence(context.metrics, {}, np.random.default_rng(0), 50), "as_published"
+        rule, evidence.Evidence(context.metrics, {}, np.random.default_rng(0), 50), "as_published"
     )
     medians = (
         context.metrics.query("epsilon == 2 and variant == 'as_published'")

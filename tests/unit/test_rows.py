@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dpmc import kernels, rows
 from dpmc.posterior import Posterior
+from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError, Model
 from tests.conftest import banana_model, gaussian_model
 from tests.conftest import rows as make_rows
@@ -62,6 +63,25 @@ def test_sums_match_numpy(num_rows, dim, bound):
     expected, count = brute_gradient(dataset.x, new, bound)
     np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-10)
     assert clipped == count
+
+
+@pytest.mark.parametrize("dim", [1, 2, 12])
+@pytest.mark.parametrize("bound", [0.0, 0.5, math.inf])
+def test_batch_ratios_match_numpy(dim, bound):
+    """Sum, sum of squares and clip count of a few rows."""
+    x, kernel = make_rows("batch", 60, dim).x, kernels.batch_ratio_kernel(log_likelihood, dim, dim)
+    old, new = np.full(dim, 0.1), np.linspace(-0.5, 0.5, dim) + 0.05
+    for size in (0, 1, 7, 60):
+        batch = stream(5, "batch", size).permutation(60)[:size].astype(np.uint64)
+        for origin in (old, np.empty(0)):
+            r = -0.5 * ((x[batch] - new) ** 2).sum(1)
+            if origin.size:
+                r += 0.5 * ((x[batch] - old) ** 2).sum(1)
+            clipped = np.clip(r, -bound, bound)
+            found = kernel(x, batch, origin, new, bound)
+            expected = (clipped.sum(), (clipped**2).sum(), np.count_nonzero(abs(r) > bound))
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+    assert math.isnan(kernel(x, batch, old, np.full(dim, math.nan), bound)[1])
 
 
 @settings(max_examples=50, deadline=None)

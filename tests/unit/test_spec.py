@@ -1,135 +1,38 @@
-"""The configuration: what is refused and how, and the jobs that it becomes."""
+"""The configuration: what is refused and how."""
 
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from dpmc import registry, spec
+from dpmc import crosschecks, registry, spec
 from dpmc.digest import module_names
-from dpmc.spec import Config
 from dpmc.types import DpmcError
-from dpmc.workload import Workload
-
-ROOT = Path(__file__).parents[2]
-KEY = "raisa2021dphmc"
-SCALES = ("smoke", "quick", "paper")
-
-
-def load(scale: str = "paper", **changes: Any) -> Config:
-    values = {"papers": [KEY], "scale": scale, "results_dir": "results", **changes}
-    return spec.load_config(values, ROOT)
-
-
-def with_paper(config: Config, change: Callable[[dict[str, Any]], None]) -> Config:
-    paper = copy.deepcopy(config.papers[KEY])
-    change(paper)
-    return replace(config, papers={KEY: paper})
+from tests.unit.papers import (
+    KEY,
+    ROOT,
+    SCALES,
+    THESIS,
+    experiment,
+    load,
+    load_changed,
+    method,
+    refused,
+    small_paper,
+    small_project,
+)
 
 
-def small_project(folder: Path, paper: dict[str, Any]) -> Path:
-    """Write a project whose only paper is `paper`."""
-    for name in ("papers", "scales"):
-        (folder / "config" / name).mkdir(parents=True)
-    (folder / "workflow").mkdir()
-    (folder / "workflow" / "schemas").symlink_to(ROOT / "workflow" / "schemas")
-    scale = {"seeds_per_job": 2, "seconds_per_job": 60, "papers": {}}
-    (folder / "config/scales/full.yaml").write_text(yaml.safe_dump(scale), encoding="utf-8")
-    text = yaml.safe_dump(paper, allow_unicode=True)
-    (folder / "config/papers/small.yaml").write_text(text, encoding="utf-8")
-    return folder
+def start(paper: dict[str, Any]) -> dict[str, Any]:
+    return paper["problems"]["line"]["start"]  # type: ignore[no-any-return]
 
 
-def small_paper() -> dict[str, Any]:
-    return {
-        "paper": "small",
-        "title": "T",
-        "authors": "A",
-        "year": 2021,
-        "seed": 1,
-        "timed_at_epsilon": 15,
-        "reference": {"num_draws": 10, "num_baselines": 2},
-        "problems": {
-            "line": {
-                "label": "Line",
-                "data": {
-                    "name": "gaussian_rows",
-                    "params": {"num_rows": 10, "mean": [0.0], "covariance": [[1.0]]},
-                },
-                "model": {
-                    "name": "gaussian_mean",
-                    "params": {"dim": 1, "covariance": [[1.0]], "prior_variance": 1.0},
-                },
-                "start": {"rule": "around_truth", "scale": "reference"},
-                "delta": 1.0e-6,
-            }
-        },
-        "experiments": {
-            "main": {
-                "num_chains": 2,
-                "replicates": 4,
-                "epsilons": [1, 2],
-                "methods": {
-                    "line": {
-                        "dp_penalty": {
-                            "method": "dp_penalty",
-                            "variant": "as_published",
-                            "accountant": "gaussian",
-                            "params": {
-                                "proposal_sd": 0.1,
-                                "clip_bound": 1.0,
-                                "noise_multiplier": 5.0,
-                            },
-                        },
-                        "rwmh": {
-                            "method": "rwmh",
-                            "variant": "as_published",
-                            "num_iterations": 10,
-                            "params": {"proposal_sd": 0.1},
-                            "grid": {"clip_bound": [0.5, 1]},
-                        },
-                    }
-                },
-            }
-        },
-        "outputs": {
-            "figure1": {
-                "kind": "figure",
-                "function": "figure1",
-                "metrics": ["main"],
-                "caption": "figure1.rst",
-            }
-        },
-    }
-
-
-def refused(tmp_path: Path, change: Callable[[dict[str, Any]], Any]) -> str:
-    """Return the message with which a changed paper is refused."""
-    paper = small_paper()
-    change(paper)
-    root = small_project(tmp_path, paper)
-    with pytest.raises(DpmcError) as caught:
-        spec.load_config({"papers": ["small"], "scale": "full", "results_dir": "r"}, root)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith(f"{root}/config/papers/small.yaml (scale full): ")
-    return message.partition(": ")[2]
-
-
-def experiment(paper: dict[str, Any]) -> dict[str, Any]:
-    return paper["experiments"]["main"]  # type: ignore[no-any-return]
-
-
-def method(paper: dict[str, Any], label: str = "dp_penalty") -> dict[str, Any]:
-    return experiment(paper)["methods"]["line"][label]  # type: ignore[no-any-return]
+def counted(paper: dict[str, Any]) -> dict[str, Any]:
+    return paper["accounting"]["counts"]["settings"]["dp_penalty"]  # type: ignore[no-any-return]
 
 
 def test_the_small_paper_is_accepted(tmp_path: Path) -> None:
@@ -139,9 +42,10 @@ def test_the_small_paper_is_accepted(tmp_path: Path) -> None:
     assert config.results_dir == "r"
 
 
+@pytest.mark.parametrize("paper", [KEY, THESIS])
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_scale_of_the_repository_is_accepted(scale: str) -> None:
-    assert load(scale).scale == scale
+def test_every_scale_of_the_repository_is_accepted(scale: str, paper: str) -> None:
+    assert load(scale, paper).scale == scale
     assert spec.scales(ROOT) == tuple(sorted(SCALES))
 
 
@@ -164,10 +68,70 @@ def test_the_published_settings_are_those_of_the_authors() -> None:
         assert problem["delta"] == pytest.approx(0.1 / problem["data"]["params"]["num_rows"])
 
 
+TAUS = {
+    # Settings of 23 February 2021: DP-penalty, the same with OCU and GWMH, DP-HMC (ratio and
+    # gradient), minibatch penalty, the same with OCU and GWMH; then those of the final code.
+    "flat_banana_2d": (0.1, 0.1, 0.1, 0.4, 0.9, 0.9),
+    "flat_banana_10d": (0.1, 0.1, 0.05, 0.2, 0.6, 0.6),
+    "tempered_banana_2d": (0.2, 0.2, 0.2, 0.6, 1.9, 2.0),
+    "tempered_banana_10d": (0.18, 0.1, 0.08, 0.2, 1.0, 1.6),
+    "gauss_30d": (0.06, 0.2, 0.05, 0.1),
+    "narrow_banana_2d": (0.2, 0.2, 0.15, 0.25),
+    "corr_gauss_2d": (0.07, 0.1, 0.05, 0.2),
+    "circle": (4, 4, 0.6, 1.9),
+    "flat_banana_2d_final": (0.1, 0.1, 0.1, 0.4, 0.7, 0.7),
+    "flat_banana_10d_final": (0.1, 0.1, 0.05, 0.2, 0.6, 0.5),
+    "tempered_banana_2d_final": (0.2, 0.2, 0.2, 0.6, 1.5, 2.0),
+    "tempered_banana_10d_final": (0.18, 0.1, 0.08, 0.2, 0.7, 0.8),
+    "gauss_30d_final": (0.06, 0.2, 0.05, 0.1),
+    "narrow_banana_2d_final": (0.2, 0.1, 0.15, 0.25),
+    "corr_gauss_2d_final": (0.07, 0.1, 0.05, 0.2),
+    "circle_final": (4, 4, 0.6, 1.9),
+}
+
+
+@pytest.mark.parametrize("problem", TAUS)
+def test_noise_of_the_thesis_is_that_of_its_code(problem: str) -> None:
+    paper = load("paper", THESIS).papers[THESIS]
+    methods = paper["experiments"]["final" if problem.endswith("_final") else "text"]["methods"]
+    labels = ["dp_penalty", "dp_penalty_ocu_gwmh", "dp_hmc", "dp_hmc"]
+    keys = ["noise_multiplier"] * 2 + ["ratio_noise_multiplier", "gradient_noise_multiplier"]
+    root_n = paper["problems"][problem]["data"]["params"]["num_rows"] ** 0.5
+    for label, key, tau in zip(labels, keys, TAUS[problem], strict=False):
+        found = methods[problem][label]["params"][key]
+        assert found == pytest.approx(tau * root_n, rel=1e-12)
+    assert ("minibatch_penalty-corrected" in methods[problem]) == (len(TAUS[problem]) == 6)
+    for kind, tau in zip(("", "_ocu_gwmh"), TAUS[problem][4:], strict=False):
+        for variant, factor in (("as_published", 3), ("corrected", 2)):
+            params = methods[problem][f"minibatch_penalty{kind}-{variant}"]["params"]
+            assert params["noise_multiplier"] == pytest.approx(tau**0.5, rel=1e-12)
+            assert params["variance_factor"] == factor
+            assert bool(params.get("guided")) == bool(kind)
+
+
+def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
+    paper = load("paper", THESIS).papers[THESIS]
+    problems, experiments = paper["problems"], paper["experiments"]
+    text, final = (experiments[name]["methods"] for name in ("text", "final"))
+    assert [f"{name}_final" for name in text] == list(final)
+    for name, methods in text.items():
+        old, new = problems[name], problems[f"{name}_final"]
+        assert old["start"] != new["start"]
+        assert {**old, "start": None} == {**new, "start": None}
+        assert methods["dp_hmc"]["params"]["reuse_gradient"] is True
+        assert final[f"{name}_final"]["dp_hmc"]["params"]["reuse_gradient"] is False
+        for entry in [*methods.values(), *final[f"{name}_final"].values()]:
+            walks = entry["params"].get("one_component"), entry["params"].get("guided")
+            assert walks in ((None, None), (True, True))
+    for problem in problems.values():
+        rows = problem["data"]["params"]["num_rows"]
+        assert problem["delta"] == pytest.approx(0.1 / rows, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda p: p.update(sed=1), "unknown key 'sed', allowed authors"),
+        (lambda p: p.update(sed=1), "unknown key 'sed', allowed accounting"),
         (lambda p: p.pop("seed"), "seed is missing"),
         (lambda p: p.update(paper="other"), "paper: 'other', allowed 'small'"),
         (lambda p: p["problems"]["line"].update(delta=1), "problems.line.delta: 1, allowed"),
@@ -187,8 +151,8 @@ def test_the_published_settings_are_those_of_the_authors() -> None:
         (lambda p: method(p)["params"].update(noise_multiplier=0), "noise_multiplier: 0, allowed"),
         (lambda p: method(p)["params"].update(clip_bond=1), "parameter 'clip_bond', allowed clip"),
         (lambda p: method(p)["params"].pop("proposal_sd"), "parameter 'proposal_sd' is missing"),
-        (lambda p: method(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_hmc"),
-        (lambda p: method(p).update(accountant="magic"), "accountant 'magic', allowed gaussian"),
+        (lambda p: method(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_barker"),
+        (lambda p: method(p).update(accountant="magic"), "accountant 'magic', allowed barker"),
         (lambda p: method(p).update(num_iterations=5), "either an accountant or num_iterations"),
         (lambda p: method(p, "rwmh").update(epsilons=[1]), "allowed only with an accountant"),
         (lambda p: method(p, "rwmh")["grid"].update(clip_bound=[0]), "clip_bound.0: 0, allowed"),
@@ -202,6 +166,43 @@ def test_the_published_settings_are_those_of_the_authors() -> None:
         (lambda p: p["problems"]["line"]["data"].update(name="rows"), "data 'rows', allowed"),
         (lambda p: p["outputs"]["figure1"].update(metrics=["man"]), "experiment 'man', allowed m"),
         (lambda p: p["outputs"]["figure1"].update(kind="film"), "'film', allowed figure, table"),
+        (lambda p: start(p).update(rule="near"), "start.rule: 'near', allowed around, around_tru"),
+        (lambda p: start(p).pop("scale"), "start: scale is missing, which rule around_truth needs"),
+        (lambda p: start(p).update(centre=[0]), "start.centre: [0], allowed with rule around_trut"),
+        (lambda p: start(p).update(rule="around"), "start: centre is missing, which rule around"),
+        (
+            lambda p: start(p).update(rule="at_truth"),
+            "allowed with rule at_truth: nothing",
+        ),
+        (
+            lambda p: start(p).update(rule="at", centre=[0]),
+            "allowed with rule at: centre",
+        ),
+        (lambda p: start(p).update(centre=["0"]), "start.centre.0: '0', allowed a number"),
+        (lambda p: start(p).update(centre=[]), "start.centre: [], allowed a list of numbers"),
+        (lambda p: method(p).update(max_iterations=0), "max_iterations: 0, allowed an integer >="),
+        (lambda p: method(p, "rwmh").update(max_iterations=5), "max_iterations: allowed only with"),
+        (lambda p: counted(p).update(accountants=["magic"]), "accountant 'magic', allowed barker"),
+        (lambda p: counted(p).update(accountants=[]), "accountants: [], allowed a list of"),
+        (lambda p: counted(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_barker"),
+        (lambda p: counted(p)["params"].pop("proposal_sd"), "'proposal_sd' is missing"),
+        (lambda p: counted(p)["params"].update(noise=1), "dp_penalty parameter 'noise', allowed"),
+        (lambda p: counted(p).update(epsilons=[0]), "epsilons.0: 0, allowed a number > 0"),
+        (lambda p: counted(p).update(epsilon=1), "unknown key 'epsilon', allowed accountants"),
+        (lambda p: p["accounting"]["counts"].update(delta=1), "counts.delta: 1, allowed a number"),
+        (lambda p: p["accounting"]["counts"].pop("num_rows"), "counts: num_rows is missing"),
+        (
+            lambda p: p["outputs"]["figure2"].update(accounting=["c"]),
+            "accounting 'c', allowed co",
+        ),
+        (lambda p: p["outputs"]["figure2"].update(data=["curve"]), "problem 'curve', allowed line"),
+        (lambda p: p["outputs"]["figure2"].update(reference=["x"]), "problem 'x', allowed line"),
+        (
+            lambda p: p["outputs"]["figure2"].update(
+                chains={"experiment": "main", "problem": "curve", "point": "last"}
+            ),
+            "chains.problem 'curve', allowed line",
+        ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(
@@ -214,7 +215,7 @@ def test_bad_settings_are_refused_in_one_line(
     ("changes", "told"),
     [
         ({"scale": "tiny"}, "scale: 'tiny', allowed paper, quick, smoke"),
-        ({"papers": ["nobody"]}, f"paper: 'nobody', allowed {KEY}"),
+        ({"papers": ["nobody"]}, f"paper: 'nobody', allowed {KEY}, {THESIS}"),
         ({"papers": []}, "papers: [], allowed a list of keys"),
         ({"seeds_per_job": 0}, "seeds_per_job: 0, allowed an integer >= 1"),
         ({"cores": 2}, "unknown key 'cores', allowed papers"),
@@ -222,7 +223,7 @@ def test_bad_settings_are_refused_in_one_line(
 )
 def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(DpmcError) as caught:
-        load(**changes)
+        load_changed(**changes)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -231,6 +232,7 @@ def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str)
     ("text", "told"),
     [
         ("a: 1\na: 2\n", "line 2, key 'a' is given twice"),
+        ("a: &a {b: 1}\nc:\n  <<: *a\n  d: 1\n  d: 2\n", "line 5, key 'd' is given twice"),
         ("a: [1\n", "line 2"),
         ("- 1\n", "list, allowed a mapping"),
     ],
@@ -242,6 +244,16 @@ def test_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, told: str)
         spec.read_yaml(path)
     with pytest.raises(DpmcError, match="No such file"):
         spec.read_yaml(tmp_path / "none.yaml")
+
+
+def test_what_a_merge_key_adds_may_be_given_again(tmp_path: Path) -> None:
+    """The reader builds outer mappings first: `b`, then what it merges, nested deeper."""
+    path = tmp_path / "a.yaml"
+    text = "x: {y: {a: &a {k: 1, m: 1}, b: &b {<<: *a, k: 2}}}\nc: {<<: *b, k: 3}\n"
+    path.write_text(text, encoding="utf-8")
+    values = spec.read_yaml(path)
+    assert values["c"] == {"k": 3, "m": 1}
+    assert values["x"]["y"] == {"a": {"k": 1, "m": 1}, "b": {"k": 2, "m": 1}}
 
 
 def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
@@ -258,96 +270,11 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
 def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> None:
     from dataclasses import MISSING, fields
 
-    for name in module_names(spec.KINDS[kind]):
+    for name in module_names(crosschecks.KINDS[kind]):
         declared = fields(registry.load(kind, name).Params)
         needed = {
             entry.name
             for entry in declared
             if entry.default is MISSING and entry.default_factory is MISSING
         }
-        assert spec.parameters(kind, name) == ({entry.name for entry in declared}, needed)
-
-
-def test_planning_imports_nothing_heavy() -> None:
-    heavy = "{'numba', 'scipy', 'pandas', 'pyarrow', 'arviz', 'dp_accounting', 'matplotlib'}"
-    code = f"import sys, dpmc.spec, dpmc.workload; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_paths_say_what_a_job_is() -> None:
-    work = Workload(load("paper"), KEY)
-    job = next(j for j in work.jobs if (j.label, j.point) == ("dp_penalty", "eps=4"))
-    folder = f"results/paper/{KEY}/chains/comparison/paper_banana_2d/dp_penalty"
-    assert job.path == f"{folder}/eps=4-{job.digest}/0-9.parquet"
-    assert len({j.path for j in work.jobs}) == len(work.jobs)
-    assert job.chain["budget"] == {
-        "epsilon": 4,
-        "delta": 1e-6,
-        "accountant": "gaussian",
-        "split": "chains",
-    }
-    clipped = next(j for j in work.jobs if j.experiment == "clipping" and j.label == "hmc")
-    assert clipped.point == "clip_bound=0.01"
-    assert clipped.chain["params"]["ratio_clip_bound"] == 0.01
-    assert clipped.chain["budget"] is None
-
-
-def test_jobs_do_not_depend_on_batches_order_or_notation() -> None:
-    config = load("paper")
-    before = {job.path.rpartition("/")[0] for job in Workload(config, KEY).jobs}
-    for other in (
-        load("paper", seeds_per_job=1),
-        with_paper(config, lambda p: p["experiments"]["comparison"].update(replicates=30)),
-        with_paper(config, lambda p: p["experiments"]["comparison"]["epsilons"].reverse()),
-        with_paper(config, lambda p: p["problems"]["paper_banana_2d"].update(label="Other")),
-        with_paper(config, lambda p: p["reference"].update(num_baselines=3)),
-    ):
-        assert {job.path.rpartition("/")[0] for job in Workload(other, KEY).jobs} == before
-
-
-def test_batches_cover_every_replicate_once() -> None:
-    for size in (1, 3, 10):
-        work = Workload(load("paper", seeds_per_job=size), KEY)
-        for entry in work.metrics:
-            for point in set(entry.points):
-                batches = [range(j.first, j.last + 1) for j in entry.jobs if j.point == point]
-                replicates = work.paper["experiments"][entry.experiment]["replicates"]
-                assert [k for batch in batches for k in batch] == list(range(replicates))
-                assert max(map(len, batches)) <= size
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda p: p.update(seed=1),
-        lambda p: p["reference"].update(num_draws=500),
-        lambda p: p["problems"]["paper_banana_2d"]["data"]["params"].update(num_rows=9),
-        lambda p: p["problems"]["paper_banana_2d"]["start"].update(scale=0.1),
-        lambda p: p["problems"]["paper_banana_2d"].update(delta=1e-7),
-        lambda p: p["experiments"]["comparison"].update(num_chains=3),
-    ],
-)
-def test_what_determines_a_result_changes_its_digest(change: Callable[[Any], None]) -> None:
-    config = load("paper")
-
-    def digests(config: Config) -> set[str]:
-        jobs = Workload(config, KEY).jobs
-        return {j.digest for j in jobs if (j.experiment, j.problem) == chosen}
-
-    chosen = ("comparison", "paper_banana_2d")
-    assert digests(config).isdisjoint(digests(with_paper(config, change)))
-
-
-def test_an_output_depends_on_its_own_experiments_alone() -> None:
-    config = load("paper")
-
-    def requests(config: Config) -> dict[str, str]:
-        return {name: entry.request for name, entry in Workload(config, KEY).outputs.items()}
-
-    before = requests(config)
-    after = requests(
-        with_paper(config, lambda p: p["experiments"]["clipping"].update(replicates=11))
-    )
-    touched = {name for name in before if before[name] != after[name]}
-    assert touched == {"figure3", "clipping", "verdict", "report"}
+        assert crosschecks.parameters(kind, name) == ({entry.name for entry in declared}, needed)

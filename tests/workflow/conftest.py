@@ -16,6 +16,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
+PAPERS = ("raisa2021dphmc", "raisa2021thesis")
+SMOKE = ("scale=smoke",)
+# Planning one paper takes half the time.
+ALONE = (*SMOKE, "papers=raisa2021dphmc")
+THESIS_ALONE = (*SMOKE, "papers=raisa2021thesis")
 JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
 
 
@@ -31,10 +36,14 @@ class Project:
 
     folder: Path
 
+    def of_paper(self, paper: str) -> Path:
+        """Return the folder of a paper's results at scale smoke."""
+        return self.folder / "results" / "smoke" / paper
+
     @property
     def results(self) -> Path:
-        """Return the folder of the paper's results at scale smoke."""
-        return self.folder / "results" / "smoke" / "raisa2021dphmc"
+        """Return that of the first paper."""
+        return self.of_paper(PAPERS[0])
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "snakemake", "--cores", "all", *arguments]
@@ -43,7 +52,7 @@ class Project:
         return {**os.environ, "PYTHONPATH": str(self.folder / "src")}
 
     def snakemake(
-        self, *arguments: str, config: tuple[str, ...] = ("scale=smoke",)
+        self, *arguments: str, config: tuple[str, ...] = SMOKE
     ) -> subprocess.CompletedProcess[str]:
         """Run Snakemake and return what it said, errors included."""
         return subprocess.run(
@@ -57,7 +66,7 @@ class Project:
             timeout=1800,
         )
 
-    def planned(self, *arguments: str, config: tuple[str, ...] = ("scale=smoke",)) -> list[str]:
+    def planned(self, *arguments: str, config: tuple[str, ...] = ALONE) -> list[str]:
         """Return the messages of the jobs that a run would do, sorted."""
         done = self.snakemake("-n", *arguments, config=config)
         assert done.returncode == 0, done.stdout

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from dpmc import store
-from tests.workflow.conftest import Project
+from dpmc.spec import load_config
+from tests.workflow.conftest import PAPERS, ROOT, SMOKE, THESIS_ALONE, Project
 
-SMOKE = "config/scales/smoke.yaml"
+SCALE = "config/scales/smoke.yaml"
 PAPER = "config/papers/raisa2021dphmc.yaml"
 DRAWN = ("png", "svg", "pdf")
 
@@ -34,24 +35,28 @@ def chains(jobs: list[str]) -> list[str]:
     return [job for job in jobs if "replicates" in job]
 
 
-def test_a_run_makes_everything(finished: Project) -> None:
-    made = {path.name for path in finished.results.iterdir() if path.is_file()}
-    figures = ("figure1", "figure1_variants", "figure2", "figure3")
-    wanted = {f"{name}.{ending}" for name in figures for ending in DRAWN}
-    wanted |= {f"{name}.csv" for name in ("budget", "comparison", "clipping", "dimension")}
-    assert made == wanted | {"verdict.csv", "report.html", "provenance.json"}
-    record = json.loads((finished.results / "provenance.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_run_makes_everything(finished: Project, paper: str) -> None:
+    folder = finished.of_paper(paper)
+    made = {path.name for path in folder.iterdir() if path.is_file()}
+    whole = load_config({"papers": [paper], "scale": "paper", "results_dir": "results"}, ROOT)
+    wanted = {"verdict.csv", "report.html", "provenance.json"}
+    for name, output in whole.papers[paper]["outputs"].items():
+        endings = DRAWN if output["kind"] == "figure" else ("csv",)
+        wanted |= {f"{name}.{ending}" for ending in endings}
+    assert made == wanted
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     assert record["jobs"]["all"]["jobs"] > 20
     assert record["packages"]["numpy"]
 
 
 def test_then_nothing_is_to_be_done(finished: Project) -> None:
-    assert finished.planned() == []
+    assert finished.planned(config=SMOKE) == []
     assert "Nothing to be done" in finished.snakemake("-n").stdout
 
 
 def test_an_edited_epsilon_reruns_what_depends_on_it(finished: Project) -> None:
-    with finished.edited(SMOKE, CORRECTED, "dp_sgld-corrected: {epsilons: [3]}"):
+    with finished.edited(SCALE, CORRECTED, "dp_sgld-corrected: {epsilons: [3]}"):
         jobs = finished.planned()
     assert chains(jobs) == [
         "dp_sgld-corrected on paper_banana_2d, eps=3, replicates 0 to 1 (comparison)"
@@ -74,13 +79,13 @@ def test_an_edited_hyperparameter_reruns_one_method(finished: Project) -> None:
 def test_a_number_written_otherwise_reruns_nothing(finished: Project) -> None:
     with finished.edited(PAPER, "proposal_sd: 0.3}", "proposal_sd: 0.30}"):
         assert finished.planned() == []
-    with finished.edited(SMOKE, "200, grid: {clip_bound: [10]", "200.0, grid: {clip_bound: [10.0]"):
+    with finished.edited(SCALE, "200, grid: {clip_bound: [10]", "200.0, grid: {clip_bound: [10.0]"):
         assert finished.planned() == []
 
 
 def test_added_replicates_run_alone(finished: Project) -> None:
     more = "dp_sgld-corrected: {epsilons: [2], replicates: 4}"
-    with finished.edited(SMOKE, CORRECTED, more):
+    with finished.edited(SCALE, CORRECTED, more):
         jobs = finished.planned()
     assert chains(jobs) == [
         "dp_sgld-corrected on paper_banana_2d, eps=2, replicates 2 to 3 (comparison)"
@@ -118,6 +123,32 @@ def test_an_edited_figure_is_drawn_again(finished: Project) -> None:
     assert "figure3 of raisa2021dphmc" in jobs
 
 
+def test_edited_accounting_reruns_its_figure_and_no_chain(finished: Project) -> None:
+    path = "config/papers/raisa2021thesis.yaml"
+    tighter = ("    delta: 1.0e-6\n    num_rows", "    delta: 1.0e-7\n    num_rows")
+    with finished.edited(path, *tighter):
+        jobs = finished.planned(config=THESIS_ALONE)
+    assert chains(jobs) == []
+    made = [job for job in jobs if not job.startswith(("settings of", "all results"))]
+    assert made == [
+        "figure6_1 of raisa2021thesis",
+        "iterations by accountant for figure6_1 of raisa2021thesis",
+        "provenance of raisa2021thesis",
+        "report on raisa2021thesis",
+        "verdicts on raisa2021thesis",
+    ]
+
+
+def test_an_edited_accountant_reruns_every_private_chain(finished: Project) -> None:
+    """A run carries the guarantee of the tightest valid accountant, whichever counted it."""
+    path = "src/dpmc/privacy/accountants/barker_pld.py"
+    with finished.edited(path, FUTURE, f"{FUTURE}NEW = 1\n"):
+        jobs = finished.planned(config=THESIS_ALONE)
+    private = [job for job in chains(jobs) if "(clipping)" not in job]
+    assert chains(jobs) == private
+    assert len(private) == 13
+
+
 def test_lost_records_change_nothing(finished: Project) -> None:
     records, aside = finished.folder / ".snakemake", finished.folder / "aside"
     records.rename(aside)
@@ -134,7 +165,7 @@ def test_lost_records_change_nothing(finished: Project) -> None:
 
 
 def test_one_figure_by_its_path_at_any_scale(finished: Project) -> None:
-    jobs = finished.planned("results/quick/raisa2021dphmc/figure3.pdf", config=("scale=smoke",))
+    jobs = finished.planned("results/quick/raisa2021dphmc/figure3.pdf")
     assert "figure3 of raisa2021dphmc" in jobs
     assert all("(clipping)" in job for job in chains(jobs))
     assert len(chains(jobs)) > 10
@@ -209,8 +240,8 @@ def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
     ("config", "old", "new", "told"),
     [
         ("scale=tiny", "", "", "scale: 'tiny', allowed paper, quick, smoke"),
-        ("papers=nobody2020", "", "", "paper: 'nobody2020', allowed raisa2021dphmc"),
-        ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "method 'rwhm', allowed dp_hmc"),
+        ("papers=nobody2020", "", "", "paper: 'nobody2020', allowed raisa2021dphmc, raisa2021t"),
+        ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "method 'rwhm', allowed dp_barker"),
         ("scale=smoke", "proposal_sd: 0.06", "propsal_sd: 0.06", "parameter 'propsal_sd'"),
         ("scale=paper", "epsilons: [2, 4, 6,", "epsilons: [-2, 4, 6,", "-2, allowed a number > 0"),
     ],

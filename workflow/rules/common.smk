@@ -146,6 +146,7 @@ LABEL = "{experiment}/{problem}/{label}"
 POINT = f"{LABEL}/{{point}}-{{digest}}/{{first}}-{{last}}"
 CHAIN = f"{PAPER}/chains/{POINT}.parquet"
 METRICS = f"{PAPER}/metrics/{LABEL}-{{digest}}.parquet"
+CURVES = f"{PAPER}/accounting/{{name}}-{{digest}}.parquet"
 REQUEST = f"{PAPER}/requests/{{name}}-{{digest}}.json"
 
 

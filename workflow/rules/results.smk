@@ -1,4 +1,4 @@
-# Metrics of the chains; figures, tables and verdicts made from them.
+# Metrics of the chains, what accountants allow; figures, tables and verdicts made from them.
 # These last have fixed names. Each reads a request, whose name holds the digest of all that
 # determines it. `rule all` asks for the requests too, and one that is not there yet makes its
 # output anew, whether or not the records in .snakemake are left. Not covered: with these records
@@ -29,6 +29,26 @@ rule metrics:
         "../scripts/metrics.py"
 
 
+rule accounting:
+    output:
+        CURVES,
+    log:
+        f"{PAPER}/logs/accounting/{{name}}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/accounting/{{name}}-{{digest}}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+    params:
+        settings=of(CURVES, "spec"),
+    message:
+        "iterations by accountant for {wildcards.name} of {wildcards.paper}"
+    script:
+        "../scripts/accounting.py"
+
+
 rule request:
     output:
         REQUEST,
@@ -56,6 +76,8 @@ rule figure:
         baselines=of_output("baselines"),
         chains=of_output("chains"),
         references=of_output("references"),
+        datasets=of_output("datasets"),
+        curves=of_output("curves"),
     output:
         pdf=f"{PAPER}/{{name}}.pdf",
         svg=f"{PAPER}/{{name}}.svg",
@@ -88,6 +110,8 @@ rule table:
         baselines=of_output("baselines"),
         chains=of_output("chains"),
         references=of_output("references"),
+        datasets=of_output("datasets"),
+        curves=of_output("curves"),
     output:
         report(
             f"{PAPER}/{{name}}.csv",
@@ -117,6 +141,7 @@ rule verdict:
         published="config/published/{paper}.yaml",
         metrics=of_output("metrics", "verdict"),
         baselines=of_output("baselines", "verdict"),
+        curves=of_output("curves", "verdict"),
     output:
         report(
             f"{PAPER}/verdict.csv",

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from dpmc import checks, moves
 from dpmc.chains import Info, Kernel, Sampler
 from dpmc.chains import sampler as chain_sampler
@@ -81,6 +79,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         If there is no clip bound, given or declared by the model.
     """
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
+    walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.clip_bound)
     sums, tempering, noise_multiplier = (
         posterior.sums,
@@ -89,19 +88,10 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     )
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
-        direction = np.ones(theta.size)
-        if params.guided:
-            direction = streams.chain.choice([-1.0, 1.0], size=theta.size)
-        return State(theta, posterior.log_prior(theta), direction)
-
-    def propose(state: State, rng: np.random.Generator) -> tuple[Array, Array]:
-        args = (proposal_sd, rng, params.one_component)
-        if params.guided:
-            return moves.guided_walk(state.theta, state.direction, *args)
-        return moves.random_walk(state.theta, *args), state.direction
+        return State(theta, posterior.log_prior(theta), walk.direction(streams.chain))
 
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
-        proposal, flipped = propose(state, streams.chain)
+        proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
         ratio, clipped = sums.ratio(state.theta, proposal, bound)
         noisy = ledger.release(ratio, 2 * bound, noise_multiplier, streams.noise)

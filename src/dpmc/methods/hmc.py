@@ -1,7 +1,7 @@
 """Hamiltonian Monte Carlo without privacy, with or without clipping.
 
-The clipping experiment of [raisa2021dphmc, section 4.2] runs it with clipped ratios
-and a large gradient clip bound.
+The clipping experiments of [raisa2021dphmc, section 4.2; raisa2021thesis, section 6.2] run
+it with clipped ratios and a large gradient clip bound.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ class Params:
         Mass matrix M: a number, a diagonal or a matrix.
     jitter : {"halton", "none"}
         How the step size varies between iterations.
+    move_length : {"euclidean", "component_sum"}
+        What the length of a move is: its norm, or, as in the public code of the clipping
+        study of [raisa2021thesis], the absolute value of the sum of its components.
     """
 
     step_size: float
@@ -49,6 +52,7 @@ class Params:
     gradient_clip_bound: float | None = None
     mass: Any = 1.0
     jitter: str = "none"
+    move_length: str = "euclidean"
 
     def __post_init__(self) -> None:
         checks.positive("step_size", self.step_size)
@@ -56,6 +60,7 @@ class Params:
         checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
         checks.positive("gradient_clip_bound", self.gradient_clip_bound, optional=True)
         checks.one_of("jitter", self.jitter, ("halton", "none"))
+        checks.one_of("move_length", self.move_length, tuple(moves.LENGTHS))
 
 
 class State(NamedTuple):
@@ -84,6 +89,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     mass = moves.Mass(params.mass, posterior.dim)
     sums, tempering = posterior.sums, posterior.tempering
     gradient_bound = params.gradient_clip_bound or math.inf
+    length = moves.LENGTHS[params.move_length]
     clipped_rows = 0
 
     def gradient(theta: Array) -> Array:
@@ -115,7 +121,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
             return rejected, Info(False, 0, True, clipped_rows)
         bound = math.inf
         if params.ratio_clip_bound is not None:
-            bound = params.ratio_clip_bound * math.dist(end.theta, state.theta)
+            bound = params.ratio_clip_bound * length(end.theta, state.theta)
         ratio, clipped = sums.ratio(state.theta, end.theta, bound)
         log_prior = posterior.log_prior(end.theta)
         kinetic = mass.kinetic(momentum) - mass.kinetic(end.momentum)

@@ -90,6 +90,7 @@ def build(params: Params) -> Model:
         coefficients=coefficients,
         features=lambda x: tau[:, None] * x.T,
         linear=True,
+        affine=True,
         tempering=tempering,
         reference=reference,
     )

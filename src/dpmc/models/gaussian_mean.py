@@ -99,6 +99,7 @@ def build(params: Params) -> Model:
         coefficients=coefficients,
         features=lambda x: precision @ x.T,
         linear=True,
+        affine=True,
         tempering=tempering,
         reference=reference,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.types import Array, DpmcError, Fit
+from dpmc.types import Array, Dataset, DpmcError, Fit
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Context:
         The exact sample of each problem, or a stack of which it is the first.
     published : mapping
         Claims and numbers of the document.
+    datasets : mapping of str to Dataset
+        The rows of each problem, where the output asks for rows.
+    curves : mapping of str to pandas.DataFrame
+        Iterations by accountant and epsilon, as :func:`dpmc.curves.curve` returns them.
     """
 
     config: Mapping[str, Any]
@@ -37,6 +41,8 @@ class Context:
     fits: Mapping[tuple[str, str], Sequence[tuple[int, Fit]]] = field(default_factory=dict)
     references: Mapping[str, Array] = field(default_factory=dict)
     published: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def experiment(self, name: str) -> pd.DataFrame:
         """Return the runs of one experiment.
@@ -78,8 +84,34 @@ class Context:
         DpmcError
             If the output was given none.
         """
-        if problem not in self.references:
-            known = ", ".join(sorted(self.references)) or "none"
-            raise DpmcError(f"references: no sample of {problem!r}, allowed {known}")
-        sample = self.references[problem]
+        sample: Array = _given("references", "sample of", problem, self.references)
         return sample if sample.ndim == 2 else sample[0]
+
+    def dataset(self, problem: str) -> Dataset:
+        """Return the rows of `problem`.
+
+        Raises
+        ------
+        DpmcError
+            If the output was given none.
+        """
+        rows: Dataset = _given("datasets", "rows of", problem, self.datasets)
+        return rows
+
+    def curve(self, name: str) -> pd.DataFrame:
+        """Return the iterations that accountants allow, of one section of ``accounting``.
+
+        Raises
+        ------
+        DpmcError
+            If the output was given none.
+        """
+        table: pd.DataFrame = _given("curves", "curves of", name, self.curves)
+        return table
+
+
+def _given(field_name: str, what: str, key: str, values: Mapping[str, Any]) -> Any:
+    if key not in values:
+        known = ", ".join(sorted(values)) or "none"
+        raise DpmcError(f"{field_name}: no {what} {key!r}, allowed {known}")
+    return values[key]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from dpmc.plots.style import method_label
+from dpmc.plots.style import algorithm, method_label
 
 # What no guarantee of a tuned experiment covers, whatever the run records.
 ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions and metrics shown here")
@@ -29,20 +29,41 @@ class Facts:
         self.config = config
         self.metrics = metrics
 
-    def guarantees(self, experiment: str, variant: str | None = None) -> list[str]:
-        """Return one sentence per problem and method: the privacy that its runs really have."""
+    def guarantees(
+        self,
+        experiment: str,
+        variant: str | None = None,
+        problems: Sequence[str] = (),
+        algorithms: Sequence[str] = (),
+    ) -> list[str]:
+        """Return one sentence per problem and algorithm: the privacy that its runs really have.
+
+        Parameters
+        ----------
+        experiment : str
+        variant : str, optional
+            All of them by default.
+        problems : sequence of str
+            Only those whose name starts with one of these; all of them by default.
+        algorithms : sequence of str
+            Only these; all of them by default.
+        """
         rows = self._rows(experiment, variant)
+        chosen = [_starts(name, problems) for name in rows["problem"]]
+        rows = rows[pd.Series(chosen, index=rows.index, dtype=bool)]
+        if algorithms:
+            rows = rows[rows["algorithm"].isin(algorithms)]
         lines = []
-        for keys, group in rows.groupby(["problem", "method", "variant"], sort=False):
-            problem, method, kind = keys if isinstance(keys, tuple) else (keys, "", "")
-            name = f"{self.problem(str(problem))}, {method_label(str(method), str(kind))}"
+        for keys, group in rows.groupby(["problem", "algorithm", "variant"], sort=False):
+            problem, name, kind = keys if isinstance(keys, tuple) else (keys, "", "")
+            name = f"{self.problem(str(problem))}, {method_label(str(name), str(kind))}"
             lines.append(f"{name}: {_guarantee(group)}")
         return lines
 
     def guarantee_table(self, experiment: str) -> pd.DataFrame:
         """Return the epsilon that holds, one column per epsilon that was asked for."""
         rows = self._rows(experiment, None)
-        keys = ["problem", "method", "variant"]
+        keys = ["problem", "algorithm", "variant"]
         wide = rows.pivot_table("guarantee_epsilon", keys, "epsilon", "max", sort=False)
         wide = wide[sorted(wide.columns)].set_axis(
             [f"ε {e:g}" for e in sorted(wide.columns)], axis=1
@@ -50,7 +71,7 @@ class Facts:
         proofs = rows.groupby(keys, sort=False)[["guarantee_delta", "guarantee_accountant"]].first()
         names = wide.index.to_frame(index=False)
         labels = [
-            method_label(m, v) for m, v in zip(names["method"], names["variant"], strict=True)
+            method_label(a, v) for a, v in zip(names["algorithm"], names["variant"], strict=True)
         ]
         first = pd.DataFrame({"problem": names["problem"].map(self.problem), "method": labels})
         proofs = proofs.loc[wide.index].reset_index(drop=True)
@@ -62,9 +83,9 @@ class Facts:
         shown = table.copy()
         if "problem" in shown:
             shown["problem"] = shown["problem"].map(lambda name: self.problem(str(name)))
-        if {"method", "variant"} <= set(shown.columns):
-            pairs = zip(shown["method"], shown["variant"], strict=True)
-            shown["method"] = [method_label(method, variant) for method, variant in pairs]
+        if {"label", "method", "variant"} <= set(shown.columns):
+            pairs = zip(shown["label"], shown["variant"], strict=True)
+            shown["method"] = [method_label(algorithm(label), variant) for label, variant in pairs]
         return shown.drop(columns=["label", "variant"], errors="ignore")
 
     def outside(self, experiment: str, variant: str | None = None) -> str:
@@ -80,24 +101,38 @@ class Facts:
         rows = self._rows(experiment, None)
         return bool(rows["guarantee_epsilon"].map(math.isfinite).any())
 
-    def settings(self, experiment: str, variant: str | None = None) -> list[str]:
-        """Return one line of parameters per problem and method of an experiment."""
+    def settings(
+        self,
+        experiment: str,
+        variant: str | None = None,
+        problems: Sequence[str] = (),
+        algorithms: Sequence[str] = (),
+    ) -> list[str]:
+        """Return one line of parameters per problem and algorithm, chosen as in `guarantees`."""
         lines = []
         entry = self.config.get("experiments", {}).get(experiment, {})
         for problem, methods in entry.get("methods", {}).items():
-            for method in methods.values():
-                if variant not in (None, method["variant"]):
+            for label, method in methods.items():
+                if variant not in (None, method["variant"]) or not _starts(problem, problems):
+                    continue
+                if algorithms and algorithm(label) not in algorithms:
                     continue
                 params = {**method["params"], **method.get("grid", {})}
                 if "num_iterations" in method:
                     params = {"iterations per chain": method["num_iterations"], **params}
-                name = (
-                    f"{self.problem(problem)}, {method_label(method['method'], method['variant'])}"
-                )
-                lines.append(
-                    f"{name}: " + ", ".join(f"{k} {value_text(v)}" for k, v in params.items())
-                )
+                if "max_iterations" in method:
+                    params = {"iterations at most": method["max_iterations"], **params}
+                named = method_label(algorithm(label), method["variant"])
+                lines.append(f"{self.problem(problem)}, {named}: {_listed(params)}")
         return lines
+
+    def curves(self, name: str) -> list[str]:
+        """Return one line of parameters per setting of which accounting curves are drawn."""
+        settings = self.config["accounting"][name]["settings"]
+        return [
+            f"{method_label(algorithm(label))} ({label}): {_listed(entry['params'])}"
+            for label, entry in settings.items()
+        ]
 
     def problem(self, name: str) -> str:
         """Return the printed name of a problem."""
@@ -117,6 +152,10 @@ class Facts:
         return rows if variant is None else rows[rows["variant"] == variant]
 
 
+def _starts(name: str, prefixes: Sequence[str]) -> bool:
+    return not prefixes or name.startswith(tuple(prefixes))
+
+
 def _guarantee(group: pd.DataFrame) -> str:
     real = group["guarantee_epsilon"]
     if not real.map(math.isfinite).all():
@@ -132,6 +171,10 @@ def _guarantee(group: pd.DataFrame) -> str:
         return f"ε = {', '.join(f'{asked:g}' for asked in points.index)} as asked for, {proof}"
     pairs = ", ".join(f"{value:.3g} (asked for {asked:g})" for asked, value in points.items())
     return f"ε = {pairs}, {proof}"
+
+
+def _listed(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value_text(value)}" for key, value in params.items())
 
 
 def value_text(value: Any) -> str:

@@ -51,7 +51,8 @@ def render(
         Path of the image of each figure, relative to the page, in the order shown.
     captions : mapping of str to str
         By name of figure or table: plain paragraphs and lists in which ``{{ ... }}`` is
-        filled in by Jinja (`guarantees`, `settings`, `config`).
+        filled in by Jinja: `config`, `facts` (a :class:`Facts`), `output` (the entry of the
+        output) and `experiment` (the first that the output shows).
     provenance : mapping, optional
         How the run was made.
     folder : Path or str, optional
@@ -126,8 +127,14 @@ def _filled(environment: Any, name: str, text: str, facts: Facts) -> str:
     from jinja2 import TemplateError
 
     plain = environment.overlay(autoescape=False)
+    output = facts.config.get("outputs", {}).get(name, {})
     try:
-        filled: str = plain.from_string(text).render(config=facts.config, facts=facts)
+        filled: str = plain.from_string(text).render(
+            config=facts.config,
+            facts=facts,
+            output=output,
+            experiment=next(iter(output.get("metrics", ())), ""),
+        )
     except TemplateError as error:
         raise DpmcError(f"caption of {name}: {str(error).splitlines()[0]}") from None
     return filled
@@ -185,8 +192,9 @@ def _verdict_rows(verdicts: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _title(name: str) -> str:
-    """Return ``figure1_variants`` as "Figure 1 variants"."""
-    text = re.sub(r"(?<=[a-z])(?=[0-9])", " ", name.replace("_", " "))
+    """Return ``figure1_variants`` as "Figure 1 variants", ``figure6_2`` as "Figure 6.2"."""
+    words = re.sub(r"(?<=[0-9])_(?=[0-9])", ".", name).replace("_", " ")
+    text = re.sub(r"(?<=[a-z])(?=[0-9])", " ", words)
     return text[:1].upper() + text[1:]
 
 

@@ -60,12 +60,14 @@ def budget_table(context: Context) -> pd.DataFrame:
     return table
 
 
-def comparison_table(context: Context) -> pd.DataFrame:
+def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
     """Return quartiles of every metric per problem, method and epsilon.
 
     Parameters
     ----------
     context : Context
+    metrics : sequence of str
+        Columns to summarise.
 
     Returns
     -------
@@ -74,7 +76,8 @@ def comparison_table(context: Context) -> pd.DataFrame:
         those that did not complete, and the guarantee.
     """
     rows = context.metrics[context.metrics["epsilon"].notna()]
-    return _summary(context, rows, ["problem", "label", "method", "variant", "epsilon"])
+    keys = ["problem", "label", "method", "variant", "epsilon"]
+    return _summary(context, rows, keys, metrics)
 
 
 def clipping_table(context: Context) -> pd.DataFrame:
@@ -112,11 +115,13 @@ def dimension_table(context: Context) -> pd.DataFrame:
     return _summary(context, rows, keys)
 
 
-def _summary(context: Context, rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+def _summary(
+    context: Context, rows: pd.DataFrame, keys: Sequence[str], metrics: Sequence[str] = METRICS
+) -> pd.DataFrame:
     groups = _ordered(context, rows).groupby(list(keys), sort=False, dropna=False)
     parts = {"num_iterations": groups["num_iterations"].first(), "runs": groups.size()}
     parts["incomplete"] = groups["status"].agg(lambda s: int((s != "complete").sum()))
-    for metric in METRICS:
+    for metric in metrics:
         for name, share in QUARTILES.items():
             parts[f"{metric}_{name}"] = groups[metric].quantile(share)
     parts.update({name: groups[name].first() for name in GUARANTEE})

@@ -87,7 +87,7 @@ def figure1_variants(context: Context) -> Figure:
     varied = rows.groupby("method")["variant"].transform("nunique") > 1
     rows = rows[varied]
     if rows.empty:
-        return _empty("This run holds one variant of each method.")
+        return style.note("This run holds one variant of each method.")
     problems, methods = context.problems(rows), style.ordered(rows["method"], style.METHODS)
     looks = {v: style.look(v) for v in style.ordered(rows["variant"], style.VARIANTS)}
     ratios = [1.25] * len(methods) + [1.0]
@@ -102,38 +102,25 @@ def figure1_variants(context: Context) -> Figure:
             panels.levels(axis, context.exact(problem, "mmd"))
             axis.set(title=f"{label}: {style.look(method).label}", xlabel="ε asked for")
             axis.set_ylabel("MMD" if j == 0 else "")
-        _guarantees(axes[i, -1], here, methods, looks)
+        markers = {method: style.look(method) for method in methods}
+        panels.guarantees(axes[i, -1], here, "method", markers, "variant", looks)
         axes[i, -1].set_title(f"{label}: guarantee")
+        axes[i, -1].legend(
+            handles=[_marker_entry(method) for method in methods],
+            loc="upper left",
+            handletextpad=0.1,
+            borderaxespad=0.1,
+        )
     exact = len(context.exact(problems[0], "mmd"))
     handles = panels.legend_entries(looks, exact)
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return figure
 
 
-def _empty(text: str) -> Figure:
-    figure, axes = style.figure(1, 1, 1.0)
-    axes[0, 0].set_axis_off()
-    axes[0, 0].annotate(text, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
-    return figure
-
-
-def _guarantees(axis: Any, rows: pd.DataFrame, methods: list[str], looks: Any) -> None:
-    most = rows["epsilon"].max()
-    axis.plot([0, most], [0, most], color=style.GREY, lw=0.6, ls=(0, (4, 3)), zorder=0)
-    for method in methods:
-        for variant, look in looks.items():
-            chosen = rows[(rows["method"] == method) & (rows["variant"] == variant)]
-            real = chosen.groupby("epsilon")["guarantee_epsilon"].max()
-            marker = style.look(method).marker
-            axis.plot(real.index, real, ls=look.line, color=look.colour, lw=0.9, alpha=0.8)
-            axis.plot(real.index, real, marker, color=look.colour, ms=3.2, mfc="white", mew=0.9)
-    axis.set(xlabel="ε asked for", ylabel="ε that holds", xlim=(0, None), ylim=(0, None))
-    handles = [
-        Line2D([], [], color=style.INK, marker=style.look(m).marker, ls="", ms=3.2, mfc="white",
-               label=style.look(m).label)
-        for m in methods
-    ]  # fmt: skip
-    axis.legend(handles=handles, loc="upper left", handletextpad=0.1, borderaxespad=0.1)
+def _marker_entry(method: str) -> Line2D:
+    look = style.look(method)
+    marks: dict[str, Any] = {"color": style.INK, "marker": look.marker, "ls": "", "ms": 3.2}
+    return Line2D([], [], mfc="white", label=look.label, **marks)
 
 
 @style.styled

@@ -26,6 +26,7 @@ def boxes(
     hue: str,
     looks: Mapping[str, Look],
     ceiling: float | None = None,
+    grid: Sequence[float] | None = None,
 ) -> None:
     """Draw one box per grid point and group, the runs as dots upon it.
 
@@ -44,8 +45,10 @@ def boxes(
         The groups in drawing order.
     ceiling : float, optional
         Upper limit of the axis. Runs above it are counted at the top.
+    grid : sequence of float, optional
+        Grid points in order; by default those that the table has.
     """
-    grid = sorted(table[x].dropna().unique())
+    grid = sorted(table[x].dropna().unique()) if grid is None else grid
     width = GROUP / max(1, len(looks))
     for k, (name, style) in enumerate(looks.items()):
         rows = table[table[hue] == name]
@@ -178,6 +181,45 @@ def joint(
     shares = np.cumsum(falling) / falling.sum()
     heights = [float(falling[np.searchsorted(shares, mass)]) for mass in masses]
     return (density, heights) if np.all(np.diff(heights) > 0) else None
+
+
+def guarantees(
+    axis: Axes,
+    table: pd.DataFrame,
+    group: str,
+    groups: Mapping[str, Look],
+    hue: str,
+    looks: Mapping[str, Look],
+) -> None:
+    """Draw the epsilon that holds against the epsilon that was asked for.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    table : pandas.DataFrame
+        One row per run, of one problem.
+    group : str
+        Column of the groups told apart by their marker.
+    groups : mapping of str to Look
+        The groups in drawing order.
+    hue : str
+        Column of the groups told apart by colour and line.
+    looks : mapping of str to Look
+        The groups in drawing order.
+    """
+    most = table["epsilon"].max()
+    axis.plot([0, most], [0, most], color=GREY, lw=0.6, ls=(0, (4, 3)), zorder=0)
+    for name, shape in groups.items():
+        for kind, style in looks.items():
+            chosen = table[(table[group] == name) & (table[hue] == kind)]
+            if chosen.empty:
+                continue
+            real = chosen.groupby("epsilon")["guarantee_epsilon"].max()
+            axis.plot(real.index, real, ls=style.line, color=style.colour, lw=0.9, alpha=0.8)
+            axis.plot(
+                real.index, real, shape.marker, color=style.colour, ms=3.2, mfc="white", mew=0.9
+            )
+    axis.set(xlabel="ε asked for", ylabel="ε that holds", xlim=(0, None), ylim=(0, None))
 
 
 def legend_entries(looks: Mapping[str, Look], exact: int = 0) -> list[Any]:

@@ -60,10 +60,18 @@ class Look:
     line: Any = "-"
 
 
-# In the order in which they are drawn.
+# In the order in which they are drawn. Keys are algorithms: a method, or a method with moves of
+# its own.
 METHODS = {
     "dp_penalty": Look("DP-penalty", "#0072B2", "o", "-"),
+    "dp_penalty_ocu_gwmh": Look("DP-penalty OCU+GWMH", "#56B4E9", "v", (0, (3, 1))),
     "dp_hmc": Look("DP-HMC", "#D55E00", "s", (0, (5, 1.5))),
+    "dp_mala": Look("DP-MALA", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
+    "minibatch_penalty": Look("Minibatch penalty", "#009E73", "^", (0, (1.2, 1.2))),
+    "minibatch_penalty_ocu_gwmh": Look(
+        "Minibatch penalty OCU+GWMH", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))
+    ),
+    "dp_barker": Look("DP-Barker", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
     "dp_sgld": Look("DP-SGLD", "#009E73", "^", (0, (1.2, 1.2))),
     "dp_sgnht": Look("DP-SGNHT", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
     "rwmh": Look("RWMH", "#56B4E9", "o", "-"),
@@ -74,6 +82,8 @@ VARIANTS = {
     "valid_count": Look("valid count", "#0072B2", "s", (0, (5, 1.5))),
     "langevin": Look("Langevin noise", "#E69F00", "^", (0, (1.2, 1.2))),
     "corrected": Look("corrected", "#009E73", "D", (0, (4, 1.2, 1.2, 1.2))),
+    "pld": Look("PLD accounting", "#CC79A7", "v", (0, (2.5, 1))),
+    "added": Look("added here", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
 }
 SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")
 
@@ -87,8 +97,13 @@ def look(name: str) -> Look:
     return Look(name.replace("_", " "), spare, "v")
 
 
+def algorithm(label: str) -> str:
+    """Return the algorithm that a label of a configuration names: all up to its first hyphen."""
+    return label.partition("-")[0]
+
+
 def method_label(method: str, variant: str = "") -> str:
-    """Return the printed name of a method, followed by its variant unless as published."""
+    """Return the printed name of an algorithm, followed by its variant unless as published."""
     name = look(method).label
     return name if variant in ("", "as_published") else f"{name}, {look(variant).label}"
 
@@ -117,6 +132,14 @@ def figure(rows: int, columns: int, height: float, **options: Any) -> tuple[Figu
     """
     made = Figure(figsize=(WIDTH, height), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, **options)
+
+
+def note(text: str) -> Figure:
+    """Return a figure that says only `text`: what the run lacks for the figure asked for."""
+    made, axes = figure(1, 1, 1.0)
+    axes[0, 0].set_axis_off()
+    axes[0, 0].annotate(text, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
+    return made
 
 
 def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:

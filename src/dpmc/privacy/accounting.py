@@ -14,9 +14,7 @@ from dpmc.privacy import events
 from dpmc.types import Budget, DpmcError
 
 if TYPE_CHECKING:
-    from dp_accounting import DpEvent
-
-    from dpmc.privacy.events import Counts, Releases
+    from dpmc.privacy.events import Counts, Event, Releases
 
 PACKAGE = "dpmc.privacy.accountants"
 MAX_ITERATIONS = 10**12  # a count beyond it is a mistake in the noise multiplier
@@ -44,7 +42,7 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
-def refuse(accountant: str, event: DpEvent, allowed: str) -> DpmcError:
+def refuse(accountant: str, event: Event, allowed: str) -> DpmcError:
     """Return the error of an accountant that cannot prove `event`."""
     return DpmcError(f"accountant {accountant}: event {events.text(event)}, allowed {allowed}")
 

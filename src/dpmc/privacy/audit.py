@@ -1,18 +1,23 @@
 """Audit recorded releases again, by other code than what planned them.
 
-Profiles, discretisation and composition are those of dp_accounting; nothing is
-shared with `dpmc.privacy.accountants` but the reading of events.
+Discretisation and composition are those of dp_accounting, and so are the profiles of
+Gaussian releases; nothing is shared with `dpmc.privacy.accountants` but the reading of
+events.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from dpmc.privacy import events
-from dpmc.types import DpmcError, Guarantee
+from dpmc.privacy.events import BarkerEvent
+from dpmc.types import Array, DpmcError, Guarantee
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -20,6 +25,11 @@ if TYPE_CHECKING:
 NAME = "dp_accounting"
 _SPACING_SHARE = 0.02  # of the standard deviation of one loss: raises its variance by 7e-5
 _MAX_SPACING = 1e-3
+_MAX_POINTS = 2**18  # of the grid on either side: a coarser one is only more pessimistic
+_CELLS = 64  # of the change of variance in the Barker test
+_KNOTS = 4000  # of the profile of one batch
+_REACH = 14.0  # standard deviations
+_MAX_LOSS = 600.0  # what is beyond is put at infinite loss
 
 
 def audit(counts: Counts, delta: float) -> Guarantee:
@@ -30,11 +40,12 @@ def audit(counts: Counts, delta: float) -> Guarantee:
     mixture ``(1 - q) N(0, z^2) + q N(1, z^2)`` in either order. With z relative to
     the substitution sensitivity, the larger of the two divergences is at every
     epsilon the worst case of sampling without replacement under substitution, in
-    both directions. That profile is composed by dp_accounting.
+    both directions. That profile is composed by dp_accounting. So is that of a release
+    of the Barker test, which is bounded over cells of the change of variance.
 
     Parameters
     ----------
-    counts : mapping of DpEvent to int
+    counts : mapping of event to int
         As `dpmc.privacy.Ledger` has them, or `dpmc.privacy.events.parse` reads
         them back from stored records.
     delta : float
@@ -48,7 +59,8 @@ def audit(counts: Counts, delta: float) -> Guarantee:
     Raises
     ------
     DpmcError
-        If an event is not a Gaussian release, from all rows or a batch.
+        If an event is neither a Gaussian release, from all rows or a batch, nor one of
+        the Barker test.
     """
     from dp_accounting.pld import pld_pmf
 
@@ -59,53 +71,175 @@ def audit(counts: Counts, delta: float) -> Guarantee:
         return Guarantee(0.0, delta, accountant=NAME)
     spacing = _spacing(releases)
     total: Any = None
-    for noise_multiplier, fraction, count in releases:
-        one = _loss_distribution(noise_multiplier, fraction, spacing).self_compose(count)
+    for release, count in releases:
+        one = _loss_distribution(release, spacing).self_compose(count)
         total = one if total is None else pld_pmf.compose_pmfs(total, one, 1e-15)
     return Guarantee(float(total.get_epsilon_for_delta(delta)), delta, accountant=NAME)
 
 
-def _releases(counts: Counts) -> list[tuple[float, float, int]]:
-    """Return noise multiplier, sampling fraction and count of each event."""
-    found = []
+class _Release(Protocol):
+    """What the audit needs to know of one release."""
+
+    def variance(self) -> float:
+        """Return the variance of its privacy loss, roughly."""
+
+    def reach(self) -> float:
+        """Return a loss beyond which there is next to nothing, on either side."""
+
+    def profile(self, loss: Array) -> Array:
+        """Return an upper bound on the divergence at losses on both sides of 0."""
+
+
+@dataclass(frozen=True)
+class _Gaussian:
+    """A Gaussian release; the sampling fraction is 1 where it is from all rows."""
+
+    noise_multiplier: float
+    fraction: float
+
+    def _pairs(self) -> list[Any]:
+        from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
+
+        return [
+            GaussianPrivacyLoss(
+                self.noise_multiplier, sampling_prob=self.fraction, adjacency_type=adjacency
+            )
+            for adjacency in (AdjacencyType.ADD, AdjacencyType.REMOVE)
+        ]
+
+    def variance(self) -> float:
+        return math.log1p(self.fraction**2 * math.expm1(min(700.0, self.noise_multiplier**-2)))
+
+    def reach(self) -> float:
+        bounds = [pair.connect_dots_bounds() for pair in self._pairs()]
+        return float(max(max(bound.epsilon_upper, -bound.epsilon_lower) for bound in bounds))
+
+    def profile(self, loss: Array) -> Array:
+        divergences = [pair.get_delta_for_epsilon(loss) for pair in self._pairs()]
+        return np.asarray(np.max(divergences, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Barker:
+    """A release of the Barker test, in units of its smallest noise variance.
+
+    One row of the batch moves the mean by `shift` at most. Of the two variances the
+    smaller is 1 at worst, and the other is at most ``1 + spread``.
+    """
+
+    shift: float
+    spread: float
+    fraction: float
+
+    @classmethod
+    def of(cls, event: BarkerEvent) -> _Barker:
+        b, largest = event.batch_size, event.clip_scale**2
+        floor = event.noise_variance - largest
+        return cls(
+            math.sqrt(4 * largest / (b * floor)),
+            4 * largest * (b - 1) / (b**2 * floor),
+            b / event.num_rows,
+        )
+
+    def variance(self) -> float:
+        return math.log1p(self.fraction**2 * math.expm1(min(700.0, self.shift**2)))
+
+    def reach(self) -> float:
+        x = self.shift + _REACH * math.sqrt(1 + self.spread)
+        loss = (x**2 - _REACH**2) / 2
+        if loss > _MAX_LOSS:
+            return _MAX_LOSS
+        return math.log1p(self.fraction * math.expm1(loss))
+
+    def profile(self, loss: Array) -> Array:
+        size, where = np.unique(np.abs(loss), return_inverse=True)
+        with np.errstate(over="ignore"):
+            amplified = self.fraction * self._of_batch(1 + np.expm1(size) / self.fraction)
+        size, amplified = size[where], amplified[where]
+        # Neighbours have no order: the profile below 0 is that above it, mirrored.
+        return np.where(loss >= 0, amplified, -np.expm1(-size) + np.exp(-size) * amplified)
+
+    def _of_batch(self, gamma: Array) -> Array:
+        """Return an upper bound on the divergence of one batch at ``gamma >= 1``.
+
+        For any change of variance within a cell, one density is at most c times, or at
+        least 1 / c times, that at an end of the cell, with c^2 the ratio of its ends;
+        the divergence is then at most c times that of the end at ``gamma / c``.
+        """
+        edges = 1 + np.linspace(0.0, self.spread, _CELLS + 1)
+        bound = np.zeros_like(gamma)
+        for low, high in pairwise(edges):
+            c = math.sqrt(high / low)
+            for of_p, of_q in ((high, 1.0), (1.0, low)):
+                knots, values = _divergence(self.shift, of_p, of_q)
+                bound = np.maximum(bound, c * np.interp(gamma / c, knots, values))
+        return np.minimum(bound, 1.0)
+
+
+def _divergence(shift: float, of_p: float, of_q: float) -> tuple[Array, Array]:
+    """Return values of gamma and the divergence there of N(shift, of_p) from N(0, of_q).
+
+    Between them the divergence is below its chord: it is convex in gamma. The ratio of
+    the densities is the same at x and at its mirror image about the centre.
+    """
+    from scipy.stats import norm
+
+    sd_p, sd_q = math.sqrt(of_p), math.sqrt(of_q)
+    x = np.linspace(0.0, shift + _REACH * sd_p, _KNOTS)
+    centre = math.inf if of_p == of_q else shift * of_q / (of_q - of_p)
+    x = x[x < centre] if of_p < of_q else x
+    log_gamma = norm.logpdf(x, shift, sd_p) - norm.logpdf(x, 0, sd_q)
+    x, log_gamma = x[log_gamma < _MAX_LOSS], log_gamma[log_gamma < _MAX_LOSS]
+    inside, outside = norm.sf(x, shift, sd_p), norm.sf(x, 0, sd_q)
+    mirrored = 2 * centre - x
+    if of_p < of_q:
+        inside, outside = (
+            inside - norm.sf(mirrored, shift, sd_p),
+            outside - norm.sf(mirrored, 0, sd_q),
+        )
+    elif of_p > of_q:
+        inside, outside = (
+            inside + norm.cdf(mirrored, shift, sd_p),
+            outside + norm.cdf(mirrored, 0, sd_q),
+        )
+    gamma = np.exp(log_gamma)
+    values = np.maximum(inside - gamma * outside, 0.0)
+    return np.append(0.0, gamma), np.append(1.0, values)
+
+
+def _releases(counts: Counts) -> list[tuple[_Release, int]]:
+    """Return each kind of release with its count."""
+    found: list[tuple[_Release, int]] = []
     for event, count in counts.items():
+        if isinstance(event, BarkerEvent):
+            found += [(_Barker.of(event), int(count))] if count else []
+            continue
         noise = events.noise_of(event)
         if noise is None:
             raise DpmcError(
                 f"audit: event {events.text(event)}, allowed Gaussian releases, from all rows or "
-                "from batches drawn without replacement"
+                "from batches drawn without replacement, and those of the Barker test"
             )
         if count and noise[1] == 1:  # k releases are one with the noise divided by sqrt(k)
-            found.append((noise[0] / math.sqrt(count), 1.0, 1))
+            found.append((_Gaussian(noise[0] / math.sqrt(count), 1.0), 1))
         elif count:
-            found.append((*noise, int(count)))
+            found.append((_Gaussian(*noise), int(count)))
     return found
 
 
-def _spacing(releases: list[tuple[float, float, int]]) -> float:
+def _spacing(releases: Sequence[tuple[_Release, int]]) -> float:
     """Return a grid spacing small against the standard deviation of the average loss."""
-    number = sum(count for _, _, count in releases)
-    variance = sum(
-        count * math.log1p(fraction**2 * math.expm1(min(700.0, noise**-2)))
-        for noise, fraction, count in releases
-    )
-    return min(_MAX_SPACING, _SPACING_SHARE * math.sqrt(variance / number))
+    number = sum(count for _, count in releases)
+    variance = sum(count * release.variance() for release, count in releases)
+    fine = min(_MAX_SPACING, _SPACING_SHARE * math.sqrt(variance / number))
+    return max(fine, max(release.reach() for release, _ in releases) / _MAX_POINTS)
 
 
-def _loss_distribution(noise_multiplier: float, fraction: float, spacing: float) -> Any:
+def _loss_distribution(release: _Release, spacing: float) -> Any:
     """Return dp_accounting's pessimistic distribution of the symmetric profile of one release."""
     from dp_accounting.pld import pld_pmf
-    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
 
-    pairs = [
-        GaussianPrivacyLoss(noise_multiplier, sampling_prob=fraction, adjacency_type=adjacency)
-        for adjacency in (AdjacencyType.ADD, AdjacencyType.REMOVE)
-    ]
-    bounds = [pair.connect_dots_bounds() for pair in pairs]
-    reach = max(max(bound.epsilon_upper, -bound.epsilon_lower) for bound in bounds)
-    last = math.ceil(reach / spacing)
-    grid = spacing * np.arange(-last, last + 1)
-    profile = np.max([pair.get_delta_for_epsilon(grid) for pair in pairs], axis=0)
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-        spacing, -last, last, np.clip(profile, 0.0, 1.0)
-    )
+    last = math.ceil(release.reach() / spacing)
+    profile = np.clip(release.profile(spacing * np.arange(-last, last + 1)), 0.0, 1.0)
+    falling = np.maximum.accumulate(profile[::-1])[::-1]  # but for rounding it does
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, -last, last, falling)

@@ -12,12 +12,10 @@ from dpmc.privacy.events import Releases
 from dpmc.types import Budget, DpmcError, Guarantee
 
 if TYPE_CHECKING:
-    from dp_accounting import DpEvent
-
-    from dpmc.privacy.events import Counts
+    from dpmc.privacy.events import Counts, Event
 
 # The tightest first; each refuses the events that it cannot prove.
-BEST_ACCOUNTANTS = ("gaussian", "subsampled", "rdp")
+BEST_ACCOUNTANTS = ("gaussian", "subsampled", "barker_pld", "rdp")
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Plan:
     guarantee: Guarantee
 
     @cached_property
-    def counts(self) -> Mapping[DpEvent, int]:
+    def counts(self) -> Mapping[Event, int]:
         """How often each event occurs in all chains together."""
         return self.releases.counts(self.num_iterations, self.num_chains)
 
@@ -71,7 +69,9 @@ class Plan:
         }
 
 
-def plan(releases: Releases, budget: Budget, num_chains: int = 1) -> Plan:
+def plan(
+    releases: Releases, budget: Budget, num_chains: int = 1, max_iterations: int | None = None
+) -> Plan:
     """Return what `budget` buys.
 
     Parameters
@@ -82,6 +82,9 @@ def plan(releases: Releases, budget: Budget, num_chains: int = 1) -> Plan:
         Shared by all chains.
     num_chains : int, default 1
         Chains released together.
+    max_iterations : int, optional
+        Iterations per chain to stop at where the budget would buy more; the guarantee is
+        that of the iterations that are left.
 
     Returns
     -------
@@ -94,10 +97,14 @@ def plan(releases: Releases, budget: Budget, num_chains: int = 1) -> Plan:
         If the budget is too small for one iteration of every chain, the accountant
         is unknown, or it cannot prove one of the releases.
     """
+    if max_iterations is not None and max_iterations < 1:
+        raise DpmcError(f"max_iterations: {max_iterations}, allowed an integer >= 1")
     num_iterations = accounting.max_iterations(releases, budget, num_chains)
     accountant = accounting.load(budget.accountant)
     if num_iterations < 1:
         raise _too_small(releases, budget, num_chains)
+    if max_iterations is not None:
+        num_iterations = min(num_iterations, max_iterations)
     counts = releases.counts(num_iterations, num_chains)
     spent = float(accountant.delta(counts, budget.epsilon))
     return Plan(budget, releases, num_iterations, num_chains, spent, _guarantee(counts, budget))

@@ -1,4 +1,4 @@
-"""What a release costs: the frozen event values of dp_accounting, and how often each occurs.
+"""What a release costs: frozen event values, most of them of dp_accounting, and their counts.
 
 Every noise multiplier is the standard deviation of the noise over the sensitivity
 under substitution of one row.
@@ -11,17 +11,90 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpmc.types import DpmcError
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-Counts = Mapping["DpEvent", int]
+Event: TypeAlias = "DpEvent | BarkerEvent"
+Counts = Mapping["Event", int]
 
+_LOGISTIC_VARIANCE = math.pi**2 / 3
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
+_BARKER = re.compile(r"barker\(([^,()]+), clip_scale=([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
+
+
+@dataclass(frozen=True)
+class BarkerEvent:
+    """One release of the Barker test: the noise leaves room for the variance of the batch.
+
+    The batch sum of ratios, clipped at ``clip_scale sqrt(batch_size) / (num_rows T)`` and
+    scaled up to all rows, is released with Gaussian noise of variance
+    ``noise_variance - s**2``, s**2 the variance of that sum over batches as the batch
+    itself shows it, between 0 and ``clip_scale**2`` [raisa2021thesis, section 3.2].
+
+    Parameters
+    ----------
+    noise_variance : float
+        C, of noise and batch together.
+    clip_scale : float
+        kappa.
+    batch_size : int
+        Rows b, drawn uniformly without replacement, afresh for every release.
+    num_rows : int
+        Rows n to draw from.
+
+    Raises
+    ------
+    DpmcError
+        If a value is outside of what is allowed.
+    """
+
+    noise_variance: float
+    clip_scale: float
+    batch_size: int
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.noise_variance < _LOGISTIC_VARIANCE:
+            raise DpmcError(
+                f"noise_variance: {self.noise_variance}, allowed > 0 and below pi^2/3 = "
+                f"{_LOGISTIC_VARIANCE:.6g}, the variance of the logistic law"
+            )
+        if not (self.clip_scale > 0 and self.clip_scale**2 < self.noise_variance):
+            raise DpmcError(
+                f"clip_scale: {self.clip_scale}, allowed > 0 and below sqrt(noise_variance) = "
+                f"{math.sqrt(self.noise_variance):.6g}"
+            )
+        _check_batch(self.batch_size, self.num_rows)
+
+    @property
+    def fraction(self) -> float:
+        """The sampling fraction b / n."""
+        return self.batch_size / self.num_rows
+
+    @property
+    def least_variance(self) -> float:
+        """The smallest variance of the noise, C - kappa^2."""
+        return self.noise_variance - self.clip_scale**2
+
+    @property
+    def mean_change(self) -> float:
+        """How far one row of the batch moves the mean of a release, 2 kappa / sqrt(b)."""
+        return 2 * self.clip_scale / math.sqrt(self.batch_size)
+
+    @property
+    def variance_change(self) -> float:
+        """How far one row of the batch moves the variance, 4 kappa^2 (1 - 1/b) / b.
+
+        Of the variance of b numbers, the one at x contributes ``(1 - 1/b) (x - m)**2 / b``
+        with m the mean of the others: at most 4 kappa^2, at least 0, for the square.
+        """
+        b = self.batch_size
+        return 4 * self.clip_scale**2 * (1 - 1 / b) / b
 
 
 @lru_cache(maxsize=4096)
@@ -74,20 +147,41 @@ def sampled_gaussian(noise_multiplier: float, batch_size: int, num_rows: int) ->
     """
     from dp_accounting import SampledWithoutReplacementDpEvent
 
-    if not 1 <= batch_size <= num_rows:
-        raise DpmcError(f"batch_size: {batch_size}, allowed 1 to num_rows = {num_rows}")
+    _check_batch(batch_size, num_rows)
     event = gaussian(noise_multiplier)
     return SampledWithoutReplacementDpEvent(int(num_rows), int(batch_size), event)
 
 
-def noise_of(event: DpEvent) -> tuple[float, float] | None:
-    """Return what the accountants of this package read of an event.
+@lru_cache(maxsize=4096)
+def barker(noise_variance: float, clip_scale: float, batch_size: int, num_rows: int) -> BarkerEvent:
+    """Return the event of one release of the Barker test.
+
+    Parameters
+    ----------
+    noise_variance, clip_scale, batch_size, num_rows
+        See `BarkerEvent`.
+
+    Raises
+    ------
+    DpmcError
+        If a value is outside of what is allowed.
+    """
+    return BarkerEvent(float(noise_variance), float(clip_scale), int(batch_size), int(num_rows))
+
+
+def _check_batch(batch_size: int, num_rows: int) -> None:
+    if not 1 <= batch_size <= num_rows:
+        raise DpmcError(f"batch_size: {batch_size}, allowed 1 to num_rows = {num_rows}")
+
+
+def noise_of(event: Event) -> tuple[float, float] | None:
+    """Return what the accountants of this package read of a Gaussian event.
 
     Returns
     -------
     tuple of float or None
         The noise multiplier and the sampling fraction, 1 for a release from all
-        rows; None for any event that is not one of this module's.
+        rows; None for any other event.
     """
     from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 
@@ -102,8 +196,13 @@ def noise_of(event: DpEvent) -> tuple[float, float] | None:
     return float(event.noise_multiplier), fraction
 
 
-def text(event: DpEvent) -> str:
+def text(event: Event) -> str:
     """Return an event as text that `parse` reads back exactly."""
+    if isinstance(event, BarkerEvent):
+        return (
+            f"barker({event.noise_variance!r}, clip_scale={event.clip_scale!r}, "
+            f"batch_size={event.batch_size}, num_rows={event.num_rows})"
+        )
     from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 
     if isinstance(event, GaussianDpEvent):
@@ -116,7 +215,7 @@ def text(event: DpEvent) -> str:
     return repr(event)
 
 
-def parse(records: Iterable[tuple[str, int]]) -> dict[DpEvent, int]:
+def parse(records: Iterable[tuple[str, int]]) -> dict[Event, int]:
     """Read the records of a stored ledger back into counts.
 
     Parameters
@@ -126,25 +225,30 @@ def parse(records: Iterable[tuple[str, int]]) -> dict[DpEvent, int]:
 
     Returns
     -------
-    dict of DpEvent to int
+    dict of event to int
 
     Raises
     ------
     DpmcError
         If a text names no known event, or a count is negative.
     """
-    counts: dict[DpEvent, int] = {}
+    counts: dict[Event, int] = {}
     for line, count in records:
-        if found := _GAUSSIAN.fullmatch(line):
-            event = gaussian(float(found[1]))
-        elif found := _SAMPLED.fullmatch(line):
-            event = sampled_gaussian(float(found[1]), int(found[2]), int(found[3]))
-        else:
-            raise DpmcError(f"event: {line!r}, allowed gaussian(...) or sampled_gaussian(...)")
+        event = _parsed(line)
         if count < 0:
             raise DpmcError(f"count of {line}: {count}, allowed an integer >= 0")
         counts[event] = counts.get(event, 0) + int(count)
     return counts
+
+
+def _parsed(line: str) -> Event:
+    if found := _GAUSSIAN.fullmatch(line):
+        return gaussian(float(found[1]))
+    if found := _SAMPLED.fullmatch(line):
+        return sampled_gaussian(float(found[1]), int(found[2]), int(found[3]))
+    if found := _BARKER.fullmatch(line):
+        return barker(float(found[1]), float(found[2]), int(found[3]), int(found[4]))
+    raise DpmcError(f"event: {line!r}, allowed gaussian(...), sampled_gaussian(...) or barker(...)")
 
 
 @dataclass(frozen=True)
@@ -153,9 +257,9 @@ class Releases:
 
     Parameters
     ----------
-    initial : tuple of (DpEvent, int)
+    initial : tuple of (event, int)
         Released once, before the first iteration.
-    per_iteration : tuple of (DpEvent, int)
+    per_iteration : tuple of (event, int)
         Released in every iteration; at least one.
 
     Raises
@@ -164,8 +268,8 @@ class Releases:
         If a count is negative or an iteration releases nothing.
     """
 
-    initial: tuple[tuple[DpEvent, int], ...] = ()
-    per_iteration: tuple[tuple[DpEvent, int], ...] = ()
+    initial: tuple[tuple[Event, int], ...] = ()
+    per_iteration: tuple[tuple[Event, int], ...] = ()
 
     def __post_init__(self) -> None:
         for event, count in (*self.initial, *self.per_iteration):
@@ -174,9 +278,9 @@ class Releases:
         if not any(count for _, count in self.per_iteration):
             raise DpmcError("per_iteration: releases nothing, allowed at least one release")
 
-    def counts(self, num_iterations: int, num_chains: int) -> dict[DpEvent, int]:
+    def counts(self, num_iterations: int, num_chains: int) -> dict[Event, int]:
         """Return how often each event occurs in `num_chains` chains of `num_iterations` each."""
-        total: dict[DpEvent, int] = {}
+        total: dict[Event, int] = {}
         for event, count in self.initial:
             total[event] = total.get(event, 0) + count * num_chains
         for event, count in self.per_iteration:

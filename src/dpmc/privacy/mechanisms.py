@@ -11,9 +11,8 @@ from dpmc.privacy import events
 from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
-    from dp_accounting import DpEvent
-
     from dpmc.privacy.calibration import Plan
+    from dpmc.privacy.events import BarkerEvent, Event
 
 _UNLIMITED = 2**62
 
@@ -23,7 +22,7 @@ class _Tally:
 
     __slots__ = ("allowed", "event", "used")
 
-    def __init__(self, event: DpEvent, allowed: int) -> None:
+    def __init__(self, event: Event, allowed: int) -> None:
         self.event = event
         self.allowed = allowed
         self.used = 0
@@ -57,16 +56,29 @@ class Ledger:
 
     def __init__(self, plan: Plan | None = None) -> None:
         self._allowed = None if plan is None else dict(plan.counts)
-        self._tallies: dict[DpEvent, _Tally] = {}
-        self._scalar: dict[float, _Tally] = {}  # hashing an event costs more than the release
+        self._tallies: dict[Event, _Tally] = {}
+        # Hashing an event costs more than the release: what it is made from, and the last of
+        # the Barker test, lead to its tally.
+        self._quick: dict[float | tuple[float, tuple[int, int]], _Tally] = {}
+        self._barker: tuple[BarkerEvent | None, _Tally | None] = None, None
 
     @overload
     def release(
-        self, value: float, sensitivity: float, noise_multiplier: float, rng: np.random.Generator
+        self,
+        value: float,
+        sensitivity: float,
+        noise_multiplier: float,
+        rng: np.random.Generator,
+        batch: tuple[int, int] | None = None,
     ) -> float: ...
     @overload
     def release(
-        self, value: Array, sensitivity: float, noise_multiplier: float, rng: np.random.Generator
+        self,
+        value: Array,
+        sensitivity: float,
+        noise_multiplier: float,
+        rng: np.random.Generator,
+        batch: tuple[int, int] | None = None,
     ) -> Array: ...
     def release(
         self,
@@ -74,19 +86,22 @@ class Ledger:
         sensitivity: float,
         noise_multiplier: float,
         rng: np.random.Generator,
+        batch: tuple[int, int] | None = None,
     ) -> float | Array:
         """Return a value with Gaussian noise on it.
 
         Parameters
         ----------
         value : float or ndarray
-            Computed from all rows.
+            Computed from all rows, or from a batch of them.
         sensitivity : float
             Bound on the Euclidean change of `value` when one row is substituted; finite, >= 0.
         noise_multiplier : float
             Noise standard deviation over `sensitivity`; finite, > 0.
         rng : numpy.random.Generator
             Seeded by the operating system where privacy is meant.
+        batch : (int, int), optional
+            Size of the batch, drawn without replacement and afresh, and number of rows.
 
         Returns
         -------
@@ -99,9 +114,9 @@ class Ledger:
         DpmcError
             If an argument is out of range or the plan does not cover the release.
         """
-        tally = self._scalar.get(noise_multiplier)
+        tally = self._quick.get(noise_multiplier if batch is None else (noise_multiplier, batch))
         if tally is None:
-            tally = self._gaussian(noise_multiplier)
+            tally = self._gaussian(noise_multiplier, batch)
         if not 0 <= sensitivity < math.inf:
             raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
         if tally.used >= tally.allowed:
@@ -113,6 +128,47 @@ class Ledger:
         if isinstance(value, float):
             return value + scale * rng.standard_normal()
         return value + scale * rng.standard_normal(np.shape(value))
+
+    def release_barker(
+        self, value: float, batch_variance: float, event: BarkerEvent, rng: np.random.Generator
+    ) -> float:
+        """Return the ratio of a batch with the noise that its own variance leaves room for.
+
+        Parameters
+        ----------
+        value : float
+            Log-ratio of the batch, its row ratios clipped as `event` says.
+        batch_variance : float
+            s^2, variance of `value` over batches, estimated from the clipped ratios of
+            this one; between 0 and ``event.clip_scale**2``.
+        event : BarkerEvent
+        rng : numpy.random.Generator
+            Seeded by the operating system where privacy is meant.
+
+        Returns
+        -------
+        float
+            ``value + sqrt(event.noise_variance - batch_variance) * N(0, 1)``.
+
+        Raises
+        ------
+        DpmcError
+            If the variance is out of range or the plan does not cover the release.
+        """
+        largest = event.clip_scale**2
+        if not 0 <= batch_variance <= largest * (1 + 1e-9):
+            raise DpmcError(
+                f"batch_variance: {batch_variance}, allowed 0 to clip_scale**2 = {largest}"
+            )
+        known, tally = self._barker
+        if known is not event or tally is None:
+            tally = self._tally(event)
+            self._barker = event, tally
+        if tally.used >= tally.allowed:
+            tally.add(1)
+        tally.used += 1
+        variance = event.noise_variance - min(batch_variance, largest)
+        return value + math.sqrt(variance) * float(rng.standard_normal())
 
     def noise_block(
         self,
@@ -161,18 +217,15 @@ class Ledger:
             raise DpmcError(
                 f"batch_size, num_rows: {batch_size}, {num_rows}, allowed both or neither"
             )
-        if batch_size is None or num_rows is None:
-            tally = self._gaussian(noise_multiplier)
-        else:
-            event = events.sampled_gaussian(noise_multiplier, batch_size, num_rows)
-            tally = self._tally(event)
+        batch = None if batch_size is None or num_rows is None else (batch_size, num_rows)
+        tally = self._gaussian(noise_multiplier, batch)
         tally.add(int(num_releases))
         noise = rng.standard_normal((num_releases, dim))
         noise *= (scale * noise_multiplier)[..., None] if scale.ndim else scale * noise_multiplier
         return noise
 
     @property
-    def counts(self) -> dict[DpEvent, int]:
+    def counts(self) -> dict[Event, int]:
         """How often each event was released so far."""
         return {event: tally.used for event, tally in self._tallies.items() if tally.used}
 
@@ -180,13 +233,18 @@ class Ledger:
         """Return the counts as text that `dpmc.privacy.events.parse` reads back, sorted."""
         return tuple(sorted((events.text(event), count) for event, count in self.counts.items()))
 
-    def _gaussian(self, noise_multiplier: float) -> _Tally:
-        tally = self._scalar.get(noise_multiplier)
+    def _gaussian(self, noise_multiplier: float, batch: tuple[int, int] | None) -> _Tally:
+        key = noise_multiplier if batch is None else (noise_multiplier, batch)
+        tally = self._quick.get(key)
         if tally is None:
-            tally = self._scalar[noise_multiplier] = self._tally(events.gaussian(noise_multiplier))
+            if batch is None:
+                tally = self._tally(events.gaussian(noise_multiplier))
+            else:
+                tally = self._tally(events.sampled_gaussian(noise_multiplier, *batch))
+            self._quick[key] = tally
         return tally
 
-    def _tally(self, event: DpEvent) -> _Tally:
+    def _tally(self, event: Event) -> _Tally:
         tally = self._tallies.get(event)
         if tally is None:
             allowed = _UNLIMITED if self._allowed is None else self._allowed.get(event, 0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmc.privacy import Plan, Releases, accounting, gaussian, plan, sampled_gaussian
+from dpmc.privacy import Plan, Releases, accounting, barker, gaussian, plan, sampled_gaussian
 from dpmc.privacy.audit import audit
 from dpmc.types import Budget, DpmcError
 
@@ -73,6 +73,78 @@ def test_sampled_plan_spends_all_and_no_more(
     assert made.spent_delta <= delta
     assert spent(releases.counts(made.num_iterations + 1, num_chains), epsilon) > delta
     assert made.guarantee.epsilon <= epsilon
+
+
+@given(
+    batch_size=st.integers(20, 3000),
+    ratio=st.integers(1, 100),
+    noise_variance=st.floats(0.1, 3.2),
+    share=st.floats(0.01, 0.9),
+    epsilon=log_uniform.map(lambda u: 2 * u),
+    delta=st.floats(-9, -3).map(lambda u: 10**u),
+    num_chains=st.integers(1, 20),
+    name=st.sampled_from(["barker_pld", "barker_rdp", "barker_rdp_published"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_barker_plan_spends_all_and_no_more(
+    batch_size, ratio, noise_variance, share, epsilon, delta, num_chains, name
+):
+    if name == "barker_rdp_published":
+        noise_variance, share = 2.0, min(share, 0.5)
+    event = barker(
+        noise_variance, math.sqrt(share * noise_variance), batch_size, ratio * batch_size
+    )
+    releases, budget = Releases((), ((event, 1),)), Budget(epsilon, delta, name)
+    spent = accounting.load(name).delta
+    try:
+        made = plan(releases, budget, num_chains)
+    except DpmcError:
+        assert spent(releases.counts(1, num_chains), epsilon) > delta
+        return
+    assert made.spent_delta <= delta
+    assert spent(releases.counts(made.num_iterations + 1, num_chains), epsilon) > delta
+    assert made.guarantee.epsilon <= epsilon
+    assert made.guarantee.accountant == "barker_pld"
+
+
+@given(
+    z=log_uniform.map(lambda u: 3 * u),
+    batch_size=st.integers(1, 1000),
+    epsilon=log_uniform.map(lambda u: 2 * u),
+    delta=st.floats(-9, -3).map(lambda u: 10**u),
+    num_chains=st.integers(1, 20),
+    whole=st.booleans(),
+    name=st.sampled_from(["rdp_integer", "rdp_truncated"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_integer_orders_spend_all_and_no_more(
+    z, batch_size, epsilon, delta, num_chains, whole, name
+):
+    per_iteration = ((sampled_gaussian(z, batch_size, 1000), 1),)
+    if whole:
+        per_iteration += ((gaussian(40 * z), 1),)
+    releases = Releases((), per_iteration)
+    spent = accounting.load(name).delta
+    k = accounting.max_iterations(releases, Budget(epsilon, delta, name), num_chains)
+    if k:
+        assert spent(releases.counts(k, num_chains), epsilon) <= delta
+    assert spent(releases.counts(k + 1, num_chains), epsilon) > delta
+
+
+@pytest.mark.parametrize("name", ["gaussian", "zcdp"])
+def test_a_cap_leaves_the_rest_of_the_budget_unspent(name):
+    releases, budget = releases_of([(80.0, 1)], [(31.6, 1)]), Budget(4, 1e-6, name)
+    bought = plan(releases, budget, 2)
+    capped = plan(releases, budget, 2, max_iterations=10)
+    assert capped.num_iterations == 10
+    assert capped.counts == releases.counts(10, 2)
+    assert capped.spent_delta < bought.spent_delta
+    assert capped.guarantee.epsilon < 0.5 * bought.guarantee.epsilon
+    assert capped.guarantee.epsilon == accounting.load("gaussian").epsilon(capped.counts, 1e-6)
+    beyond = plan(releases, budget, 2, max_iterations=bought.num_iterations + 1)
+    assert beyond.num_iterations == bought.num_iterations
+    with pytest.raises(DpmcError, match="max_iterations: 0, allowed an integer >= 1"):
+        plan(releases, budget, 2, max_iterations=0)
 
 
 @pytest.mark.parametrize("name", ["rdp", "pld"])
@@ -148,6 +220,8 @@ def test_budget_and_audit_refuse_delta(delta):
 def test_every_accountant_keeps_to_the_interface(name):
     accountant = accounting.load(name)
     counts = {gaussian(20.0): 10}
+    if name == "barker_rdp_published":
+        counts = {barker(2.0, 1.0, 1300, 100_000): 10_000}
     epsilon = accountant.epsilon(counts, 1e-5)
     assert isinstance(accountant.UPPER_BOUND, bool)
     assert accountant.REMARK
@@ -161,7 +235,7 @@ def test_every_accountant_keeps_to_the_interface(name):
 
 
 def test_unknown_accountant():
-    with pytest.raises(DpmcError, match=r"accountant: 'gausian', allowed gaussian, pld"):
+    with pytest.raises(DpmcError, match=r"accountant: 'gausian', allowed barker_pld, barker_rdp"):
         plan(releases_of([], [(3.0, 1)]), Budget(1, 1e-6, "gausian"), 1)
     with pytest.raises(DpmcError, match="accountant: '_pairs'"):
         accounting.load("_pairs")

@@ -125,6 +125,80 @@ def test_division_equals_bisection(multipliers, initial, epsilon, num_chains):
     assert accounting.max_iterations(releases, budget, num_chains) == low
 
 
+def algorithm_2(epsilon, delta, mu):
+    """Return the count of [raisa2021thesis, Algorithm 2], by its own formula for delta."""
+
+    def adp(k):
+        root = 2 * math.sqrt(k * mu)
+        return 0.5 * (
+            math.erfc((epsilon - k * mu) / root)
+            - math.exp(epsilon) * math.erfc((epsilon + k * mu) / root)
+        )
+
+    rho = (math.sqrt(epsilon - math.log(delta)) - math.sqrt(-math.log(delta))) ** 2
+    low = math.floor(rho / mu)
+    high = max(low, 1)
+    while adp(high) < delta:
+        high *= 2
+    while math.floor(high) - math.floor(low) > 1:
+        new = (high + low) / 2
+        low, high = (low, new) if adp(new) > delta else (new, high)
+    return math.floor(high if adp(math.floor(high)) < delta else low)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 6, 15])
+@pytest.mark.parametrize("delta", [1e-4, 1e-6, 5e-7, 1e-9])
+@pytest.mark.parametrize("tau", [0.02, 0.06, 0.1, 0.2, 0.6, 4.0])
+def test_division_equals_the_bisection_of_the_thesis(epsilon, delta, tau):
+    """Algorithm 2 and the closed form, for DP-penalty and for the gradients of DP-HMC."""
+    z = tau * math.sqrt(1e5)
+    for per_iteration in (((z, 1),), ((z, 1), (4 * z, 11))):
+        releases = events.Releases((), tuple((events.gaussian(s), n) for s, n in per_iteration))
+        mu = sum(n / (2 * s**2) for s, n in per_iteration)
+        count = accounting.max_iterations(releases, Budget(epsilon, delta, "gaussian"), 1)
+        assert count == algorithm_2(epsilon, delta, mu)
+
+
+# Rows n, tau of DP-penalty, tau and tau_g of DP-HMC and L; counts at epsilon 1, 4 and 6 (circle:
+# 0.5, 0.75 and 1) of DP-penalty, of DP-HMC with the gradient reused, and with fresh gradients.
+THESIS = {
+    "flat_2d": (100_000, 0.1, 0.1, 0.4, 10, (56, 702, 1431), (34, 431, 880), (33, 416, 848)),
+    "flat_10d": (200_000, 0.1, 0.05, 0.2, 10, (104, 1331, 2725), (16, 204, 419), (15, 197, 403)),
+    "tempered_2d": (
+        *(100_000, 0.2, 0.2, 0.6, 10),
+        *((224, 2808, 5724), (106, 1330, 2711), (100, 1263, 2576)),
+    ),
+    "tempered_10d": (
+        *(200_000, 0.18, 0.08, 0.2, 10),
+        *((340, 4313, 8830), (25, 327, 670), (24, 308, 631)),
+    ),
+    "gauss_30d": (200_000, 0.06, 0.05, 0.1, 5, (37, 479, 981), (11, 147, 302), (10, 133, 272)),
+    "narrow_2d": (150_000, 0.2, 0.15, 0.25, 5, (323, 4081, 8341), (64, 819, 1675), (57, 726, 1484)),
+    "corr_gauss": (200_000, 0.07, 0.05, 0.2, 8, (51, 652, 1335), (17, 221, 454), (16, 213, 436)),
+    "circle": (
+        *(100_000, 4, 0.6, 1.9, 40),
+        *((24643, 52511, 89646), (111, 236, 404), (108, 232, 396)),
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", THESIS)
+def test_counts_of_the_thesis(problem):
+    n, tau, tau_ratio, tau_gradient, steps, penalty, reused, fresh = THESIS[problem]
+    single, ratio, gradient = (
+        events.gaussian(t * math.sqrt(n)) for t in (tau, tau_ratio, tau_gradient)
+    )
+    cases = (
+        (events.Releases((), ((single, 1),)), penalty),
+        (events.Releases(((gradient, 1),), ((ratio, 1), (gradient, steps))), reused),
+        (events.Releases((), ((ratio, 1), (gradient, steps + 1))), fresh),
+    )
+    for index, epsilon in enumerate((0.5, 0.75, 1) if problem == "circle" else (1, 4, 6)):
+        budget = Budget(epsilon, 0.1 / n, "gaussian")
+        for releases, counts in cases:
+            assert accounting.max_iterations(releases, budget, 1) == counts[index]
+
+
 PAPER = {
     ("banana", "dp_penalty"): (((0.17, 1),), (580, 2028, 4136, 6778, 9871, 13348, 19180)),
     ("banana", "dp_hmc"): (((0.1, 1), (0.55, 26)), (108, 377, 769, 1261, 1836, 2483, 3569)),

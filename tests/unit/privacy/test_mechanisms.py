@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.privacy import Ledger, Releases, events, gaussian, plan, sampled_gaussian
+from dpmc.privacy import Ledger, Releases, barker, events, gaussian, plan, sampled_gaussian
 from dpmc.types import Budget, DpmcError
 
 # Two-sided tests at this level, on fresh noise from the operating system: about one
@@ -41,17 +41,49 @@ def draw_scaled_block(ledger, rng):
     return 0.2 * block / sensitivity[:, None]
 
 
+BARKER = barker(2.0, 1.0, 50, 1000)
+
+
+def draw_batch_releases(ledger, rng):
+    noisy = [ledger.release(3.0, 0.2, 5.0, rng, batch=(10, 1000)) for _ in range(20000)]
+    return np.array(noisy) - 3.0
+
+
+def draw_barker(ledger, rng):
+    """The variance of the batch differs from release to release; noise fills up what is left."""
+    variances = np.tile([0.0, 0.3, 0.999, 1.0], 5000)
+    noisy = [ledger.release_barker(3.0, variance, BARKER, rng) for variance in variances]
+    return (np.array(noisy) - 3.0) / np.sqrt(2.0 - variances)
+
+
 class HalfNoise(Ledger):
     """Records what it should and draws half of it."""
 
-    def release(self, value, sensitivity, noise_multiplier, rng):
-        return value + 0.5 * (super().release(value, sensitivity, noise_multiplier, rng) - value)
+    def release(self, value, *args, **kwargs):
+        return value + 0.5 * (super().release(value, *args, **kwargs) - value)
+
+    def release_barker(self, value, *args):
+        return value + 0.5 * (super().release_barker(value, *args) - value)
 
     def noise_block(self, *args, **kwargs):
         return 0.5 * super().noise_block(*args, **kwargs)
 
 
-DRAWS = [draw_releases, draw_vectors, draw_block, draw_scaled_block]
+class VarianceIgnored(Ledger):
+    """Adds all the noise of the test, whatever the batch adds."""
+
+    def release_barker(self, value, batch_variance, event, rng):
+        return super().release_barker(value, 0.0, event, rng)
+
+
+DRAWS = [
+    draw_releases,
+    draw_batch_releases,
+    draw_vectors,
+    draw_block,
+    draw_scaled_block,
+    draw_barker,
+]
 
 
 @pytest.mark.parametrize("draw", DRAWS)
@@ -67,9 +99,18 @@ def test_half_the_noise_is_found_out(draw):
     assert variance_p_value(noise, 0.2 * 5.0) < LEVEL
 
 
+def test_noise_that_ignores_the_variance_of_the_batch_is_found_out():
+    noise = draw_barker(VarianceIgnored(), np.random.default_rng())
+    assert variance_p_value(noise, 1.0) < LEVEL
+
+
 def test_everything_is_recorded(rng):
     ledger = Ledger()
     ledger.release(1.0, 0.1, 5.0, rng)
+    ledger.release(1.0, 0.1, 5.0, rng, batch=(10, 100))
+    ledger.release(np.zeros(3), 0.1, 5.0, rng, batch=(20, 100))
+    for event in (BARKER, BARKER, barker(2.0, 1.0, 51, 1000), BARKER):
+        ledger.release_barker(1.0, 0.5, event, rng)
     ledger.release(np.zeros(3), 0.1, 5.0, rng)
     ledger.release(1.0, 0.1, 7.0, rng)
     ledger.noise_block(10, 2, 1.0, 5.0, rng)
@@ -77,12 +118,18 @@ def test_everything_is_recorded(rng):
     assert ledger.counts == {
         gaussian(5.0): 12,
         gaussian(7.0): 1,
-        sampled_gaussian(5.0, 10, 100): 20,
+        sampled_gaussian(5.0, 10, 100): 21,
+        sampled_gaussian(5.0, 20, 100): 1,
+        BARKER: 3,
+        barker(2.0, 1.0, 51, 1000): 1,
     }
     assert ledger.records() == (
+        ("barker(2.0, clip_scale=1.0, batch_size=50, num_rows=1000)", 3),
+        ("barker(2.0, clip_scale=1.0, batch_size=51, num_rows=1000)", 1),
         ("gaussian(5.0)", 12),
         ("gaussian(7.0)", 1),
-        ("sampled_gaussian(5.0, batch_size=10, num_rows=100)", 20),
+        ("sampled_gaussian(5.0, batch_size=10, num_rows=100)", 21),
+        ("sampled_gaussian(5.0, batch_size=20, num_rows=100)", 1),
     )
 
 
@@ -90,6 +137,7 @@ def test_records_can_be_read_back(rng):
     ledger = Ledger()
     ledger.release(1.0, 0.1, 0.17 * math.sqrt(1e5), rng)
     ledger.noise_block(20, 2, 1.0, 1 / 3, rng, 10, 100)
+    ledger.release_barker(0.0, 0.0, barker(0.3, 1 / 7, 10, 100), rng)
     assert events.parse(ledger.records()) == ledger.counts
     with pytest.raises(DpmcError, match=r"event: 'laplace\(1\)', allowed"):
         events.parse([("laplace(1)", 3)])
@@ -142,12 +190,52 @@ def test_releases_beyond_the_plan_are_refused_before_the_draw(rng):
     assert ledger.counts == {**made.counts, gaussian(50.0): 1}
 
 
+def test_batch_releases_beyond_the_plan_are_refused_before_the_draw(rng):
+    releases = Releases((), ((BARKER, 1), (sampled_gaussian(3.0, 50, 1000), 2)))
+    made = plan(releases, Budget(4, 1e-5, "barker_pld"), max_iterations=3)
+    ledger = Ledger(made)
+    for _ in range(3):
+        ledger.release_barker(0.0, 1.0, BARKER, rng)
+        ledger.release(0.0, 1.0, 3.0, rng, batch=(50, 1000))
+    state, counts = rng.bit_generator.state, ledger.counts
+    with pytest.raises(DpmcError, match=r"barker\(2.0, .*\): 4 in all, allowed 3 by the plan"):
+        ledger.release_barker(0.0, 1.0, BARKER, rng)
+    with pytest.raises(DpmcError, match=r"num_rows=1000\): 1 in all, allowed 0"):
+        ledger.release_barker(0.0, 0.1, barker(2.0, 0.9, 50, 1000), rng)
+    with pytest.raises(DpmcError, match=r"gaussian\(3.0\): 1 in all, allowed 0"):
+        ledger.release(0.0, 1.0, 3.0, rng)
+    with pytest.raises(DpmcError, match="allowed 0"):
+        ledger.release(0.0, 1.0, 3.0, rng, batch=(51, 1000))
+    assert rng.bit_generator.state == state
+    assert ledger.counts == counts
+
+
+@pytest.mark.parametrize("batch_variance", [-1e-12, 1 + 1e-8, math.nan, math.inf])
+def test_the_variance_of_a_batch_is_checked_before_the_draw(batch_variance, rng):
+    ledger, state = Ledger(), rng.bit_generator.state
+    with pytest.raises(DpmcError, match=r"batch_variance: .*, allowed 0 to clip_scale\*\*2 = 1.0"):
+        ledger.release_barker(0.0, batch_variance, BARKER, rng)
+    assert ledger.counts == {}
+    assert rng.bit_generator.state == state
+
+
+def test_rounding_of_the_largest_variance_takes_no_noise_away():
+    """A hair more than kappa^2 is taken for kappa^2."""
+    event = barker(1 + 1e-9, 1.0, 50, 1000)
+    one, other = (
+        Ledger().release_barker(0.0, variance, event, np.random.default_rng(1))
+        for variance in (1.0, 1 + 5e-10)
+    )
+    assert one == other != 0.0
+
+
 @pytest.mark.parametrize("noise_multiplier", [0.0, -1.0, math.nan, math.inf])
 def test_noise_multiplier_is_checked(noise_multiplier, rng):
     for act in (
         lambda: gaussian(noise_multiplier),
         lambda: sampled_gaussian(noise_multiplier, 1, 10),
         lambda: Ledger().release(1.0, 1.0, noise_multiplier, rng),
+        lambda: Ledger().release(1.0, 1.0, noise_multiplier, rng, batch=(1, 10)),
         lambda: Ledger().noise_block(3, 1, 1.0, noise_multiplier, rng),
     ):
         with pytest.raises(DpmcError, match=r"noise_multiplier: .*, allowed a finite number > 0"):
@@ -168,6 +256,9 @@ def test_sensitivity_is_checked(sensitivity, rng):
 def test_batches_are_checked(batch_size, num_rows, rng):
     with pytest.raises(DpmcError, match="batch_size"):
         Ledger().noise_block(2, 1, 1.0, 1.0, rng, batch_size, num_rows)
+    if batch_size is not None and num_rows is not None:
+        with pytest.raises(DpmcError, match="batch_size"):
+            Ledger().release(1.0, 1.0, 1.0, rng, batch=(batch_size, num_rows))
 
 
 def test_shapes_are_checked(rng):

@@ -25,6 +25,7 @@ GRID_TOLERANCE = 4e-5  # share by which the grid may raise the variance of the l
 HALF_WIDTH = 8.0  # of the grid of the sum, in tilted standard deviations
 MAX_SIZE = 2**23  # points; a coarser grid is only more pessimistic
 TAIL_SHARE = 1e-7  # of delta that may lie above the grid of the sum before it is widened
+WRAP_SHARE = 1e-4  # of delta that may be wrapped around from there, where the tilt magnifies it
 NEGLIGIBLE = 1e-18  # delta that nobody asks for
 LOG_NEGLIGIBLE = -60.0
 
@@ -143,7 +144,11 @@ def compose(pairs: Sequence[tuple[Pair, int]], epsilon: float) -> float:
         body = _tilted_delta(losses, tilt, epsilon, size)
         top = epsilon + step * (size // 2)
         tail = _mass_above(losses, (tilt, _centre(sketches, top)[0]), top)
-        if tail <= TAIL_SHARE * body + NEGLIGIBLE or half > 64 * (deviation + longest):
+        wrapped = tail * math.exp(min(700.0, tilt * (top - epsilon)))
+        enough = (
+            tail <= TAIL_SHARE * body + NEGLIGIBLE and wrapped <= WRAP_SHARE * body + NEGLIGIBLE
+        )
+        if enough or half > 64 * (deviation + longest):
             break
         half *= 4
     finite = sum(count * math.log1p(-loss.infinite) for loss, count in losses)

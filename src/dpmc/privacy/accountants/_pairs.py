@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _ALLOWED = "Gaussian releases, from all rows or from batches drawn without replacement"
 
-_REACH = 14.0  # standard deviations: a tail of 8e-45 is put at infinite loss
-_MAX_LOSS = 700.0  # exp overflows beyond; what is above is put at infinite loss
+REACH = 14.0  # standard deviations: a tail of 8e-45 is put at infinite loss
+MAX_LOSS = 700.0  # exp overflows beyond; what is above is put at infinite loss
 _MAX_MEAN_LOSS = 5.0  # of one part of what is released from all rows
 
 
@@ -69,20 +69,15 @@ class WithoutReplacement:
     def tails(self, loss: Array) -> tuple[Array, Array]:
         """See `Pair`."""
         z, q = self.noise_multiplier, self.fraction
-        gaussian_loss = np.where(
-            loss < 1,
-            np.log1p(np.expm1(np.minimum(loss, 1.0)) / q),
-            loss + np.log1p((q - 1) * np.exp(-loss)) - math.log(q),
-        )
-        x = z * gaussian_loss + 1 / (2 * z)
+        x = z * before_sampling(q, loss) + 1 / (2 * z)
         lower = ndtr(-x)
         return (1 - q) * lower + q * ndtr(1 / z - x), lower
 
     def reach(self) -> float:
         """See `Pair`."""
         z, q = self.noise_multiplier, self.fraction
-        gaussian_loss = (_REACH + 1 / (2 * z)) / z
-        return min(_MAX_LOSS, _log_mixture(q, gaussian_loss))
+        gaussian_loss = (REACH + 1 / (2 * z)) / z
+        return min(MAX_LOSS, after_sampling(q, gaussian_loss))
 
 
 @dataclass(frozen=True)
@@ -119,13 +114,16 @@ class PoissonSubstitution:
     def reach(self) -> float:
         """See `Pair`."""
         s, q = self.noise_multiplier, self.fraction
-        x = _REACH * s + 1
-        reach = _log_mixture(q, (x - 0.5) / s**2) - _log_mixture(q, (-x - 0.5) / s**2)
-        return min(_MAX_LOSS, reach)
+        x = REACH * s + 1
+        reach = after_sampling(q, (x - 0.5) / s**2) - after_sampling(q, (-x - 0.5) / s**2)
+        return min(MAX_LOSS, reach)
 
 
 def split(
-    accountant: str, counts: Counts, of_batch: Callable[[float, float], Pair]
+    accountant: str,
+    counts: Counts,
+    of_batch: Callable[[float, float], Pair],
+    allowed: str = _ALLOWED,
 ) -> list[tuple[Pair, int]]:
     """Return the pairs of a composition of Gaussian releases, with how often each occurs.
 
@@ -138,6 +136,8 @@ def split(
     counts : mapping of DpEvent to int
     of_batch : callable ``(noise_multiplier, fraction) -> Pair``
         Pair of a release from a batch.
+    allowed : str
+        What the message says is allowed.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def split(
     for event, count in counts.items():
         noise = events.noise_of(event)
         if noise is None:
-            raise accounting.refuse(accountant, event, _ALLOWED)
+            raise accounting.refuse(accountant, event, allowed)
         if noise[1] == 1:
             precision += count / noise[0] ** 2
         elif count > 0:
@@ -160,8 +160,17 @@ def split(
     return pairs
 
 
-def _log_mixture(fraction: float, gaussian_loss: float) -> float:
-    """Return ``ln(1 - fraction + fraction exp(gaussian_loss))``."""
-    if gaussian_loss > 1:
-        return gaussian_loss + math.log(fraction + (1 - fraction) * math.exp(-gaussian_loss))
-    return math.log1p(fraction * math.expm1(gaussian_loss))
+def before_sampling(fraction: float, loss: Array) -> Array:
+    """Return ``ln(1 + (exp(loss) - 1) / fraction)`` for losses >= 0."""
+    return np.where(
+        loss < 1,
+        np.log1p(np.expm1(np.minimum(loss, 1.0)) / fraction),
+        loss + np.log1p((fraction - 1) * np.exp(-loss)) - math.log(fraction),
+    )
+
+
+def after_sampling(fraction: float, loss: float) -> float:
+    """Return ``ln(1 - fraction + fraction exp(loss))``, the inverse of `before_sampling`."""
+    if loss > 1:
+        return loss + math.log(fraction + (1 - fraction) * math.exp(-loss))
+    return math.log1p(fraction * math.expm1(loss))

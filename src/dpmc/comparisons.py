@@ -1,0 +1,196 @@
+"""Rules that compare groups of runs, or iteration counts, with each other or with print."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpmc.bootstrap import Measurement, measured, resample
+from dpmc.evidence import (
+    Evidence,
+    NotRunError,
+    Rule,
+    grid,
+    name_of,
+    of_variant,
+    or_not_run,
+    select,
+    with_fallback,
+    words,
+)
+from dpmc.types import DpmcError
+
+# A printed curve is read between its points, not across a gap of a thinned grid.
+LARGEST_GAP = 0.15
+
+
+def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure, per setting, the ratio of every two groups that a claim puts in order.
+
+    Keys: `metric`, `statistic` (median), `where`, `tiers` (lists of filters, the tier of
+    the smallest values first), `by`. Groups of one tier are not compared.
+    """
+    rows = select(evidence.metrics, rule.get("where", {}))
+    statistic = str(rule.get("statistic", "median"))
+    found, lacking = [], []
+    for below, above in _pairs(rule["tiers"]):
+        chosen = [with_fallback(select(rows, side), variant, side) for side in (below, above)]
+        lacking += [words(s) for s, c in zip((below, above), chosen, strict=True) if c.empty]
+        if any(side.empty for side in chosen):
+            continue
+        if not any((side["variant"] == variant).all() for side in chosen):
+            lacking.append(f"variant {variant}")
+            continue
+        for name, groups in _matched(chosen, list(rule.get("by", ()))):
+            top, bottom = resample(
+                groups, rule["metric"], statistic, evidence.rng, evidence.resamples
+            )
+            with np.errstate(divide="ignore", invalid="ignore"):
+                quotient = top / bottom
+            told = ", ".join([f"{words(below)} over {words(above)}", *name])
+            found.append(measured(told, quotient, _smallest(groups), log=True))
+    return or_not_run(found, lacking, rule)
+
+
+def difference(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure how far a statistic differs between every two values of a column.
+
+    The largest of noisy medians less the smallest grows with the noise; a difference of
+    two does not, so each is a setting of its own. Keys: `metric`, `statistic` (median),
+    `where`, `by`, `between` (the column).
+    """
+    rows = of_variant(select(evidence.metrics, rule.get("where", {})), variant, {})
+    rows, column = rows[rows[rule["metric"]].notna()], str(rule["between"])
+    statistic = str(rule.get("statistic", "median"))
+    found = []
+    for values, here in grid(rows, list(rule.get("by", ()))):
+        parts = list(grid(here, [column]))
+        for (low, first), (high, second) in itertools.combinations(parts, 2):
+            pair = resample(
+                [first, second], rule["metric"], statistic, evidence.rng, evidence.resamples
+            )
+            name = f"{column} {high[0]:g} less {low[0]:g}"
+            name = ", ".join([*map(str, values), name])
+            smallest = _smallest([first, second])
+            found.append(measured(name, pair[1] - pair[0], smallest, log=False))
+    return or_not_run(found, [f"two values of {column}"], rule)
+
+
+def quartiles(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure the median of one box of a box plot, whose print is uncertain too.
+
+    Keys: `metric`, `where`, `printed` (first quartile, median, third quartile, or the
+    median alone), `count` (printed runs; as many as here by default). The standard error
+    of the printed median is that of a Gaussian law with these quartiles,
+    ``1.2533 (q3 - q1) / 1.349 / sqrt(count)``. Of a median alone nothing is known: it is
+    taken to be as uncertain as the median here.
+    """
+    where = rule["where"]
+    rows = of_variant(select(evidence.metrics, where), variant, where)
+    rows = rows[rows[rule["metric"]].notna()]
+    if rows.empty:
+        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
+    copies = resample([rows], rule["metric"], "median", evidence.rng, evidence.resamples)[0]
+    name = words({key: value for key, value in where.items() if key != "experiment"})
+    found = measured(name, copies, rows, log=False)
+    printed, size = rule["printed"], rule.get("count", len(rows))
+    if not isinstance(printed, list):
+        return [replace(found, limit_se=found.se)]
+    spread = (printed[2] - printed[0]) / 1.349
+    limit_se = 1.2533 * spread / math.sqrt(size)
+    return [replace(found, limit_se=limit_se, runs=min(found.runs, size))]
+
+
+def curve(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Read the iterations that an accountant allows off a curve, between points linearly.
+
+    Keys: `curve` (name), `where` (filters that leave one curve, and its `epsilon`).
+    """
+    where = dict(rule["where"])
+    epsilon = float(where.pop("epsilon"))
+    rows = select(_curve(rule, evidence), where).sort_values("epsilon")
+    points = rows["epsilon"].to_numpy(float)
+    if len(set(points)) < len(points):
+        raise DpmcError(f"rule: {words(where)} are several curves of {rule['curve']}, allowed one")
+    index = int(np.searchsorted(points, epsilon))
+    around = points[max(index - 1, 0) : index + 1]
+    exact = index < len(points) and points[index] == epsilon
+    if not exact and (len(around) < 2 or np.ptp(around) > LARGEST_GAP):
+        raise NotRunError(f"not in this run: {words(rule['where'])} of {rule['curve']}")
+    value = float(np.interp(epsilon, points, rows["num_iterations"].to_numpy(float)))
+    return [Measurement(words(rule["where"]), value, 0.0, 0, log=False)]
+
+
+def gain(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure how many times more iterations one accountant allows than another.
+
+    Keys: `curve`, `where`, `accountants` (by variant: the one that allows more, the other).
+    """
+    rows = select(_curve(rule, evidence), rule.get("where", {}))
+    if variant not in rule["accountants"]:
+        raise NotRunError(f"not in this run: variant {variant}")
+    more, less = rule["accountants"][variant]
+    keys = ["label", "epsilon"]
+    first, second = (
+        rows.loc[rows["accountant"] == name, [*keys, "num_iterations"]] for name in (more, less)
+    )
+    both = first.merge(second, on=keys, suffixes=("_more", "_less"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = both["num_iterations_more"].astype(float) / both["num_iterations_less"]
+    found = [
+        Measurement(f"{label}, epsilon {epsilon:.3g}", float(value), 0.0, 0, log=False)
+        for label, epsilon, value in zip(both["label"], both["epsilon"], ratios, strict=True)
+    ]
+    return or_not_run(found, [f"{more} and {less} of {rule['curve']}"], rule)
+
+
+def _pairs(tiers: list[list[Rule]]) -> list[tuple[Rule, Rule]]:
+    return [
+        (below, above)
+        for low, high in itertools.combinations(tiers, 2)
+        for below, above in itertools.product(low, high)
+    ]
+
+
+def _matched(
+    chosen: list[pd.DataFrame], by: list[str]
+) -> list[tuple[list[str], list[pd.DataFrame]]]:
+    """Return the settings that both groups have."""
+    sides: list[dict[Any, pd.DataFrame]] = [dict(grid(side, by)) for side in chosen]
+    return [
+        ([name_of({}, by, values)] if by else [], [group, sides[1][values]])
+        for values, group in sides[0].items()
+        if values in sides[1]
+    ]
+
+
+def _smallest(groups: list[pd.DataFrame]) -> pd.DataFrame:
+    return min(groups, key=lambda rows: rows["replicate"].nunique())
+
+
+def _curve(rule: Rule, evidence: Evidence) -> pd.DataFrame:
+    if rule["curve"] not in evidence.curves:
+        raise NotRunError(f"not in this run: the curve {rule['curve']}")
+    return evidence.curves[rule["curve"]]
+
+
+KINDS: Mapping[str, Callable[[Rule, Evidence, str], list[Measurement]]] = {
+    "order": order,
+    "difference": difference,
+    "quartiles": quartiles,
+    "curve": curve,
+    "gain": gain,
+}
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "order": ("metric", "tiers"),
+    "difference": ("metric", "between"),
+    "quartiles": ("metric", "where", "printed"),
+    "curve": ("curve", "where"),
+    "gain": ("curve", "accountants"),
+}

@@ -1,0 +1,158 @@
+"""What a schema cannot say of a paper: names that must exist, settings that must fit together.
+
+Imports nothing heavy. Parameter names are checked against the source of the ``Params`` of
+a method, model or data set, unrun.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dpmc.digest import module_names, module_tree
+from dpmc.types import DpmcError
+
+KINDS = {
+    "method": "dpmc.methods",
+    "model": "dpmc.models",
+    "data": "dpmc.data",
+    "accountant": "dpmc.privacy.accountants",
+}
+# What each rule of start points needs besides its name.
+START_RULES = {
+    "around": ("centre", "scale"),
+    "around_truth": ("scale",),
+    "at": ("centre",),
+    "at_truth": (),
+}
+
+
+def check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
+    """Check the settings of a paper that fit its schema.
+
+    Parameters
+    ----------
+    paper : mapping
+        The settings.
+    key : str
+        Name of their file.
+    where : str
+        What messages start with.
+
+    Raises
+    ------
+    DpmcError
+        One line: the place, the value, and what is allowed.
+    """
+    if paper["paper"] != key:
+        raise DpmcError(f"{where}: paper: {paper['paper']!r}, allowed {key!r}, as the file name")
+    for name, problem in paper["problems"].items():
+        here = f"{where}: problems.{name}"
+        for kind in ("data", "model"):
+            part = problem[kind]
+            _check_params(kind, part["name"], part["params"], (), f"{here}.{kind}")
+        _check_start(problem["start"], f"{here}.start")
+    for name, experiment in paper["experiments"].items():
+        here = f"{where}: experiments.{name}.methods"
+        for problem, methods in experiment["methods"].items():
+            _check_names([problem], paper["problems"], f"{here}:")
+            for label, method in methods.items():
+                _check_method(method, experiment, f"{here}.{problem}.{label}")
+    for name, entry in paper.get("accounting", {}).items():
+        for label, setting in entry["settings"].items():
+            here = f"{where}: accounting.{name}.settings.{label}"
+            _check_params("method", setting["method"], setting["params"], (), here)
+            for accountant in setting["accountants"]:
+                _check_kind("accountant", accountant, here)
+    for name, output in paper["outputs"].items():
+        _check_output(output, paper, f"{where}: outputs.{name}")
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names as a reader wants to see them."""
+    return ", ".join(sorted(map(str, names))) or "none"
+
+
+def parameters(kind: str, name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the parameters of a method, model or data set, and those without a default.
+
+    Raises
+    ------
+    DpmcError
+        If the module has no class ``Params``.
+    """
+    tree = module_tree(f"{KINDS[kind]}.{name}")
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "Params":
+            entries = [entry for entry in node.body if isinstance(entry, ast.AnnAssign)]
+            every = {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
+            return frozenset(every), frozenset(k for k, v in every.items() if v is None)
+    raise DpmcError(f"{kind} {name!r}: its module has no class Params")
+
+
+def _check_start(start: Mapping[str, Any], where: str) -> None:
+    rule = start["rule"]
+    if rule not in START_RULES:
+        raise DpmcError(f"{where}.rule: {rule!r}, allowed {listed(START_RULES)}")
+    needed = START_RULES[rule]
+    for key in ("centre", "scale"):
+        if key in start and key not in needed:
+            allowed = " and ".join(needed) or "nothing else"
+            raise DpmcError(f"{where}.{key}: {start[key]!r}, allowed with rule {rule}: {allowed}")
+        if key in needed and key not in start:
+            raise DpmcError(f"{where}: {key} is missing, which rule {rule} needs")
+
+
+def _check_method(method: Mapping[str, Any], experiment: Mapping[str, Any], where: str) -> None:
+    if ("accountant" in method) == ("num_iterations" in method):
+        raise DpmcError(f"{where}: allowed either an accountant or num_iterations, not both")
+    if "accountant" in method:
+        _check_kind("accountant", method["accountant"], where)
+        if not (method.get("epsilons") or experiment.get("epsilons")):
+            raise DpmcError(f"{where}: epsilons is missing here and in the experiment")
+    for key in ("epsilons", "max_iterations"):
+        if key in method and "accountant" not in method:
+            raise DpmcError(f"{where}: {key}: allowed only with an accountant")
+    _check_params("method", method["method"], method["params"], method.get("grid", ()), where)
+
+
+def _check_kind(kind: str, name: str, where: str) -> None:
+    allowed = module_names(KINDS[kind])
+    if name not in allowed:
+        raise DpmcError(f"{where}: {kind} {name!r}, allowed {listed(allowed)}")
+
+
+def _check_params(kind: str, name: str, params: Any, grid: Any, where: str) -> None:
+    _check_kind(kind, name, where)
+    every, required = parameters(kind, name)
+    given = [*params, *grid]
+    for key in given:
+        if key not in every:
+            raise DpmcError(f"{where}: {name} parameter {key!r}, allowed {listed(every)}")
+        if given.count(key) > 1:
+            raise DpmcError(f"{where}: {name} parameter {key!r}, allowed in params or in grid")
+    for key in sorted(required - set(given)):
+        raise DpmcError(f"{where}: {name} parameter {key!r} is missing")
+
+
+def _check_output(output: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
+    chains = output.get("chains")
+    named = {
+        "experiments": [*output.get("metrics", ()), *([chains["experiment"]] if chains else ())],
+        "problems": [*output.get("reference", ()), *output.get("data", ())],
+    }
+    for section, names in named.items():
+        _check_names(names, paper[section], f"{where}: {section.removesuffix('s')}")
+    known = paper.get("accounting", {})
+    _check_names(output.get("accounting", ()), known, f"{where}: accounting")
+    if chains:
+        methods = paper["experiments"][chains["experiment"]]["methods"]
+        _check_names([chains["problem"]], methods, f"{where}: chains.problem")
+
+
+def _check_names(names: Iterable[str], allowed: Iterable[str], where: str) -> None:
+    known = list(allowed)
+    for name in names:
+        if name not in known:
+            raise DpmcError(f"{where} {name!r}, allowed {listed(known)}")

@@ -1,0 +1,115 @@
+"""Printed series: one compact block of a file of claims is many numbers, each judged alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
+KINDS = ("quartiles", "curve", "problem")
+
+
+def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one entry per printed cell of a series.
+
+    Parameters
+    ----------
+    block : mapping
+        Keys `id`, `where` and `rule` as in an entry; `columns`: what the nested keys of
+        `cells` name; `axis`: one column and its values along each list of cells; `cells`:
+        lists of a number or of ``[first quartile, median, third quartile]``, null where
+        nothing is printed; `margin`: the largest difference that counts as equal.
+
+    Returns
+    -------
+    list of dict
+        Entries whose limits are the printed number less and plus the margin. All cells of
+        a block share its error rate: key `family` holds their number.
+    """
+    ((axis, points),) = block["axis"].items()
+    entries = []
+    for names, row in _rows(block["cells"], len(block["columns"])):
+        for point, printed in zip(points, row, strict=True):
+            if printed is None:
+                continue
+            middle = printed[1] if isinstance(printed, list) else printed
+            where = {**dict(zip(block["columns"], names, strict=True)), axis: point}
+            rule = {**block["rule"], "printed": printed}
+            rule["where"] = {**block["rule"].get("where", {}), **where}
+            entries.append(
+                {
+                    "id": "/".join([block["id"], *names, _short(axis, point)]),
+                    "where": block["where"],
+                    "published": _told(printed),
+                    "rule": rule,
+                    "low": middle - block["margin"],
+                    "high": middle + block["margin"],
+                }
+            )
+    return [{**entry, "family": len(entries)} for entry in entries]
+
+
+def problem_of(block: Any) -> str | None:
+    """Return in one line what is wrong with a block, None if nothing is."""
+    if not isinstance(block, Mapping) or set(block) != KEYS:
+        return f"allowed keys {', '.join(sorted(KEYS))}, all of them"
+    rule, margin = block["rule"], block["margin"]
+    kind = rule.get("kind") if isinstance(rule, Mapping) else rule
+    if kind not in KINDS:
+        return f"rule {kind!r}, allowed {', '.join(KINDS)} in a series"
+    if not _is_number(margin) or margin < 0:
+        return f"margin {margin!r}, allowed >= 0"
+    axis = block["axis"]
+    if not isinstance(axis, Mapping) or len(axis) != 1:
+        return f"axis {axis!r}, allowed one column with its values"
+    (points,) = axis.values()
+    for names, row in _rows(block["cells"], len(block["columns"])):
+        where = "/".join(names)
+        if len(names) != len(block["columns"]):
+            return f"cells of {where!r}, allowed below {' and '.join(block['columns'])}"
+        if not isinstance(row, list) or len(row) != len(points):
+            return f"cells of {where!r}, allowed a list of {len(points)}"
+        wrong = [cell for cell in row if not _is_cell(cell, kind)]
+        if wrong:
+            return f"cell {wrong[0]!r} of {where!r}, allowed a number or ascending quartiles"
+    return None
+
+
+def _rows(cells: Any, depth: int, names: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Yield the nested keys and what is below them."""
+    if len(names) == depth or not isinstance(cells, Mapping):
+        yield names, cells
+        return
+    for name, below in cells.items():
+        yield from _rows(below, depth, (*names, str(name)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_cell(cell: Any, kind: str) -> bool:
+    if cell is None or _is_number(cell):
+        return True
+    return (
+        kind == "quartiles"
+        and isinstance(cell, list)
+        and len(cell) == 3
+        and all(_is_number(value) for value in cell)
+        and cell == sorted(cell)
+    )
+
+
+def _short(axis: str, point: Any) -> str:
+    if isinstance(point, str):
+        return point
+    if not isinstance(point, Mapping):
+        return f"{axis}={point:g}"
+    return f"{axis}={point.get('at_least', 0):g}-{point.get('below', math.inf):g}"
+
+
+def _told(printed: Any) -> str:
+    if not isinstance(printed, list):
+        return f"{printed:g}"
+    return f"{printed[1]:g} (quartiles {printed[0]:g} and {printed[2]:g})"

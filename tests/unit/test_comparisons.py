@@ -1,0 +1,207 @@
+"""Rules that compare groups, printed boxes and curves, and their error rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from dpmc import bootstrap, comparisons, evidence, published
+from dpmc.types import DpmcError
+from tests.unit import printed
+from tests.unit.printed import RUNS, one, runs
+
+
+@pytest.fixture(scope="module")
+def context():
+    return printed.context()
+
+
+def test_error_rate_of_a_box_on_the_edge():
+    """Our median law differs from that of the printed runs by just the margin.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Taking the median of the 20 printed runs as
+    exact, the broken rule, rejects one repeat in five: at most 32 have probability 1e-5.
+    """
+    rng = np.random.default_rng(3)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        theirs = np.quantile(rng.normal(size=RUNS), [0.25, 0.5, 0.75]).tolist()
+        rows = runs(0.5 + rng.normal(size=60), epsilon=1)
+        rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": theirs, "count": RUNS}
+        found = comparisons.quartiles(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
+        limits = (theirs[1] - 0.5, theirs[1] + 0.5)
+        rejected += published.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        exact = [dataclasses.replace(found[0], limit_se=0.0)]
+        broken += published.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+    assert rejected <= 32
+    assert broken > 32
+
+
+def test_standard_error_of_a_printed_median():
+    """Of 2,000 Gaussian samples of 201 the medians vary as their quartiles tell, to 8 %.
+
+    Error rate below 1e-6: the standard deviation of 2,000 medians errs by 1.6 %.
+    """
+    rng = np.random.default_rng(4)
+    samples = rng.normal(size=(2000, 201))
+    printed = np.quantile(samples[0], [0.25, 0.5, 0.75]).tolist()
+    printed[0], printed[2] = printed[1] - norm.ppf(0.75), printed[1] + norm.ppf(0.75)
+    rows = runs(samples[0], epsilon=1)
+    given = evidence.Evidence(rows, {}, rng, 20)
+    rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed}
+    found = comparisons.quartiles(rule, given, "as_published")[0]
+    assert found.limit_se == pytest.approx(np.std(np.median(samples, axis=1)), rel=0.08)
+    alone = comparisons.quartiles({**rule, "printed": 0.0}, given, "as_published")[0]
+    assert alone.limit_se == alone.se > 0
+
+
+def order(**changes):
+    rule = {
+        "kind": "order",
+        "metric": "mmd",
+        "where": {"experiment": "text", "problem": ["flat_banana_2d", "flat_banana_10d"]},
+        "tiers": [
+            [{"algorithm": "dp_penalty"}, {"algorithm": "dp_hmc"}],
+            [{"algorithm": "minibatch_penalty"}, {"algorithm": "dp_barker"}],
+        ],
+        "by": ["problem", "epsilon"],
+    }
+    return {"rule": rule | changes, "high": 1}
+
+
+def test_an_order_is_counted_over_pairs_and_settings(context):
+    row = one(context, order())
+    assert (row["verdict"], row["reason"][:27]) == ("reproduced", "holds at 48 of 48 settings;")
+    tiers = order()["rule"]["tiers"]
+    row = one(context, order(tiers=tiers[::-1]))
+    assert (row["verdict"], row["reason"][:26]) == ("not_reproduced", "holds at 0 of 48 settings;")
+
+
+def test_exceptions_are_tolerated_up_to_their_share(context):
+    turned = context.metrics.copy()
+    bad = (turned["problem"] == "flat_banana_2d") & (turned["epsilon"] >= 5)
+    turned.loc[bad & (turned["algorithm"] == "dp_barker"), "mmd"] *= 0.01  # 4 of 48
+    assert one(context, order(), metrics=turned)["verdict"] == "not_reproduced"
+    row = one(context, {**order(), "exceptions": 0.1}, metrics=turned)
+    assert row["verdict"] == "reproduced"
+    assert "contradicted at 4; least margin" in row["reason"]
+    assert "but for 10 % of the settings; error rate 0.05 over all settings" in row["rule"]
+    row = one(context, {**order(), "exceptions": 0.08}, metrics=turned)
+    assert row["verdict"] == "not_reproduced"
+
+
+def test_error_rate_of_an_order_of_equals(context):
+    """Four groups of one law, six pairs: the order is true with equality.
+
+    Nominal error rate 0.05. Of 60 repeats at most 12 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Counting pairs without their uncertainty, the
+    broken rule, must reject about half of the repeats.
+    """
+    rng = np.random.default_rng(5)
+    rule = {"metric": "mmd", "tiers": [[{"algorithm": name}] for name in "abcd"]}
+    rejected, broken = 0, 0
+    for _ in range(60):
+        rows = pd.concat(
+            [runs(np.exp(0.3 * rng.normal(size=RUNS)), algorithm=name) for name in "abcd"]
+        )
+        found = comparisons.order(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
+        assert len(found) == 6
+        rejected += published.decide(found, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+        broken += sum(entry.estimate > 1 for entry in found) > 3
+    assert rejected <= 12
+    assert broken > 12
+
+
+def test_an_order_needs_its_variant(context):
+    assert one(context, {**order(), "variants": ["corrected"]})["verdict"] == "reproduced"
+    row = one(context, {**order(), "variants": ["added"]})
+    assert (row["verdict"], row["reason"][:30]) == (
+        "not_comparable",
+        "not in this run: variant added",
+    )
+    row = one(context, order(tiers=[[{"algorithm": "dp_hmc"}], [{"algorithm": "none"}]]))
+    assert row["reason"].startswith("not in this run: none (experiment text")
+
+
+def test_spread_is_the_interquartile_range(context):
+    rng = np.random.default_rng(6)
+    table = runs(rng.normal(size=11), epsilon=1)
+    table.loc[3, "mmd"] = math.nan
+    copies = bootstrap.resample([table], "mmd", "iqr", rng, 5)[0]
+    low, high = np.nanquantile(table["mmd"], [0.25, 0.75])
+    assert copies[0] == pytest.approx(high - low)
+    rule = {"kind": "ratio", "metric": "mmd", "statistic": "iqr",
+            "numerators": [{"algorithm": "b"}], "denominators": [{"algorithm": "a"}]}  # fmt: skip
+    spreads = {"a": 0.1, "b": 0.6}
+    rows = pd.concat(runs(1 + s * rng.normal(size=60), algorithm=a) for a, s in spreads.items())
+    assert one(context, {"rule": rule, "low": 3}, metrics=rows)["verdict"] == "reproduced"
+    assert one(context, {"rule": rule, "high": 2}, metrics=rows)["verdict"] == "not_reproduced"
+
+
+@pytest.mark.parametrize(("drift", "verdict"), [(0.0, "reproduced"), (0.3, "not_reproduced")])
+def test_difference_compares_every_two_values(drift, verdict, context):
+    rng = np.random.default_rng(7)
+    rows = pd.concat(
+        [runs(0.4 + drift * (k == 3) + 0.05 * rng.normal(size=RUNS), problem="p", epsilon=k)
+         for k in range(1, 5)]
+    )  # fmt: skip
+    rule = {"kind": "difference", "metric": "mmd", "by": ["problem"], "between": "epsilon"}
+    row = one(context, {"rule": rule, "low": -0.15, "high": 0.15}, metrics=rows)
+    assert row["verdict"] == verdict
+    assert f"holds at {6 if drift == 0 else 3} of 6 settings" in row["reason"]
+
+
+def test_curves_are_read_between_close_points(context):
+    table = pd.DataFrame({"label": "m", "epsilon": [1.0, 1.1, 2.0], "num_iterations": [10, 14, 40]})
+    curves = {"c": table}
+
+    def read(epsilon, **limits):
+        rule = {"kind": "curve", "curve": "c", "where": {"label": "m", "epsilon": epsilon}}
+        return one(context, {"rule": rule, **limits}, curves=curves)
+
+    assert read(1, low=9, high=11)["verdict"] == "reproduced"
+    assert read(1, low=12, high=14)["verdict"] == "not_reproduced"
+    assert read(1.05, low=12, high=12)["ours"] == pytest.approx(12)
+    for epsilon in (0.9, 1.5, 3):
+        row = read(epsilon, low=1)
+        assert row["reason"] == f"not in this run: label m, epsilon {epsilon:g} of c"
+    assert "exact" in read(2, low=1)["rule"]
+    with pytest.raises(DpmcError, match="several curves of c, allowed one"):
+        comparisons.curve(
+            {"curve": "c", "where": {"epsilon": 1}},
+            evidence.Evidence(table, {}, np.random.default_rng(), 1, {"c": pd.concat([table] * 2)}),
+            "as_published",
+        )
+
+
+def test_gain_divides_two_accountants(context):
+    rule = {"kind": "gain", "curve": "figure6_1", "where": {"label": "dp_penalty"},
+            "accountants": {"as_published": ["gaussian", "zcdp"]}}  # fmt: skip
+    row = one(context, {"rule": rule, "low": 1.2})
+    assert (row["verdict"], row["ours"]) == ("reproduced", pytest.approx(1431 / 1079))
+    assert one(context, {"rule": rule, "low": 1.5})["verdict"] == "not_reproduced"
+    row = one(context, {"rule": rule, "low": 1, "variants": ["corrected"]})
+    assert row["reason"] == "not in this run: variant corrected"
+    row = one(context, {"rule": rule, "low": 1}, curves={})
+    assert row["reason"] == "not in this run: the curve figure6_1"
+
+
+@pytest.mark.parametrize(
+    ("entry", "match"),
+    [
+        ({"rule": {"kind": "order", "metric": "mmd"}, "high": 1}, "'order': tiers is missing"),
+        ({"rule": {"kind": "gain", "curve": "c"}, "low": 1}, "'gain': accountants is missing"),
+        ({**order(), "exceptions": 1}, "exceptions 1, allowed 0 <= exceptions < 1"),
+        ({"rule": "order", "high": 1}, "allowed keys with values, and those of a rule"),
+    ],
+)
+def test_bad_rules_are_refused(entry, match, context):
+    with pytest.raises(DpmcError, match=match) as caught:
+        one(context, entry)
+    assert "\n" not in str(caught.value)
