@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench_rows import median_seconds, read
-from dpmc import barker, registry, runner, spec
+from dpmc import barker, problems, registry, runner, spec
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
@@ -61,7 +61,7 @@ def prepared(settings: dict[str, Any]) -> tuple[Posterior, np.ndarray, float]:
     columns = np.ascontiguousarray(dataset.x.T)
     unit = median_seconds(lambda: read(columns))
     start = np.array([0.0, 3.0]) if dataset.truth is None else dataset.truth
-    return Posterior(runner.make_model(settings), dataset), start[None], unit
+    return Posterior(problems.make_model(settings), dataset), start[None], unit
 
 
 def correction() -> None:

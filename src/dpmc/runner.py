@@ -5,33 +5,18 @@ Each result is a function of its settings and of the code alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmc import inference, registry
 from dpmc.chains import Progress, silent
 from dpmc.digest import canonical
 from dpmc.posterior import Posterior
+from dpmc.problems import Settings, make_model, start_points
 from dpmc.rng import Streams, stream
-from dpmc.types import Array, Dataset, DpmcError, Fit, Model
-
-Settings = Mapping[str, Any]
-
-
-def make_model(problem: Settings) -> Model:
-    """Return the model that the settings of a problem name.
-
-    Raises
-    ------
-    DpmcError
-        If the model or one of its parameters is unknown or refused.
-    """
-    module = registry.load("model", problem["model"]["name"])
-    model: Model = module.build(registry.parameters(module, dict(problem["model"]["params"])))
-    return model
+from dpmc.types import Array, Dataset, DpmcError, Fit
 
 
 def make_data(problem: Settings, seed: int) -> Dataset:
@@ -148,83 +133,3 @@ def _outside(problem: Settings, dataset: Dataset, declared: Iterable[str]) -> li
     if dataset.bounds_source == "data":
         outside.append("bounds taken from the data")
     return [*outside, "clip fractions", "a known seed"]
-
-
-# Rules of start points, and which of a centre and a scale the problem gives with each.
-_RULES: Mapping[str, tuple[str, ...]] = {
-    "around": ("centre", "scale"),
-    "around_truth": ("scale",),
-    "at": ("centre",),
-    "at_truth": (),
-}
-
-
-def start_points(
-    problem: Settings,
-    truth: Array | None,
-    reference: Array,
-    seed: int,
-    replicates: Iterable[int],
-    chains: int,
-) -> Array:
-    """Return start points by the rule of a problem, the same for all methods and budgets.
-
-    ``around_truth`` and ``around`` draw them about the truth or a given centre. Their
-    standard deviation is the mean over components of that of the reference sample
-    [raisa2021dphmc, section 4.1], or a number that the problem gives. ``at_truth`` and
-    ``at`` start all chains there.
-
-    Parameters
-    ----------
-    problem : mapping
-        Its ``start`` has a ``rule`` and, as the rule needs, ``centre`` and ``scale``.
-    truth : ndarray of shape (d,) or None
-        The parameter that generated the rows.
-    reference : ndarray of shape (1 + baselines, draws, d)
-    seed : int
-    replicates : iterable of int
-    chains : int
-
-    Returns
-    -------
-    ndarray of shape (replicates, chains, d)
-
-    Raises
-    ------
-    DpmcError
-        If there is no such rule or it lacks what it needs.
-    """
-    rule, centre = _checked_rule(problem, truth, reference.shape[-1])
-    wanted = list(replicates)
-    if "scale" not in _RULES[rule]:
-        return np.broadcast_to(centre, (len(wanted), chains, centre.size)).copy()
-    scale = problem["start"]["scale"]
-    if scale == "reference":
-        scale = float(np.mean(np.std(reference[0], axis=0)))
-    draws = [
-        stream(seed, "init", problem["name"], replicate, chain).standard_normal(centre.size)
-        for replicate in wanted
-        for chain in range(chains)
-    ]
-    normal = np.reshape(draws, (len(wanted), chains, centre.size))
-    starts: npt.NDArray[np.float64] = centre + scale * normal
-    return starts
-
-
-def _checked_rule(problem: Settings, truth: Array | None, dim: int) -> tuple[str, Array]:
-    """Return the rule of the start points and their centre."""
-    start, where = problem["start"], f"start of {problem['name']}"
-    rule = str(start["rule"])
-    if rule not in _RULES:
-        raise DpmcError(f"{where}: rule {rule!r}, allowed {', '.join(_RULES)}")
-    for key in ("centre", "scale"):
-        if (start.get(key) is None) == (key in _RULES[rule]):
-            needs = " and ".join(_RULES[rule]) or "neither centre nor scale"
-            raise DpmcError(f"{where}: {key} is {start.get(key)}, allowed with {rule!r}: {needs}")
-    centre = truth if rule.endswith("truth") else start["centre"]
-    if centre is None:
-        raise DpmcError(f"{where}: no truth, allowed rules 'around' and 'at' with a centre")
-    point = np.asarray(centre, dtype=np.float64)
-    if point.shape != (dim,):
-        raise DpmcError(f"{where}: {point.size} components, allowed {dim}")
-    return rule, point

@@ -26,7 +26,7 @@ from dpmc.types import Dataset
 from tests import conftest
 
 gaussian_model = functools.cache(conftest.gaussian_model)
-TRIALS = 40_000
+TRIALS = 25_000
 ERRORS = 5.5
 N = 20_000
 

@@ -106,6 +106,7 @@ LOUD: dict[str, dict[str, float]] = {
     "fresh": {"ratio_noise_multiplier": 0.08},
     "langevin": {"ratio_noise_multiplier": 0.08},
     "batch": {"noise_multiplier": 0.015},
+    "barker": {},
 }
 
 
@@ -182,17 +183,12 @@ def test_without_the_variance_of_the_batch_it_is_not(monkeypatch):
 
 def test_a_whole_logistic_draw_beside_the_noise_is_not_barker(monkeypatch):
     monkeypatch.setattr(barker.Correction, "draw", lambda self, rng: rng.logistic())
-    assert (p_values("barker", "gaussian", 25) < LEVEL).any()
-
-
-def test_barker_stays_invariant_for_as_many_steps():
-    """The settings under which the broken variant fails."""
-    assert (p_values("barker", "gaussian", 25) > LEVEL).all()
+    assert (p_values("barker", "gaussian", 15) < LEVEL).any()
 
 
 @pytest.mark.parametrize("case", LOUD)
 def test_with_that_much_noise_it_still_is(case):
-    """The settings under which the broken variants fail."""
+    """The settings and numbers of steps under which the broken variants fail."""
     assert (p_values(case, "gaussian", 15, params=LOUD[case]) > LEVEL).all()
 
 

@@ -9,11 +9,20 @@ import dpmc
 from dpmc import registry
 from dpmc.methods import dp_hmc, dp_mala, hmc, rwmh
 from dpmc.posterior import Posterior
+from dpmc.privacy.calibration import Plan
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
-from dpmc.types import DpmcError
+from dpmc.types import Budget, DpmcError, Guarantee
 from tests.conftest import rows
 from tests.unit.running import PARAMS, START, START_3, banana_model, gaussian_model, run_method
+
+
+def plan_of(method: str, num_iterations: int, num_chains: int) -> Plan:
+    """Return a plan for 60 rows that no accountant was asked about."""
+    module = registry.load("method", method)
+    releases = module.releases(registry.parameters(module, PARAMS[method]), 60)
+    budget = Budget(1.0, 1e-5, "none")
+    return Plan(budget, releases, num_iterations, num_chains, 0.0, Guarantee(1.0, 1e-5))
 
 
 @pytest.mark.parametrize("method", PARAMS)
@@ -21,21 +30,26 @@ from tests.unit.running import PARAMS, START, START_3, banana_model, gaussian_mo
 def test_what_is_recorded_is_what_was_announced(method, num_chains):
     """Ledger, counts of rows and shapes of a run agree with its releases."""
     k, start = 23, np.tile(START, (num_chains, 1))
-    run, ledger = run_method(method, start=start, k=k)
-    module = registry.load("method", method)
-    params = registry.parameters(module, PARAMS[method])
-    assert ledger.counts == module.releases(params, 60).counts(k, num_chains)
+    plan = plan_of(method, k, num_chains)
+    run, ledger = run_method(method, start=start, k=k, ledger=Ledger(plan))
+    assert ledger.counts == plan.counts
     assert run.draws.shape == (k, num_chains, 2)
     assert run.totals["num_iterations"].tolist() == [k] * num_chains
-    rows_per_ratio = getattr(params, "batch_size", 60)
+    rows_per_ratio = PARAMS[method].get("batch_size", 60)
     assert run.totals["ratio_rows"].tolist() == [k * rows_per_ratio] * num_chains
     assert (run.totals["accepted"] == run.info["accepted"].sum(0)).all()
-    assert ("gradient_rows" in run.totals) == hasattr(params, "gradient_clip_bound")
+    assert ("gradient_rows" in run.totals) == ("gradient_clip_bound" in PARAMS[method])
+
+
+@pytest.mark.parametrize("method", PARAMS)
+def test_an_iteration_beyond_the_plan_is_refused(method):
+    with pytest.raises(DpmcError, match=r"release of .*, allowed .* by the plan"):
+        run_method(method, k=24, ledger=Ledger(plan_of(method, 23, 1)))
 
 
 @pytest.mark.parametrize(
     ("method", "accountant"),
-    [("dp_barker", "barker_rdp"), ("minibatch_penalty", "subsampled"), ("dp_mala", "gaussian")],
+    [("minibatch_penalty", "subsampled"), ("dp_mala", "gaussian")],
 )
 def test_a_fit_spends_what_its_plan_bought(method, accountant):
     """Two chains stopped at 30 iterations: the ledger is the plan, and within the budget."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html.parser
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +225,24 @@ def test_report_is_one_well_formed_page_without_network(report):
         assert target in page.ids
     assert "http" not in "".join(image["src"] for image in page.images)
     assert "<script" not in report
+
+
+def test_report_counts_the_cells_of_a_printed_series(context):
+    outcomes = ["reproduced", "reproduced", "not_reproduced", "not_comparable"]
+    cells = pd.DataFrame(
+        [
+            {"id": f"box/model/{k}", "where": "Figure 9", "variant": "as_published",
+             "published": f"{k}", "ours": 1.0, "ours_se": 0.1, "rule": "r", "verdict": outcome,
+             "reason": "why"}
+            for k, outcome in enumerate(outcomes)
+        ],
+        columns=list(published.COLUMNS),
+    )  # fmt: skip
+    text = _report.render(context.config, context.metrics, cells, {}, {}, {})
+    assert re.search(r"<tr><td>Figure 9</td>(\s*<td[^>]*>[^<]*</td>)+", text)
+    (summary,) = re.findall(r"<tr><td>Figure 9</td>.*?</tr>", text, re.DOTALL)
+    assert re.findall(r'<td class="number">(\d+)</td>', summary) == ["2", "1", "1"]
+    assert text.count('<tr class="') == len(outcomes)
 
 
 def test_report_tells_what_is_private_and_what_is_not(report):

@@ -146,7 +146,7 @@ def test_an_edited_accountant_reruns_every_private_chain(finished: Project) -> N
         jobs = finished.planned(config=THESIS_ALONE)
     private = [job for job in chains(jobs) if "(clipping)" not in job]
     assert chains(jobs) == private
-    assert len(private) == 13
+    assert len(private) == 7
 
 
 def test_lost_records_change_nothing(finished: Project) -> None:

@@ -77,6 +77,8 @@ def render(
     }
     template = (resources.files("dpmc.outputs") / "_report.html.j2").read_text(encoding="utf-8")
     counts = verdicts["verdict"].value_counts()
+    # A printed series, such as the boxes of a figure, has one row for each of its cells.
+    cells = verdicts["id"].str.contains("/", regex=False)
     experiments = [str(name) for name in metrics["experiment"].unique()]
     private = [name for name in experiments if facts.private(name)]
     page: str = environment.from_string(template).render(
@@ -88,7 +90,9 @@ def render(
         figures={name: _image(path, folder) for name, path in figures.items()},
         tables={name: _cells(facts.named(compact(table))) for name, table in tables.items()},
         captions=words,
-        verdicts=_verdict_rows(verdicts),
+        verdicts=_verdict_rows(verdicts[~cells]),
+        cells=_verdict_rows(verdicts[cells]),
+        series=_series_rows(verdicts[cells]),
         counts={VERDICTS[key]: int(counts.get(key, 0)) for key in VERDICTS},
         kinds=VERDICTS,
         titles={name: _title(name) for name in (*figures, *tables)},
@@ -188,6 +192,16 @@ def _verdict_rows(verdicts: pd.DataFrame) -> list[dict[str, str]]:
         if isinstance(se, float) and se > 0:
             row["ours"] += f" ± {number_text(se)}"
         rows.append(row)
+    return rows
+
+
+def _series_rows(cells: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return, for each printed series and variant, how many cells came out how."""
+    block = cells["id"].str.split("/").str[0]
+    rows = []
+    for (name, where, variant), group in cells.groupby([block, "where", "variant"], sort=False):
+        counts = {key: int((group["verdict"] == key).sum()) for key in VERDICTS}
+        rows.append({"id": name, "where": where, "variant": variant, **counts})
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dpmc import registry
 from dpmc.outputs._context import Context
 from dpmc.plots import style
+from dpmc.problems import make_model, start_points
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError, Model
 
@@ -26,9 +26,6 @@ MARGIN = 0.12
 PROPOSAL = 16  # of Figure 4.1, counted from one
 FRAMES = 12
 STARTS = 20  # chains of Figure 5.1, section 5.4
-
-# As dpmc.runner.start_points: problem, truth, reference, seed, replicates, chains.
-StartPoints = Callable[..., Array]
 
 
 @dataclass(frozen=True)
@@ -107,23 +104,14 @@ def surface(model: Model, dataset: Dataset) -> Surface:
     return Surface((first, second), values, heights)
 
 
-def make_model(problem: Mapping[str, Any]) -> Model:
-    """Return the model that the settings of a problem name."""
-    module = registry.load("model", problem["model"]["name"])
-    model: Model = module.build(registry.parameters(module, dict(problem["model"]["params"])))
-    return model
-
-
 @style.styled
-def figure5_1(context: Context, start_points: StartPoints | None = None) -> Figure:
-    """Draw the exact posterior of each two-dimensional model.
+def figure5_1(context: Context) -> Figure:
+    """Draw the exact posterior of each two-dimensional model, and where its chains start.
 
     Parameters
     ----------
     context : Context
         Data sets of the problems to draw.
-    start_points : callable, optional
-        :func:`dpmc.runner.start_points`, to show where the chains start.
 
     Returns
     -------
@@ -148,20 +136,18 @@ def figure5_1(context: Context, start_points: StartPoints | None = None) -> Figu
     for axis, name in zip(axes.flat, problems, strict=False):
         problem, dataset = context.config["problems"][name], context.dataset(name)
         _regions(axis, surface(make_model(problem), dataset))
-        if start_points is not None:
-            seed, nothing = context.config["seed"], np.empty((1, 0, 2))
-            spec = {"name": name, **problem}
-            reference = context.references.get(name, nothing)
-            starts = start_points(spec, dataset.truth, reference, seed, range(STARTS), 1)
-            axis.plot(*starts[:, 0].T, "o", ms=2.6, mew=0.4, mec="white", color="#D55E00")
-            axis.use_sticky_edges = False  # a margin around start points off the regions
+        seed, nothing = context.config["seed"], np.empty((1, 0, 2))
+        reference = context.references.get(name, nothing)
+        starts = start_points(
+            {"name": name, **problem}, dataset.truth, reference, seed, range(STARTS), 1
+        )
+        axis.plot(*starts[:, 0].T, "o", ms=2.6, mew=0.4, mec="white", color="#D55E00")
+        axis.use_sticky_edges = False  # a margin around start points off the regions
         axis.set(title=context.problem_label(name), xlabel="θ₁", ylabel="θ₂")
         axis.locator_params(nbins=4)
         if problem["model"]["name"] == "circle":
             axis.set_aspect("equal", adjustable="datalim")
-    handles = _region_entries()
-    if start_points is not None:
-        handles.append(_dot("#D55E00", "start points"))
+    handles = [*_region_entries(), _dot("#D55E00", "start points")]
     for axis in axes.flat[len(problems) :]:
         axis.set_axis_off()
     axes.flat[len(problems)].legend(handles=handles, loc="center", fontsize=8)

@@ -26,9 +26,9 @@ NAME = "dp_accounting"
 _SPACING_SHARE = 0.02  # of the standard deviation of one loss: raises its variance by 7e-5
 _MAX_SPACING = 1e-3
 _MAX_POINTS = 2**18  # of the grid on either side: a coarser one is only more pessimistic
-_CELLS = 64  # of the change of variance in the Barker test
-_KNOTS = 4000  # of the profile of one batch
-_REACH = 14.0  # standard deviations
+_CELLS = 1600, 1024  # of the variance of the Barker test: per change over shift, and at most
+_KNOTS = 2000  # of the profile of one batch
+_REACH = 11.0  # standard deviations: a tail of 2e-28 is put at infinite loss
 _MAX_LOSS = 600.0  # what is beyond is put at infinite loss
 
 
@@ -152,28 +152,32 @@ class _Barker:
         return math.log1p(self.fraction * math.expm1(loss))
 
     def profile(self, loss: Array) -> Array:
-        size, where = np.unique(np.abs(loss), return_inverse=True)
+        size = np.abs(loss)
         with np.errstate(over="ignore"):
-            amplified = self.fraction * self._of_batch(1 + np.expm1(size) / self.fraction)
-        size, amplified = size[where], amplified[where]
+            gamma = 1 + np.expm1(size) / self.fraction
+        amplified = self.fraction * np.interp(gamma, *self._of_batch())
         # Neighbours have no order: the profile below 0 is that above it, mirrored.
         return np.where(loss >= 0, amplified, -np.expm1(-size) + np.exp(-size) * amplified)
 
-    def _of_batch(self, gamma: Array) -> Array:
-        """Return an upper bound on the divergence of one batch at ``gamma >= 1``.
+    def _of_batch(self) -> tuple[Array, Array]:
+        """Return values of gamma from 1 and an upper bound on the divergence of one batch there.
 
         For any change of variance within a cell, one density is at most c times, or at
         least 1 / c times, that at an end of the cell, with c^2 the ratio of its ends;
         the divergence is then at most c times that of the end at ``gamma / c``.
         """
-        edges = 1 + np.linspace(0.0, self.spread, _CELLS + 1)
-        bound = np.zeros_like(gamma)
+        cells = min(1 + int(_CELLS[0] * self.spread / self.shift), _CELLS[1])
+        edges = 1 + np.linspace(0.0, self.spread, cells + 1)
+        knots, _ = _divergence(self.shift, float(edges[-1]), 1.0)
+        knots = np.append(1.0, knots[knots > 1])
+        bound = np.zeros_like(knots)
         for low, high in pairwise(edges):
             c = math.sqrt(high / low)
             for of_p, of_q in ((high, 1.0), (1.0, low)):
-                knots, values = _divergence(self.shift, of_p, of_q)
-                bound = np.maximum(bound, c * np.interp(gamma / c, knots, values))
-        return np.minimum(bound, 1.0)
+                bound = np.maximum(
+                    bound, c * np.interp(knots / c, *_divergence(self.shift, of_p, of_q))
+                )
+        return knots, np.minimum(bound, 1.0)
 
 
 def _divergence(shift: float, of_p: float, of_q: float) -> tuple[Array, Array]:
@@ -240,6 +244,7 @@ def _loss_distribution(release: _Release, spacing: float) -> Any:
     from dp_accounting.pld import pld_pmf
 
     last = math.ceil(release.reach() / spacing)
-    profile = np.clip(release.profile(spacing * np.arange(-last, last + 1)), 0.0, 1.0)
+    losses = spacing * np.arange(-last, last + 1, dtype=np.float64)
+    profile = np.clip(release.profile(losses), 0.0, 1.0)
     falling = np.maximum.accumulate(profile[::-1])[::-1]  # but for rounding it does
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, -last, last, falling)

@@ -85,7 +85,7 @@ def test_sampled_plan_spends_all_and_no_more(
     num_chains=st.integers(1, 20),
     name=st.sampled_from(["barker_pld", "barker_rdp", "barker_rdp_published"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_barker_plan_spends_all_and_no_more(
     batch_size, ratio, noise_variance, share, epsilon, delta, num_chains, name
 ):

@@ -52,9 +52,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from dpmc.privacy.accountants._pairs import MAX_LOSS, REACH, after_sampling, before_sampling
+from dpmc.privacy.accountants._pairs import MAX_LOSS, after_sampling, before_sampling
 from dpmc.privacy.events import BarkerEvent
 from dpmc.types import Array
+
+# The loss grows with the square of what is released: standard deviations cost points of a grid.
+_REACH = 10.5  # a tail of 4e-26 is put at infinite loss
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ class BarkerBatch:
     def reach(self) -> float:
         """See `dpmc.privacy.accountants._pairs.Pair`."""
         wide = 1 + self.change
-        x = self.mean + REACH * math.sqrt(wide)
-        of_batch = (x**2 - REACH**2 - math.log(wide)) / 2
+        x = self.mean + _REACH * math.sqrt(wide)
+        of_batch = (x**2 - _REACH**2 - math.log(wide)) / 2
         return min(MAX_LOSS, after_sampling(self.event.fraction, of_batch))
 
 

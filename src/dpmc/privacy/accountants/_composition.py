@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,12 @@ class Losses:
         return weights / total, math.log(total) - float(exponent[len(exponent) // 2])
 
 
+@lru_cache(maxsize=4)
+def _losses(pair: Pair, spacing: float) -> Losses:
+    """Return the loss on a grid, kept for the next count or epsilon of a search."""
+    return Losses.of(pair, spacing)
+
+
 @dataclass(frozen=True)
 class _Sketch:
     """Losses and masses of a pair on a geometric scale: for choosing a grid, not for proofs."""
@@ -138,7 +145,7 @@ def compose(pairs: Sequence[tuple[Pair, int]], epsilon: float) -> float:
     while True:
         size = 2 * fft.next_fast_len(math.ceil(min(half / spacing, MAX_SIZE / 2)), real=True)
         step = max(spacing, 2 * half / size)
-        losses = [(Losses.of(pair, step), count) for pair, count in pairs]
+        losses = [(_losses(pair, step), count) for pair, count in pairs]
         if any(loss.infinite >= 1 for loss, _ in losses):
             return 1.0
         body = _tilted_delta(losses, tilt, epsilon, size)

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 _ALLOWED = "Gaussian releases, from all rows or from batches drawn without replacement"
 
-REACH = 14.0  # standard deviations: a tail of 8e-45 is put at infinite loss
+_REACH = 14.0  # standard deviations: a tail of 8e-45 is put at infinite loss
 MAX_LOSS = 700.0  # exp overflows beyond; what is above is put at infinite loss
 _MAX_MEAN_LOSS = 5.0  # of one part of what is released from all rows
 
 
 class Pair(Protocol):
-    """A symmetric pair."""
+    """A symmetric pair: a value, equal to another of the same law."""
+
+    def __hash__(self) -> int: ...
 
     def tails(self, loss: Array) -> tuple[Array, Array]:
         """Return ``P(l > loss)`` and ``Q(l > loss)`` for losses >= 0, each of their shape."""
@@ -76,7 +78,7 @@ class WithoutReplacement:
     def reach(self) -> float:
         """See `Pair`."""
         z, q = self.noise_multiplier, self.fraction
-        gaussian_loss = (REACH + 1 / (2 * z)) / z
+        gaussian_loss = (_REACH + 1 / (2 * z)) / z
         return min(MAX_LOSS, after_sampling(q, gaussian_loss))
 
 
@@ -114,7 +116,7 @@ class PoissonSubstitution:
     def reach(self) -> float:
         """See `Pair`."""
         s, q = self.noise_multiplier, self.fraction
-        x = REACH * s + 1
+        x = _REACH * s + 1
         reach = after_sampling(q, (x - 0.5) / s**2) - after_sampling(q, (-x - 0.5) / s**2)
         return min(MAX_LOSS, reach)
 
