@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc import checks
+from dpmc.privacy.events import LOGISTIC_VARIANCE
 from dpmc.types import Array, DpmcError
 
-# The variance of the logistic distribution.
-LOGISTIC_VARIANCE = math.pi**2 / 3
 CRITERIA = ("odds", "cdf")
 
 # The logistic distribution has a mass of 4e-9 beyond the atoms. The program looks at its tail

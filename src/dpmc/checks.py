@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dpmc.types import Array, DpmcError
+
+# Rules of start points, and what the problem gives with each.
+START_RULES: Mapping[str, tuple[str, ...]] = {
+    "around": ("centre", "scale"),
+    "around_truth": ("scale",),
+    "at": ("centre",),
+    "at_truth": (),
+}
 
 
 def positive(name: str, value: float | None, optional: bool = False) -> None:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpmc.checks import START_RULES
 from dpmc.digest import module_names, module_tree
 from dpmc.types import DpmcError
 
@@ -18,13 +19,6 @@ KINDS = {
     "model": "dpmc.models",
     "data": "dpmc.data",
     "accountant": "dpmc.privacy.accountants",
-}
-# What each rule of start points needs besides its name.
-START_RULES = {
-    "around": ("centre", "scale"),
-    "around_truth": ("scale",),
-    "at": ("centre",),
-    "at_truth": (),
 }
 
 

@@ -31,6 +31,11 @@ def compiled(function: Callable[..., Any]) -> Any:
     return function if hasattr(function, "py_func") else numba.njit(nogil=True)(function)
 
 
+def identity(theta: Any) -> Any:
+    """Return theta: the coefficients of a model that names none."""
+    return theta
+
+
 def tuple_text(format_: str, count: int) -> str:
     """Return the text of a tuple of `count` entries, each from the format with its number k."""
     return "(" + "".join(format_.format(k=k) + ", " for k in range(count)) + ")"

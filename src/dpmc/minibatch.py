@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from dpmc.batches import Draws, draw_distinct
-from dpmc.kernels import batch_ratio_kernel, compiled
+from dpmc.kernels import batch_ratio_kernel, compiled, identity
 from dpmc.posterior import Posterior
 from dpmc.types import Array, DpmcError
 
@@ -54,7 +54,7 @@ class BatchRatios:
         if batch_size > num_rows:
             raise DpmcError(f"batch_size: {batch_size}, allowed at most {num_rows} rows")
         model, self._rows = posterior.model, posterior.batch_rows
-        coefficients = compiled(model.coefficients or _same)
+        coefficients = compiled(model.coefficients or identity)
         count = len(coefficients(np.zeros(posterior.dim)))
         ratios = batch_ratio_kernel(model.log_likelihood, count, self._rows.shape[1])
         draws = Draws(num_rows, batch_size)
@@ -146,7 +146,3 @@ def _touch(rows: Any, batch: Any) -> float:
         for j in range(batch.size):
             total += rows[batch[j], last]
     return total
-
-
-def _same(theta: Array) -> Array:
-    return theta

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc import registry
+from dpmc.checks import START_RULES
 from dpmc.rng import stream
 from dpmc.types import Array, DpmcError, Model
 
@@ -26,15 +27,6 @@ def make_model(problem: Settings) -> Model:
     module = registry.load("model", problem["model"]["name"])
     model: Model = module.build(registry.parameters(module, dict(problem["model"]["params"])))
     return model
-
-
-# Rules of start points, and which of a centre and a scale the problem gives with each.
-_RULES: Mapping[str, tuple[str, ...]] = {
-    "around": ("centre", "scale"),
-    "around_truth": ("scale",),
-    "at": ("centre",),
-    "at_truth": (),
-}
 
 
 def start_points(
@@ -74,7 +66,7 @@ def start_points(
     """
     rule, centre = _checked_rule(problem, truth, reference.shape[-1])
     wanted = list(replicates)
-    if "scale" not in _RULES[rule]:
+    if "scale" not in START_RULES[rule]:
         return np.broadcast_to(centre, (len(wanted), chains, centre.size)).copy()
     scale = problem["start"]["scale"]
     if scale == "reference":
@@ -93,11 +85,11 @@ def _checked_rule(problem: Settings, truth: Array | None, dim: int) -> tuple[str
     """Return the rule of the start points and their centre."""
     start, where = problem["start"], f"start of {problem['name']}"
     rule = str(start["rule"])
-    if rule not in _RULES:
-        raise DpmcError(f"{where}: rule {rule!r}, allowed {', '.join(_RULES)}")
+    if rule not in START_RULES:
+        raise DpmcError(f"{where}: rule {rule!r}, allowed {', '.join(START_RULES)}")
     for key in ("centre", "scale"):
-        if (start.get(key) is None) == (key in _RULES[rule]):
-            needs = " and ".join(_RULES[rule]) or "neither centre nor scale"
+        if (start.get(key) is None) == (key in START_RULES[rule]):
+            needs = " and ".join(START_RULES[rule]) or "neither centre nor scale"
             raise DpmcError(f"{where}: {key} is {start.get(key)}, allowed with {rule!r}: {needs}")
     centre = truth if rule.endswith("truth") else start["centre"]
     if centre is None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from dpmc.kernels import compile_source, compiled, tuple_text
+from dpmc.kernels import compile_source, compiled, identity, tuple_text
 from dpmc.types import Array, Model
 
 # Rows of a block: a prefix sum is stored for each, and the rest is added up when asked for.
@@ -224,7 +224,7 @@ class SortedSums:
         quantum = np.exp2(np.floor(np.log2(self._reach)) - CENTRE_BITS)
         self._centre = np.round(features.mean(axis=1) / quantum) * quantum
         self._columns: list[Column | None] = [None] * len(features)
-        coefficients = compiled(model.coefficients or _same)
+        coefficients = compiled(model.coefficients or identity)
         shape = (num_coefficients, len(features))
         self._weight = weight_kernel(coefficients, model.log_likelihood, *shape)
         self._sum: Any = clipped_sum
@@ -236,6 +236,9 @@ class SortedSums:
 
     def ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int] | None:
         """Return what :meth:`dpmc.rows.RowSums.ratio` does, None for a move that is not so."""
+        # A move of several components changes several weights: no search, nothing to compile.
+        if len(self._reach) > 1 and np.count_nonzero(theta_new != theta) > 1:
+            return None
         feature, weight, ratio = self._weight(theta, theta_new, self._centre, self._reach)
         if feature < 0:
             return None
@@ -258,7 +261,3 @@ class SortedSums:
         column = Column.of(self._features[feature], self._centre[feature])
         self._columns[feature] = column
         return column
-
-
-def _same(theta: Array) -> Array:
-    return theta

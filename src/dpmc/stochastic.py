@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpmc.batches import Batches, Draws, draw_distinct
 from dpmc.chains import Progress, Run, Sampler, silent
-from dpmc.kernels import compiled, gather_kernel, gradient_kernel
+from dpmc.kernels import compiled, gather_kernel, gradient_kernel, identity
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
@@ -101,7 +101,7 @@ def sampler(
         raise DpmcError(f"tempering: {posterior.tempering}, allowed 1 with batches of rows")
     rows = posterior.batch_rows
     probe = np.zeros(dim)
-    coefficients = compiled(posterior.model.coefficients or _same)
+    coefficients = compiled(posterior.model.coefficients or identity)
     kernel = gradient_kernel(posterior.model.gradient, dim, len(coefficients(probe)), rows.shape[1])
     draws = Draws(num_rows, batches.batch_size)
     block = _block(posterior, update, coefficients, kernel, draws.bits)
@@ -170,10 +170,6 @@ def sampler(
         return _collect(chains, num_iterations, batches)
 
     return run
-
-
-def _same(theta: Array) -> Array:
-    return theta
 
 
 def _collect(

@@ -242,3 +242,16 @@ def test_a_model_that_is_not_affine_is_refused():
     )  # fmt: skip
     with pytest.raises(DpmcError, match="allowed False: bent is not affine"):
         RowSums(model, dataset)
+
+
+def test_a_move_of_several_components_is_not_searched(monkeypatch):
+    sums = RowSums(banana_model(), make_rows("several", 50, 3))
+
+    def search(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(sums._sorted, "_weight", search)
+    theta = np.zeros(3)
+    assert sums.ratio(theta, theta + 0.1, 1.0) == sums.plain_ratio(theta, theta + 0.1, 1.0)
+    with pytest.raises(AssertionError):
+        sums.ratio(theta, np.array([0.0, 0.0, 0.1]), 1.0)

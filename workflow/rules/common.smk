@@ -119,11 +119,12 @@ def all_targets():
 
 
 def published_files(wildcards):
-    """Return what is kept of a run at the published grid: all targets but the requests."""
+    """Return what is kept of a run at the published grid: no requests, and no large page."""
     scale = settings(config.get("scale")).scale
     if scale != "paper":
         sys.exit(f"dpmc: publish: scale {scale!r}, allowed 'paper'")
-    return [path for path in all_targets() if "/requests/" not in path]
+    left = ("/requests/", "/report.html")
+    return [path for path in all_targets() if not any(part in path for part in left)]
 
 
 def files_of(work, name):

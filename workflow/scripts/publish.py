@@ -1,4 +1,4 @@
-"""Copy outputs, verdicts, report and provenance of each paper to results/published."""
+"""Copy outputs, verdicts and provenance of each paper to results/published."""
 
 import shutil
 from pathlib import Path

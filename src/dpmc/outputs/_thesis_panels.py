@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from dpmc.evidence import AS_PUBLISHED
 from dpmc.outputs._context import Context
 from dpmc.plots import panels, style
 from dpmc.plots.style import Look
 from dpmc.types import DpmcError
 
 FINAL = "_final"  # ending of the problems of the final version of the code
-AS_PUBLISHED = "as_published"
 GUIDELINE = 0.1  # of ratios clipped, section 6.2
 NAMES = {
     "mmd": "MMD",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from dpmc.evidence import AS_PUBLISHED
 from dpmc.outputs import _thesis_accounting, _thesis_density, _thesis_tables
 from dpmc.outputs import _thesis_panels as parts
 from dpmc.outputs._context import Context
@@ -65,7 +66,7 @@ def figure6_2_published(context: Context) -> Figure:
     matplotlib.figure.Figure
         As :func:`figure6_2`.
     """
-    return _clipping(context, parts.AS_PUBLISHED)
+    return _clipping(context, AS_PUBLISHED)
 
 
 def figure6_3(context: Context) -> Figure:
@@ -188,7 +189,7 @@ def figure_mala(context: Context) -> Figure:
         One panel per model.
     """
     rows = parts.only(context)
-    rows = rows[rows["variant"].isin([parts.AS_PUBLISHED, "added"])]
+    rows = rows[rows["variant"].isin([AS_PUBLISHED, "added"])]
     with_mala = set(rows.loc[rows["algorithm"] == "dp_mala", "problem"])
     rows = rows[rows["algorithm"].isin(["dp_penalty", "dp_hmc", "dp_mala"])]
     problems = [name for name in context.problems(rows) if name in with_mala]

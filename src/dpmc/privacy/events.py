@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Event: TypeAlias = "DpEvent | BarkerEvent"
 Counts = Mapping["Event", int]
 
-_LOGISTIC_VARIANCE = math.pi**2 / 3
+# Of the logistic law: the Barker test leaves no room for more noise.
+LOGISTIC_VARIANCE = math.pi**2 / 3
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
 _BARKER = re.compile(r"barker\(([^,()]+), clip_scale=([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
@@ -59,10 +60,10 @@ class BarkerEvent:
     num_rows: int
 
     def __post_init__(self) -> None:
-        if not 0 < self.noise_variance < _LOGISTIC_VARIANCE:
+        if not 0 < self.noise_variance < LOGISTIC_VARIANCE:
             raise DpmcError(
                 f"noise_variance: {self.noise_variance}, allowed > 0 and below pi^2/3 = "
-                f"{_LOGISTIC_VARIANCE:.6g}, the variance of the logistic law"
+                f"{LOGISTIC_VARIANCE:.6g}, the variance of the logistic law"
             )
         if not (self.clip_scale > 0 and self.clip_scale**2 < self.noise_variance):
             raise DpmcError(
