@@ -123,8 +123,8 @@ def published_files(wildcards):
     scale = settings(config.get("scale")).scale
     if scale != "paper":
         sys.exit(f"dpmc: publish: scale {scale!r}, allowed 'paper'")
-    left = ("/requests/", "/report.html")
-    return [path for path in all_targets() if not any(part in path for part in left)]
+    left = {"requests", "report.html"}
+    return [path for path in all_targets() if left.isdisjoint(Path(path).parts)]
 
 
 def files_of(work, name):
