@@ -142,12 +142,13 @@ def sampler(
     mass = moves.Mass(params.mass, posterior.dim)
     ratio_bound = posterior.clip_bound(params.ratio_clip_bound)
     gradient_bound = params.gradient_clip_bound
-    sums, tempering = posterior.sums, posterior.tempering
+    gradient_sum, ratio_sum = posterior.sums.gradient, posterior.sums.ratio
+    tempering = posterior.tempering
     clipped_rows = 0
 
     def gradient(theta: Array, ledger: Ledger, streams: Streams) -> Array:
         nonlocal clipped_rows
-        total, clipped = sums.gradient(theta, gradient_bound)
+        total, clipped = gradient_sum(theta, gradient_bound)
         clipped_rows += clipped
         noisy = ledger.release(
             total, 2 * gradient_bound, params.gradient_noise_multiplier, streams.noise
@@ -183,7 +184,7 @@ def sampler(
         if not end.finite:
             return rejected, Info(False, 0, True, clipped_rows)
         bound = ratio_bound * math.dist(end.theta, state.theta)
-        ratio, clipped = sums.ratio(state.theta, end.theta, bound)
+        ratio, clipped = ratio_sum(state.theta, end.theta, bound)
         noisy = ledger.release(ratio, 2 * bound, params.ratio_noise_multiplier, streams.noise)
         noise_std = tempering * 2 * bound * params.ratio_noise_multiplier
         log_prior = posterior.log_prior(end.theta)

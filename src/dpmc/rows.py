@@ -6,6 +6,7 @@ rows. The tuple helpers here are for the row functions of models.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -151,6 +152,7 @@ class RowSums:
         self._ratio = ratio_kernel(model.log_likelihood, count, len(self.features))
         self._gradient = gradient_kernel(model.gradient, model.dim, count, len(self.features))
         self._none = np.empty(0)
+        self._probe = probe
         self._check(probe)
         self._sorted: SortedSums | None = None
         if model.affine:
@@ -162,47 +164,61 @@ class RowSums:
         coefficients: Array = theta if self._coefficients is None else self._coefficients(theta)
         return coefficients
 
-    def ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
-        """Return the sum over rows of the clipped log-likelihood ratio and the clip count.
+    @functools.cached_property
+    def ratio(self) -> Callable[[Array, Array, float], tuple[float, int]]:
+        """The sum over rows of the clipped log-likelihood ratio and the clip count.
 
-        Parameters
-        ----------
-        theta, theta_new : ndarray of shape (d,)
-            The ratio is that of `theta_new` to `theta`.
-        bound : float
-            Each ratio is clipped to [-bound, bound]; ``inf`` clips nothing.
+        A function ``(theta, theta_new, bound) -> (sum, number clipped)``: the ratio is
+        that of `theta_new` to `theta`, each of shape (d,), clipped to [-bound, bound];
+        ``inf`` clips nothing. It is compiled when first asked for.
+
+        Raises
+        ------
+        DpmcError
+            If the log-likelihood does not compile.
         """
+        self._try(self._ratio, self._none, self.coefficients(self._probe), 1.0)
+        return self._any_ratio
+
+    def _any_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
         found = self._sorted and self._sorted.ratio(theta, theta_new, bound)
         return found or self.plain_ratio(theta, theta_new, bound)
 
     def plain_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
-        """Return the same as :meth:`ratio`, always by a pass over the rows."""
+        """Return the same as :attr:`ratio`, always by a pass over the rows."""
         old, new = self.coefficients(theta), self.coefficients(theta_new)
         if self.model.linear:
             old, new = self._none, new - old
         total, clipped = self._ratio(self.features, old, new, bound)
         return total, int(clipped)
 
-    def gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
-        """Return the sum over rows of the clipped gradient, shape (d,), and the clip count.
+    @functools.cached_property
+    def gradient(self) -> Callable[[Array, float], tuple[Array, int]]:
+        """The sum over rows of the clipped gradient and the clip count.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (d,)
-            Where the gradient is taken.
-        bound : float
-            Each row's gradient is shortened to at most this Euclidean norm.
+        A function ``(theta, bound) -> (sum of shape (d,), number clipped)``: each row's
+        gradient is shortened to at most the Euclidean norm `bound`. It is compiled when
+        first asked for.
+
+        Raises
+        ------
+        DpmcError
+            If the gradient does not compile.
         """
+        self._try(self._gradient, self.coefficients(self._probe), 1.0)
+        return self._any_gradient
+
+    def _any_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
         found = self._sorted and self._sorted.gradient(theta, bound)
         return found or self.plain_gradient(theta, bound)
 
     def plain_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
-        """Return the same as :meth:`gradient`, always by a pass over the rows."""
+        """Return the same as :attr:`gradient`, always by a pass over the rows."""
         total, clipped = self._gradient(self.features, self.coefficients(theta), bound)
         return np.array(total), int(clipped)
 
     def _check(self, theta: Array) -> None:
-        """Refuse row functions that do not fit, by one row in plain Python, then compiled."""
+        """Refuse row functions that do not fit, by one row in plain Python."""
         name, count = self.model.name, len(self.features)
         c = tuple(self.coefficients(theta).tolist())
         try:
@@ -215,15 +231,16 @@ class RowSums:
             raise DpmcError(
                 f"model {name!r}: gradient has {length} components, allowed {self.model.dim}"
             )
-        row = np.ascontiguousarray(self.features[:, :1])
+
+    def _try(self, kernel: Any, *arguments: Any) -> None:
+        """Compile a kernel on one row, or refuse the row functions that it is made of."""
         try:
-            self._gradient(row, self.coefficients(theta), 1.0)
-            self._ratio(row, self._none, self.coefficients(theta), 1.0)
+            kernel(np.ascontiguousarray(self.features[:, :1]), *arguments)
         except numba.core.errors.TypingError as error:
             reason = " ".join(str(error).split())[:300]
             raise DpmcError(
-                f"model {name!r}: row functions do not compile for rows of {count} features: "
-                f"{reason}"
+                f"model {self.model.name!r}: row functions do not compile for rows of "
+                f"{len(self.features)} features: {reason}"
             ) from None
 
     def _check_affine(self, theta: Array) -> None:

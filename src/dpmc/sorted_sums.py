@@ -235,7 +235,7 @@ class SortedSums:
             )
 
     def ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int] | None:
-        """Return what :meth:`dpmc.rows.RowSums.ratio` does, None for a move that is not so."""
+        """Return what :attr:`dpmc.rows.RowSums.ratio` does, None for a move that is not so."""
         # A move of several components changes several weights: no search, nothing to compile.
         if len(self._reach) > 1 and np.count_nonzero(theta_new != theta) > 1:
             return None
@@ -247,7 +247,7 @@ class SortedSums:
         return total, clipped
 
     def gradient(self, theta: Array, bound: float) -> tuple[Array, int] | None:
-        """Return what :meth:`dpmc.rows.RowSums.gradient` does, None if gradients turn."""
+        """Return what :attr:`dpmc.rows.RowSums.gradient` does, None if gradients turn."""
         if self._direction is None:
             return None
         shared, slope, length, direction = self._direction(theta, self._centre, self._reach)

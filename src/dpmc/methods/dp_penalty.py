@@ -81,11 +81,8 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.clip_bound)
-    sums, tempering, noise_multiplier = (
-        posterior.sums,
-        posterior.tempering,
-        params.noise_multiplier,
-    )
+    ratio_sum, tempering = posterior.sums.ratio, posterior.tempering
+    noise_multiplier = params.noise_multiplier
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
         return State(theta, posterior.log_prior(theta), walk.direction(streams.chain))
@@ -93,7 +90,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
-        ratio, clipped = sums.ratio(state.theta, proposal, bound)
+        ratio, clipped = ratio_sum(state.theta, proposal, bound)
         noisy = ledger.release(ratio, 2 * bound, noise_multiplier, streams.noise)
         noise_std = tempering * 2 * bound * noise_multiplier
         log_prior = posterior.log_prior(proposal)

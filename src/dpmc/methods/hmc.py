@@ -87,14 +87,15 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         If the mass is not positive or does not fit the dimension.
     """
     mass = moves.Mass(params.mass, posterior.dim)
-    sums, tempering = posterior.sums, posterior.tempering
+    gradient_sum, ratio_sum = posterior.sums.gradient, posterior.sums.ratio
+    tempering = posterior.tempering
     gradient_bound = params.gradient_clip_bound or math.inf
     length = moves.LENGTHS[params.move_length]
     clipped_rows = 0
 
     def gradient(theta: Array) -> Array:
         nonlocal clipped_rows
-        total, clipped = sums.gradient(theta, gradient_bound)
+        total, clipped = gradient_sum(theta, gradient_bound)
         clipped_rows += clipped
         tempered: Array = tempering * total + posterior.log_prior_gradient(theta)
         return tempered
@@ -122,7 +123,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         bound = math.inf
         if params.ratio_clip_bound is not None:
             bound = params.ratio_clip_bound * length(end.theta, state.theta)
-        ratio, clipped = sums.ratio(state.theta, end.theta, bound)
+        ratio, clipped = ratio_sum(state.theta, end.theta, bound)
         log_prior = posterior.log_prior(end.theta)
         kinetic = mass.kinetic(momentum) - mass.kinetic(end.momentum)
         log_ratio = tempering * ratio + log_prior - state.log_prior + kinetic

@@ -62,7 +62,7 @@ def releases(params: Params, num_rows: int) -> None:
 def sampler(posterior: Posterior, params: Params) -> Sampler:
     """Return the sampler of `posterior`."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
-    sums, tempering = posterior.sums, posterior.tempering
+    ratio_sum, tempering = posterior.sums.ratio, posterior.tempering
     length = moves.LENGTHS[params.move_length]
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
@@ -73,7 +73,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         bound = math.inf
         if params.clip_bound is not None:
             bound = params.clip_bound * length(proposal, state.theta)
-        ratio, clipped = sums.ratio(state.theta, proposal, bound)
+        ratio, clipped = ratio_sum(state.theta, proposal, bound)
         log_prior = posterior.log_prior(proposal)
         log_ratio = tempering * ratio + log_prior - state.log_prior
         if moves.accept(log_ratio, streams.chain):
