@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench_rows import median_seconds, read
-from dpmc import barker, problems, registry, runner, spec
+from dpmc import barker, problems, registry, spec
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
@@ -57,7 +57,7 @@ def seconds_per_iteration(posterior: Posterior, start: np.ndarray, method: dict[
 
 def prepared(settings: dict[str, Any]) -> tuple[Posterior, np.ndarray, float]:
     """Return a posterior, a point where it is high, and the seconds of reading the rows."""
-    dataset = runner.make_data(settings, 1)
+    dataset = problems.make_data(settings, 1)
     columns = np.ascontiguousarray(dataset.x.T)
     unit = median_seconds(lambda: read(columns))
     start = np.array([0.0, 3.0]) if dataset.truth is None else dataset.truth

@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from dpmc import kernels, problems, registry, runner
+from dpmc import kernels, problems, registry
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
@@ -62,7 +62,7 @@ def gaussian(dim: int) -> Posterior:
             "params": {"dim": dim, "covariance": covariance, "prior_variance": 1e4},
         },
     }
-    return Posterior(problems.make_model(problem), runner.make_data(problem, 1))
+    return Posterior(problems.make_model(problem), problems.make_data(problem, 1))
 
 
 def banana() -> Posterior:
@@ -76,7 +76,7 @@ def banana() -> Posterior:
         },
         "model": {"name": "banana", "params": {"prior_variance": 1000, **shape}},
     }
-    return Posterior(problems.make_model(problem), runner.make_data(problem, 1))
+    return Posterior(problems.make_model(problem), problems.make_data(problem, 1))
 
 
 def passes() -> None:
@@ -117,7 +117,7 @@ def thesis_problem(name: str) -> Posterior:
         data = {"name": "banana_rows", "params": params}
         model = {"name": "banana", "params": {"prior_variance": 1000, **shape}}
     problem = {"name": name, "data": data, "model": model}
-    return Posterior(problems.make_model(problem), runner.make_data(problem, 1))
+    return Posterior(problems.make_model(problem), problems.make_data(problem, 1))
 
 
 def sorted_sums() -> None:

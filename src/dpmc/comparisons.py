@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from dpmc.bootstrap import Measurement, measured, resample
 from dpmc.evidence import (
@@ -18,6 +19,7 @@ from dpmc.evidence import (
     Rule,
     grid,
     name_of,
+    not_here,
     of_variant,
     or_not_run,
     select,
@@ -107,6 +109,37 @@ def quartiles(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]
     return [replace(found, limit_se=limit_se, runs=min(found.runs, size))]
 
 
+def interval(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure a mean, or the half-width of its interval, of which print gives an interval.
+
+    Keys: `metric`, `where`, `printed` (lower end, mean, upper end), `of` (``mean`` or
+    ``half_width``), `count` (printed runs M), `confidence` of the interval. Print then
+    tells its own standard error: the half-width over the Student quantile of M - 1 degrees
+    of freedom, and that of a half-width is about itself over ``sqrt(2 (M - 1))``.
+    """
+    where = rule["where"]
+    rows = of_variant(select(evidence.metrics, where), variant, where)
+    rows = rows[rows[rule["metric"]].notna()]
+    if rows.empty:
+        raise NotRunError(not_here(select(evidence.metrics, where), rule["metric"], where))
+    low, _, high = rule["printed"]
+    half, count = (high - low) / 2, int(rule["count"])
+    name = words({key: value for key, value in where.items() if key != "experiment"})
+    if rule["of"] == "mean":
+        copies = resample([rows], rule["metric"], "mean", evidence.rng, evidence.resamples)[0]
+        limit_se = half / _quantile(rule, count)
+    else:
+        copies = resample([rows], rule["metric"], "sd", evidence.rng, evidence.resamples)[0]
+        copies = copies * _quantile(rule, len(rows)) / math.sqrt(len(rows))
+        limit_se = half / math.sqrt(2 * (count - 1))
+    found = measured(name, copies, rows, log=False)
+    return [replace(found, limit_se=limit_se, runs=min(found.runs, count))]
+
+
+def _quantile(rule: Rule, count: int) -> float:
+    return float(student.ppf(0.5 + rule["confidence"] / 2, max(count - 1, 1)))
+
+
 def curve(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """Read the iterations that an accountant allows off a curve, between points linearly.
 
@@ -184,6 +217,7 @@ KINDS: Mapping[str, Callable[[Rule, Evidence, str], list[Measurement]]] = {
     "order": order,
     "difference": difference,
     "quartiles": quartiles,
+    "interval": interval,
     "curve": curve,
     "gain": gain,
 }
@@ -191,6 +225,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "order": ("metric", "tiers"),
     "difference": ("metric", "between"),
     "quartiles": ("metric", "where", "printed"),
+    "interval": ("metric", "where", "printed", "of", "count", "confidence"),
     "curve": ("curve", "where"),
     "gain": ("curve", "accountants"),
 }

@@ -12,14 +12,8 @@ from typing import Any
 
 from dpmc.checks import START_RULES
 from dpmc.digest import module_names, module_tree
+from dpmc.registry import KINDS
 from dpmc.types import DpmcError
-
-KINDS = {
-    "method": "dpmc.methods",
-    "model": "dpmc.models",
-    "data": "dpmc.data",
-    "accountant": "dpmc.privacy.accountants",
-}
 
 
 def check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
@@ -44,15 +38,20 @@ def check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
     for name, problem in paper["problems"].items():
         here = f"{where}: problems.{name}"
         for kind in ("data", "model"):
-            part = problem[kind]
-            _check_params(kind, part["name"], part["params"], (), f"{here}.{kind}")
-        _check_start(problem["start"], f"{here}.start")
+            if kind in problem:
+                part = problem[kind]
+                _check_params(kind, part["name"], part["params"], (), f"{here}.{kind}")
+        if "start" in problem:
+            _check_start(problem["start"], f"{here}.start")
     for name, experiment in paper["experiments"].items():
         here = f"{where}: experiments.{name}.methods"
         for problem, methods in experiment["methods"].items():
-            _check_names([problem], paper["problems"], f"{here}:")
+            modelled = [key for key, entry in paper["problems"].items() if "model" in entry]
+            _check_names([problem], modelled, f"{here}:")
             for label, method in methods.items():
                 _check_method(method, experiment, f"{here}.{problem}.{label}")
+    for name, study in paper["studies"].items():
+        _check_study(study, paper, f"{where}: studies.{name}")
     for name, entry in paper.get("accounting", {}).items():
         for label, setting in entry["settings"].items():
             here = f"{where}: accounting.{name}.settings.{label}"
@@ -111,6 +110,18 @@ def _check_method(method: Mapping[str, Any], experiment: Mapping[str, Any], wher
     _check_params("method", method["method"], method["params"], method.get("grid", ()), where)
 
 
+def _check_study(study: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
+    _check_kind("study", study["study"], where)
+    _check_names(study["problems"], paper["problems"], f"{where}.problems:")
+    for label, method in study["methods"].items():
+        here = f"{where}.methods.{label}"
+        _check_names(method.get("problems", ()), study["problems"], f"{here}.problems:")
+        _check_kind(study["study"], method["method"], here)
+        for key in study.get("params", {}):
+            if key in method.get("params", {}):
+                raise DpmcError(f"{here}: params.{key}, allowed here or in the study, not both")
+
+
 def _check_kind(kind: str, name: str, where: str) -> None:
     allowed = module_names(KINDS[kind])
     if name not in allowed:
@@ -133,11 +144,13 @@ def _check_params(kind: str, name: str, params: Any, grid: Any, where: str) -> N
 def _check_output(output: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
     chains = output.get("chains")
     named = {
-        "experiments": [*output.get("metrics", ()), *([chains["experiment"]] if chains else ())],
+        "experiments": [*([chains["experiment"]] if chains else ())],
         "problems": [*output.get("reference", ()), *output.get("data", ())],
     }
     for section, names in named.items():
         _check_names(names, paper[section], f"{where}: {section.removesuffix('s')}")
+    measured = [*paper["experiments"], *paper["studies"]]
+    _check_names(output.get("metrics", ()), measured, f"{where}: experiment")
     known = paper.get("accounting", {})
     _check_names(output.get("accounting", ()), known, f"{where}: accounting")
     if chains:

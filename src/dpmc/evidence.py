@@ -17,6 +17,8 @@ from dpmc.types import DpmcError
 
 Rule = Mapping[str, Any]
 AS_PUBLISHED = "as_published"
+# How the status of a run begins whose data cannot be had.
+UNAVAILABLE = "data not available here"
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,12 @@ def words(filters: Mapping[str, Any]) -> str:
         else:
             parts.append(f"{value}" if column in ("problem", "variant") else f"{column} {value}")
     return ", ".join(parts) or "any run"
+
+
+def not_here(rows: pd.DataFrame, what: str, filters: Mapping[str, Any]) -> str:
+    """Return why nothing is measured: what the status of `rows` says, or that none were run."""
+    told = [text for text in rows.get("status", ()) if str(text).startswith(UNAVAILABLE)]
+    return str(told[0]) if told else f"not in this run: {what} of {words(filters)}"
 
 
 def or_not_run(found: list[Measurement], lacking: list[str], rule: Rule) -> list[Measurement]:

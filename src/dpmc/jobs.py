@@ -1,4 +1,4 @@
-"""What a workload is made of: problems, chains, metrics, curves and outputs, with their files."""
+"""What a workload is made of, from problems to outputs, each with its files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ class Problem:
     spec : mapping
         Everything that determines the data, the model and the start points.
     data, reference, baseline : str
-        Files of the rows, of the exact posterior sample and of the metrics of further ones.
+        Files of the rows, of the exact posterior sample and of the metrics of further ones;
+        the last two empty for a problem without a model.
     """
 
     name: str
     spec: Mapping[str, Any]
     data: str
-    reference: str
-    baseline: str
+    reference: str = ""
+    baseline: str = ""
 
     @property
-    def paths(self) -> tuple[str, str, str]:
-        """The three files."""
-        return self.data, self.reference, self.baseline
+    def paths(self) -> tuple[str, ...]:
+        """The files that there are."""
+        return tuple(filter(None, (self.data, self.reference, self.baseline)))
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,37 @@ class Curves:
 
 
 @dataclass(frozen=True)
+class Study:
+    """Replicates of one point of a study: what is measured of each goes to a table.
+
+    Parameters
+    ----------
+    experiment, problem, label : str
+        Where the point stands in the configuration.
+    point : str
+        The point in words, such as ``J=5,eps=1``.
+    first, last : int
+        The first and the last replicate.
+    settings : mapping
+        What ``run`` of the module in :mod:`dpmc.studies` receives.
+    data : str
+        The file of the rows.
+    path : str
+        That of the result.
+    """
+
+    experiment: str
+    problem: str
+    label: str
+    point: str
+    first: int
+    last: int
+    settings: Mapping[str, Any]
+    data: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Output:
     """A figure, a table, the verdicts or the report of a paper.
 
@@ -133,7 +165,7 @@ class Output:
     config : mapping
         The part of the paper's configuration that it may read.
     metrics, baselines, chains, references, datasets, curves : tuple of str
-        The files that it reads.
+        The files that it reads; the tables of studies are among the metrics.
     request : str
         A file named by the digest of all that determines the output. An output has a fixed
         name; a request that does not exist yet is what tells that it is out of date, even

@@ -48,31 +48,38 @@ def compile_source(source: str, fastmath: Any = FASTMATH, **names: Any) -> Any:
     return numba.njit(fastmath=fastmath, nogil=True, error_model="numpy")(namespace["kernel"])
 
 
+def _lines(numbers: Iterable[int], template: str, indent: int) -> str:
+    return "\n".join(" " * indent + template.format(k=k) for k in numbers)
+
+
 @functools.cache
 def ratio_kernel(log_likelihood: Any, num_coefficients: int, num_features: int) -> Any:
     """Compile the sum of clipped log-likelihood ratios.
 
     Returns
     -------
-    compiled function ``(features, old, new, bound) -> (sum, number clipped)``
-        `features` has shape (q, n), `old` and `new` shape (m,). The row function is
+    compiled function ``(features, old, new, bound, start, stop) -> (sum, number clipped)``
+        `features` has shape (q, n), `old` and `new` shape (m,); the rows from `start` on
+        and before `stop` count. The row function is
         evaluated at both, or, where `old` is empty, once at `new`: the difference of
         the coefficients of a model that is linear in them.
     """
+    x = tuple_text("x{k}[j]", num_features)
     source = f"""
-def kernel(features, old, new, bound):
+def kernel(features, old, new, bound, start, stop):
     b = {tuple_text("new[{k}]", num_coefficients)}
+{_lines(range(num_features), "x{k} = features[{k}, start:stop]", 4)}
     total = 0.0
     clipped = 0
     if old.size == 0:
-        for j in range(features.shape[1]):
-            r = log_likelihood(b, {tuple_text("features[{k}, j]", num_features)})
+        for j in range(x0.size):
+            r = log_likelihood(b, {x})
             total += -bound if r < -bound else (bound if r > bound else r)
             clipped += abs(r) > bound
     else:
         a = {tuple_text("old[{k}]", num_coefficients)}
-        for j in range(features.shape[1]):
-            x = {tuple_text("features[{k}, j]", num_features)}
+        for j in range(x0.size):
+            x = {x}
             r = log_likelihood(b, x) - log_likelihood(a, x)
             total += -bound if r < -bound else (bound if r > bound else r)
             clipped += abs(r) > bound
@@ -120,10 +127,6 @@ def kernel(rows, batch, old, new, bound):
     return compile_source(source, log_likelihood=compiled(log_likelihood))
 
 
-def _lines(numbers: Iterable[int], template: str, indent: int) -> str:
-    return "\n".join(" " * indent + template.format(k=k) for k in numbers)
-
-
 def _squares(first: int, last: int) -> str:
     return " + ".join(f"g[{k}] * g[{k}]" for k in range(first, last))
 
@@ -134,24 +137,24 @@ def gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features
 
     Returns
     -------
-    compiled function ``(features, c, bound) -> (tuple of d floats, number clipped)``
-        A block of rows without a clipped one costs no square root and no division:
-        the first loop finds out, and the second is skipped.
+    compiled function ``(features, c, bound, start, stop) -> (tuple of d floats, number clipped)``
+        The rows from `start` on and before `stop` count. A block of them without a clipped
+        one costs no square root and no division: the first loop finds out, and the second
+        is skipped.
     """
     if dim > GROUP + 2:
         return _wide_gradient_kernel(gradient, dim, num_coefficients, num_features)
     norm = _squares(0, dim)
     row = f"gradient(c, {tuple_text('x{k}[j]', num_features)})"
     source = f"""
-def kernel(features, coefficients, bound):
+def kernel(features, coefficients, bound, start, stop):
     c = {tuple_text("coefficients[{k}]", num_coefficients)}
-    n = features.shape[1]
     squared = bound * bound
     clipped = 0
     clipping = False
 {_lines(range(dim), "a{k} = 0.0", 4)}
-    for first in range(0, n, {BLOCK}):
-        last = min(first + {BLOCK}, n)
+    for first in range(start, stop, {BLOCK}):
+        last = min(first + {BLOCK}, stop)
 {_lines(range(num_features), "x{k} = features[{k}, first:last]", 8)}
         if not clipping:
             count = 0
@@ -203,15 +206,14 @@ def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_fe
         for low in range(0, dim, GROUP)
     )
     source = f"""
-def kernel(features, coefficients, bound):
+def kernel(features, coefficients, bound, start, stop):
     c = {tuple_text("coefficients[{k}]", num_coefficients)}
-    n = features.shape[1]
     weights = np.empty({WIDE_BLOCK})
     squared = bound * bound
     clipped = 0
 {_lines(range(dim), "a{k} = 0.0", 4)}
-    for first in range(0, n, {WIDE_BLOCK}):
-        last = min(first + {WIDE_BLOCK}, n)
+    for first in range(start, stop, {WIDE_BLOCK}):
+        last = min(first + {WIDE_BLOCK}, stop)
 {_lines(range(num_features), "x{k} = features[{k}, first:last]", 8)}
 {norms}
         for j in range(x0.size):

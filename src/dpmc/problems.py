@@ -1,4 +1,4 @@
-"""What the settings of a problem mean: its posterior, and where chains start."""
+"""What the settings of a problem mean: its rows, its posterior, and where chains start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpmc import registry
 from dpmc.checks import START_RULES
 from dpmc.rng import stream
-from dpmc.types import Array, DpmcError, Model
+from dpmc.types import Array, Dataset, DpmcError, Model
 
 Settings = Mapping[str, Any]
 
@@ -27,6 +27,45 @@ def make_model(problem: Settings) -> Model:
     module = registry.load("model", problem["model"]["name"])
     model: Model = module.build(registry.parameters(module, dict(problem["model"]["params"])))
     return model
+
+
+def make_data(problem: Settings, seed: int) -> Dataset:
+    """Draw the rows of a problem, keyed by its name and `seed`.
+
+    Raises
+    ------
+    DpmcError
+        If the generator or one of its parameters is unknown or refused.
+    """
+    module = registry.load("data", problem["data"]["name"])
+    params = registry.parameters(module, dict(problem["data"]["params"]))
+    dataset: Dataset = module.generate(params, stream(seed, "data", problem["name"]))
+    return dataset
+
+
+def make_reference(
+    problem: Settings, dataset: Dataset, seed: int, num_draws: int, num_baselines: int
+) -> Array:
+    """Draw the reference sample and the baselines from the exact posterior.
+
+    Returns
+    -------
+    ndarray of shape (1 + num_baselines, num_draws, d)
+        The reference sample first.
+
+    Raises
+    ------
+    DpmcError
+        If the model has no exact sampler.
+    """
+    model = make_model(problem)
+    if model.reference is None:
+        raise DpmcError(f"model {model.name!r}: no exact sampler, allowed a model with one")
+    samples = [
+        model.reference(dataset, num_draws, stream(seed, "reference", problem["name"], index))
+        for index in range(1 + num_baselines)
+    ]
+    return np.stack(samples)
 
 
 def start_points(

@@ -125,6 +125,7 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         "order": f"ratio of {statistic}s of {metric}, each group over each that should exceed it",
         "difference": f"difference of {statistic}s of {metric} over {rule.get('between')}",
         "quartiles": f"median of {metric}",
+        "interval": f"{str(rule.get('of')).replace('_', '-')} of {metric}",
         "curve": "iterations",
         "gain": "iterations by one accountant over those by the other",
     }[kind].replace("of_median_run of", "the median run's")
@@ -137,7 +138,8 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         return text + "; exact"
     over = f"{entry['family']} cells" if "family" in entry else "settings"
     text += f"; error rate {published['error_rate']:g} over all {over}"
-    return f"{text}, both medians uncertain" if kind == "quartiles" else text
+    told = {"quartiles": "medians", "interval": "numbers"}
+    return f"{text}, both {told[kind]} uncertain" if kind in told else text
 
 
 def _judge(

@@ -15,6 +15,11 @@ KINDS = {
     "method": "dpmc.methods",
     "data": "dpmc.data",
     "output": "dpmc.outputs",
+    "accountant": "dpmc.privacy.accountants",
+    "study": "dpmc.studies",
+    # Under the name of a study stand the methods that it compares.
+    "regression": "dpmc.linreg.methods",
+    "regression_time": "dpmc.linreg.methods",
 }
 
 

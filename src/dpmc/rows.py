@@ -7,19 +7,22 @@ rows. The tuple helpers here are for the row functions of models.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numba
 import numpy as np
 from numba.extending import overload
 
+from dpmc.inner_sums import InnerSums
 from dpmc.kernels import compiled, gradient_kernel, ratio_kernel
 from dpmc.sorted_sums import SortedSums
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Rows whose features are computed at once.
 CHUNK = 16384
+# Features from which on a ratio of an affine model is worth a search for the rows to look at.
+WIDE = 4
 
 
 def dot(a: Any, b: Any) -> float:
@@ -123,8 +126,8 @@ def feature_rows(
 class RowSums:
     """The sums over all rows that a method may ask of one posterior.
 
-    They are passes over the rows, but for those of affine models that sorted features
-    give up to rounding: :class:`dpmc.sorted_sums.SortedSums`.
+    They are passes over the rows. Those of affine models need few of them or none, up to
+    rounding: :class:`dpmc.sorted_sums.SortedSums`, :class:`dpmc.inner_sums.InnerSums`.
 
     Parameters
     ----------
@@ -155,6 +158,8 @@ class RowSums:
         self._probe = probe
         self._check(probe)
         self._sorted: SortedSums | None = None
+        self._inner: InnerSums | None = None
+        self._borrowed = not consume and np.shares_memory(self.features, dataset.x)
         if model.affine:
             self._check_affine(probe + 1.0)
             self._sorted = SortedSums(model, self.features, count)
@@ -178,18 +183,32 @@ class RowSums:
             If the log-likelihood does not compile.
         """
         self._try(self._ratio, self._none, self.coefficients(self._probe), 1.0)
+        if self.model.affine and len(self.features) >= WIDE:
+            self._put_in_order()
         return self._any_ratio
 
     def _any_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
         found = self._sorted and self._sorted.ratio(theta, theta_new, bound)
-        return found or self.plain_ratio(theta, theta_new, bound)
+        if found:
+            return found
+        if self._inner is None or len(self.features) < WIDE:
+            return self.plain_ratio(theta, theta_new, bound)
+        change = self.coefficients(theta_new) - self.coefficients(theta)
+
+        def outside(first: int, last: int) -> tuple[float, int]:
+            rows: tuple[float, int] = self._ratio(
+                self.features, self._none, change, bound, first, last
+            )
+            return rows
+
+        return self._inner.ratio(change, bound, outside)
 
     def plain_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
         """Return the same as :attr:`ratio`, always by a pass over the rows."""
         old, new = self.coefficients(theta), self.coefficients(theta_new)
         if self.model.linear:
             old, new = self._none, new - old
-        total, clipped = self._ratio(self.features, old, new, bound)
+        total, clipped = self._ratio(self.features, old, new, bound, 0, self.num_rows)
         return total, int(clipped)
 
     @functools.cached_property
@@ -206,16 +225,37 @@ class RowSums:
             If the gradient does not compile.
         """
         self._try(self._gradient, self.coefficients(self._probe), 1.0)
+        if self.model.affine and len(self.features) > 1:
+            self._put_in_order()
         return self._any_gradient
 
     def _any_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
         found = self._sorted and self._sorted.gradient(theta, bound)
-        return found or self.plain_gradient(theta, bound)
+        if found:
+            return found
+        if self._inner is None:
+            return self.plain_gradient(theta, bound)
+        c = self.coefficients(theta)
+
+        def outside(first: int, last: int) -> tuple[Sequence[float], int]:
+            found: tuple[Sequence[float], int] = self._gradient(
+                self.features, c, bound, first, last
+            )
+            return found
+
+        return self._inner.gradient(c, bound, outside)
 
     def plain_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
         """Return the same as :attr:`gradient`, always by a pass over the rows."""
-        total, clipped = self._gradient(self.features, self.coefficients(theta), bound)
+        c = self.coefficients(theta)
+        total, clipped = self._gradient(self.features, c, bound, 0, self.num_rows)
         return np.array(total), int(clipped)
+
+    def _put_in_order(self) -> None:
+        if self._inner is None:
+            if self._borrowed:
+                self.features = self.features.copy()
+            self._inner = InnerSums(self.model, self.features, len(self.coefficients(self._probe)))
 
     def _check(self, theta: Array) -> None:
         """Refuse row functions that do not fit, by one row in plain Python."""
@@ -235,7 +275,7 @@ class RowSums:
     def _try(self, kernel: Any, *arguments: Any) -> None:
         """Compile a kernel on one row, or refuse the row functions that it is made of."""
         try:
-            kernel(np.ascontiguousarray(self.features[:, :1]), *arguments)
+            kernel(np.ascontiguousarray(self.features[:, :1]), *arguments, 0, 1)
         except numba.core.errors.TypingError as error:
             reason = " ".join(str(error).split())[:300]
             raise DpmcError(

@@ -1,4 +1,4 @@
-"""What the workflow asks for: data, reference samples and chains, from plain settings.
+"""What the workflow asks for: chains, from plain settings.
 
 Each result is a function of its settings and of the code alone.
 """
@@ -8,54 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-import numpy as np
-
 from dpmc import inference, registry
 from dpmc.chains import Progress, silent
 from dpmc.digest import canonical
 from dpmc.posterior import Posterior
 from dpmc.problems import Settings, make_model, start_points
-from dpmc.rng import Streams, stream
-from dpmc.types import Array, Dataset, DpmcError, Fit
-
-
-def make_data(problem: Settings, seed: int) -> Dataset:
-    """Draw the rows of a problem, keyed by its name and `seed`.
-
-    Raises
-    ------
-    DpmcError
-        If the generator or one of its parameters is unknown or refused.
-    """
-    module = registry.load("data", problem["data"]["name"])
-    params = registry.parameters(module, dict(problem["data"]["params"]))
-    dataset: Dataset = module.generate(params, stream(seed, "data", problem["name"]))
-    return dataset
-
-
-def make_reference(
-    problem: Settings, dataset: Dataset, seed: int, num_draws: int, num_baselines: int
-) -> Array:
-    """Draw the reference sample and the baselines from the exact posterior.
-
-    Returns
-    -------
-    ndarray of shape (1 + num_baselines, num_draws, d)
-        The reference sample first.
-
-    Raises
-    ------
-    DpmcError
-        If the model has no exact sampler.
-    """
-    model = make_model(problem)
-    if model.reference is None:
-        raise DpmcError(f"model {model.name!r}: no exact sampler, allowed a model with one")
-    samples = [
-        model.reference(dataset, num_draws, stream(seed, "reference", problem["name"], index))
-        for index in range(1 + num_baselines)
-    ]
-    return np.stack(samples)
+from dpmc.rng import Streams
+from dpmc.types import Array, Dataset, Fit
 
 
 def row_order(settings: Settings) -> Literal["features", "rows"]:

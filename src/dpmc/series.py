@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
-KINDS = ("quartiles", "curve", "problem")
+KINDS = ("quartiles", "interval", "curve", "problem")
+# Those whose cells may be three numbers, and what they are.
+TRIPLES = {"quartiles": "quartiles", "interval": "an interval around a mean"}
 
 
 def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -18,8 +20,9 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     block : mapping
         Keys `id`, `where` and `rule` as in an entry; `columns`: what the nested keys of
         `cells` name; `axis`: one column and its values along each list of cells; `cells`:
-        lists of a number or of ``[first quartile, median, third quartile]``, null where
-        nothing is printed; `margin`: the largest difference that counts as equal.
+        lists of a number, of ``[first quartile, median, third quartile]`` or of ``[lower end,
+        mean, upper end]`` of an interval, null where nothing is printed; `margin`: the
+        largest difference that counts as equal.
 
     Returns
     -------
@@ -33,7 +36,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         for point, printed in zip(points, row, strict=True):
             if printed is None:
                 continue
-            middle = printed[1] if isinstance(printed, list) else printed
+            middle = _middle(printed, block["rule"])
             where = {**dict(zip(block["columns"], names, strict=True)), axis: point}
             rule = {**block["rule"], "printed": printed}
             rule["where"] = {**block["rule"].get("where", {}), **where}
@@ -41,7 +44,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
                 {
                     "id": "/".join([block["id"], *names, _short(axis, point)]),
                     "where": block["where"],
-                    "published": _told(printed),
+                    "published": _told(printed, block["rule"]["kind"]),
                     "rule": rule,
                     "low": middle - block["margin"],
                     "high": middle + block["margin"],
@@ -72,7 +75,8 @@ def problem_of(block: Any) -> str | None:
             return f"cells of {where!r}, allowed a list of {len(points)}"
         wrong = [cell for cell in row if not _is_cell(cell, kind)]
         if wrong:
-            return f"cell {wrong[0]!r} of {where!r}, allowed a number or ascending quartiles"
+            told = TRIPLES.get(str(kind), "nothing")
+            return f"cell {wrong[0]!r} of {where!r}, allowed a number or {told}, ascending"
     return None
 
 
@@ -93,7 +97,7 @@ def _is_cell(cell: Any, kind: str) -> bool:
     if cell is None or _is_number(cell):
         return True
     return (
-        kind == "quartiles"
+        kind in TRIPLES
         and isinstance(cell, list)
         and len(cell) == 3
         and all(_is_number(value) for value in cell)
@@ -109,7 +113,17 @@ def _short(axis: str, point: Any) -> str:
     return f"{axis}={point.get('at_least', 0):g}-{point.get('below', math.inf):g}"
 
 
-def _told(printed: Any) -> str:
+def _middle(printed: Any, rule: Mapping[str, Any]) -> float:
+    if not isinstance(printed, list):
+        return float(printed)
+    if rule.get("of") == "half_width":
+        return float(printed[2] - printed[0]) / 2
+    return float(printed[1])
+
+
+def _told(printed: Any, kind: str) -> str:
     if not isinstance(printed, list):
         return f"{printed:g}"
+    if kind == "interval":
+        return f"{printed[1]:g} ({printed[0]:g} to {printed[2]:g})"
     return f"{printed[1]:g} (quartiles {printed[0]:g} and {printed[2]:g})"

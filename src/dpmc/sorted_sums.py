@@ -53,7 +53,8 @@ class Column(NamedTuple):
         return cls(values, values[::BLOCK].copy(), before.astype(np.float64))
 
 
-@numba.njit(nogil=True, error_model="numpy")
+# What is compiled here calls nothing outside of this file, so that it can be kept on disk.
+@numba.njit(nogil=True, error_model="numpy", cache=True)
 def _count(
     values: Any, low: int, high: int, length: float, slope: float, level: float, equal: bool
 ) -> int:
@@ -72,7 +73,7 @@ def _count(
     return low
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@numba.njit(nogil=True, error_model="numpy", cache=True)
 def _below(values: Any, first: Any, length: float, slope: float, level: float, equal: bool) -> int:
     """Return how many terms are below `level`, or, with `equal`, not above it."""
     block = _count(first, 0, first.size, length, slope, level, equal) - 1
@@ -82,7 +83,7 @@ def _below(values: Any, first: Any, length: float, slope: float, level: float, e
     return int(_count(values, block * BLOCK + 1, end, length, slope, level, equal))
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@numba.njit(nogil=True, error_model="numpy", cache=True)
 def _prefix(values: Any, before: Any, count: int) -> float:
     """Return the sum of the first `count` values."""
     block = count // BLOCK
@@ -92,7 +93,7 @@ def _prefix(values: Any, before: Any, count: int) -> float:
     return float(total)
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@numba.njit(nogil=True, error_model="numpy", cache=True)
 def clipped_sum(
     values: Any, first: Any, before: Any, length: float, slope: float, bound: float
 ) -> tuple[float, int]:

@@ -81,6 +81,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
         where = f"{path} (scale {scale})"
         paper = _plain(merge(read_yaml(path), overlay["papers"].get(key, {}), where))
         _check(paper, root, "paper", where)
+        paper = {"experiments": {}, "studies": {}, **paper}
         check_paper(paper, key, where)
         papers[key] = {name: value for name, value in paper.items() if name != "shared"}
     return Config(

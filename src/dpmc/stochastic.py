@@ -58,7 +58,7 @@ def _block(
                 return i
             gather(rows, batch, gathered)
             theta = state[:dim]
-            total, count = kernel(gathered, coefficients(theta), bound)
+            total, count = kernel(gathered, coefficients(theta), bound, 0, gathered.shape[1])
             prior = prior_gradient(theta)
             for k in range(dim):
                 drift[k] = scale * total[k] + noise[i, k]

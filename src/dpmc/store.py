@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpmc.files import replacing
-from dpmc.types import Array, Dataset, DpmcError, Fit, Guarantee
+from dpmc.types import Array, Dataset, DpmcError, Fit, Guarantee, UnavailableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,11 +119,15 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
 
     Raises
     ------
+    UnavailableError
+        If the file says that the data cannot be had here.
     DpmcError
         If the file is missing, truncated, damaged or of another kind.
     """
     metadata, file = _open(path, "dpmc_dataset")
     head = metadata["dpmc_dataset"]
+    if "unavailable" in head:
+        raise UnavailableError(head["unavailable"])
     shape = (file.metadata.num_rows, file.metadata.num_columns)
     x = np.empty(shape, order="F" if order == "features" else "C")
     first = 0
@@ -135,6 +139,11 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
         first = last
     truth = None if head["truth"] is None else np.asarray(head["truth"], dtype=np.float64)
     return Dataset(head["name"], x, head["bounds"], head["bounds_source"], truth)
+
+
+def write_absence(path: str | Path, reason: str) -> None:
+    """Write in place of a data set that it cannot be had here, and why."""
+    _write(path, {"x_0": np.empty(0)}, {"dpmc_dataset": {"unavailable": reason}})
 
 
 def write_array(path: str | Path, array: Array) -> None:
@@ -165,7 +174,7 @@ def write_table(path: str | Path, table: pd.DataFrame) -> None:
 
 
 def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """Read what `write_table` wrote, one file below the other.
+    """Read what `write_table` wrote, one file below the other, with the columns of all.
 
     Raises
     ------
@@ -178,7 +187,9 @@ def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
         tables.append(_table(path, file.read))
     if not tables:
         raise DpmcError("tables: no files, allowed one or more")
-    frame: pd.DataFrame = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+    frame: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas(
+        ignore_metadata=True
+    )
     return frame
 
 

@@ -11,12 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Neighbours = Literal["replace"]
-NEIGHBOURS: tuple[Neighbours, ...] = ("replace",)
+Neighbours = Literal["replace", "add_remove"]
+# Each neighbouring relation, and what one step of it does.
+NEIGHBOURS: Mapping[Neighbours, str] = {
+    "replace": "replace one row",
+    "add_remove": "add or remove one row",
+}
 
 
 class DpmcError(ValueError):
     """Bad input, told in one line: what was given, its value, and what is allowed."""
+
+
+class UnavailableError(DpmcError):
+    """Data that cannot be had on this machine, told in one line with what would help."""
 
 
 @dataclass(frozen=True)
@@ -151,18 +159,19 @@ class Budget:
     accountant : str
         Name of the accountant that turns the budget into iterations.
     neighbours : {"replace"}
-        Neighbouring relation: data sets of equal, public size that differ in one row.
+        Neighbouring relation: data sets of equal, public size that differ in one row, to
+        which all accountants refer.
     """
 
     epsilon: float
     delta: float
     accountant: str
-    neighbours: Neighbours = "replace"
+    neighbours: Literal["replace"] = "replace"
 
     def __post_init__(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
-        if self.neighbours not in NEIGHBOURS:
-            raise DpmcError(f"neighbours: {self.neighbours!r}, allowed {', '.join(NEIGHBOURS)}")
+        if self.neighbours != "replace":
+            raise DpmcError(f"neighbours: {self.neighbours!r}, allowed replace")
 
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
@@ -183,8 +192,8 @@ class Guarantee:
         ``inf`` where there is none.
     delta : float
         The delta at which `epsilon` holds.
-    neighbours : {"replace"}
-        Neighbouring relation.
+    neighbours : {"replace", "add_remove"}
+        Neighbouring relation: one row is substituted, or one is added or removed.
     accountant : str
         Accountant that proves it; empty where there is nothing to prove.
     outside : tuple of str
@@ -205,7 +214,7 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.private:
             return "no privacy guarantee (epsilon = inf)"
-        text = f"({self.epsilon:.4g}, {self.delta:.3g})-DP, {self.neighbours} one row"
+        text = f"({self.epsilon:.4g}, {self.delta:.3g})-DP, {NEIGHBOURS[self.neighbours]}"
         return text + (f", outside: {', '.join(self.outside)}" if self.outside else "")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dpmc import grids
 from dpmc.digest import code_digest, module_names, short_digest
-from dpmc.jobs import Curves, Job, Metrics, Output, Problem
+from dpmc.jobs import Curves, Job, Metrics, Output, Problem, Study
+from dpmc.registry import KINDS
 from dpmc.spec import Config
 
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
@@ -37,9 +38,11 @@ class Workload:
         In the order of the configuration.
     curves : dict of str to Curves
         By name.
+    studies : tuple of Study
+        In the order of the configuration.
     outputs : dict of str to Output
         Figures and tables by name, ``verdict`` and ``report``.
-    files : dict of str to Problem, Job, Metrics, Curves or Output
+    files : dict of str to Problem, Job, Metrics, Curves, Study or Output
         Whatever has a digest in its name, by its path.
     """
 
@@ -48,6 +51,7 @@ class Workload:
         self.paper = config.papers[paper]
         self.folder = f"{config.results_dir}/{config.scale}/{paper}"
         used = {p for e in self.paper["experiments"].values() for p in e["methods"]}
+        used |= {p for study in self.paper["studies"].values() for p in study["problems"]}
         used |= {p for output in self.paper["outputs"].values() for p in _read(output)}
         self.problems = {
             name: self._problem(name) for name in self.paper["problems"] if name in used
@@ -55,14 +59,16 @@ class Workload:
         self.metrics = tuple(self._all_metrics())
         self.jobs = tuple(job for entry in self.metrics for job in entry.jobs)
         self.curves = {name: self._curves(name) for name in self.paper.get("accounting", {})}
+        self.studies = tuple(self._all_studies())
         self.outputs = {name: self._output(name) for name in self.paper["outputs"]}
         self.outputs["verdict"] = self._whole("verdict", "dpmc.published")
         self.outputs["report"] = self._whole("report", "dpmc.outputs._report")
-        self.files: dict[str, Problem | Job | Metrics | Curves | Output] = {
+        self.files: dict[str, Problem | Job | Metrics | Curves | Study | Output] = {
             **{p: entry for entry in self.problems.values() for p in entry.paths},
             **{entry.path: entry for entry in self.jobs},
             **{entry.path: entry for entry in self.metrics},
             **{entry.path: entry for entry in self.curves.values()},
+            **{entry.path: entry for entry in self.studies},
             **{entry.request: entry for entry in self.outputs.values()},
         }
 
@@ -70,16 +76,19 @@ class Workload:
         entry = {k: v for k, v in self.paper["problems"][name].items() if k != "label"}
         spec = {"name": name, **entry}
         seed = self.paper["seed"]
-        data_code = code_digest("dpmc.runner", "dpmc.store", f"dpmc.data.{spec['data']['name']}")
+        data_code = code_digest("dpmc.problems", "dpmc.store", f"dpmc.data.{spec['data']['name']}")
         data = short_digest([name, seed, spec["data"], data_code])
-        model_code = code_digest("dpmc.runner", f"dpmc.models.{spec['model']['name']}")
+        rows = f"{self.folder}/data/{name}-{data}.parquet"
+        if "model" not in spec:
+            return Problem(name, spec, rows)
+        model_code = code_digest("dpmc.problems", f"dpmc.models.{spec['model']['name']}")
         sizes = self.paper["reference"]
         reference = short_digest([data, spec["model"], sizes["num_draws"], model_code])
         baseline = short_digest([reference, sizes, code_digest("dpmc.metrics")])
         return Problem(
             name=name,
             spec=spec,
-            data=f"{self.folder}/data/{name}-{data}.parquet",
+            data=rows,
             reference=f"{self.folder}/reference/{name}-{reference}.parquet",
             baseline=f"{self.folder}/metrics/baseline/{name}-{baseline}.parquet",
         )
@@ -101,7 +110,7 @@ class Workload:
         method = settings["methods"][problem][label]
         epsilons = method.get("epsilons") or settings.get("epsilons") or ()
         replicates = method.get("replicates") or settings["replicates"]
-        for point, epsilon, extra in _points(method, epsilons):
+        for point, epsilon, extra in grids.points(method, epsilons):
             chain = self._chain(settings, problem, method, epsilon, extra)
             digest = self._chain_digest(chain)
             seconds = method.get("seconds", 1.0)
@@ -186,6 +195,42 @@ class Workload:
         digest = short_digest([spec, code_digest("dpmc.curves", "dpmc.store", *sorted(modules))])
         return Curves(name, spec, f"{self.folder}/accounting/{name}-{digest}.parquet")
 
+    def _all_studies(self) -> Iterator[Study]:
+        for name, study in self.paper["studies"].items():
+            for problem in study["problems"]:
+                for label, method in study["methods"].items():
+                    if problem in method.get("problems", study["problems"]):
+                        yield from self._studies(name, problem, label)
+
+    def _studies(self, name: str, problem: str, label: str) -> Iterator[Study]:
+        study = self.paper["studies"][name]
+        method = study["methods"][label]
+        rows = self.problems[problem].data
+        module = f"{KINDS[study['study']]}.{method['method']}"
+        code = code_digest("dpmc.store", f"dpmc.studies.{study['study']}", module)
+        settings = {
+            "paper": self.paper["paper"],
+            "study": study["study"],
+            "experiment": name,
+            "problem": self.problems[problem].spec,
+            "label": label,
+            "method": method["method"],
+            "variant": method["variant"],
+            "params": {**study.get("params", {}), **method.get("params", {})},
+            "outside": self.paper.get("outside", []),
+            "seed": self.paper["seed"],
+        }
+        replicates = method.get("replicates", study["replicates"])
+        size = min(self.config.seeds_per_job, replicates)
+        for point, values in grids.combinations({**study["grid"], **method.get("grid", {})}):
+            chosen = {**settings, "point": values}
+            digest = short_digest([chosen, self._inside(rows), code])
+            folder = f"{self.folder}/studies/{name}/{problem}/{label}/{point}-{digest}"
+            for first in range(0, replicates, size):
+                last = min(first + size, replicates) - 1
+                path = f"{folder}/{first}-{last}.parquet"
+                yield Study(name, problem, label, point, first, last, chosen, rows, path)
+
     def _inside(self, path: str) -> str:
         # Digests know files by their place in the folder: the folder itself determines nothing.
         return path.removeprefix(self.folder)
@@ -195,15 +240,20 @@ class Workload:
         chains = spec.get("chains", {})
         experiments = [*spec.get("metrics", ()), *([chains["experiment"]] if chains else [])]
         experiments = [key for key in self.paper["experiments"] if key in experiments]
+        studies = [key for key in self.paper["studies"] if key in spec.get("metrics", ())]
         problems = {p for key in experiments for p in self.paper["experiments"][key]["methods"]}
+        problems |= {p for key in studies for p in self.paper["studies"][key]["problems"]}
         problems |= _read(spec)
         config = {
             **{k: v for k, v in self.paper.items() if not isinstance(v, dict)},
-            "reference": self.paper["reference"],
             "problems": {k: v for k, v in self.paper["problems"].items() if k in problems},
             "experiments": {k: self.paper["experiments"][k] for k in experiments},
             "outputs": {name: spec},
         }
+        if "reference" in self.paper:
+            config["reference"] = self.paper["reference"]
+        if studies:
+            config["studies"] = {k: self.paper["studies"][k] for k in studies}
         if "accounting" in spec:
             config["accounting"] = {k: self.paper["accounting"][k] for k in spec["accounting"]}
         code = code_digest(f"dpmc.outputs.{self.paper['paper']}", "dpmc.store")
@@ -212,7 +262,7 @@ class Workload:
     def _whole(self, name: str, module: str) -> Output:
         spec = {
             "kind": name,
-            "metrics": list(self.paper["experiments"]),
+            "metrics": [*self.paper["experiments"], *self.paper["studies"]],
             "accounting": list(self.curves),
         }
         code = code_digest(module, "dpmc.store")
@@ -227,8 +277,10 @@ class Workload:
         code: str,
     ) -> Output:
         used = [self.problems[key] for key in self.problems if key in problems]
-        metrics = tuple(m.path for m in self.metrics if m.experiment in spec.get("metrics", ()))
-        baselines = tuple(problem.baseline for problem in used if metrics)
+        wanted = spec.get("metrics", ())
+        metrics = tuple(m.path for m in self.metrics if m.experiment in wanted)
+        baselines = tuple(p.baseline for p in used if p.baseline and metrics)
+        metrics += tuple(study.path for study in self.studies if study.experiment in wanted)
         chains = _picked(self.metrics, spec.get("chains", {}))
         references = tuple(p.reference for p in used if p.name in spec.get("reference", ()))
         datasets = tuple(p.data for p in used if p.name in spec.get("data", ()))
@@ -243,24 +295,6 @@ class Workload:
 def _read(output: Mapping[str, Any]) -> set[str]:
     """Return the problems of which an output reads the exact sample or the rows."""
     return {*output.get("reference", ()), *output.get("data", ())}
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).replace(" ", "")
-
-
-def _points(
-    method: Mapping[str, Any], epsilons: Sequence[float]
-) -> Iterator[tuple[str, float | None, dict[str, Any]]]:
-    grid = method.get("grid", {})
-    budgets = list(epsilons) if "accountant" in method else [None]
-    for epsilon, *values in itertools.product(budgets, *grid.values()):
-        extra = dict(zip(grid, values, strict=True))
-        parts = [] if epsilon is None else [f"eps={_text(epsilon)}"]
-        parts += [f"{key.removeprefix('ratio_')}={_text(value)}" for key, value in extra.items()]
-        yield ",".join(parts) or "single", epsilon, extra
 
 
 def _picked(metrics: tuple[Metrics, ...], chains: Mapping[str, str]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpmc import runner
 from dpmc.outputs._context import Context
+from dpmc.problems import make_data
 from dpmc.types import Fit, Guarantee
 from tests.unit.synthetic import row, table
 
@@ -250,7 +250,7 @@ def config(experiments):
 
 def datasets(settings, names):
     problems = settings["problems"]
-    return {name: runner.make_data({"name": name, **problems[name]}, 1) for name in names}
+    return {name: make_data({"name": name, **problems[name]}, 1) for name in names}
 
 
 def context(experiment="text", seed=0, replicates=20, epsilons=EPSILONS, data=()):

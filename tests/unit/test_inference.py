@@ -245,8 +245,8 @@ def chain_settings(**changes):
 
 
 def run_chains(settings, replicates):
-    dataset = runner.make_data(PROBLEM, 5)
-    reference = runner.make_reference(PROBLEM, dataset, 5, 100, 2)
+    dataset = problems.make_data(PROBLEM, 5)
+    reference = problems.make_reference(PROBLEM, dataset, 5, 100, 2)
     return dict(runner.run_chains(settings, dataset, reference, replicates))
 
 
@@ -391,7 +391,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
     }
     params = PENALTY if method == "dp_penalty" else SGLD | {"max_stored": 10}
     settings = chain_settings(problem=problem, method=method, params=params, num_chains=1)
-    store.write_dataset(tmp_path / "rows.parquet", runner.make_data(problem, 1))
+    store.write_dataset(tmp_path / "rows.parquet", problems.make_data(problem, 1))
     plan = inference.allocate(
         registry.load("method", "dp_penalty"),
         registry.parameters(registry.load("method", "dp_penalty"), PENALTY),
@@ -401,7 +401,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
         plan = None  # the ledger then records without a limit
     monkeypatch.setattr(inference, "allocate", lambda *args: (plan, 10))
     reference = np.zeros((1, 2, 2))
-    small = runner.make_data(
+    small = problems.make_data(
         problem
         | {
             "data": {"name": "banana_rows", "params": problem["data"]["params"] | {"num_rows": 100}}

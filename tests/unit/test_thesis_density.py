@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpmc import problems, runner
+from dpmc import problems
 from dpmc.outputs import _thesis_density
 from dpmc.outputs import raisa2021thesis as outputs
 from dpmc.types import DpmcError
@@ -92,7 +92,7 @@ def test_log_posterior_is_that_of_all_rows():
         problem = settings["problems"][name]
         params = {**problem["data"]["params"], "num_rows": 50}
         data = {**problem["data"], "params": params}
-        dataset = runner.make_data({"name": name, "data": data}, 1)
+        dataset = problems.make_data({"name": name, "data": data}, 1)
         model = problems.make_model(problem)
         evaluate = _thesis_density.log_posterior(model, dataset)
         rng = np.random.default_rng(2)

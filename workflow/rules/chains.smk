@@ -1,4 +1,5 @@
-# The chains themselves: a batch of replicates of one point of a grid per job.
+# The chains themselves, and studies that keep only what is measured of theirs: a batch of
+# replicates of one point of a grid per job.
 
 
 rule chain:
@@ -23,3 +24,25 @@ rule chain:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
     script:
         "../scripts/chain.py"
+
+
+rule study:
+    input:
+        data=of(STUDY, "data"),
+    output:
+        STUDY,
+    log:
+        f"{PAPER}/logs/studies/{POINT}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/studies/{POINT}.jsonl"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        settings=of(STUDY, "settings"),
+    message:
+        "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
+    script:
+        "../scripts/study.py"

@@ -3,11 +3,11 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc import metrics, runner, store
+    from dpmc import metrics, problems, store
 
     params = snakemake.params
     dataset = store.read_dataset(snakemake.input.data)
-    draws = runner.make_reference(
+    draws = problems.make_reference(
         params.problem, dataset, params.seed, params.num_draws, params.num_baselines
     )
     table = metrics.baselines(draws, params.seed, snakemake.wildcards.problem)

@@ -1,9 +1,13 @@
-"""Make the private rows of a problem."""
+"""Make the private rows of a problem, or say that they cannot be had here."""
 
 from _job import job
 
 with job(snakemake):
-    from dpmc import runner, store
+    from dpmc import problems, store
+    from dpmc.types import UnavailableError
 
     params = snakemake.params
-    store.write_dataset(snakemake.output[0], runner.make_data(params.problem, params.seed))
+    try:
+        store.write_dataset(snakemake.output[0], problems.make_data(params.problem, params.seed))
+    except UnavailableError as error:
+        store.write_absence(snakemake.output[0], str(error))

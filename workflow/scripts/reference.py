@@ -3,9 +3,9 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc import runner, store
+    from dpmc import problems, store
 
     params = snakemake.params
     dataset = store.read_dataset(snakemake.input.data)
-    draws = runner.make_reference(params.problem, dataset, params.seed, params.num_draws, 0)
+    draws = problems.make_reference(params.problem, dataset, params.seed, params.num_draws, 0)
     store.write_array(snakemake.output[0], draws)
