@@ -4,61 +4,146 @@ from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pooch
+import pooch.downloaders
 
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, UnavailableError
 
 FOLDER_VARIABLE = "DPMC_UCI_DIR"
 
 
-def fetch(folder: str, name: str, url: str, sha256: str) -> Path:
-    """Return the path of a raw file.
+def cache_folder() -> Path:
+    """Return where downloads are kept: the user's cache, a folder for each data set in it."""
+    return Path(pooch.os_cache("dpmc"))
 
-    ``DPMC_UCI_DIR/<folder>/<name>`` is looked at first; otherwise the file is downloaded
-    to the user's cache under a temporary name, verified, then moved.
 
-    Parameters
-    ----------
-    folder, name : str
-        Where the file lies in a local folder of raw files.
-    url : str
-        Where it is published.
-    sha256 : str
-        Digest of the file.
+def find(folder: str, name: str) -> Path | None:
+    """Return the path of a raw file if it is on this machine, without reading it.
+
+    ``DPMC_UCI_DIR/<folder>/<name>`` is looked at first, then the user's cache.
 
     Raises
     ------
     DpmcError
-        If the file is neither there nor can be downloaded, or has other contents.
+        If ``DPMC_UCI_DIR`` names no folder.
     """
     local = os.environ.get(FOLDER_VARIABLE)
-    if local:
-        path = Path(local) / folder / name
-        if not path.is_file():
-            raise DpmcError(f"{FOLDER_VARIABLE}: no file {path}, allowed a folder that has it")
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != sha256:
-            raise DpmcError(f"{path}: sha256 {found}, allowed {sha256}")
-        return path
+    if local and not Path(local).is_dir():
+        raise DpmcError(f"{FOLDER_VARIABLE}: {local!r} is no folder, allowed one of raw files")
+    roots = ([Path(local)] if local else []) + [cache_folder()]
+    paths = (root / folder / name for root in roots)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def fetch(
+    folder: str,
+    name: str,
+    url: str,
+    sha256: str | None,
+    check: Callable[[Path], object] | None = None,
+) -> Path:
+    """Return the path of a raw file, downloading it where it is not on this machine.
+
+    A download has a temporary name until it is verified; then it is moved to the cache.
+
+    Parameters
+    ----------
+    folder, name : str
+        Where the file lies in a folder of raw files, see :func:`find`.
+    url : str
+        Where it is published: the file, or a zip archive that has it in any folder.
+    sha256 : str or None
+        Digest of one copy of the file.
+    check : callable ``(path) -> object``, optional
+        Raises a ``DpmcError`` for a file with the wrong content. It decides on files of
+        another digest, since copies of one table differ in line ends and dates.
+
+    Raises
+    ------
+    UnavailableError
+        If the file is not there and cannot be downloaded.
+    DpmcError
+        If the file has other contents.
+    """
+    path = find(folder, name)
+    if path is None:
+        return _download(folder, name, url, sha256, check)
+    _verify(path, sha256, check)
+    return path
+
+
+def _verify(path: Path, sha256: str | None, check: Callable[[Path], object] | None) -> None:
+    """Refuse a file of another digest, unless `check` is there and has nothing against it."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found == sha256:
+        return
+    if check is None:
+        raise DpmcError(f"{path}: sha256 {found}, allowed {sha256}")
+    check(path)
+
+
+def _download(
+    folder: str, name: str, url: str, sha256: str | None, check: Callable[[Path], object] | None
+) -> Path:
+    """Download, verify, and move to the cache."""
+    target = cache_folder() / folder / name
     try:
-        return Path(
-            pooch.retrieve(
-                url, f"sha256:{sha256}", name, pooch.os_cache("dpmc") / folder, progressbar=False
-            )
-        )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the target: a move within one file system is a single step.
+        with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+            raw, part = Path(temporary) / "download", Path(temporary) / name
+            pooch.downloaders.choose_downloader(url)(url, str(raw), None)
+            if url.endswith(".zip"):
+                _extract(raw, name, part)
+            else:
+                raw.rename(part)
+            _verify(part, sha256, check)
+            part.replace(target)
     except Exception as error:  # pooch passes on whatever its downloader raises
         reason = " ".join(str(error).split())[:200]
-        raise DpmcError(
+        raise UnavailableError(
             f"{url}: {reason}; allowed: a working download, or {FOLDER_VARIABLE} naming a folder "
             f"that holds {folder}/{name}"
         ) from None
+    return target
 
 
-def check_numbers(path: Path, matrix: Array, shape: tuple[int, int], sha256: str) -> None:
-    """Refuse parsed numbers of another shape or digest (little-endian float64, row by row)."""
-    found = hashlib.sha256(np.ascontiguousarray(matrix, dtype="<f8").tobytes()).hexdigest()
-    if matrix.shape != shape or found != sha256:
-        raise DpmcError(f"{path}: {matrix.shape} numbers with digest {found}, allowed {sha256}")
+def _extract(archive: Path, name: str, target: Path) -> None:
+    """Write the member called `name`, in whatever folder of the archive, to `target`."""
+    with zipfile.ZipFile(archive) as book:
+        members = [m for m in book.namelist() if PurePosixPath(m).name == name]
+        if not members:
+            raise DpmcError(f"the archive has no {name}")
+        with book.open(members[0]) as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink)
+
+
+def check_numbers(path: Path, matrix: Array, shape: tuple[int, int], sha256: str | None) -> None:
+    """Refuse parsed numbers of another shape or digest (little-endian float64, row by row).
+
+    Where no digest is known, ``None``, the shape is checked and that all are finite.
+
+    Raises
+    ------
+    DpmcError
+        Naming the file, what it has and what is allowed.
+    """
+    if matrix.shape != shape:
+        raise DpmcError(f"{path}: numbers of shape {matrix.shape}, allowed {shape}")
+    if sha256 is None:
+        if not np.isfinite(np.sum(matrix)):
+            row, column = np.argwhere(~np.isfinite(matrix))[0]
+            where = f"{path}: row {row}, column {column}"
+            raise DpmcError(f"{where} is {matrix[row, column]}, allowed a finite number")
+        return
+    found = hashlib.sha256(np.ascontiguousarray(matrix, dtype="<f8").ravel().data).hexdigest()
+    if found != sha256:
+        raise DpmcError(f"{path}: {shape} numbers with digest {found}, allowed {sha256}")

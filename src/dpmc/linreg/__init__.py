@@ -1,0 +1,1 @@
+"""Private distributed Bayesian linear regression: release, samplers and references."""
