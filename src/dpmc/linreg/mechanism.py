@@ -1,0 +1,192 @@
+"""What every release of node statistics shares: its terms, its noise and its guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc import checks
+from dpmc.linreg import noise
+from dpmc.linreg.noise import CALIBRATIONS, Calibration
+from dpmc.linreg.values import NodeStatistics, NoisyStatistics
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.types import NEIGHBOURS, Array, DpmcError, Guarantee, Neighbours, check_epsilon_delta
+
+Source = Literal["public", "data"]
+
+DATA_BOUNDS = "bounds taken from the data"
+EXACT_COUNTS = "exact numbers of rows"
+_SLACK = 1 + 1e-9  # rounding of sums over rows that lie on a bound
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a release is made.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the noise is calibrated to.
+    neighbours : {"replace", "add_remove"}
+        Whose sensitivity the noise is relative to.
+    calibration : {"analytic", "published"}
+        ``"published"`` reproduces the public code of the thesis; its noise does not keep
+        (epsilon, delta).
+    bounds_source : {"public", "data"}
+        Whether the bounds on the rows are public constants.
+
+    Raises
+    ------
+    DpmcError
+        If a value is not allowed.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = "replace"
+    calibration: Calibration = "analytic"
+    bounds_source: Source = "public"
+
+    def __post_init__(self) -> None:
+        check_epsilon_delta(self.epsilon, self.delta)
+        checks.one_of("neighbours", self.neighbours, tuple(NEIGHBOURS))
+        checks.one_of("calibration", self.calibration, CALIBRATIONS)
+        checks.one_of("bounds_source", self.bounds_source, ("public", "data"))
+
+    def multiplier(self, parts: int = 1) -> float:
+        """Return the noise multiplier of one of `parts` equal shares of epsilon and delta."""
+        return noise.multiplier(self.calibration, self.epsilon / parts, self.delta / parts)
+
+
+def upper(s: Array) -> Array:
+    """Return the upper triangles of J matrices row by row, shape (J, d (d + 1) / 2)."""
+    rows, columns = np.triu_indices(s.shape[-1])
+    return np.asarray(s[:, rows, columns])
+
+
+def mirrored(entries: Array, dim: int) -> Array:
+    """Return the symmetric matrices of upper triangles, shape (J, d, d)."""
+    rows, columns = np.triu_indices(dim)
+    s = np.empty((len(entries), dim, dim))
+    s[:, rows, columns] = entries
+    s[:, columns, rows] = entries
+    return s
+
+
+def draw(
+    vectors: Array,
+    sensitivity: float,
+    noise_multiplier: float,
+    rng: np.random.Generator,
+    ledgers: Sequence[Ledger] | None = None,
+) -> Array:
+    """Release one vector of each node through its ledger, shape (J, m)."""
+    if ledgers is None:
+        ledgers = [Ledger() for _ in vectors]
+    if len(ledgers) != len(vectors):
+        raise DpmcError(f"ledgers: {len(ledgers)}, allowed one for each of {len(vectors)} nodes")
+    pairs = zip(ledgers, vectors, strict=True)
+    return np.stack([one.release(v, sensitivity, noise_multiplier, rng) for one, v in pairs])
+
+
+def assemble(
+    statistics: NodeStatistics,
+    s: Array,
+    z: Array,
+    u: Array | None,
+    sds: tuple[float, float, float],
+    shifts: Mapping[Neighbours, float],
+    terms: Terms,
+    extra: Mapping[str, Array] | None = None,
+) -> NoisyStatistics:
+    """Put released vectors and what they are worth together.
+
+    Parameters
+    ----------
+    statistics : NodeStatistics
+        For the public numbers of rows; nothing else of it is passed on.
+    s : ndarray of shape (J, d (d + 1) / 2)
+        Noisy upper triangles.
+    z : ndarray of shape (J, d)
+    u : ndarray of shape (J,) or None
+    sds : (float, float, float)
+        Noise on an entry of S, of z, and on u.
+    shifts : mapping of relation to float
+        How far one row can move all that a node releases, in standard deviations of noise.
+    terms : Terms
+    extra : mapping of str to ndarray, optional
+    """
+    shift, delta = shifts[terms.neighbours], terms.delta
+    proved = guarantee(shift, delta, terms.neighbours, terms.bounds_source, terms.epsilon)
+    told = {f"shift_{relation}": np.array(value) for relation, value in shifts.items()}
+    s_sd, z_sd, u_sd = sds
+    return NoisyStatistics(
+        num_rows=statistics.num_rows,
+        s=mirrored(s, statistics.dim),
+        z=z,
+        u=u,
+        s_sd=s_sd,
+        z_sd=z_sd,
+        u_sd=u_sd,
+        guarantee=proved,
+        extra={**told, **(extra or {})},
+    )
+
+
+def check_within(statistics: NodeStatistics, x_bound: float, y_bound: float) -> None:
+    """Refuse statistics that rows within the bounds cannot have.
+
+    A safeguard against bounds that are not those the rows were clipped to; it does not
+    find all of them.
+
+    Raises
+    ------
+    DpmcError
+        If a bound is not finite and > 0, or a trace of S, u or a norm of z is too large.
+    """
+    checks.positive("x_bound", x_bound)
+    checks.positive("y_bound", y_bound)
+    num_rows: npt.NDArray[np.float64] = statistics.num_rows.astype(np.float64)
+    largest = (
+        (np.trace(statistics.s, axis1=1, axis2=2), x_bound**2),
+        (np.linalg.norm(statistics.z, axis=1), x_bound * y_bound),
+        (statistics.u, y_bound**2),
+    )
+    if any((value > num_rows * bound * _SLACK).any() for value, bound in largest):
+        raise DpmcError(
+            f"x_bound, y_bound: {x_bound:g}, {y_bound:g}, allowed what bounds every row: "
+            "the statistics exceed n_j times them"
+        )
+
+
+def guarantee(
+    shift: float,
+    delta: float,
+    neighbours: Neighbours,
+    bounds_source: Source,
+    nominal: float = math.inf,
+) -> Guarantee:
+    """Return the guarantee of a release that one row moves by `shift` standard deviations.
+
+    Parameters
+    ----------
+    shift : float
+        > 0.
+    delta : float
+    neighbours : {"replace", "add_remove"}
+    bounds_source : {"public", "data"}
+    nominal : float, optional
+        The epsilon that noise was calibrated to, returned where it holds but for rounding.
+    """
+    multiplier = 1 / shift
+    epsilon = noise.true_epsilon(multiplier, delta)
+    if epsilon > nominal and noise.true_delta(multiplier, nominal) <= delta:
+        epsilon = nominal  # the search for epsilon errs by 1e-7 upwards
+    outside = [DATA_BOUNDS] if bounds_source == "data" else []
+    outside += [EXACT_COUNTS] if neighbours == "add_remove" else []
+    return Guarantee(epsilon, delta, neighbours, "gaussian", tuple(outside))

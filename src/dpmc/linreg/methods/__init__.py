@@ -1,0 +1,1 @@
+"""Estimators of private distributed regression, one file each."""

@@ -1,0 +1,186 @@
+"""What the nodes of a private distributed regression release, and what privacy it has.
+
+Each node releases its statistics once, with Gaussian noise [alparslan2023thesis, section
+5.2.1]. A row stays at its node, and the nodes share none: whichever row changes, one
+release of one node changes, so that every node spends all of epsilon and delta. The
+guarantee of all releases together is that of the worst node; all have the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.linreg import mechanism
+from dpmc.linreg.mechanism import DATA_BOUNDS, Source, Terms
+from dpmc.linreg.noise import Calibration
+from dpmc.linreg.sensitivity import (
+    s_sensitivity,
+    scaled_sensitivity,
+    statistics_sensitivity,
+    z_sensitivity,
+)
+from dpmc.linreg.values import NodeStatistics, NoisyStatistics
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
+
+Split = Literal["joint", "separate", "best"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+def release(
+    statistics: NodeStatistics,
+    x_bound: float,
+    y_bound: float,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator,
+    *,
+    neighbours: Neighbours = "replace",
+    calibration: Calibration = "analytic",
+    split: Split = "joint",
+    with_u: bool = False,
+    bounds_source: Source = "public",
+    ledgers: Sequence[Ledger] | None = None,
+) -> NoisyStatistics:
+    """Release S and z of every node, and u where it is asked for.
+
+    Parameters
+    ----------
+    statistics : NodeStatistics
+        Of rows with ``||x|| <= x_bound`` and ``|y| <= y_bound``.
+    x_bound, y_bound : float
+        > 0.
+    epsilon, delta, neighbours, calibration, bounds_source
+        See `dpmc.linreg.mechanism.Terms`.
+    rng : numpy.random.Generator
+        Seeded by the operating system where privacy is meant.
+    split : {"joint", "separate", "best"}
+        ``"joint"`` releases one vector. ``"separate"`` gives S and z half of epsilon and
+        delta each, and ``"best"``, as the public code of the thesis, does so where the sum
+        of the variances of an entry of S and one of z is smaller. With ``"analytic"``
+        noise it never is: two releases at half the budget are as private as one with their
+        multiplier over sqrt(2), which therefore is not below the analytic one.
+    with_u : bool
+        Release u too. All is then released jointly, also with split ``"best"``.
+    ledgers : sequence of Ledger, optional
+        One for each node, to keep what was released. They are not to be added up.
+
+    Returns
+    -------
+    NoisyStatistics
+        Noise is drawn for the upper triangle of S and mirrored. `guarantees` gives its
+        guarantee under either relation.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is not allowed, or the statistics cannot be those of rows within the
+        bounds.
+    """
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
+    checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)
+    mechanism.check_within(statistics, x_bound, y_bound)
+    joint = statistics_sensitivity(x_bound, y_bound, statistics.dim, neighbours, with_u)
+    parts = (
+        s_sensitivity(x_bound, statistics.dim, neighbours),
+        z_sensitivity(x_bound, y_bound, neighbours),
+    )
+    best = split == "best" and not with_u
+    if split == "separate" or (best and _separate_wins(joint, parts, terms)):
+        return _separately(statistics, x_bound, y_bound, parts, rng, terms, ledgers)
+    changes: dict[Neighbours, float] = {
+        relation: statistics_sensitivity(x_bound, y_bound, statistics.dim, relation, with_u)
+        for relation in NEIGHBOURS
+    }
+    return jointly(statistics, changes, rng, terms, with_u, ledgers)
+
+
+def jointly(
+    statistics: NodeStatistics,
+    changes: Mapping[Neighbours, float],
+    rng: np.random.Generator,
+    terms: Terms,
+    with_u: bool,
+    ledgers: Sequence[Ledger] | None = None,
+    known: int = 0,
+) -> NoisyStatistics:
+    """Release one vector (vech S, z) or (vech S, z, u) of each node.
+
+    Parameters
+    ----------
+    statistics : NodeStatistics
+    changes : mapping of relation to float
+        Sensitivity of the vector under each relation.
+    rng, terms, with_u, ledgers
+        See `release`.
+    known : int, default 0
+        Leading entries of the vector that are public, and passed on without noise.
+    """
+    s, z = mechanism.upper(statistics.s), statistics.z
+    blocks = [s, z, statistics.u[:, None]] if with_u else [s, z]
+    vectors = np.concatenate(blocks, axis=1)
+    sensitivity = changes[terms.neighbours]
+    multiplier = terms.multiplier()
+    vectors[:, known:] = mechanism.draw(vectors[:, known:], sensitivity, multiplier, rng, ledgers)
+    ends = np.cumsum([block.shape[1] for block in blocks])
+    parts = np.split(vectors, ends[:-1], axis=1)
+    sd = sensitivity * multiplier
+    shifts = {relation: change / sd for relation, change in changes.items()}
+    u = parts[2][:, 0] if with_u else None
+    sds = sd, sd, sd if with_u else math.nan
+    return mechanism.assemble(statistics, parts[0], parts[1], u, sds, shifts, terms)
+
+
+def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
+    """Return the guarantee of a release under each relation, the declared one first.
+
+    Parameters
+    ----------
+    noisy : NoisyStatistics
+        Of `release`, or of another function that goes through `assemble`.
+
+    Raises
+    ------
+    DpmcError
+        If it does not say how far a row can move it.
+    """
+    declared = noisy.guarantee
+    found: dict[Neighbours, Guarantee] = {declared.neighbours: declared}
+    for relation in NEIGHBOURS:
+        if f"shift_{relation}" not in noisy.extra:
+            raise DpmcError(f"extra: no 'shift_{relation}', allowed a release of this package")
+        source: Source = "data" if DATA_BOUNDS in declared.outside else "public"
+        shift = float(noisy.extra[f"shift_{relation}"])
+        if relation != declared.neighbours:
+            found[relation] = mechanism.guarantee(shift, declared.delta, relation, source)
+    return found
+
+
+def _separately(
+    statistics: NodeStatistics,
+    x_bound: float,
+    y_bound: float,
+    parts: tuple[float, float],
+    rng: np.random.Generator,
+    terms: Terms,
+    ledgers: Sequence[Ledger] | None,
+) -> NoisyStatistics:
+    half = terms.multiplier(2)
+    s_sd, z_sd = half * parts[0], half * parts[1]
+    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], half, rng, ledgers)
+    z = mechanism.draw(statistics.z, parts[1], half, rng, ledgers)
+    shifts: dict[Neighbours, float] = {
+        relation: scaled_sensitivity(x_bound, y_bound, statistics.dim, relation, s_sd, z_sd)
+        for relation in NEIGHBOURS
+    }
+    return mechanism.assemble(statistics, s, z, None, (s_sd, z_sd, math.nan), shifts, terms)
+
+
+def _separate_wins(joint: float, parts: tuple[float, float], terms: Terms) -> bool:
+    apart = terms.multiplier(2) ** 2 * (parts[0] ** 2 + parts[1] ** 2)
+    return apart < 2 * (terms.multiplier() * joint) ** 2
