@@ -15,6 +15,12 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/publish.smk"
 
 
+onstart:
+    # The limit on jobs per second leaves one more timer behind for every job that ends, each of
+    # which wakes the scheduler every second: with a thousand jobs it would do nothing else.
+    workflow.scheduler.job_rate_limiter = None
+
+
 localrules:
     all,
     request,

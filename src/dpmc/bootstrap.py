@@ -78,7 +78,8 @@ def resample(
     Parameters
     ----------
     groups : sequence of pandas.DataFrame
-        Rows with columns `metric`, ``replicate`` and ``mmd``; none empty.
+        Rows with columns `metric` and ``replicate``, and ``mmd`` where runs are ranked by
+        it; none empty.
     metric : str
     statistic : {"median", "mean", "max", "sd", "iqr", "of_median_run"}
         The last is the metric of the run of rank n // 2 by MMD.
@@ -102,7 +103,9 @@ def resample(
     results = []
     for group in groups:
         values = _by_replicate(group, metric, replicates)[chosen].reshape(len(chosen), -1)
-        orders = _by_replicate(group, "mmd", replicates)[chosen].reshape(len(chosen), -1)
+        orders = values
+        if statistic == "of_median_run":
+            orders = _by_replicate(group, "mmd", replicates)[chosen].reshape(len(chosen), -1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a resample may miss a group
             results.append(_statistic(statistic)(values, orders))

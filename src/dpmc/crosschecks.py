@@ -113,6 +113,7 @@ def _check_method(method: Mapping[str, Any], experiment: Mapping[str, Any], wher
 def _check_study(study: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
     _check_kind("study", study["study"], where)
     _check_names(study["problems"], paper["problems"], f"{where}.problems:")
+    _check_names(study.get("together", ()), study["grid"], f"{where}.together:")
     for label, method in study["methods"].items():
         here = f"{where}.methods.{label}"
         _check_names(method.get("problems", ()), study["problems"], f"{here}.problems:")

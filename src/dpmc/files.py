@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Bytes of a file that holds no rows.
+LARGEST_ABSENCE = 10_000
+
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file that appears under its name once it is complete."""
@@ -43,3 +46,10 @@ def replacing(path: Path) -> Iterator[Path]:
         os.close(folder)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def is_absence(path: Path | str) -> bool:
+    """Return whether a file says, in place of a data set, that it cannot be had here."""
+    found = Path(path)
+    small = found.is_file() and found.stat().st_size < LARGEST_ABSENCE
+    return small and b'"unavailable"' in found.read_bytes()

@@ -6,6 +6,9 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+# Names of points are names of folders.
+SHORT = {"epsilon": "eps", "num_nodes": "J"}
+
 
 def points(
     method: Mapping[str, Any], epsilons: Sequence[float]
@@ -28,16 +31,28 @@ def points(
         yield ",".join(parts) or "single", epsilon, extra
 
 
-def combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every combination of the values of a grid, with its name."""
-    for values in itertools.product(*grid.values()):
-        chosen = dict(zip(grid, values, strict=True))
-        parts = [f"{SHORT.get(key, key)}={_text(value)}" for key, value in chosen.items()]
-        yield ",".join(parts) or "single", chosen
+def together(
+    grid: Mapping[str, Sequence[Any]], inner: Sequence[str]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield groups of points: those that differ in the keys `inner` alone.
+
+    Each comes with the name of what its points share.
+    """
+    outer = {key: values for key, values in grid.items() if key not in inner}
+    within = {key: values for key, values in grid.items() if key in inner}
+    for values in itertools.product(*outer.values()):
+        shared = dict(zip(outer, values, strict=True))
+        points = [
+            {**shared, **dict(zip(within, chosen, strict=True))}
+            for chosen in itertools.product(*within.values())
+        ]
+        yield name(shared) if shared else "all", points
 
 
-# Names of points are names of folders.
-SHORT = {"epsilon": "eps", "num_nodes": "J"}
+def name(chosen: Mapping[str, Any]) -> str:
+    """Return the name of one combination of values."""
+    parts = [f"{SHORT.get(key, key)}={_text(value)}" for key, value in chosen.items()]
+    return ",".join(parts) or "single"
 
 
 def _text(value: object) -> str:

@@ -123,14 +123,14 @@ class Curves:
 
 @dataclass(frozen=True)
 class Study:
-    """Replicates of one point of a study: what is measured of each goes to a table.
+    """Replicates of one point of a study, or of a few: what is measured of them goes to a table.
 
     Parameters
     ----------
     experiment, problem, label : str
         Where the point stands in the configuration.
     point : str
-        The point in words, such as ``J=5,eps=1``.
+        What its points share, in words, such as ``J=5``.
     first, last : int
         The first and the last replicate.
     settings : mapping

@@ -43,6 +43,16 @@ def make_data(problem: Settings, seed: int) -> Dataset:
     return dataset
 
 
+def is_here(problem: Settings) -> bool:
+    """Return whether the file that the rows of a problem come from is on this machine.
+
+    True for rows that come from no file.
+    """
+    module = registry.load("data", problem["data"]["name"])
+    look = getattr(module, "is_here", None)
+    return look is None or bool(look(registry.parameters(module, problem["data"]["params"])))
+
+
 def make_reference(
     problem: Settings, dataset: Dataset, seed: int, num_draws: int, num_baselines: int
 ) -> Array:

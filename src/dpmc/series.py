@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
+OPTIONAL = {"variants"}
 KINDS = ("quartiles", "interval", "curve", "problem")
 # Those whose cells may be three numbers, and what they are.
 TRIPLES = {"quartiles": "quartiles", "interval": "an interval around a mean"}
@@ -18,8 +19,9 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     Parameters
     ----------
     block : mapping
-        Keys `id`, `where` and `rule` as in an entry; `columns`: what the nested keys of
-        `cells` name; `axis`: one column and its values along each list of cells; `cells`:
+        Keys `id`, `where`, `rule` and, where given, `variants` as in an entry; `columns`:
+        what the nested keys of `cells` name; `axis`: one column and its values along each
+        list of cells; `cells`:
         lists of a number, of ``[first quartile, median, third quartile]`` or of ``[lower end,
         mean, upper end]`` of an interval, null where nothing is printed; `margin`: the
         largest difference that counts as equal.
@@ -50,13 +52,14 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "high": middle + block["margin"],
                 }
             )
-    return [{**entry, "family": len(entries)} for entry in entries]
+    shared = {key: block[key] for key in OPTIONAL if key in block}
+    return [{**entry, **shared, "family": len(entries)} for entry in entries]
 
 
 def problem_of(block: Any) -> str | None:
     """Return in one line what is wrong with a block, None if nothing is."""
-    if not isinstance(block, Mapping) or set(block) != KEYS:
-        return f"allowed keys {', '.join(sorted(KEYS))}, all of them"
+    if not isinstance(block, Mapping) or set(block) - OPTIONAL != KEYS:
+        return f"allowed keys {', '.join(sorted(KEYS))}, all of them, and variants"
     rule, margin = block["rule"], block["margin"]
     kind = rule.get("kind") if isinstance(rule, Mapping) else rule
     if kind not in KINDS:

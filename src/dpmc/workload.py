@@ -222,8 +222,9 @@ class Workload:
         }
         replicates = method.get("replicates", study["replicates"])
         size = min(self.config.seeds_per_job, replicates)
-        for point, values in grids.combinations({**study["grid"], **method.get("grid", {})}):
-            chosen = {**settings, "point": values}
+        grid = {**study["grid"], **method.get("grid", {})}
+        for point, values in grids.together(grid, study.get("together", ())):
+            chosen = {**settings, "points": values}
             digest = short_digest([chosen, self._inside(rows), code])
             folder = f"{self.folder}/studies/{name}/{problem}/{label}/{point}-{digest}"
             for first in range(0, replicates, size):

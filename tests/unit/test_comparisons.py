@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from dpmc import bootstrap, comparisons, evidence, published
 from dpmc.types import DpmcError
@@ -205,3 +206,69 @@ def test_bad_rules_are_refused(entry, match, context):
     with pytest.raises(DpmcError, match=match) as caught:
         one(context, entry)
     assert "\n" not in str(caught.value)
+
+
+def printed_interval(values, confidence=0.9):
+    half = student.ppf(0.5 + confidence / 2, len(values) - 1) * np.std(values, ddof=1)
+    mean, half = float(np.mean(values)), float(half) / math.sqrt(len(values))
+    return [mean - half, mean, mean + half]
+
+
+def interval_rule(printed, of):
+    return {
+        "metric": "mmd", "where": {"epsilon": 1}, "printed": printed, "of": of, "count": 50,
+        "confidence": 0.9,
+    }  # fmt: skip
+
+
+def test_error_rate_of_a_printed_mean_on_the_edge():
+    """Our expectation differs from that of the printed runs by just the margin.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Taking the printed mean as exact, the broken rule,
+    rejects one repeat in eight or so.
+    """
+    rng = np.random.default_rng(8)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        theirs = printed_interval(rng.normal(size=50))
+        rows = runs(0.5 + rng.normal(size=50), epsilon=1)
+        given = evidence.Evidence(rows, {}, rng, 100)
+        found = comparisons.interval(interval_rule(theirs, "mean"), given, "as_published")
+        limits = (theirs[1] - 0.5, theirs[1] + 0.5)
+        rejected += published.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        exact = [dataclasses.replace(found[0], limit_se=0.0)]
+        broken += published.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+    assert rejected <= 32
+    assert broken > rejected
+
+
+def test_half_widths_of_one_law_agree_and_those_of_another_do_not():
+    """At error rate 0.05 at most 32 of 300 equal laws are rejected (probability 1e-5).
+
+    Half-widths have one limit on each side, so that the rate of a pair without margin is at
+    most twice 0.05: at most 55 of 300, but for probability 1e-5. Twice the spread is told
+    apart in all but a few.
+    """
+    rng = np.random.default_rng(9)
+    wrong, right = 0, 0
+    for _ in range(300):
+        theirs = printed_interval(rng.normal(size=50))
+        half = (theirs[2] - theirs[0]) / 2
+        for spread in (1.0, 2.0):
+            rows = runs(spread * rng.normal(size=50), epsilon=1)
+            given = evidence.Evidence(rows, {}, rng, 100)
+            found = comparisons.interval(interval_rule(theirs, "half_width"), given, "as_published")
+            verdict = published.decide(found, half, half, 0.05, 0.5).verdict
+            wrong += verdict == "not_reproduced" and spread == 1.0
+            right += verdict == "not_reproduced" and spread == 2.0
+    assert wrong <= 55
+    assert right > 270
+
+
+def test_runs_without_data_say_so():
+    rows = runs(np.full(3, math.nan), epsilon=1)
+    rows["status"] = f"{evidence.UNAVAILABLE}: no file"
+    given = evidence.Evidence(rows, {}, np.random.default_rng(1), 10)
+    with pytest.raises(evidence.NotRunError, match="data not available here: no file"):
+        comparisons.interval(interval_rule([0.0, 0.5, 1.0], "mean"), given, "as_published")

@@ -159,7 +159,7 @@ def test_every_box_of_both_versions_is_there(claimed):
     ("change", "match"),
     [
         ({"extra": 1}, "series 'B': allowed keys axis, cells"),
-        ({"rule": {"kind": "ratio"}}, "series 'B': rule 'ratio', allowed quartiles, interval, curve"),
+        ({"rule": {"kind": "ratio"}}, "series 'B': rule 'ratio', allowed quartiles, interval"),
         ({"margin": -1}, "series 'B': margin -1, allowed >= 0"),
         ({"axis": {"epsilon": [1], "d": [1]}}, "series 'B': axis .* allowed one column"),
         ({"cells": {"a": [0.1]}}, "series 'B': cells of 'a', allowed a list of 2"),

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc import spec
+from dpmc import files, spec
 from dpmc.digest import short_digest
 from dpmc.types import DpmcError
 from dpmc.workload import Workload
@@ -26,9 +26,22 @@ def settings(scale):
 def workload(scale, paper):
     """Return all jobs of one paper at one scale, or stop with one line."""
     try:
-        return Workload(settings(scale), paper)
+        work = Workload(settings(scale), paper)
+        forget_absences(work)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
+    return work
+
+
+def forget_absences(work):
+    """Remove files that say data cannot be had, where they now can: all after them is redone."""
+    absent = [entry for entry in work.problems.values() if files.is_absence(entry.data)]
+    if absent:
+        from dpmc import problems
+
+        for entry in absent:
+            if problems.is_here(entry.spec):
+                Path(entry.data).unlink()
 
 
 def of(path, field):

@@ -8,10 +8,16 @@ from typing import Any
 
 import pandas as pd
 
+from dpmc.evidence import UNAVAILABLE
 from dpmc.plots.style import algorithm, method_label
 
 # What no guarantee of a tuned experiment covers, whatever the run records.
 ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions and metrics shown here")
+
+RELATIONS = {
+    "replace": "substitution of one row",
+    "add_remove": "addition or removal of one row",
+}
 
 
 class Facts:
@@ -157,13 +163,16 @@ def _starts(name: str, prefixes: Sequence[str]) -> bool:
 
 
 def _guarantee(group: pd.DataFrame) -> str:
+    if group["status"].str.startswith(UNAVAILABLE).all():
+        return UNAVAILABLE
     real = group["guarantee_epsilon"]
     if not real.map(math.isfinite).all():
         return "no privacy guarantee (no noise was added)"
     delta = group["guarantee_delta"].max()
     accountant = ", ".join(sorted(set(group["guarantee_accountant"])))
     points = group.groupby("epsilon")["guarantee_epsilon"].max()
-    proof = f"at δ = {delta:.3g}, substitution of one row, by accountant {accountant}"
+    relation = RELATIONS[_neighbours(group)]
+    proof = f"at δ = {delta:.3g}, {relation}, by accountant {accountant}"
     if all(
         math.isclose(float(value), float(str(asked)), rel_tol=1e-3)
         for asked, value in points.items()
@@ -171,6 +180,14 @@ def _guarantee(group: pd.DataFrame) -> str:
         return f"ε = {', '.join(f'{asked:g}' for asked in points.index)} as asked for, {proof}"
     pairs = ", ".join(f"{value:.3g} (asked for {asked:g})" for asked, value in points.items())
     return f"ε = {pairs}, {proof}"
+
+
+def _neighbours(group: pd.DataFrame) -> str:
+    """Return the neighbouring relation of runs; chains know but one."""
+    if "guarantee_neighbours" not in group:
+        return "replace"
+    found = sorted(set(group["guarantee_neighbours"].dropna()) - {""})
+    return found[0] if len(found) == 1 else "replace"
 
 
 def _listed(params: Mapping[str, Any]) -> str:

@@ -76,6 +76,13 @@ METHODS = {
     "dp_sgnht": Look("DP-SGNHT", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
     "rwmh": Look("RWMH", "#56B4E9", "o", "-"),
     "hmc": Look("HMC", "#E69F00", "s", (0, (5, 1.5))),
+    "mcmc_normal_x": Look("MCMC-normalX", "#0072B2", "o", "-"),
+    "mcmc_fixed_s": Look("MCMC-fixedS", "#D55E00", "s", (0, (5, 1.5))),
+    "bayes_fixed_s_fast": Look("Bayes-fixedS-fast", "#E69F00", "^", (0, (1.2, 1.2))),
+    "mcmc_bs": Look("MCMC-B&S", "#009E73", "D", (0, (4, 1.2, 1.2, 1.2))),
+    "adassp": Look("adaSSP", "#CC79A7", "v", (0, (2.5, 1))),
+    "posterior": Look("posterior without privacy", "#767676", "P", (0, (6, 1.2, 1.2, 1.2))),
+    "ols": Look("least squares without privacy", "#222222", "X", (0, (1, 2))),
 }
 VARIANTS = {
     "as_published": Look("as published", "#000000", "o", "-"),
@@ -83,6 +90,9 @@ VARIANTS = {
     "langevin": Look("Langevin noise", "#E69F00", "^", (0, (1.2, 1.2))),
     "corrected": Look("corrected", "#009E73", "D", (0, (4, 1.2, 1.2, 1.2))),
     "pld": Look("PLD accounting", "#CC79A7", "v", (0, (2.5, 1))),
+    "authors": Look("as the public code", "#D55E00", "s", (0, (5, 1.5))),
+    "thesis": Look("as the text", "#E69F00", "^", (0, (1.2, 1.2))),
+    "correct": Look("correct", "#0072B2", "o", "-"),
     "added": Look("added here", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
 }
 SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")

@@ -1,6 +1,7 @@
 """Privacy: what a release costs, what a budget buys, and the noise itself.
 
-Every noise multiplier is noise standard deviation over SUBSTITUTION sensitivity.
+A noise multiplier is the noise standard deviation over the sensitivity under the relation that
+a guarantee names: SUBSTITUTION everywhere but in private regression, which knows both.
 """
 
 from dpmc.privacy.calibration import Plan, plan

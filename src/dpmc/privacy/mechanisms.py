@@ -95,7 +95,8 @@ class Ledger:
         value : float or ndarray
             Computed from all rows, or from a batch of them.
         sensitivity : float
-            Bound on the Euclidean change of `value` when one row is substituted; finite, >= 0.
+            Bound on the Euclidean change of `value` when one row is substituted, or as the
+            relation says that a guarantee is to name; finite, >= 0.
         noise_multiplier : float
             Noise standard deviation over `sensitivity`; finite, > 0.
         rng : numpy.random.Generator

@@ -1,0 +1,228 @@
+"""Figures and tables of Alparslan 2023 (MSc thesis), and companions to them."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpmc.outputs import _regression as parts
+from dpmc.outputs import _regression_tables
+from dpmc.outputs._context import Context
+from dpmc.plots import style
+
+table7_1 = _regression_tables.table7_1
+table7_2 = _regression_tables.table7_2
+table_profiles = _regression_tables.table_profiles
+table_sound_data = _regression_tables.table_sound_data
+
+MMD_KERNELS = {
+    "mmd_squared": "Gaussian, h = 0.1",
+    "mmd_squared_median": "Gaussian, median width",
+    "mmd_squared_printed": "as printed",
+}
+
+
+@style.styled
+def figure_profiles(context: Context) -> Figure:
+    """Draw test errors of every method under the three profiles, with the privacy they have.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``real_data``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per problem, one column per number of nodes. Means of runs with their 90 %
+        intervals; dotted: least squares without privacy.
+    """
+    rows = context.metrics
+    problems = [
+        name
+        for name in context.problems(rows)
+        if not parts.unavailable(rows[rows["problem"] == name])
+    ]
+    if not problems:
+        return style.note("The data of this figure are not available here.")
+    nodes = sorted(rows["num_nodes"].unique())
+    profiles = [p for p in parts.PROFILES if p in set(rows["variant"])]
+    figure, axes = style.figure(len(problems), len(nodes), 0.6 + 1.7 * len(problems), sharey="row")
+    for i, problem in enumerate(problems):
+        for j, count in enumerate(nodes):
+            here = rows[(rows["problem"] == problem) & (rows["num_nodes"] == count)]
+            _profile_panel(axes[i, j], here, profiles)
+            axes[i, j].set_title(f"{context.problem_label(problem)}, J = {count}")
+        axes[i, 0].set_ylabel("test error")
+    parts.legend(figure, {name: style.look(name) for name in profiles})
+    return figure
+
+
+def _profile_panel(axis: object, here: pd.DataFrame, profiles: list[str]) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(axis, Axes)
+    methods = list(parts.looks(here))
+    for k, profile in enumerate(profiles):
+        look = style.look(profile)
+        for place, method in enumerate(methods):
+            runs = here[(here["method"] == method) & (here["variant"] == profile)]["mse"]
+            mean, low, high = parts.interval(runs)
+            at = place + 0.22 * (k - (len(profiles) - 1) / 2)
+            axis.plot([at, at], [low, high], color=look.colour, lw=1.2)
+            axis.plot(at, mean, look.marker, color=look.colour, ms=4, mew=0.4, mec="white")
+    exact = here.loc[here["method"] == "ols", "mse"].dropna()
+    if len(exact) and exact.iloc[0] > 1e-12:
+        axis.axhline(float(exact.iloc[0]), color=style.INK, lw=0.8, ls=(0, (1, 2)), zorder=0)
+    axis.set_yscale("log")
+    names = [style.look(name).label.replace("-fast", "\nfast") for name in methods]
+    axis.set_xticks(range(len(methods)), names, rotation=35, ha="right", fontsize=6)
+    axis.set_xlim(-0.5, len(methods) - 0.5)
+
+
+@style.styled
+def figure7_1(context: Context) -> Figure:
+    """Draw prediction and estimation errors against epsilon, on one simulated data set.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``simulated_once``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Two rows per dimension, one column per number of nodes: means of runs, and their
+        90 % intervals. Losses are those of the public code: averaged over draws for the
+        Markov chains, of a point estimate otherwise.
+
+    References
+    ----------
+    [alparslan2023thesis, Figure 7.1].
+    """
+    rows = context.metrics.copy()
+    chains = rows["method"].isin(parts.CHAINS)
+    rows["loss"] = rows["prediction"].where(~chains, rows["prediction_over_draws"])
+    return _errors(rows, {"loss": "prediction error", "estimation": "estimation error"}, "mean")
+
+
+@style.styled
+def figure7_1_draws(context: Context) -> Figure:
+    """Draw errors against epsilon over several simulated data sets, point estimates for all.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``simulated``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        As :func:`figure7_1`: medians of the data sets, each the mean of its runs, and their
+        quartiles.
+    """
+    keys = ["problem", "dim", "num_nodes", "epsilon", "method"]
+    metrics = ["prediction", "estimation"]
+    rows = context.metrics.groupby(keys, as_index=False)[metrics].mean()
+    names = {"prediction": "prediction error", "estimation": "estimation error"}
+    return _errors(rows, names, "median")
+
+
+def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: str) -> Figure:
+    dims, nodes = sorted(rows["dim"].unique()), sorted(rows["num_nodes"].unique())
+    height = len(dims) * len(metrics)
+    figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
+    shown = parts.looks(rows)
+    for i, (dim, metric) in enumerate((d, m) for d in dims for m in metrics):
+        for j, count in enumerate(nodes):
+            axis = axes[i, j]
+            here = rows[(rows["dim"] == dim) & (rows["num_nodes"] == count)]
+            parts.lines(axis, here, "epsilon", metric, shown, centre=centre)
+            axis.set(xscale="log", yscale="log", title=f"d = {dim}, J = {count}")
+            axis.set_xlabel("ε asked for" if i == height - 1 else "")
+        axes[i, 0].set_ylabel(metrics[metric])
+    parts.legend(figure, shown)
+    return figure
+
+
+@style.styled
+def figure7_2(context: Context) -> Figure:
+    """Draw the time of an iteration against the dimension, by number of nodes.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``run_times``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    [alparslan2023thesis, Figure 7.2].
+    """
+    rows = context.metrics.copy()
+    added = rows["variant"] == "correct"
+    rows["drawn"] = rows["method"].where(~added, "mcmc_bs-augmented")
+    nodes = sorted(rows["num_nodes"].unique())
+    figure, axes = style.figure(1, len(nodes), 2.6, sharey=True)
+    shown = parts.looks(rows)
+    if added.any():
+        base = style.look("mcmc_bs")
+        shown["mcmc_bs-augmented"] = style.Look("MCMC-B&S, augmented", "#56B4E9", "P", base.line)
+    for axis, count in zip(axes.flat, nodes, strict=True):
+        here = rows[rows["num_nodes"] == count]
+        parts.lines(axis, here, "dim", "microseconds", shown, hue="drawn", centre="median")
+        axis.set(yscale="log", xlabel="d", title=f"J = {count}")
+    axes[0, 0].set_ylabel("µs per iteration")
+    parts.legend(figure, shown)
+    return figure
+
+
+@style.styled
+def figure7_3(context: Context) -> Figure:
+    """Draw the distance from the non-private posterior against epsilon, d = 2.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``simulated_once``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per kernel, one column per number of nodes: squared MMD, means of runs.
+
+    References
+    ----------
+    [alparslan2023thesis, Figure 7.3].
+    """
+    return _discrepancies(context.metrics, "mean")
+
+
+@style.styled
+def figure7_3_draws(context: Context) -> Figure:
+    """Draw the same as :func:`figure7_3` over several data sets: medians and quartiles."""
+    keys = ["problem", "dim", "num_nodes", "epsilon", "method"]
+    rows = context.metrics.groupby(keys, as_index=False)[list(MMD_KERNELS)].mean()
+    return _discrepancies(rows, "median")
+
+
+def _discrepancies(rows: pd.DataFrame, centre: str) -> Figure:
+    rows = rows[rows["dim"] == rows["dim"].min()]
+    nodes = sorted(rows["num_nodes"].unique())
+    height = len(MMD_KERNELS)
+    figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
+    shown = {name: look for name, look in parts.looks(rows).items() if name != "adassp"}
+    for i, (metric, name) in enumerate(MMD_KERNELS.items()):
+        for j, count in enumerate(nodes):
+            axis = axes[i, j]
+            here = rows[rows["num_nodes"] == count]
+            parts.lines(axis, here, "epsilon", metric, shown, centre=centre)
+            axis.axhline(0, color=style.GREY, lw=0.5, zorder=0)
+            axis.set(xscale="log", title=f"J = {count}, {name}")
+            axis.set_xlabel("ε asked for" if i == height - 1 else "")
+        axes[i, 0].set_ylabel("squared MMD")
+    parts.legend(figure, shown)
+    return figure

@@ -1,0 +1,74 @@
+"""What the tables of all studies have in common: where a row stands, and its guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dpmc import grids
+from dpmc.evidence import UNAVAILABLE
+from dpmc.plots.style import algorithm
+from dpmc.types import Guarantee
+
+Settings = Mapping[str, Any]
+NO_GUARANTEE = Guarantee(math.inf, 0.0)
+
+COLUMNS = {
+    "experiment": "str",
+    "problem": "str",
+    "label": "str",
+    "algorithm": "str",
+    "method": "str",
+    "variant": "str",
+    "point": "str",
+    "epsilon": "float64",
+    "delta": "float64",
+    "replicate": "int64",
+    "guarantee_epsilon": "float64",
+    "guarantee_delta": "float64",
+    "guarantee_neighbours": "str",
+    "guarantee_accountant": "str",
+    "outside": "str",
+    "status": "str",
+}
+
+
+def points(settings: Settings) -> list[dict[str, Any]]:
+    """Return the settings of each point, in place of those of the job that it shares."""
+    shared = {key: value for key, value in settings.items() if key != "points"}
+    return [{**shared, "point": point} for point in settings["points"]]
+
+
+def place(settings: Settings, replicate: int) -> dict[str, Any]:
+    """Return the columns that say where one replicate of a point stands in the configuration."""
+    label, point = str(settings["label"]), dict(settings["point"])
+    return {
+        "experiment": settings["experiment"],
+        "problem": settings["problem"]["name"],
+        "label": label,
+        "algorithm": algorithm(label),
+        "method": settings["method"],
+        "variant": settings["variant"],
+        "point": grids.name(point),
+        "epsilon": float(point.get("epsilon", math.nan)),
+        "delta": math.nan,
+        "replicate": replicate,
+    }
+
+
+def guaranteed(guarantee: Guarantee, outside: Iterable[str]) -> dict[str, Any]:
+    """Return the columns that say what privacy a result really has."""
+    private = guarantee.private
+    return {
+        "guarantee_epsilon": guarantee.epsilon,
+        "guarantee_delta": guarantee.delta if private else math.nan,
+        "guarantee_neighbours": guarantee.neighbours if private else "",
+        "guarantee_accountant": guarantee.accountant,
+        "outside": "; ".join(dict.fromkeys([*guarantee.outside, *outside])) if private else "",
+    }
+
+
+def missing(reason: str) -> dict[str, Any]:
+    """Return the columns of a replicate whose data cannot be had."""
+    return {**guaranteed(NO_GUARANTEE, ()), "status": f"{UNAVAILABLE}: {reason}"}

@@ -1,0 +1,266 @@
+"""Private distributed regression: what each release predicts, and how private it really is.
+
+[alparslan2023thesis, chapter 7]: noise replicates of one release, its estimate scored on
+test rows or against what generated the rows, its posterior against the non-private one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpmc import registry
+from dpmc.chains import Progress, silent
+from dpmc.data import regression_rows, uci_regression
+from dpmc.digest import canonical
+from dpmc.linreg import profiles, release, scores
+from dpmc.linreg.methods import posterior
+from dpmc.linreg.statistics import node_statistics
+from dpmc.linreg.values import NodeStatistics, Prior, Regression
+from dpmc.metrics import split_rhat
+from dpmc.problems import make_data
+from dpmc.rng import stream
+from dpmc.studies import _tables
+from dpmc.studies._tables import NO_GUARANTEE, Settings
+from dpmc.types import NEIGHBOURS, Array, Dataset, Guarantee
+
+# Draws of a private posterior that are compared with the non-private one: every 50th of 5,000.
+COMPARED = 100
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "num_nodes": "int64",
+    "num_rows": "int64",
+    "dim": "int64",
+    "num_clipped": "int64",
+    "mse": "float64",
+    "estimation": "float64",
+    "prediction": "float64",
+    "prediction_over_draws": "float64",
+    "mmd_squared": "float64",
+    "mmd_squared_printed": "float64",
+    "mmd_squared_median": "float64",
+    "rhat": "float64",
+    "epsilon_replace": "float64",
+    "epsilon_add_remove": "float64",
+    "diagnostics": "str",
+}
+
+
+class Problem(NamedTuple):
+    """Rows to learn from, and what estimates are scored against."""
+
+    x: Array
+    y: Array
+    bounds: tuple[float, float]
+    test: tuple[Array, Array] | None
+    truth: regression_rows.Truth | None
+
+
+def run(
+    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Release, estimate and score at some points of a study.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``experiment``, ``problem``, ``label``, ``method``, ``variant`` (the name of a
+        profile), ``params``, ``points`` (each with ``num_nodes`` and ``epsilon``),
+        ``outside`` and ``seed``. Parameters that a method does not have are left out, so
+        that all methods of a study can share them. With ``fresh_rows`` among them, every
+        replicate has simulated rows of its own: those of the draw after its number.
+    dataset : Dataset
+        Of :mod:`dpmc.data.uci_regression` or :mod:`dpmc.data.regression_rows`.
+    replicates : iterable of int
+        Draws of the noise.
+    progress : callable
+        Told the estimates done and to do.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate, columns and types of ``COLUMNS``; NaN where a score
+        does not apply. delta is one over the number of rows to learn from.
+
+    Raises
+    ------
+    DpmcError
+        If a name or parameter is unknown or refused.
+    """
+    points, wanted = _tables.points(settings), list(replicates)
+    rows = []
+    if settings["params"].get("fresh_rows"):
+        for replicate in wanted:
+            spec, drawn = _drawn(settings, replicate + 1)
+            own = [{**point, "problem": spec} for point in points]
+            rows += [row for point in own for row in _rows(point, drawn, [replicate])]
+            progress(len(rows), len(points) * len(wanted), "")
+        for row in rows:
+            row["problem"] = settings["problem"]["name"]
+        return _typed(rows)
+    for point in points:
+        for row in _rows(point, dataset, wanted):
+            rows.append(row)
+            progress(len(rows), len(points) * len(wanted), row["status"])
+    return _typed(rows)
+
+
+def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+    """Return the table of :func:`run` where the data cannot be had: nothing but that."""
+    return _typed(
+        {
+            **_tables.place(point, replicate),
+            **_tables.missing(reason),
+            "num_nodes": int(point["point"]["num_nodes"]),
+        }
+        for point in _tables.points(settings)
+        for replicate in replicates
+    )
+
+
+def _drawn(settings: Settings, draw: int) -> tuple[dict[str, Any], Dataset]:
+    """Return a problem and its rows with another draw of all that generates them."""
+    spec = dict(settings["problem"])
+    params = {**spec["data"]["params"], "draw": draw}
+    spec |= {"name": f"{spec['name']} {draw}", "data": {**spec["data"], "params": params}}
+    return spec, make_data(spec, settings["seed"])
+
+
+def _rows(
+    settings: Settings, dataset: Dataset, replicates: Iterable[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield what is measured of each replicate of one point."""
+    problem = problem_of(settings["problem"], dataset)
+    num_nodes = int(settings["point"]["num_nodes"])
+    exact = node_statistics((problem.x, problem.y), num_nodes, len(problem.x), problem.bounds)
+    profile = profiles.profile(settings["variant"])
+    name, seed = settings["problem"]["name"], settings["seed"]
+    prior = profiles.make_prior(profile, exact.dim, stream(seed, "prior", name))
+    reference = None
+    if problem.truth is not None:
+        reference = _reference(exact, prior, seed, name)
+    for replicate in replicates:
+        fit, guarantees = estimate(settings, exact, prior, problem.bounds, dataset, replicate)
+        declared = guarantees.get("declared", NO_GUARANTEE)
+        yield {
+            **_tables.place(settings, replicate),
+            "delta": 1 / len(problem.x),
+            **_tables.guaranteed(declared, [*settings["outside"], "a known seed"]),
+            "status": fit.status,
+            "num_nodes": num_nodes,
+            "num_rows": len(problem.x),
+            "dim": exact.dim,
+            "num_clipped": exact.num_clipped,
+            **_scores(fit, problem, reference),
+            "epsilon_replace": guarantees.get("replace", NO_GUARANTEE).epsilon,
+            "epsilon_add_remove": guarantees.get("add_remove", NO_GUARANTEE).epsilon,
+            "diagnostics": json.dumps(_plain(fit.diagnostics), sort_keys=True),
+        }
+
+
+def problem_of(spec: Settings, dataset: Dataset) -> Problem:
+    """Return the rows to learn from, and what estimates are scored against."""
+    bounds = float(dataset.bounds["x_norm"]), float(dataset.bounds["y_abs"])
+    if spec["data"]["name"] == "uci_regression":
+        part = uci_regression.split(dataset)
+        return Problem(part.x, part.y, bounds, (part.x_test, part.y_test), None)
+    params = registry.parameters(regression_rows, dict(spec["data"]["params"]))
+    x, y = dataset.x[:, :-1], dataset.x[:, -1]
+    return Problem(x, y, bounds, None, regression_rows.truth(params))
+
+
+def estimate(
+    settings: Settings,
+    exact: NodeStatistics,
+    prior: Prior,
+    bounds: tuple[float, float],
+    dataset: Dataset,
+    replicate: int,
+) -> tuple[Regression, dict[str, Guarantee]]:
+    """Release the statistics of one replicate and estimate from them.
+
+    Returns
+    -------
+    (Regression, dict of str to Guarantee)
+        The guarantee ``declared`` by the profile, and that under each relation; none for a
+        method that reads the statistics themselves.
+    """
+    module: Any = registry.load("regression", settings["method"])
+    profile = profiles.profile(settings["variant"])
+    params = method_params(settings, module, profile, bounds[1])
+    key = canonical(dict(settings))
+    chain = stream(settings["seed"], "chain", key, replicate)
+    if module.STATISTICS == "exact":
+        return module.fit(exact, prior, params, chain), {}
+    noise = stream(settings["seed"], "noise", key, replicate)
+    own = module.STATISTICS == "own"
+    epsilon, delta = float(settings["point"]["epsilon"]), 1 / int(exact.num_rows.sum())
+    terms = {
+        **profile.release_settings(module.STATISTICS),
+        "bounds_source": dataset.bounds_source,
+        **({"params": params} if own else {}),
+    }
+    make = module.release if own else release.release
+    noisy = make(exact, *bounds, epsilon, delta, noise, **terms)
+    found = release.guarantees(noisy)
+    guarantees: dict[str, Guarantee] = {"declared": noisy.guarantee}
+    guarantees.update({str(name): found[name] for name in NEIGHBOURS})
+    return module.fit(noisy, prior, params, chain), guarantees
+
+
+def method_params(
+    settings: Settings, module: Any, profile: profiles.Profile, y_bound: float
+) -> Any:
+    """Return the parameters of a method: its profile's, then those of the study that it has."""
+    known = {entry.name for entry in fields(module.Params)}
+    shared = {key: value for key, value in settings["params"].items() if key in known}
+    own = profile.parameters(settings["method"], y_bound)
+    return registry.parameters(module, {**own, **shared})
+
+
+def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Array:
+    """Draw from the non-private posterior, the same for all profiles."""
+    params = posterior.Params(precision=profiles.MEAN_VARIANCE)
+    draws = posterior.fit(exact, prior, params, stream(seed, "reference", name)).draws
+    assert draws is not None
+    return draws
+
+
+def _scores(fit: Regression, problem: Problem, reference: Array | None) -> dict[str, float]:
+    found: dict[str, float] = {}
+    if fit.status != "complete":
+        return found
+    if fit.draws is not None and len(fit.draws) >= 4:
+        found["rhat"] = split_rhat(fit.draws[:, None])
+    if problem.test is not None:
+        found["mse"] = scores.prediction_error(fit.coefficients, *problem.test)
+    if problem.truth is not None:
+        truth = problem.truth
+        found |= scores.coefficient_errors(
+            fit.coefficients, truth.coefficients, truth.feature_covariance, fit.draws
+        )
+        if reference is not None and fit.draws is not None:
+            thin = max(1, len(fit.draws) // COMPARED) if fit.covariance is None else 1
+            found |= scores.posterior_mmd(fit.draws[::thin], reference)
+    return found
+
+
+def _plain(values: Any) -> dict[str, Any]:
+    return {
+        key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for key, value in values.items()
+    }
+
+
+def _typed(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    empty: dict[str, Any] = {"int64": 0, "str": "", "float64": math.nan}
+    blank = {name: empty[kind] for name, kind in COLUMNS.items()}
+    table = pd.DataFrame([{**blank, **row} for row in rows], columns=list(COLUMNS))
+    return table.astype(COLUMNS)
