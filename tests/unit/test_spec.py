@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dpmc import crosschecks, registry, spec
 from dpmc.digest import module_names
@@ -220,7 +221,7 @@ def test_bad_settings_are_refused_in_one_line(
     ("changes", "told"),
     [
         ({"scale": "tiny"}, "scale: 'tiny', allowed paper, quick, smoke"),
-        ({"papers": ["nobody"]}, f"paper: 'nobody', allowed {KEY}, {THESIS}"),
+        ({"papers": ["nobody"]}, f"paper: 'nobody', allowed alparslan2023thesis, {KEY}, {THESIS}"),
         ({"papers": []}, "papers: [], allowed a list of keys"),
         ({"seeds_per_job": 0}, "seeds_per_job: 0, allowed an integer >= 1"),
         ({"cores": 2}, "unknown key 'cores', allowed papers"),
@@ -283,3 +284,33 @@ def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> No
             if entry.default is MISSING and entry.default_factory is MISSING
         }
         assert crosschecks.parameters(kind, name) == ({entry.name for entry in declared}, needed)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda s: s.update(study="recession"), "study 'recession', allowed regression"),
+        (lambda s: s["problems"].append("nowhere"), "problems: 'nowhere', allowed"),
+        (lambda s: s.update(together=["dim"]), "together: 'dim', allowed epsilon, num_nodes"),
+        (lambda s: s["grid"].update(num_nodes=[0]), "grid.num_nodes.0: 0, allowed an integer >= 1"),
+        (
+            lambda s: s["methods"].update(x={"method": "dp_hmc", "variant": "v"}),
+            "'dp_hmc', allowed",
+        ),
+        (
+            lambda s: s["methods"]["ols"].update(params={"burn_in": 1}),
+            "params.burn_in, allowed here or in the study, not both",
+        ),
+    ],
+)
+def test_bad_studies_are_refused_in_one_line(
+    change: Callable[[Any], None], told: str, tmp_path: Path
+) -> None:
+    paper = yaml.safe_load((ROOT / "config/papers/alparslan2023thesis.yaml").read_text("utf-8"))
+    paper.update(paper="small")
+    change(paper["studies"]["real_data"])
+    folder = small_project(tmp_path, paper)
+    with pytest.raises(DpmcError) as caught:
+        spec.load_config({"papers": ["small"], "scale": "full", "results_dir": "r"}, folder)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
