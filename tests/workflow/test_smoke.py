@@ -240,7 +240,12 @@ def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
     ("config", "old", "new", "told"),
     [
         ("scale=tiny", "", "", "scale: 'tiny', allowed paper, quick, smoke"),
-        ("papers=nobody2020", "", "", "paper: 'nobody2020', allowed raisa2021dphmc, raisa2021t"),
+        (
+            "papers=nobody2020",
+            "",
+            "",
+            "paper: 'nobody2020', allowed alparslan2023thesis, raisa2021dphmc, raisa2021t",
+        ),
         ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "method 'rwhm', allowed dp_barker"),
         ("scale=smoke", "proposal_sd: 0.06", "propsal_sd: 0.06", "parameter 'propsal_sd'"),
         ("scale=paper", "epsilons: [2, 4, 6,", "epsilons: [-2, 4, 6,", "-2, allowed a number > 0"),
