@@ -19,7 +19,6 @@ from dpmc.evidence import (
     Rule,
     grid,
     name_of,
-    not_here,
     of_variant,
     or_not_run,
     select,
@@ -121,7 +120,7 @@ def interval(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     rows = of_variant(select(evidence.metrics, where), variant, where)
     rows = rows[rows[rule["metric"]].notna()]
     if rows.empty:
-        raise NotRunError(not_here(select(evidence.metrics, where), rule["metric"], where))
+        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
     low, _, high = rule["printed"]
     half, count = (high - low) / 2, int(rule["count"])
     name = words({key: value for key, value in where.items() if key != "experiment"})

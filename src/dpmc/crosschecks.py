@@ -43,10 +43,10 @@ def check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
                 _check_params(kind, part["name"], part["params"], (), f"{here}.{kind}")
         if "start" in problem:
             _check_start(problem["start"], f"{here}.start")
+    modelled = [key for key, entry in paper["problems"].items() if "model" in entry]
     for name, experiment in paper["experiments"].items():
         here = f"{where}: experiments.{name}.methods"
         for problem, methods in experiment["methods"].items():
-            modelled = [key for key, entry in paper["problems"].items() if "model" in entry]
             _check_names([problem], modelled, f"{here}:")
             for label, method in methods.items():
                 _check_method(method, experiment, f"{here}.{problem}.{label}")
@@ -75,13 +75,36 @@ def parameters(kind: str, name: str) -> tuple[frozenset[str], frozenset[str]]:
     DpmcError
         If the module has no class ``Params``.
     """
-    tree = module_tree(f"{KINDS[kind]}.{name}")
+    every = _fields(f"{KINDS[kind]}.{name}", "Params")
+    if every is None:
+        raise DpmcError(f"{kind} {name!r}: its module has no class Params")
+    return frozenset(every), frozenset(key for key, value in every.items() if value is None)
+
+
+def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
+    """Return the fields of a class and their defaults, those of its bases in the package too."""
+    tree = module_tree(module)
+    found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name]
+    if not found:
+        return None
+    every: dict[str, ast.expr | None] = {}
+    for base in found[0].bases:
+        # As in ``class Params(gibbs.ChainParams)``, after ``from dpmc.linreg import gibbs``.
+        if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
+            home = _imported(tree, base.value.id)
+            every |= (home and _fields(home, base.attr)) or {}
+    entries = [entry for entry in found[0].body if isinstance(entry, ast.AnnAssign)]
+    return every | {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
+
+
+def _imported(tree: ast.Module, name: str) -> str | None:
+    """Return the module that a module imports from a package under `name`."""
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == "Params":
-            entries = [entry for entry in node.body if isinstance(entry, ast.AnnAssign)]
-            every = {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
-            return frozenset(every), frozenset(k for k, v in every.items() if v is None)
-    raise DpmcError(f"{kind} {name!r}: its module has no class Params")
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    return f"{node.module}.{alias.name}"
+    return None
 
 
 def _check_start(start: Mapping[str, Any], where: str) -> None:
@@ -118,9 +141,16 @@ def _check_study(study: Mapping[str, Any], paper: Mapping[str, Any], where: str)
         here = f"{where}.methods.{label}"
         _check_names(method.get("problems", ()), study["problems"], f"{here}.problems:")
         _check_kind(study["study"], method["method"], here)
-        for key in study.get("params", {}):
-            if key in method.get("params", {}):
+        every, _ = parameters(study["study"], method["method"])
+        for key in method.get("params", {}):
+            if key in study.get("params", {}):
                 raise DpmcError(f"{here}: params.{key}, allowed here or in the study, not both")
+            _check_names([key], every, f"{here}: {method['method']} parameter")
+    # Methods share the parameters of a study, and leave out those that they do not have.
+    known = set(_fields(f"{KINDS['study']}.{study['study']}", "Params") or ())
+    for name in module_names(KINDS[study["study"]]):
+        known |= parameters(study["study"], name)[0]
+    _check_names(study.get("params", ()), known, f"{where}: parameter")
 
 
 def _check_kind(kind: str, name: str, where: str) -> None:
@@ -145,7 +175,7 @@ def _check_params(kind: str, name: str, params: Any, grid: Any, where: str) -> N
 def _check_output(output: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
     chains = output.get("chains")
     named = {
-        "experiments": [*([chains["experiment"]] if chains else ())],
+        "experiments": [chains["experiment"]] if chains else [],
         "problems": [*output.get("reference", ()), *output.get("data", ())],
     }
     for section, names in named.items():

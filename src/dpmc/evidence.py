@@ -120,10 +120,14 @@ def words(filters: Mapping[str, Any]) -> str:
     return ", ".join(parts) or "any run"
 
 
-def not_here(rows: pd.DataFrame, what: str, filters: Mapping[str, Any]) -> str:
-    """Return why nothing is measured: what the status of `rows` says, or that none were run."""
-    told = [text for text in rows.get("status", ()) if str(text).startswith(UNAVAILABLE)]
-    return str(told[0]) if told else f"not in this run: {what} of {words(filters)}"
+def unavailable(rule: Rule, evidence: Evidence) -> str | None:
+    """Return why the data of all runs that a rule is about cannot be had, None if they can."""
+    if "where" not in rule or "status" not in evidence.metrics:
+        return None
+    filters = {k: v for k, v in rule["where"].items() if k in evidence.metrics}
+    told = select(evidence.metrics, filters)["status"].astype(str)
+    absent = told.str.startswith(UNAVAILABLE)
+    return str(told.iloc[0]) if len(told) and absent.all() else None
 
 
 def or_not_run(found: list[Measurement], lacking: list[str], rule: Rule) -> list[Measurement]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Bytes of a file that holds no rows.
+# The word by which a file says, in place of a data set, that it cannot be had; and how large
+# such a file is at most, in bytes.
+ABSENT = "unavailable"
 LARGEST_ABSENCE = 10_000
 
 
@@ -49,7 +51,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def is_absence(path: Path | str) -> bool:
-    """Return whether a file says, in place of a data set, that it cannot be had here."""
+    """Return whether :func:`dpmc.store.write_absence` wrote a file; nothing heavy is imported."""
     found = Path(path)
     small = found.is_file() and found.stat().st_size < LARGEST_ABSENCE
-    return small and b'"unavailable"' in found.read_bytes()
+    return small and f'"{ABSENT}"'.encode() in found.read_bytes()

@@ -13,7 +13,7 @@ import yaml
 from dpmc import series
 from dpmc.claims import EXACT, KEYS, KINDS, setting
 from dpmc.decision import NOT_COMPARABLE, NOT_REPRODUCED, Decision, decide
-from dpmc.evidence import AS_PUBLISHED, Evidence, NotRunError
+from dpmc.evidence import AS_PUBLISHED, Evidence, NotRunError, unavailable
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 
@@ -155,7 +155,7 @@ def _judge(
         _check_sizes(entry["rule"], published["needs"], evidence)
         measured = KINDS[entry["rule"]["kind"]](entry["rule"], evidence, variant)
     except NotRunError as lacking:
-        return Decision(NOT_COMPARABLE, str(lacking))
+        return Decision(NOT_COMPARABLE, unavailable(entry["rule"], evidence) or str(lacking))
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))
     exceptions = float(entry.get("exceptions", 0))
     share = 1 - exceptions if "exceptions" in entry else published["share"]

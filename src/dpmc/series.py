@@ -21,10 +21,9 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     block : mapping
         Keys `id`, `where`, `rule` and, where given, `variants` as in an entry; `columns`:
         what the nested keys of `cells` name; `axis`: one column and its values along each
-        list of cells; `cells`:
-        lists of a number, of ``[first quartile, median, third quartile]`` or of ``[lower end,
-        mean, upper end]`` of an interval, null where nothing is printed; `margin`: the
-        largest difference that counts as equal.
+        list of cells; `cells`: lists of a number, of ``[first quartile, median, third
+        quartile]`` or of ``[lower end, mean, upper end]`` of an interval, null where nothing
+        is printed; `margin`: the largest difference that counts as equal.
 
     Returns
     -------

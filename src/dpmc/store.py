@@ -6,8 +6,6 @@ plan) is JSON in the metadata of the file. Nothing says when, where or how fast.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpmc.files import replacing
+from dpmc import encoding
+from dpmc.files import ABSENT, replacing
 from dpmc.types import Array, Dataset, DpmcError, Fit, Guarantee, UnavailableError
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 KEYS = ("replicate", "chain", "iteration")
 # Rows that are read at once, so that a data set is held once in memory and not twice.
 ROWS_PER_GROUP = 2**15
-NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def write_fits(
@@ -65,7 +63,7 @@ def write_fits(
                 heads.append(_head(replicate, fit))
             if writer is None:
                 raise DpmcError(f"{path}: no fits, allowed one or more")
-            texts = {"dpmc": _to_json(metadata), "dpmc_fits": _to_json(heads)}
+            texts = {"dpmc": encoding.to_json(metadata), "dpmc_fits": encoding.to_json(heads)}
             writer.add_key_value_metadata(texts)
         finally:
             if writer is not None:
@@ -126,8 +124,8 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
     """
     metadata, file = _open(path, "dpmc_dataset")
     head = metadata["dpmc_dataset"]
-    if "unavailable" in head:
-        raise UnavailableError(head["unavailable"])
+    if ABSENT in head:
+        raise UnavailableError(head[ABSENT])
     shape = (file.metadata.num_rows, file.metadata.num_columns)
     x = np.empty(shape, order="F" if order == "features" else "C")
     first = 0
@@ -143,7 +141,7 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
 
 def write_absence(path: str | Path, reason: str) -> None:
     """Write in place of a data set that it cannot be had here, and why."""
-    _write(path, {"x_0": np.empty(0)}, {"dpmc_dataset": {"unavailable": reason}})
+    _write(path, {"x_0": np.empty(0)}, {"dpmc_dataset": {ABSENT: reason}})
 
 
 def write_array(path: str | Path, array: Array) -> None:
@@ -200,7 +198,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def _write(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    texts = {key: _to_json(value) for key, value in metadata.items()}
+    texts = {key: encoding.to_json(value) for key, value in metadata.items()}
     table = pa.table(dict(columns))
     with replacing(Path(path)) as unfinished, _writer(unfinished, table.schema) as writer:
         writer.write_table(table, row_group_size=ROWS_PER_GROUP)
@@ -218,7 +216,7 @@ def _open(path: str | Path, kind: str) -> tuple[dict[str, Any], pq.ParquetFile]:
     if kind.encode() not in texts:
         raise DpmcError(f"{path}: not a file of this kind, allowed one with {kind} metadata")
     own = {key.decode(): value for key, value in texts.items() if key.startswith(b"dpmc")}
-    return {key: _from_json(value) for key, value in own.items()}, file
+    return {key: encoding.from_json(value) for key, value in own.items()}, file
 
 
 def _table(path: str | Path, read: Callable[[], pa.Table]) -> pa.Table:
@@ -299,27 +297,3 @@ def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fi
         guarantee=Guarantee(**guarantee),
         plan=head["plan"],
     )
-
-
-def _to_json(value: object) -> str:
-    return json.dumps(_encoded(value), sort_keys=True, allow_nan=False)
-
-
-def _encoded(value: object) -> object:
-    # JSON has no infinity: it becomes an object, so that no text is taken for a number.
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"not_finite": str(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _encoded(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_encoded(entry) for entry in value]
-    return value
-
-
-def _from_json(text: bytes) -> Any:
-    def decoded(entry: dict[str, Any]) -> Any:
-        return NOT_FINITE[entry["not_finite"]] if set(entry) == {"not_finite"} else entry
-
-    return json.loads(text, object_hook=decoded)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Neighbours = Literal["replace", "add_remove"]
-# Each neighbouring relation, and what one step of it does.
+# Each neighbouring relation, and how neighbours differ.
 NEIGHBOURS: Mapping[Neighbours, str] = {
-    "replace": "replace one row",
-    "add_remove": "add or remove one row",
+    "replace": "substitution of one row",
+    "add_remove": "addition or removal of one row",
 }
 
 

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from dpmc import bootstrap, comparisons, evidence, published
+from dpmc.outputs._context import Context
 from dpmc.types import DpmcError
 from tests.unit import printed
 from tests.unit.printed import RUNS, one, runs
@@ -269,6 +270,12 @@ def test_half_widths_of_one_law_agree_and_those_of_another_do_not():
 def test_runs_without_data_say_so():
     rows = runs(np.full(3, math.nan), epsilon=1)
     rows["status"] = f"{evidence.UNAVAILABLE}: no file"
-    given = evidence.Evidence(rows, {}, np.random.default_rng(1), 10)
-    with pytest.raises(evidence.NotRunError, match="data not available here: no file"):
-        comparisons.interval(interval_rule([0.0, 0.5, 1.0], "mean"), given, "as_published")
+    rule = {"kind": "interval", **interval_rule([0.0, 0.5, 1.0], "mean")}
+    level = {"kind": "level", "metric": "mmd", "where": {"epsilon": 1}}
+    for entry in (rule, level):
+        found = printed.one(Context({}, rows), {"rule": entry, "low": 0, "high": 1})
+        assert found["verdict"] == "not_comparable"
+        assert found["reason"] == "data not available here: no file"
+    rows.loc[0, "status"] = "complete"
+    found = printed.one(Context({}, rows), {"rule": rule, "low": 0, "high": 1})
+    assert found["reason"].startswith("not in this run")

@@ -366,7 +366,7 @@ def test_the_published_accountant_gives_a_guarantee_below_its_claim():
     assert result.guarantee.epsilon < 3.9
 
 
-@pytest.mark.parametrize("method", ["dp_penalty", "dp_sgld"])
+@pytest.mark.parametrize("method", ["dp_penalty", "dp_hmc", "dp_sgld"])
 def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
     """Reading and running allocate the rows plus 10 %, for two million rows of two columns.
 
@@ -389,7 +389,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
         },
         "start": {"rule": "around_truth", "scale": 0.01},
     }
-    params = PENALTY if method == "dp_penalty" else SGLD | {"max_stored": 10}
+    params = {"dp_penalty": PENALTY, "dp_hmc": HMC, "dp_sgld": SGLD | {"max_stored": 10}}[method]
     settings = chain_settings(problem=problem, method=method, params=params, num_chains=1)
     store.write_dataset(tmp_path / "rows.parquet", problems.make_data(problem, 1))
     plan = inference.allocate(
@@ -397,7 +397,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
         registry.parameters(registry.load("method", "dp_penalty"), PENALTY),
         n, 1, None, 20.0, 1e-5,
     )[0]  # fmt: skip
-    if method == "dp_sgld":
+    if method != "dp_penalty":
         plan = None  # the ledger then records without a limit
     monkeypatch.setattr(inference, "allocate", lambda *args: (plan, 10))
     reference = np.zeros((1, 2, 2))

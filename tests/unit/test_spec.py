@@ -301,6 +301,11 @@ def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> No
             lambda s: s["methods"]["ols"].update(params={"burn_in": 1}),
             "params.burn_in, allowed here or in the study, not both",
         ),
+        (lambda s: s["params"].update(burnin=5), "parameter 'burnin', allowed"),
+        (
+            lambda s: s["methods"]["ols"].update(params={"rho": 1}),
+            "ols parameter 'rho', allowed",
+        ),
     ],
 )
 def test_bad_studies_are_refused_in_one_line(

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from dpmc import problems, registry, store
+from dpmc import files, problems, registry, store
+from dpmc.data import uci
 from dpmc.evidence import UNAVAILABLE
 from dpmc.studies import regression, regression_time
 from dpmc.types import DpmcError, UnavailableError
@@ -93,6 +94,10 @@ def test_data_that_cannot_be_had_leave_a_table_that_says_so(tmp_path):
     store.write_absence(path, "no file rows.csv")
     with pytest.raises(UnavailableError, match=r"no file rows\.csv"):
         store.read_dataset(path)
+    assert files.is_absence(path)
+    store.write_dataset(tmp_path / "few.parquet", problems.make_data(PROBLEM, 3))
+    assert not files.is_absence(tmp_path / "few.parquet")
+    assert not files.is_absence(tmp_path / "none.parquet")
     table = regression.unavailable(settings("adassp"), range(2), "no file rows.csv")
     assert len(table) == 4
     assert (table["status"] == f"{UNAVAILABLE}: no file rows.csv").all()
@@ -100,6 +105,19 @@ def test_data_that_cannot_be_had_leave_a_table_that_says_so(tmp_path):
     assert (table["guarantee_epsilon"] == math.inf).all()
     store.write_table(tmp_path / "table.parquet", table)
     assert len(store.read_tables([tmp_path / "table.parquet"])) == 4
+
+
+def test_rows_are_here_where_their_file_is(tmp_path, monkeypatch):
+    params = {"dataset": "power_plant", "preprocess": "authors"}
+    spec = {"name": "p", "data": {"name": "uci_regression", "params": params}}
+    monkeypatch.setenv("DPMC_UCI_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert problems.is_here(PROBLEM)
+    assert not problems.is_here(spec)
+    file = tmp_path / "power_plant" / uci.TABLES["power_plant"].file
+    file.parent.mkdir()
+    file.touch()
+    assert problems.is_here(spec)
 
 
 def test_times_are_taken_at_every_dimension():

@@ -27,21 +27,34 @@ def workload(scale, paper):
     """Return all jobs of one paper at one scale, or stop with one line."""
     try:
         work = Workload(settings(scale), paper)
-        forget_absences(work)
+        ask_again(work)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
     return work
 
 
-def forget_absences(work):
-    """Remove files that say data cannot be had, where they now can: all after them is redone."""
+def ask_again(work):
+    """Ask once more for data that could not be had and now can: all after them is redone."""
     absent = [entry for entry in work.problems.values() if files.is_absence(entry.data)]
     if absent:
         from dpmc import problems
 
         for entry in absent:
-            if problems.is_here(entry.spec):
-                Path(entry.data).unlink()
+            mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
+            if problems.is_here(entry.spec) and not (mark.exists() and mark.stat().st_mtime > made):
+                mark.touch()
+
+
+def found_mark(data):
+    """Return the file that says that raw data appeared after it had been looked for in vain."""
+    return Path(data).with_suffix(".found")
+
+
+def found_again(wildcards):
+    """Return that file where there is one: a new input of the rule, so that it runs again."""
+    of(DATA, "data")(wildcards)
+    mark = found_mark(DATA.format(**wildcards))
+    return [str(mark)] if mark.exists() else []
 
 
 def of(path, field):

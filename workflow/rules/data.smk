@@ -4,6 +4,8 @@
 
 
 rule data:
+    input:
+        found_again,
     output:
         DATA,
     log:

@@ -10,14 +10,10 @@ import pandas as pd
 
 from dpmc.evidence import UNAVAILABLE
 from dpmc.plots.style import algorithm, method_label
+from dpmc.types import NEIGHBOURS, Neighbours
 
 # What no guarantee of a tuned experiment covers, whatever the run records.
 ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions and metrics shown here")
-
-RELATIONS = {
-    "replace": "substitution of one row",
-    "add_remove": "addition or removal of one row",
-}
 
 
 class Facts:
@@ -171,7 +167,7 @@ def _guarantee(group: pd.DataFrame) -> str:
     delta = group["guarantee_delta"].max()
     accountant = ", ".join(sorted(set(group["guarantee_accountant"])))
     points = group.groupby("epsilon")["guarantee_epsilon"].max()
-    relation = RELATIONS[_neighbours(group)]
+    relation = NEIGHBOURS[_neighbours(group)]
     proof = f"at δ = {delta:.3g}, {relation}, by accountant {accountant}"
     if all(
         math.isclose(float(value), float(str(asked)), rel_tol=1e-3)
@@ -182,12 +178,10 @@ def _guarantee(group: pd.DataFrame) -> str:
     return f"ε = {pairs}, {proof}"
 
 
-def _neighbours(group: pd.DataFrame) -> str:
-    """Return the neighbouring relation of runs; chains know but one."""
-    if "guarantee_neighbours" not in group:
-        return "replace"
-    found = sorted(set(group["guarantee_neighbours"].dropna()) - {""})
-    return found[0] if len(found) == 1 else "replace"
+def _neighbours(group: pd.DataFrame) -> Neighbours:
+    """Return the neighbouring relation of runs that share one; chains know but substitution."""
+    added = "guarantee_neighbours" in group and group["guarantee_neighbours"].eq("add_remove").all()
+    return "add_remove" if added else "replace"
 
 
 def _listed(params: Mapping[str, Any]) -> str:

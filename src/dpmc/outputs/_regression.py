@@ -92,6 +92,40 @@ def lines(
         axis.fill_between(place, low, high, color=look.colour, alpha=0.18, lw=0)
 
 
+def against_epsilon(
+    panels: Sequence[tuple[pd.DataFrame, str, str, str]],
+    shown: dict[str, Look],
+    centre: str,
+    scale: str = "log",
+) -> Figure:
+    """Draw metrics against epsilon, one row of panels each, one column per number of nodes.
+
+    Parameters
+    ----------
+    panels : sequence of (DataFrame, str, str, str)
+        Runs, metric, what titles say beside the number of nodes, and the vertical label.
+    shown : dict of str to Look
+    centre : {"mean", "median"}
+        See :func:`lines`.
+    scale : {"log", "linear"}
+        Of the vertical axes; a linear one has a line at zero.
+    """
+    nodes = sorted(panels[0][0]["num_nodes"].unique())
+    height = len(panels)
+    figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
+    for i, (rows, metric, name, label) in enumerate(panels):
+        for axis, count in zip(axes[i], nodes, strict=True):
+            here = rows[rows["num_nodes"] == count]
+            lines(axis, here, "epsilon", metric, shown, centre=centre)
+            axis.set(xscale="log", yscale=scale, title=f"{name}, J = {count}")
+            axis.set_xlabel("ε asked for" if i == height - 1 else "")
+            if scale == "linear":
+                axis.axhline(0, color=style.GREY, lw=0.5, zorder=0)
+        axes[i, 0].set_ylabel(label)
+    legend(figure, shown)
+    return figure
+
+
 def legend(figure: Figure, shown: dict[str, Look], columns: int = 5) -> None:
     """Draw the legend of lines above all panels."""
     from matplotlib.lines import Line2D

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -64,35 +65,25 @@ def table_profiles(context: Context) -> pd.DataFrame:
     rows = []
     data = context.metrics
     private = data[~data["method"].isin(parts.EXACT)]
-    for problem in context.problems(private):
-        for method in parts.METHODS:
-            for variant in parts.PROFILES:
-                here = private[
-                    (private["problem"] == problem)
-                    & (private["method"] == method)
-                    & (private["variant"] == variant)
-                ]
-                if here.empty:
-                    continue
-                row: dict[str, Any] = {
-                    "problem": problem,
-                    "label": f"{method}-{variant}",
-                    "method": method,
-                    "variant": variant,
-                    "epsilon": here["epsilon"].max(),
-                    "delta": here["delta"].max(),
-                    "epsilon_replace": here["epsilon_replace"].max(),
-                    "epsilon_add_remove": here["epsilon_add_remove"].max(),
-                }
-                for nodes, group in here.groupby("num_nodes"):
-                    row[f"rhat_J{nodes}"] = group["rhat"].max()
-                rows.append({**row, "status": _status(here)})
+    cells = dict(list(private.groupby(["problem", "method", "variant"])))
+    order = itertools.product(context.problems(private), parts.METHODS, parts.PROFILES)
+    for problem, method, variant in order:
+        here = cells.get((problem, method, variant))
+        if here is None:
+            continue
+        epsilons = ("epsilon", "delta", "epsilon_replace", "epsilon_add_remove")
+        rows.append(
+            {
+                "problem": problem,
+                "label": f"{method}-{variant}",
+                "method": method,
+                "variant": variant,
+                **{name: here[name].max() for name in epsilons},
+                **{f"rhat_J{n}": group["rhat"].max() for n, group in here.groupby("num_nodes")},
+                "status": _status(here),
+            }
+        )
     return pd.DataFrame(rows)
-
-
-def table_sound_data(context: Context) -> pd.DataFrame:
-    """Return mean test errors where nothing leaks, columns as in :func:`table7_1`."""
-    return table7_1(context)
 
 
 def _table(context: Context, entry: Any) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.outputs import _regression as parts
@@ -13,7 +14,6 @@ from dpmc.plots import style
 table7_1 = _regression_tables.table7_1
 table7_2 = _regression_tables.table7_2
 table_profiles = _regression_tables.table_profiles
-table_sound_data = _regression_tables.table_sound_data
 
 MMD_KERNELS = {
     "mmd_squared": "Gaussian, h = 0.1",
@@ -58,10 +58,7 @@ def figure_profiles(context: Context) -> Figure:
     return figure
 
 
-def _profile_panel(axis: object, here: pd.DataFrame, profiles: list[str]) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(axis, Axes)
+def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
     methods = list(parts.looks(here))
     for k, profile in enumerate(profiles):
         look = style.look(profile)
@@ -118,31 +115,19 @@ def figure7_1_draws(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        As :func:`figure7_1`: medians of the data sets, each the mean of its runs, and their
-        quartiles.
+        As :func:`figure7_1`: medians of runs, each on a data set of its own, and quartiles.
     """
-    keys = ["problem", "dim", "num_nodes", "epsilon", "method"]
-    metrics = ["prediction", "estimation"]
-    rows = context.metrics.groupby(keys, as_index=False)[metrics].mean()
     names = {"prediction": "prediction error", "estimation": "estimation error"}
-    return _errors(rows, names, "median")
+    return _errors(context.metrics, names, "median")
 
 
 def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: str) -> Figure:
-    dims, nodes = sorted(rows["dim"].unique()), sorted(rows["num_nodes"].unique())
-    height = len(dims) * len(metrics)
-    figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
-    shown = parts.looks(rows)
-    for i, (dim, metric) in enumerate((d, m) for d in dims for m in metrics):
-        for j, count in enumerate(nodes):
-            axis = axes[i, j]
-            here = rows[(rows["dim"] == dim) & (rows["num_nodes"] == count)]
-            parts.lines(axis, here, "epsilon", metric, shown, centre=centre)
-            axis.set(xscale="log", yscale="log", title=f"d = {dim}, J = {count}")
-            axis.set_xlabel("ε asked for" if i == height - 1 else "")
-        axes[i, 0].set_ylabel(metrics[metric])
-    parts.legend(figure, shown)
-    return figure
+    panels = [
+        (rows[rows["dim"] == dim], metric, f"d = {dim}", label)
+        for dim in sorted(rows["dim"].unique())
+        for metric, label in metrics.items()
+    ]
+    return parts.against_epsilon(panels, parts.looks(rows), centre)
 
 
 @style.styled
@@ -203,26 +188,12 @@ def figure7_3(context: Context) -> Figure:
 
 @style.styled
 def figure7_3_draws(context: Context) -> Figure:
-    """Draw the same as :func:`figure7_3` over several data sets: medians and quartiles."""
-    keys = ["problem", "dim", "num_nodes", "epsilon", "method"]
-    rows = context.metrics.groupby(keys, as_index=False)[list(MMD_KERNELS)].mean()
-    return _discrepancies(rows, "median")
+    """Draw the same as :func:`figure7_3`, each run on a data set of its own: medians, quartiles."""
+    return _discrepancies(context.metrics, "median")
 
 
 def _discrepancies(rows: pd.DataFrame, centre: str) -> Figure:
     rows = rows[rows["dim"] == rows["dim"].min()]
-    nodes = sorted(rows["num_nodes"].unique())
-    height = len(MMD_KERNELS)
-    figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
     shown = {name: look for name, look in parts.looks(rows).items() if name != "adassp"}
-    for i, (metric, name) in enumerate(MMD_KERNELS.items()):
-        for j, count in enumerate(nodes):
-            axis = axes[i, j]
-            here = rows[rows["num_nodes"] == count]
-            parts.lines(axis, here, "epsilon", metric, shown, centre=centre)
-            axis.axhline(0, color=style.GREY, lw=0.5, zorder=0)
-            axis.set(xscale="log", title=f"J = {count}, {name}")
-            axis.set_xlabel("ε asked for" if i == height - 1 else "")
-        axes[i, 0].set_ylabel("squared MMD")
-    parts.legend(figure, shown)
-    return figure
+    panels = [(rows, metric, name, "squared MMD") for metric, name in MMD_KERNELS.items()]
+    return parts.against_epsilon(panels, shown, centre, scale="linear")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,19 @@ COLUMNS = {
 }
 
 
+@dataclass(frozen=True)
+class Params:
+    """Parameters of the study itself; the others of its ``params`` are those of methods.
+
+    Parameters
+    ----------
+    fresh_rows : bool
+        Give every replicate simulated rows of its own: those of the draw after its number.
+    """
+
+    fresh_rows: bool = False
+
+
 class Problem(NamedTuple):
     """Rows to learn from, and what estimates are scored against."""
 
@@ -73,9 +86,8 @@ def run(
     settings : mapping
         ``experiment``, ``problem``, ``label``, ``method``, ``variant`` (the name of a
         profile), ``params``, ``points`` (each with ``num_nodes`` and ``epsilon``),
-        ``outside`` and ``seed``. Parameters that a method does not have are left out, so
-        that all methods of a study can share them. With ``fresh_rows`` among them, every
-        replicate has simulated rows of its own: those of the draw after its number.
+        ``outside`` and ``seed``. ``params`` are those of :class:`Params` and of methods;
+        what a method does not have is left out, so that all of a study can share them.
     dataset : Dataset
         Of :mod:`dpmc.data.uci_regression` or :mod:`dpmc.data.regression_rows`.
     replicates : iterable of int
@@ -96,7 +108,7 @@ def run(
     """
     points, wanted = _tables.points(settings), list(replicates)
     rows = []
-    if settings["params"].get("fresh_rows"):
+    if _having(settings["params"], Params).get("fresh_rows"):
         for replicate in wanted:
             spec, drawn = _drawn(settings, replicate + 1)
             own = [{**point, "problem": spec} for point in points]
@@ -219,10 +231,14 @@ def method_params(
     settings: Settings, module: Any, profile: profiles.Profile, y_bound: float
 ) -> Any:
     """Return the parameters of a method: its profile's, then those of the study that it has."""
-    known = {entry.name for entry in fields(module.Params)}
-    shared = {key: value for key, value in settings["params"].items() if key in known}
     own = profile.parameters(settings["method"], y_bound)
-    return registry.parameters(module, {**own, **shared})
+    return registry.parameters(module, {**own, **_having(settings["params"], module.Params)})
+
+
+def _having(params: Settings, cls: Any) -> dict[str, Any]:
+    """Return the parameters that a class has."""
+    known = {entry.name for entry in fields(cls)}
+    return {key: value for key, value in params.items() if key in known}
 
 
 def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Array:

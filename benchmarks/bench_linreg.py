@@ -1,6 +1,6 @@
 """Time one iteration of the samplers of private regression, as ratios within one run.
 
-``uv run python benchmarks/linreg.py``. The unit is the time of a reference loop, a compiled
+``uv run python benchmarks/bench_linreg.py``. The unit is the time of a reference loop, a compiled
 product of two matrices of 14 x 14 in the same run, so that a slow or busy machine changes
 little. The targets are in microseconds, on a machine whose unit is about one of them.
 """
@@ -8,12 +8,11 @@ little. The targets are in microseconds, on a machine whose unit is about one of
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 import numba
 import numpy as np
 
+from bench_rows import median_seconds
 from dpmc.linreg.methods import mcmc_fixed_s, mcmc_normal_x
 from dpmc.linreg.values import NoisyStatistics, Prior
 from dpmc.types import Guarantee
@@ -49,21 +48,10 @@ def products(a, b, out, count):
         a, out = out, a
 
 
-def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Return the median time of a call, after one that is not counted."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
 def unit() -> float:
     """Return the seconds of one product of the reference loop."""
     a, b = np.eye(14), np.eye(14)
-    return median_seconds(lambda: products(a, b, np.empty((14, 14)), 10_000)) / 10_000
+    return median_seconds(lambda: products(a, b, np.empty((14, 14)), 10_000), 5) / 10_000
 
 
 def problem(dim: int, num_nodes: int) -> tuple[NoisyStatistics, Prior]:
@@ -94,7 +82,7 @@ def main() -> None:
             count = int(np.clip(400_000 / (dim * dim * num_nodes), 200, 50_000))
             params = method.Params(count, count // 2, **settings)
             rng = np.random.default_rng(1)
-            seconds = median_seconds(lambda: method.fit(noisy, prior, params, rng)) / count  # noqa: B023
+            seconds = median_seconds(lambda: method.fit(noisy, prior, params, rng), 5) / count  # noqa: B023
             target = TARGETS.get((label, dim, num_nodes))
             print(
                 f"{label:28}{dim:4}{num_nodes:4}{seconds * 1e6:9.2f}{seconds / reference:9.1f}"
