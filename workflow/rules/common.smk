@@ -41,7 +41,9 @@ def ask_again(work):
 
         for entry in absent:
             mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
-            if problems.is_here(entry.spec) and not (mark.exists() and mark.stat().st_mtime > made):
+            if problems.is_here(entry.spec) and not (
+                mark.exists() and mark.stat().st_mtime > made
+            ):
                 mark.touch()
 
 
