@@ -19,6 +19,7 @@ KINDS = {
     "study": "dpmc.studies",
     # Under the name of a study stand the methods that it compares.
     "regression": "dpmc.linreg.methods",
+    "regression_convergence": "dpmc.linreg.methods",
     "regression_time": "dpmc.linreg.methods",
 }
 

@@ -363,6 +363,9 @@ def test_diagnostics_tell_chains_that_agree_from_chains_that_do_not(rng):
     assert gibbs.diagnose(draws)["rhat"] < 1.05
     assert gibbs.diagnose(draws)["ess_bulk"] > 1000
     assert gibbs.diagnose(draws + 3 * np.arange(4)[:, None, None])["rhat"] > 1.5
+    assert gibbs.diagnose(draws[:1])["rhat"] < 1.05
+    drifting = draws[0] + np.linspace(0, 5, draws.shape[1])[:, None]
+    assert gibbs.diagnose([drifting])["rhat"] > 1.5
     assert math.isnan(gibbs.diagnose(np.zeros((2, 10, 2)))["rhat"])
     with pytest.raises(DpmcError, match="chains: shapes"):
         gibbs.diagnose([np.zeros((10, 2)), np.zeros((11, 2))])

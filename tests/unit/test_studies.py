@@ -11,7 +11,7 @@ import pytest
 from dpmc import files, problems, registry, store
 from dpmc.data import uci
 from dpmc.evidence import UNAVAILABLE
-from dpmc.studies import regression, regression_time
+from dpmc.studies import regression, regression_convergence, regression_time
 from dpmc.types import DpmcError, UnavailableError
 
 PROBLEM = {
@@ -143,3 +143,39 @@ def test_times_are_taken_at_every_dimension():
 def test_bad_settings_are_refused(change, message, rows):
     with pytest.raises(DpmcError, match=message):
         regression.run(settings("mcmc_fixed_s", **change), rows, [0])
+
+
+def test_chains_from_two_starts_are_compared(rows):
+    points = [{"num_nodes": 2, "epsilon": 1.0}]
+    chains = {"num_iterations": 4000, "burn_in": 2000}
+    table = regression_convergence.run(
+        settings("mcmc_normal_x", points=points, params=chains), rows, range(2)
+    )
+    assert list(table.columns) == list(regression_convergence.COLUMNS)
+    assert (table["status"] == "complete").all()
+    # Both reach one law: four standard errors of two means of 100 independent draws.
+    assert (table["rhat"] < 1.05).all()
+    assert (table["separation"] < 0.57).all()
+    assert (table["ess_bulk"] > 100).all()
+    assert (table["guarantee_epsilon"] <= 1 + 1e-6).all()
+    assert (table[["rhat_node", "rhat_pooled"]] < 1.05).all(axis=None)
+
+
+def test_chains_that_stay_apart_are_found_out():
+    rng = np.random.default_rng(0)
+    node, pooled = rng.normal(0, 2, (1000, 3)), rng.normal(0, 2, (1000, 3))
+    pooled[:, 1] += 10
+    found = regression_convergence.compared({"node": node, "pooled": pooled})
+    assert found["rhat"] > 1.5
+    assert found["rhat_node"] < 1.05
+    assert found["rhat_pooled"] < 1.05
+    # Ten apart at a standard deviation of 2; four standard errors are 0.6.
+    assert found["separation"] == pytest.approx(5, abs=0.6)
+
+
+def test_starts_are_compared_only_where_a_method_has_them(rows):
+    with pytest.raises(DpmcError, match="method: 'adassp', allowed a method that can start"):
+        regression_convergence.run(settings("adassp"), rows, [0])
+    table = regression_convergence.unavailable(settings("mcmc_normal_x"), range(2), "no file")
+    assert table["num_nodes"].tolist() == [2, 2, 4, 4]
+    assert table["rhat"].isna().all()

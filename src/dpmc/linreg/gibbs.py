@@ -137,7 +137,8 @@ def diagnose(chains: Sequence[Array]) -> dict[str, float]:
     Parameters
     ----------
     chains : sequence of ndarray of shape (kept, d)
-        Draws of independent chains on the same release; one chain is split in two.
+        Draws of independent chains on the same release; a single chain is cut in two, of
+        eight draws or more.
 
     Returns
     -------
@@ -150,6 +151,10 @@ def diagnose(chains: Sequence[Array]) -> dict[str, float]:
     DpmcError
         If chains differ in shape or have fewer than four draws.
     """
+    if len(chains) == 1:
+        # ArviZ computes nothing from one chain.
+        half = len(chains[0]) // 2
+        chains = [chains[0][:half], chains[0][-half:]]
     shapes = {np.shape(chain) for chain in chains}
     if len(shapes) != 1 or len(next(iter(shapes))) != 2 or next(iter(shapes))[0] < 4:
         raise DpmcError(f"chains: shapes {sorted(shapes)}, allowed one shape (>= 4 draws, d)")

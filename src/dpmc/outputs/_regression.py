@@ -31,6 +31,14 @@ def unavailable(rows: pd.DataFrame) -> bool:
     return bool(len(rows)) and bool(rows["status"].str.startswith(UNAVAILABLE).all())
 
 
+def available(context: Context) -> list[str]:
+    """Return the problems of an output whose data could be had, in the order of the document."""
+    rows = context.metrics
+    return [
+        name for name in context.problems(rows) if not unavailable(rows[rows["problem"] == name])
+    ]
+
+
 def interval(values: pd.Series[float]) -> tuple[float, float, float]:
     """Return the mean of runs and the ends of its 90 % Student interval, NaN for too few."""
     found: Array = np.asarray(values.dropna(), dtype=np.float64)

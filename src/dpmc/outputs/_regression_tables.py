@@ -86,6 +86,35 @@ def table_profiles(context: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def table_convergence(context: Context) -> pd.DataFrame:
+    """Return how far apart two chains on one release end which started far apart.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``convergence``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per problem, number of nodes and profile: medians over releases of the
+        columns of :mod:`dpmc.studies.regression_convergence`.
+    """
+    names = ("rhat", "rhat_node", "rhat_pooled", "ess_bulk", "separation")
+    errors = ("mse_node", "mse_pooled", "mse_zero")
+    return pd.DataFrame(
+        {
+            "problem": problem,
+            "num_nodes": nodes,
+            "profile": variant,
+            "dim": chosen["dim"].max(),
+            **{name: chosen[name].median() for name in (*names, *errors)},
+            "status": _status(chosen),
+        }
+        for problem, nodes, variant, chosen in parts.cells(context, context.metrics)
+    )
+
+
 def _table(context: Context, entry: Any) -> pd.DataFrame:
     rows = []
     data = context.metrics

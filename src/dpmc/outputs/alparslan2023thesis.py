@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +16,9 @@ from dpmc.plots import style
 table7_1 = _regression_tables.table7_1
 table7_2 = _regression_tables.table7_2
 table_profiles = _regression_tables.table_profiles
+table_convergence = _regression_tables.table_convergence
+
+NO_DATA = "The data of this figure are not available here."
 
 MMD_KERNELS = {
     "mmd_squared": "Gaussian, h = 0.1",
@@ -38,13 +43,9 @@ def figure_profiles(context: Context) -> Figure:
         intervals; dotted: least squares without privacy.
     """
     rows = context.metrics
-    problems = [
-        name
-        for name in context.problems(rows)
-        if not parts.unavailable(rows[rows["problem"] == name])
-    ]
+    problems = parts.available(context)
     if not problems:
-        return style.note("The data of this figure are not available here.")
+        return style.note(NO_DATA)
     nodes = sorted(rows["num_nodes"].unique())
     profiles = [p for p in parts.PROFILES if p in set(rows["variant"])]
     figure, axes = style.figure(len(problems), len(nodes), 0.6 + 1.7 * len(problems), sharey="row")
@@ -75,6 +76,52 @@ def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
     names = [style.look(name).label.replace("-fast", "\nfast") for name in methods]
     axis.set_xticks(range(len(methods)), names, rotation=35, ha="right", fontsize=6)
     axis.set_xlim(-0.5, len(methods) - 0.5)
+
+
+@style.styled
+def figure_convergence(context: Context) -> Figure:
+    """Draw whether chains on one release reach the same law from two starts.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``convergence``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One column per problem, against the number of nodes: above, R-hat of two chains
+        from two starts and, dotted, of the two halves of one chain from the published
+        start; below, their test errors relative to predicting zero, dotted from the pooled
+        start. Medians of releases, and quartiles.
+    """
+    rows = context.metrics.copy()
+    problems = parts.available(context)
+    if not problems:
+        return style.note(NO_DATA)
+    for start in ("node", "pooled"):
+        rows[f"relative_{start}"] = rows[f"mse_{start}"] / rows["mse_zero"]
+    shown = {name: style.look(name) for name in parts.PROFILES if name in set(rows["variant"])}
+    dotted = {name: replace(look, line=(0, (1, 2))) for name, look in shown.items()}
+    figure, axes = style.figure(2, len(problems), 3.6, sharex=True, sharey="row")
+    panels = [
+        ("rhat", "rhat_node", "R-hat"),
+        ("relative_node", "relative_pooled", "test error / error of zero"),
+    ]
+    for axis, problem in zip(axes[0], problems, strict=True):
+        axis.set_title(context.problem_label(problem))
+    for row, (solid, dots, name) in zip(axes, panels, strict=True):
+        for axis, problem in zip(row, problems, strict=True):
+            here = rows[rows["problem"] == problem]
+            parts.lines(axis, here, "num_nodes", solid, shown, hue="variant", centre="median")
+            parts.lines(axis, here, "num_nodes", dots, dotted, hue="variant", centre="median")
+            axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
+            axis.set(yscale="log", xticks=sorted(rows["num_nodes"].unique()))
+        row[0].set_ylabel(name)
+    for axis in axes[1]:
+        axis.set_xlabel("J")
+    parts.legend(figure, shown)
+    return figure
 
 
 @style.styled

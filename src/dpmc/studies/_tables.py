@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from dpmc import grids
 from dpmc.evidence import UNAVAILABLE
 from dpmc.plots.style import algorithm
@@ -72,3 +74,29 @@ def guaranteed(guarantee: Guarantee, outside: Iterable[str]) -> dict[str, Any]:
 def missing(reason: str) -> dict[str, Any]:
     """Return the columns of a replicate whose data cannot be had."""
     return {**guaranteed(NO_GUARANTEE, ()), "status": f"{UNAVAILABLE}: {reason}"}
+
+
+def unavailable(
+    settings: Settings, replicates: Iterable[int], reason: str, columns: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return the table of a study whose data cannot be had: its points, and that."""
+    keys = [key for key in columns if key not in COLUMNS]
+    rows = [
+        {
+            **place(point, replicate),
+            **missing(reason),
+            **{key: value for key, value in point["point"].items() if key in keys},
+        }
+        for point in points(settings)
+        for replicate in replicates
+    ]
+    return typed(rows, columns)
+
+
+def typed(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows as a table of given columns and types; what a row lacks is empty or NaN."""
+    empty: dict[str, Any] = {"int64": 0, "str": "", "float64": math.nan}
+    blank = {name: empty[kind] for name, kind in columns.items()}
+    return pd.DataFrame([{**blank, **row} for row in rows], columns=list(columns)).astype(
+        dict(columns)
+    )

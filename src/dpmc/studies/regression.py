@@ -7,7 +7,6 @@ test rows or against what generated the rows, its posterior against the non-priv
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from dpmc.digest import canonical
 from dpmc.linreg import profiles, release, scores
 from dpmc.linreg.methods import posterior
 from dpmc.linreg.statistics import node_statistics
-from dpmc.linreg.values import NodeStatistics, Prior, Regression
+from dpmc.linreg.values import NodeStatistics, NoisyStatistics, Prior, Regression
 from dpmc.metrics import split_rhat
 from dpmc.problems import make_data
 from dpmc.rng import stream
@@ -116,25 +115,17 @@ def run(
             progress(len(rows), len(points) * len(wanted), "")
         for row in rows:
             row["problem"] = settings["problem"]["name"]
-        return _typed(rows)
+        return _tables.typed(rows, COLUMNS)
     for point in points:
         for row in _rows(point, dataset, wanted):
             rows.append(row)
             progress(len(rows), len(points) * len(wanted), row["status"])
-    return _typed(rows)
+    return _tables.typed(rows, COLUMNS)
 
 
 def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> pd.DataFrame:
     """Return the table of :func:`run` where the data cannot be had: nothing but that."""
-    return _typed(
-        {
-            **_tables.place(point, replicate),
-            **_tables.missing(reason),
-            "num_nodes": int(point["point"]["num_nodes"]),
-        }
-        for point in _tables.points(settings)
-        for replicate in replicates
-    )
+    return _tables.unavailable(settings, replicates, reason, COLUMNS)
 
 
 def _drawn(settings: Settings, draw: int) -> tuple[dict[str, Any], Dataset]:
@@ -205,33 +196,45 @@ def estimate(
         method that reads the statistics themselves.
     """
     module: Any = registry.load("regression", settings["method"])
-    profile = profiles.profile(settings["variant"])
-    params = method_params(settings, module, profile, bounds[1])
+    given = released(settings, exact, bounds, dataset, replicate)
+    params = method_params(settings, module, bounds[1])
     key = canonical(dict(settings))
-    chain = stream(settings["seed"], "chain", key, replicate)
-    if module.STATISTICS == "exact":
-        return module.fit(exact, prior, params, chain), {}
-    noise = stream(settings["seed"], "noise", key, replicate)
-    own = module.STATISTICS == "own"
-    epsilon, delta = float(settings["point"]["epsilon"]), 1 / int(exact.num_rows.sum())
-    terms = {
-        **profile.release_settings(module.STATISTICS),
-        "bounds_source": dataset.bounds_source,
-        **({"params": params} if own else {}),
-    }
-    make = module.release if own else release.release
-    noisy = make(exact, *bounds, epsilon, delta, noise, **terms)
-    found = release.guarantees(noisy)
-    guarantees: dict[str, Guarantee] = {"declared": noisy.guarantee}
+    fit = module.fit(given, prior, params, stream(settings["seed"], "chain", key, replicate))
+    if isinstance(given, NodeStatistics):
+        return fit, {}
+    found = release.guarantees(given)
+    guarantees: dict[str, Guarantee] = {"declared": given.guarantee}
     guarantees.update({str(name): found[name] for name in NEIGHBOURS})
-    return module.fit(noisy, prior, params, chain), guarantees
+    return fit, guarantees
 
 
-def method_params(
-    settings: Settings, module: Any, profile: profiles.Profile, y_bound: float
-) -> Any:
+def released(
+    settings: Settings,
+    exact: NodeStatistics,
+    bounds: tuple[float, float],
+    dataset: Dataset,
+    replicate: int,
+) -> NoisyStatistics | NodeStatistics:
+    """Return what the method of a study is given: for one that is not private, all."""
+    module: Any = registry.load("regression", settings["method"])
+    if module.STATISTICS == "exact":
+        return exact
+    noise = stream(settings["seed"], "noise", canonical(dict(settings)), replicate)
+    terms = {
+        **profiles.profile(settings["variant"]).release_settings(module.STATISTICS),
+        "bounds_source": dataset.bounds_source,
+    }
+    epsilon, delta = float(settings["point"]["epsilon"]), 1 / int(exact.num_rows.sum())
+    if module.STATISTICS == "own":
+        terms["params"] = method_params(settings, module, bounds[1])
+        own: NoisyStatistics = module.release(exact, *bounds, epsilon, delta, noise, **terms)
+        return own
+    return release.release(exact, *bounds, epsilon, delta, noise, **terms)
+
+
+def method_params(settings: Settings, module: Any, y_bound: float) -> Any:
     """Return the parameters of a method: its profile's, then those of the study that it has."""
-    own = profile.parameters(settings["method"], y_bound)
+    own = profiles.profile(settings["variant"]).parameters(settings["method"], y_bound)
     return registry.parameters(module, {**own, **_having(settings["params"], module.Params)})
 
 
@@ -273,10 +276,3 @@ def _plain(values: Any) -> dict[str, Any]:
         key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         for key, value in values.items()
     }
-
-
-def _typed(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    empty: dict[str, Any] = {"int64": 0, "str": "", "float64": math.nan}
-    blank = {name: empty[kind] for name, kind in COLUMNS.items()}
-    table = pd.DataFrame([{**blank, **row} for row in rows], columns=list(COLUMNS))
-    return table.astype(COLUMNS)
