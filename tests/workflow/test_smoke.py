@@ -22,7 +22,7 @@ PAPER = "config/papers/raisa2021dphmc.yaml"
 DRAWN = ("png", "svg", "pdf")
 
 
-CORRECTED = "dp_sgld-corrected: {epsilons: [2]}"
+CORRECTED = "dp_sgld-corrected: {epsilons: [2], replicates: 2}"
 FUTURE = "from __future__ import annotations\n"
 
 
@@ -56,7 +56,7 @@ def test_then_nothing_is_to_be_done(finished: Project) -> None:
 
 
 def test_an_edited_epsilon_reruns_what_depends_on_it(finished: Project) -> None:
-    with finished.edited(SCALE, CORRECTED, "dp_sgld-corrected: {epsilons: [3]}"):
+    with finished.edited(SCALE, CORRECTED, "dp_sgld-corrected: {epsilons: [3], replicates: 2}"):
         jobs = finished.planned()
     assert chains(jobs) == [
         "dp_sgld-corrected on paper_banana_2d, eps=3, replicates 0 to 1 (comparison)"
