@@ -13,9 +13,6 @@ from dpmc.kernels import batch_ratio_kernel, compiled, identity
 from dpmc.posterior import Posterior
 from dpmc.types import Array, DpmcError
 
-# A cache line has 64 bytes.
-NUMBERS_PER_LINE = 8
-
 
 class Estimate(NamedTuple):
     """The tempered log-likelihood ratio of a move, estimated from a batch.
@@ -71,7 +68,7 @@ class BatchRatios:
         while not enough:
             # What `integers` gives for 64 bits of this generator, in a quarter of the time.
             words = rng.bit_generator.random_raw(self._num_words)
-            enough, total, squares, clipped, _ = self._sums(
+            enough, total, squares, clipped = self._sums(
                 self._rows, theta, theta_new, bound, words, *self._scratch
             )
         return total, squares, clipped
@@ -117,32 +114,12 @@ def _fused(ratios: Any, coefficients: Any, linear: bool, bits: int) -> Any:
         batch: Any,
     ) -> Any:
         if not draw_distinct(words, bits, rows.shape[0], mask, candidates, batch):
-            return False, 0.0, 0.0, 0, 0.0
-        touched = _touch(rows, batch)
+            return False, 0.0, 0.0, 0
         old, new = coefficients(theta), coefficients(theta_new)
         if linear:
             new = new - old
             old = old[:0]
         total, squares, clipped = ratios(rows, batch, old, new, bound)
-        return True, total, squares, clipped, touched
+        return True, total, squares, clipped
 
     return sums
-
-
-@numba.njit(nogil=True, fastmath={"reassoc"})
-def _touch(rows: Any, batch: Any) -> float:
-    """Read the first and, if a cache line ends before it, the last number of each row.
-
-    Rows drawn at random are slow to come from memory. The loop over ratios has a few of
-    them under way at a time, one that adds up single numbers has many: with ten features
-    the two take little more than half of the time of the first alone. The sum is returned
-    for the reading not to be left out.
-    """
-    total = 0.0
-    for j in range(batch.size):
-        total += rows[batch[j], 0]
-    last = rows.shape[1] - 1
-    if last >= NUMBERS_PER_LINE:
-        for j in range(batch.size):
-            total += rows[batch[j], last]
-    return total
