@@ -229,10 +229,13 @@ def _trajectory(context: Context) -> tuple[str, Array, int, bool | None]:
 def _regions(axis: Axes, density: Surface) -> None:
     values, heights = density.log_density, density.heights
     if heights[0] < heights[1]:
-        axis.contourf(*density.grids, values, [*heights, np.inf], colors=SHADES)
-        axis.contour(
+        regions = axis.contourf(*density.grids, values, [*heights, np.inf], colors=SHADES)
+        borders = axis.contour(
             *density.grids, values, heights, colors=style.GREY, linewidths=0.4, linestyles="-"
         )
+        # As an image: in twelve panels their points would be megabytes.
+        for drawn in (regions, borders):
+            drawn.set_rasterized(True)
 
 
 def _region_entries() -> list[Any]:
