@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import algebra, conditionals, gaussian_moves, gibbs, node_moves, scale_moves
+from dpmc import algebra
+from dpmc.linreg import conditionals, gaussian_moves, gibbs, node_moves, scale_moves
 from dpmc.linreg.methods import bayes_fixed_s_fast, mcmc_fixed_s, mcmc_normal_x
 from dpmc.types import DpmcError
 from tests.unit.linreg_releases import dense_prior, positive, release, symmetric_noise, thesis_prior

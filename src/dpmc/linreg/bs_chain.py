@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg.algebra import compiled, spectrum
-from dpmc.linreg.compiling import kept
+from dpmc.algebra import compiled, spectrum
+from dpmc.compiling import kept
 from dpmc.linreg.joint_moves import move_jointly
 from dpmc.linreg.moments import joint_covariance
 from dpmc.linreg.node_sums import Released, update_augmented, update_direct

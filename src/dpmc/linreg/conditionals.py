@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.algebra import (
+from dpmc.algebra import (
     bartlett,
     cholesky,
     clear,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc import checks
+from dpmc.algebra import psd
 from dpmc.linreg import gibbs
-from dpmc.linreg.algebra import psd
 from dpmc.linreg.conditionals import PriorTerms
 from dpmc.linreg.values import NoisyStatistics, Prior
 from dpmc.types import Array, DpmcError

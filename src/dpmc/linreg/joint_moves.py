@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.algebra import cholesky, compiled, gram, multiply, spectrum
-from dpmc.linreg.algebra import solve_lower_matrix as solve_lower
-from dpmc.linreg.compiling import kept
+from dpmc.algebra import cholesky, compiled, gram, multiply, spectrum
+from dpmc.algebra import solve_lower_matrix as solve_lower
+from dpmc.compiling import kept
 from dpmc.linreg.node_sums import Released
 from dpmc.types import Array
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.linreg.algebra import cholesky, compiled, log_determinant
+from dpmc.algebra import cholesky, compiled, log_determinant
 
 
 @compiled

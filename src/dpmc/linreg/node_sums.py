@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.algebra import compiled, congruence
-from dpmc.linreg.compiling import kept
+from dpmc.algebra import compiled, congruence
+from dpmc.compiling import kept
 from dpmc.linreg.moments import log_law_ratio, pack, product_covariance, unpack
 from dpmc.types import Array
 

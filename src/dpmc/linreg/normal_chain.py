@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.algebra import (
+from dpmc.algebra import (
     add_matrix,
     cholesky,
     compiled,
@@ -21,7 +21,7 @@ from dpmc.linreg.algebra import (
     shifted_cholesky,
     spectrum,
 )
-from dpmc.linreg.compiling import kept
+from dpmc.compiling import kept
 from dpmc.linreg.conditionals import (
     DECAY,
     WALK_ACCEPTANCE,

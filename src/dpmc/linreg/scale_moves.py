@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpmc.linreg.algebra import (
+from dpmc.algebra import (
     add_matrix,
     cholesky,
     compiled,

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
+from dpmc.algebra import psd
 from dpmc.linreg import gibbs
-from dpmc.linreg.algebra import psd
 from dpmc.linreg.conditionals import coefficient_posterior
 from dpmc.linreg.values import NoisyStatistics, Prior, Regression
 from dpmc.types import DpmcError

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dpmc.algebra import compiled, copy_matrix, copy_vector, spectrum
+from dpmc.compiling import kept
 from dpmc.linreg import gibbs
-from dpmc.linreg.algebra import compiled, copy_matrix, copy_vector, spectrum
-from dpmc.linreg.compiling import kept
 from dpmc.linreg.conditionals import (
     WALK_ACCEPTANCE,
     PriorTerms,

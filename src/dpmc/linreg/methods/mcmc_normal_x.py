@@ -18,8 +18,8 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
+from dpmc.algebra import psd, spectrum
 from dpmc.linreg import gibbs
-from dpmc.linreg.algebra import psd, spectrum
 from dpmc.linreg.conditionals import WALK_ACCEPTANCE, PriorTerms, Released, coefficient_posterior
 from dpmc.linreg.gaussian_moves import Frame
 from dpmc.linreg.node_moves import Scratch, State

@@ -2,13 +2,12 @@
 
 A chain and what it calls take longer to compile than most jobs take to run. Numba keeps
 compiled code on disk, but notices a change in the file of a function only, not in those of
-the functions that it calls. The folder is therefore named by a digest of all the sources.
+the functions that it calls. The folder is therefore named by a digest of the module and of
+all that it imports.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,38 +16,41 @@ from typing import Any
 import numba
 
 from dpmc import kernels
+from dpmc.digest import code_digest
 
 CONFIG: Any = numba.config
-# What chains are compiled from.
-SOURCES = (Path(__file__).parent, Path(kernels.__file__))
 FOLDER = "dpmc"
 DIGITS = 16
 
 
-@functools.cache
-def digest() -> str:
-    """Return the digest of all sources that compiled code can come from."""
-    total = hashlib.sha256()
-    for source in SOURCES:
-        paths = [source] if source.is_file() else sorted(source.rglob("*.py"))
-        for path in paths:
-            total.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
-    return total.hexdigest()[:DIGITS]
+def folder(module: str) -> Path:
+    """Return where compiled chains of `module` are kept.
 
+    In NUMBA_CACHE_DIR if it is set, in the user's cache otherwise.
 
-def folder() -> Path:
-    """Return where compiled chains are kept: in NUMBA_CACHE_DIR if set, else the user's cache."""
+    Raises
+    ------
+    DpmcError
+        If there is no such module in the package.
+    """
+    digest = code_digest(module)[:DIGITS]
     if CONFIG.CACHE_DIR:
-        return Path(CONFIG.CACHE_DIR) / digest()
+        return Path(CONFIG.CACHE_DIR) / digest
     import pooch
 
-    return Path(pooch.os_cache(FOLDER)) / "compiled" / digest()
+    return Path(pooch.os_cache(FOLDER)) / "compiled" / digest
 
 
 def kept(function: Callable[..., Any]) -> Any:
-    """Compile a chain, and keep it for other processes if the folder can be written to."""
+    """Compile a chain, and keep it for other processes if the folder can be written to.
+
+    Raises
+    ------
+    DpmcError
+        If the function does not belong to a module of the package.
+    """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": kernels.FASTMATH}
-    path, before = folder(), CONFIG.CACHE_DIR
+    path, before = folder(function.__module__), CONFIG.CACHE_DIR
     if not _writable(path):  # Numba would keep it beside the source, whatever has changed
         return numba.njit(**options)(function)
     CONFIG.CACHE_DIR = str(path)
