@@ -135,6 +135,27 @@ def interval(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     return [replace(found, limit_se=limit_se, runs=min(found.runs, count))]
 
 
+def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure a mean, of which print gives a mean and a standard deviation over runs.
+
+    Keys: `metric`, `where`, `printed` (mean and standard deviation, or the mean alone),
+    `count` (printed runs). The standard error of print is its standard deviation over
+    ``sqrt(count)``; a mean alone is taken to be as uncertain as the mean here.
+    """
+    where = rule["where"]
+    rows = of_variant(select(evidence.metrics, where), variant, where)
+    rows = rows[rows[rule["metric"]].notna()]
+    if rows.empty:
+        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
+    copies = resample([rows], rule["metric"], "mean", evidence.rng, evidence.resamples)[0]
+    name = words({key: value for key, value in where.items() if key != "experiment"})
+    found = measured(name, copies, rows, log=False)
+    printed, count = rule["printed"], int(rule["count"])
+    if not isinstance(printed, list):
+        return [replace(found, limit_se=found.se)]
+    return [replace(found, limit_se=printed[1] / math.sqrt(count), runs=min(found.runs, count))]
+
+
 def _quantile(rule: Rule, count: int) -> float:
     return float(student.ppf(0.5 + rule["confidence"] / 2, max(count - 1, 1)))
 
@@ -217,6 +238,7 @@ KINDS: Mapping[str, Callable[[Rule, Evidence, str], list[Measurement]]] = {
     "difference": difference,
     "quartiles": quartiles,
     "interval": interval,
+    "spread": spread,
     "curve": curve,
     "gain": gain,
 }
@@ -225,6 +247,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "difference": ("metric", "between"),
     "quartiles": ("metric", "where", "printed"),
     "interval": ("metric", "where", "printed", "of", "count", "confidence"),
+    "spread": ("metric", "where", "printed", "count"),
     "curve": ("curve", "where"),
     "gain": ("curve", "accountants"),
 }

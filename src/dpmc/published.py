@@ -126,6 +126,7 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         "difference": f"difference of {statistic}s of {metric} over {rule.get('between')}",
         "quartiles": f"median of {metric}",
         "interval": f"{str(rule.get('of')).replace('_', '-')} of {metric}",
+        "spread": f"mean of {metric}",
         "curve": "iterations",
         "gain": "iterations by one accountant over those by the other",
     }[kind].replace("of_median_run of", "the median run's")
@@ -138,7 +139,7 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         return text + "; exact"
     over = f"{entry['family']} cells" if "family" in entry else "settings"
     text += f"; error rate {published['error_rate']:g} over all {over}"
-    told = {"quartiles": "medians", "interval": "numbers"}
+    told = {"quartiles": "medians", "interval": "numbers", "spread": "means"}
     return f"{text}, both {told[kind]} uncertain" if kind in told else text
 
 

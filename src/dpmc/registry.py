@@ -21,6 +21,8 @@ KINDS = {
     "regression": "dpmc.linreg.methods",
     "regression_convergence": "dpmc.linreg.methods",
     "regression_time": "dpmc.linreg.methods",
+    "mixture": "dpmc.ep.mixture_methods",
+    "networks": "dpmc.ep.network_methods",
 }
 
 

@@ -8,9 +8,13 @@ from typing import Any
 
 KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
 OPTIONAL = {"variants"}
-KINDS = ("quartiles", "interval", "curve", "problem")
-# Those whose cells may be three numbers, and what they are.
-TRIPLES = {"quartiles": "quartiles", "interval": "an interval around a mean"}
+KINDS = ("quartiles", "interval", "spread", "curve", "problem")
+# Those whose cells may be several numbers: how many, and what they are.
+SEVERAL = {
+    "quartiles": (3, "quartiles, ascending"),
+    "interval": (3, "an interval around a mean, ascending"),
+    "spread": (2, "a mean and a standard deviation >= 0"),
+}
 
 
 def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -22,8 +26,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         Keys `id`, `where`, `rule` and, where given, `variants` as in an entry; `columns`:
         what the nested keys of `cells` name; `axis`: one column and its values along each
         list of cells; `cells`: lists of a number, of ``[first quartile, median, third
-        quartile]`` or of ``[lower end, mean, upper end]`` of an interval, null where nothing
-        is printed; `margin`: the largest difference that counts as equal.
+        quartile]``, of ``[lower end, mean, upper end]`` of an interval or of ``[mean,
+        standard deviation]``, null where nothing is printed; `margin`: the largest difference that counts as equal.
 
     Returns
     -------
@@ -77,8 +81,8 @@ def problem_of(block: Any) -> str | None:
             return f"cells of {where!r}, allowed a list of {len(points)}"
         wrong = [cell for cell in row if not _is_cell(cell, kind)]
         if wrong:
-            told = TRIPLES.get(str(kind), "nothing")
-            return f"cell {wrong[0]!r} of {where!r}, allowed a number or {told}, ascending"
+            _, told = SEVERAL.get(str(kind), (0, "nothing else"))
+            return f"cell {wrong[0]!r} of {where!r}, allowed a number or {told}"
     return None
 
 
@@ -98,13 +102,10 @@ def _is_number(value: Any) -> bool:
 def _is_cell(cell: Any, kind: str) -> bool:
     if cell is None or _is_number(cell):
         return True
-    return (
-        kind in TRIPLES
-        and isinstance(cell, list)
-        and len(cell) == 3
-        and all(_is_number(value) for value in cell)
-        and cell == sorted(cell)
-    )
+    count, _ = SEVERAL.get(kind, (0, ""))
+    if not isinstance(cell, list) or len(cell) != count or not all(map(_is_number, cell)):
+        return False
+    return bool(cell[1] >= 0) if kind == "spread" else cell == sorted(cell)
 
 
 def _short(axis: str, point: Any) -> str:
@@ -120,6 +121,8 @@ def _middle(printed: Any, rule: Mapping[str, Any]) -> float:
         return float(printed)
     if rule.get("of") == "half_width":
         return float(printed[2] - printed[0]) / 2
+    if rule["kind"] == "spread":
+        return float(printed[0])
     return float(printed[1])
 
 
@@ -128,4 +131,6 @@ def _told(printed: Any, kind: str) -> str:
         return f"{printed:g}"
     if kind == "interval":
         return f"{printed[1]:g} ({printed[0]:g} to {printed[2]:g})"
+    if kind == "spread":
+        return f"{printed[0]:g} (sd {printed[1]:g})"
     return f"{printed[1]:g} (quartiles {printed[0]:g} and {printed[2]:g})"

@@ -279,3 +279,39 @@ def test_runs_without_data_say_so():
     rows.loc[0, "status"] = "complete"
     found = printed.one(Context({}, rows), {"rule": rule, "low": 0, "high": 1})
     assert found["reason"].startswith("not in this run")
+
+
+def spread_rule(printed):
+    return {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed, "count": 10}
+
+
+def test_error_rate_of_a_printed_mean_and_deviation_on_the_edge():
+    """Our expectation differs from that of ten printed runs by just the margin.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Taking the printed mean as exact rejects more.
+    """
+    rng = np.random.default_rng(10)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        theirs = rng.normal(size=10)
+        printed_cell = [float(theirs.mean()), float(theirs.std(ddof=1))]
+        rows = runs(0.5 + rng.normal(size=10), epsilon=1)
+        given = evidence.Evidence(rows, {}, rng, 100)
+        found = comparisons.spread(spread_rule(printed_cell), given, "as_published")
+        limits = (printed_cell[0] - 0.5, printed_cell[0] + 0.5)
+        rejected += published.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        exact = [dataclasses.replace(found[0], limit_se=0.0)]
+        broken += published.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+    assert rejected <= 32
+    assert broken > rejected
+
+
+def test_a_mean_far_from_print_is_not_reproduced():
+    rng = np.random.default_rng(11)
+    given = evidence.Evidence(runs(3 + rng.normal(size=10), epsilon=1), {}, rng, 200)
+    for cell in ([0.0, 1.0], 0.0):
+        found = comparisons.spread(spread_rule(cell), given, "as_published")
+        assert published.decide(found, 0.0, 0.0, 0.05, 0.5).verdict == "not_reproduced"
+    # A mean alone is as uncertain as ours.
+    assert found[0].limit_se == found[0].se

@@ -166,6 +166,10 @@ def test_every_box_of_both_versions_is_there(claimed):
         ({"cells": [0.1, 0.2]}, "series 'B': cells of '', allowed below problem"),
         ({"cells": {"a": [[0.3, 0.2, 0.1], 1]}}, r"cell \[0.3, 0.2, 0.1\] of 'a', allowed a"),
         ({"cells": {"a": ["x", 1]}}, "series 'B': cell 'x' of 'a', allowed a number"),
+        (
+            {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
+            r"cell \[1, -1\] of 'a', allowed a number or a mean and a standard deviation >= 0",
+        ),
         ({"id": "0"}, "entry '0' is given twice"),
     ],
 )
