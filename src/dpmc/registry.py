@@ -23,6 +23,7 @@ KINDS = {
     "regression_time": "dpmc.linreg.methods",
     "mixture": "dpmc.ep.mixture_methods",
     "networks": "dpmc.ep.network_methods",
+    "perturbation": "dpmc.ep.perturbations",
 }
 
 

@@ -27,7 +27,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         what the nested keys of `cells` name; `axis`: one column and its values along each
         list of cells; `cells`: lists of a number, of ``[first quartile, median, third
         quartile]``, of ``[lower end, mean, upper end]`` of an interval or of ``[mean,
-        standard deviation]``, null where nothing is printed; `margin`: the largest difference that counts as equal.
+        standard deviation]``, null where nothing is printed; `margin`: the largest
+        difference that counts as equal.
 
     Returns
     -------

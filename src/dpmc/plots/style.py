@@ -81,6 +81,12 @@ METHODS = {
     "bayes_fixed_s_fast": Look("Bayes-fixedS-fast", "#E69F00", "^", (0, (1.2, 1.2))),
     "mcmc_bs": Look("MCMC-B&S", "#009E73", "D", (0, (4, 1.2, 1.2, 1.2))),
     "adassp": Look("adaSSP", "#CC79A7", "v", (0, (2.5, 1))),
+    "ep": Look("EP", "#0072B2", "o", "-"),
+    "adf": Look("ADF", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
+    "sep": Look("SEP", "#009E73", "^", (0, (1.2, 1.2))),
+    "clipped_sep": Look("SEP clipped", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))),
+    "dp_sep": Look("DP-SEP", "#D55E00", "s", (0, (5, 1.5))),
+    "vi": Look("VI", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
     "posterior": Look("posterior without privacy", "#767676", "P", (0, (6, 1.2, 1.2, 1.2))),
     "ols": Look("least squares without privacy", "#222222", "X", (0, (1, 2))),
 }
@@ -93,6 +99,11 @@ VARIANTS = {
     "authors": Look("as the public code", "#D55E00", "s", (0, (5, 1.5))),
     "thesis": Look("as the text", "#E69F00", "^", (0, (1.2, 1.2))),
     "correct": Look("correct", "#0072B2", "o", "-"),
+    "dp_valid": Look("valid privacy", "#0072B2", "D", "-"),
+    "intended": Look("as intended", "#E69F00", "^", (0, (1.2, 1.2))),
+    "clipped_true": Look("really clipped", "#009E73", "P", (0, (6, 1.2, 1.2, 1.2))),
+    "converged": Look("converged", "#4D4D4D", "v", (0, (2.5, 1))),
+    "graves": Look("new run", "#CC79A7", "v", (0, (2.5, 1))),
     "added": Look("added here", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
 }
 SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,8 @@ import pandas as pd
 from dpmc import grids
 from dpmc.evidence import UNAVAILABLE
 from dpmc.plots.style import algorithm
-from dpmc.types import Guarantee
+from dpmc.problems import make_data
+from dpmc.types import Dataset, Guarantee
 
 Settings = Mapping[str, Any]
 NO_GUARANTEE = Guarantee(math.inf, 0.0)
@@ -57,6 +59,20 @@ def place(settings: Settings, replicate: int) -> dict[str, Any]:
         "delta": math.nan,
         "replicate": replicate,
     }
+
+
+def drawn(settings: Settings, number: int, key: str = "draw") -> tuple[dict[str, Any], Dataset]:
+    """Return a problem and its rows with another value of a parameter that draws them."""
+    spec = dict(settings["problem"])
+    params = {**spec["data"]["params"], key: number}
+    spec |= {"name": f"{spec['name']} {number}", "data": {**spec["data"], "params": params}}
+    return spec, make_data(spec, settings["seed"])
+
+
+def having(params: Settings, cls: Any) -> dict[str, Any]:
+    """Return the parameters that a class has."""
+    known = {entry.name for entry in fields(cls)}
+    return {key: value for key, value in params.items() if key in known}
 
 
 def guaranteed(guarantee: Guarantee, outside: Iterable[str]) -> dict[str, Any]:

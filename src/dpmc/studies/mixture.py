@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from dpmc.digest import canonical
 from dpmc.ep.label_posterior import Truth, label_posterior, printed_truth
 from dpmc.ep.mixture import MixtureFit, MixtureModel
 from dpmc.ep.mixture_scores import published_scores, scores
-from dpmc.problems import make_data
 from dpmc.rng import stream
 from dpmc.studies import _tables
 from dpmc.studies._tables import Settings
@@ -36,9 +35,9 @@ COLUMNS = {
     "dim": "int64",
     "f_published": "float64",
     "kl_published": "float64",
-    **{name: "float64" for name in SCORES},
+    **dict.fromkeys(SCORES, "float64"),
     "exact_sd": "float64",
-    **{name: "int64" for name in COUNTERS},
+    **dict.fromkeys(COUNTERS, "int64"),
     "posterior": "str",
 }
 
@@ -100,11 +99,11 @@ def run(
         If a name or parameter is unknown or refused.
     """
     points, wanted = _tables.points(settings), list(replicates)
-    own = _having(settings["params"], Params)
+    own = _tables.having(settings["params"], Params)
     rows = []
     for point in points:
         for replicate in wanted:
-            data = _drawn(settings, replicate) if own.get("fresh_rows") else dataset
+            data = _tables.drawn(settings, replicate)[1] if own.get("fresh_rows") else dataset
             rows.append(_row(point, Params(**own), data, replicate))
             progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
     return _tables.typed(rows, COLUMNS)
@@ -126,7 +125,7 @@ def _row(settings: Settings, own: Params, dataset: Dataset, replicate: int) -> d
     point = settings["point"]
     budget = Budget(float(point["epsilon"]), own.delta, "rdp") if "epsilon" in point else None
     key = canonical(dict(settings))
-    params = registry.parameters(module, _having(settings["params"], module.Params))
+    params = registry.parameters(module, _tables.having(settings["params"], module.Params))
     rng = stream(settings["seed"], "chain", key, replicate)
     found, guarantee = module.fit(parts.rows, model, params, budget, rng)
     exact = label_posterior(parts.rows, parts.labels, model)
@@ -153,17 +152,3 @@ def _scores(found: MixtureFit, exact: Truth, own: Params) -> dict[str, float]:
         truth = printed_truth(own.printed["means"], own.printed["covariances"])
     told = published_scores(truth, fitted)
     return {**scores(exact, fitted), "f_published": told["f"], "kl_published": told["kl_proxy"]}
-
-
-def _drawn(settings: Settings, draw: int) -> Dataset:
-    """Return the rows of another draw of all that generates them."""
-    spec = dict(settings["problem"])
-    params = {**spec["data"]["params"], "draw": draw}
-    spec |= {"name": f"{spec['name']} {draw}", "data": {**spec["data"], "params": params}}
-    return make_data(spec, settings["seed"])
-
-
-def _having(params: Settings, cls: Any) -> dict[str, Any]:
-    """Return the parameters that a class has."""
-    known = {entry.name for entry in fields(cls)}
-    return {key: value for key, value in params.items() if key in known}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from dpmc.linreg.methods import posterior
 from dpmc.linreg.statistics import node_statistics
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics, Prior, Regression
 from dpmc.metrics import split_rhat
-from dpmc.problems import make_data
 from dpmc.rng import stream
 from dpmc.studies import _tables
 from dpmc.studies._tables import NO_GUARANTEE, Settings
@@ -107,9 +106,9 @@ def run(
     """
     points, wanted = _tables.points(settings), list(replicates)
     rows = []
-    if _having(settings["params"], Params).get("fresh_rows"):
+    if _tables.having(settings["params"], Params).get("fresh_rows"):
         for replicate in wanted:
-            spec, drawn = _drawn(settings, replicate + 1)
+            spec, drawn = _tables.drawn(settings, replicate + 1)
             own = [{**point, "problem": spec} for point in points]
             rows += [row for point in own for row in _rows(point, drawn, [replicate])]
             progress(len(rows), len(points) * len(wanted), "")
@@ -126,14 +125,6 @@ def run(
 def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> pd.DataFrame:
     """Return the table of :func:`run` where the data cannot be had: nothing but that."""
     return _tables.unavailable(settings, replicates, reason, COLUMNS)
-
-
-def _drawn(settings: Settings, draw: int) -> tuple[dict[str, Any], Dataset]:
-    """Return a problem and its rows with another draw of all that generates them."""
-    spec = dict(settings["problem"])
-    params = {**spec["data"]["params"], "draw": draw}
-    spec |= {"name": f"{spec['name']} {draw}", "data": {**spec["data"], "params": params}}
-    return spec, make_data(spec, settings["seed"])
 
 
 def _rows(
@@ -235,13 +226,7 @@ def released(
 def method_params(settings: Settings, module: Any, y_bound: float) -> Any:
     """Return the parameters of a method: its profile's, then those of the study that it has."""
     own = profiles.profile(settings["variant"]).parameters(settings["method"], y_bound)
-    return registry.parameters(module, {**own, **_having(settings["params"], module.Params)})
-
-
-def _having(params: Settings, cls: Any) -> dict[str, Any]:
-    """Return the parameters that a class has."""
-    known = {entry.name for entry in fields(cls)}
-    return {key: value for key, value in params.items() if key in known}
+    return registry.parameters(module, {**own, **_tables.having(settings["params"], module.Params)})
 
 
 def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Array:

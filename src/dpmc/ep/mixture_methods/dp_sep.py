@@ -1,0 +1,83 @@
+"""DP-SEP on a mixture with the privacy that was asked for.
+
+[vinaroz2022dpsep, Algorithm 3] with what it needs to hold: every step draws its row
+independently, h and Lambda are clipped and released as one vector, nothing else depends on
+the rows, and the accountant is one for such draws under replacement of one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc.chains import Progress, silent
+from dpmc.ep import calibration, mixture_runs
+from dpmc.ep.accounting import Schedule
+from dpmc.ep.mixture import MixtureFit, MixtureModel
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.types import Array, Budget, DpmcError, Guarantee
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of DP-SEP.
+
+    Parameters
+    ----------
+    num_passes : int
+        T: the run makes T N steps.
+    clip_bound : float
+        C, of (h, Lambda) of all components as one vector.
+    step : float, optional
+        s in (0, 1]; by default 1 / T, where the signal stands out best but for a few per cent.
+    debias : bool
+        Divide by the share of the rows that the steps include.
+    accountant : {"rdp", "subsampled", "connect_dots"}
+        See :func:`dpmc.ep.accounting.guarantee`.
+    """
+
+    num_passes: int = 100
+    clip_bound: float = 8.0
+    step: float | None = None
+    debias: bool = False
+    accountant: Any = "rdp"
+
+
+def fit(
+    rows: Array,
+    model: MixtureModel,
+    params: Params,
+    budget: Budget | None,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> tuple[MixtureFit, Guarantee]:
+    """Run DP-SEP with the least noise that keeps the budget.
+
+    Returns
+    -------
+    (MixtureFit, Guarantee)
+        See :func:`dpmc.ep.mixture_runs.fit`.
+
+    Raises
+    ------
+    DpmcError
+        If a setting is refused, rows do not fit the model or there is no budget.
+    """
+    if budget is None:
+        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    schedule = Schedule(len(rows), params.num_passes)
+    noise, guarantee = calibration.calibrate(
+        schedule, budget.epsilon, budget.delta, params.accountant
+    )
+    run = mixture_runs.Params(
+        "dp_sep",
+        params.num_passes,
+        1 / params.num_passes if params.step is None else params.step,
+        clip="joint",
+        clip_bound=params.clip_bound,
+        noise_multiplier=noise,
+        debias=params.debias,
+    )
+    return mixture_runs.fit(rows, model, run, rng, progress, Ledger()), guarantee

@@ -1,0 +1,90 @@
+"""DP-SEP on a network with the privacy that was asked for.
+
+[vinaroz2022dpsep, Algorithm 3] with what it needs to hold: every step draws its row
+independently, the factor is clipped as one vector, all of it gets noise, and prior and noise
+variance are public constants or coordinates of the release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpmc.chains import Progress, silent
+from dpmc.ep import calibration, network, network_settings
+from dpmc.ep.accounting import STANDARDISATION, Schedule
+from dpmc.ep.tasks import Fitted, Task
+from dpmc.types import Array, Budget, DpmcError
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of DP-SEP.
+
+    Parameters
+    ----------
+    num_passes : int
+        T: the run makes T N steps.
+    clip_bound : float
+        C, of the whole factor.
+    step : float, optional
+        s in (0, 1]; by default 1 / T.
+    noise_variance : float, optional
+        Of the targets, public; by default learned in the release.
+    prior_precision : float
+        Of every weight, public.
+    debias : bool
+        See :class:`dpmc.ep.network.Params`.
+    accountant : {"rdp", "subsampled", "connect_dots"}
+        See :func:`dpmc.ep.accounting.guarantee`.
+    """
+
+    num_passes: int = 40
+    clip_bound: float = 0.1
+    step: float | None = None
+    noise_variance: float | None = None
+    prior_precision: float = 1.0
+    debias: bool = False
+    accountant: Any = "rdp"
+
+
+def fit(
+    x: Array,
+    y: Array,
+    task: Task,
+    params: Params,
+    budget: Budget | None,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> Fitted:
+    """Run DP-SEP with the least noise that keeps the budget.
+
+    Raises
+    ------
+    DpmcError
+        If a setting is refused or there is no budget.
+    """
+    if budget is None:
+        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    learned = params.noise_variance is None
+    schedule = Schedule(
+        len(y), params.num_passes, noise_precision="released" if learned else "public"
+    )
+    outside = (STANDARDISATION,) if task.standardised_by_rows else ()
+    multiplier, guarantee = calibration.calibrate(
+        schedule, budget.epsilon, budget.delta, params.accountant, outside
+    )
+    run = network_settings.private(
+        task.hidden,
+        params.num_passes,
+        params.clip_bound,
+        multiplier,
+        params.noise_variance,
+        params.step,
+        params.prior_precision,
+    )
+    run = replace(run, debias=params.debias)
+    found = network.fit(x, y, run, rng, progress)
+    return Fitted(found, guarantee, found.counters)

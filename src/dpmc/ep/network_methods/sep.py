@@ -1,0 +1,54 @@
+"""Stochastic expectation propagation on a network: one factor for all rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.chains import Progress, silent
+from dpmc.ep import network
+from dpmc.ep.tasks import Fitted, Task
+from dpmc.types import Array, Budget, Guarantee
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of SEP.
+
+    Parameters
+    ----------
+    num_passes : int
+    step : float
+        s in (0, 1]: 1 in the public code of [vinaroz2022dpsep], 1 / N in its equation 4.
+    refine_prior : bool
+        See :mod:`dpmc.ep.prior_refinement`.
+    """
+
+    num_passes: int = 40
+    step: float = 1.0
+    refine_prior: bool = True
+
+
+def fit(
+    x: Array,
+    y: Array,
+    task: Task,
+    params: Params,
+    budget: Budget | None,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> Fitted:
+    """Run SEP, which is not private: `budget` is not read.
+
+    Raises
+    ------
+    DpmcError
+        If a setting is refused.
+    """
+    run = network.Params(
+        "sep", task.hidden, params.num_passes, params.step, refine_prior=params.refine_prior
+    )
+    found = network.fit(x, y, run, rng, progress)
+    return Fitted(found, Guarantee(math.inf, 0.0), found.counters)
