@@ -20,7 +20,7 @@ from dpmc.types import DpmcError
 from tests.unit import synthetic
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis")
+PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
 FIGURES = ("figure1", "figure1_variants", "figure2", "figure3")
 TABLES = ("budget_table", "comparison_table", "clipping_table", "dimension_table")
 

@@ -1,0 +1,211 @@
+"""Studies of DP-SEP: what their tables hold, and the privacy that they state."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpmc import problems, registry
+from dpmc.data import uci
+from dpmc.ep.accounting import STANDARDISATION
+from dpmc.evidence import UNAVAILABLE
+from dpmc.studies import mixture, networks, perturbation
+from dpmc.types import DpmcError, UnavailableError
+from tests.unit import tables
+
+MIXTURE = {
+    "name": "small",
+    "data": {"name": "mixture_rows", "params": {"num_rows": 60, "source": "paper"}},
+}
+
+
+def settings(study: str, problem, method: str, **changes):
+    return {
+        "paper": "p",
+        "study": study,
+        "experiment": "e",
+        "problem": problem,
+        "label": f"{method}-as_published",
+        "method": method,
+        "variant": "as_published",
+        "params": {"num_passes": 2},
+        "outside": ["something"],
+        "seed": 3,
+        "points": [{"epsilon": 1.0}, {"epsilon": 5.0}],
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return problems.make_data(MIXTURE, 3)
+
+
+@pytest.mark.parametrize("method", registry.names("mixture"))
+def test_every_method_on_a_mixture_gives_a_row_per_point_and_replicate(method, rows):
+    table = mixture.run(settings("mixture", MIXTURE, method), rows, range(2))
+    assert list(table.columns) == list(mixture.COLUMNS)
+    assert table["replicate"].tolist() == [0, 1, 0, 1]
+    assert (table["status"] == "complete").all()
+    assert np.isfinite(table[list(mixture.SCORES)]).all(axis=None)
+    assert (table["kl_to_truth"] > 0).all()
+    assert np.array(json.loads(table["posterior"].iloc[0])["covariances"]).shape == (4, 4, 4)
+    private = table["guarantee_epsilon"] < math.inf
+    assert private.all() == method.startswith("dp_sep")
+    if method == "dp_sep":
+        assert (table["guarantee_epsilon"] <= table["epsilon"]).all()
+        assert table["outside"].eq("something; a known seed").all()
+    if method == "dp_sep_published":
+        # Rows in turn amplify nothing, whatever the code counts on: of 1,000 rows ten times as much.
+        assert (table["guarantee_epsilon"] > 1.5 * table["epsilon"]).all()
+        assert table["outside"].str.contains("steps skipped").all()
+
+
+def test_more_of_the_budget_is_a_closer_posterior(rows):
+    """Median errors of nine runs at epsilon 0.5 and 1000."""
+    points = [{"epsilon": e} for e in (0.5, 1000.0)]
+    given = settings("mixture", MIXTURE, "dp_sep", points=points, params={"num_passes": 5})
+    table = mixture.run(given, rows, range(9))
+    median = table.groupby("epsilon")["mean_error"].median()
+    assert median[0.5] > 2 * median[1000.0]
+
+
+def test_fresh_rows_are_another_draw_for_every_replicate(rows):
+    points = [{}]
+    shared = {"num_passes": 1}
+    same = mixture.run(
+        settings("mixture", MIXTURE, "ep", points=points, params=shared), rows, range(2)
+    )
+    fresh = mixture.run(
+        settings("mixture", MIXTURE, "ep", points=points, params={**shared, "fresh_rows": True}),
+        rows,
+        range(2),
+    )
+    assert same["exact_sd"].nunique() == 1
+    assert fresh["mean_error"].nunique() == 2
+    first = json.loads(same["posterior"].iloc[0])
+    assert first != json.loads(fresh["posterior"].iloc[1])
+
+
+def network_problem(preprocess: str):
+    params = {"dataset": "wine", "preprocess": preprocess}
+    return {"name": "wine", "data": {"name": "uci_network", "params": params}}
+
+
+SHARED = {
+    "num_passes": 1,
+    "hidden": {"wine": 5},
+    "published_noise": {"wine": [550.9, 288.8]},
+}
+
+
+@pytest.fixture
+def wine(tmp_path, monkeypatch):
+    """Put a small table in the format of the wine data where it is looked for."""
+    name = uci.resolve("wine")
+    table = tables.shrink(monkeypatch, name, 80)
+    numbers = tables.some_numbers(table, 80)
+    tables.write(tmp_path / name / table.file, table, numbers)
+    monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))
+
+
+@pytest.mark.parametrize("method", registry.names("networks"))
+def test_every_method_on_networks_gives_a_row_per_split(method, wine):
+    problem = network_problem("authors")
+    points = [{"epsilon": 1.0}] if "dp_sep" in method else [{}]
+    given = settings("networks", problem, method, points=points, params=SHARED)
+    table = networks.run(given, None, range(2))
+    assert list(table.columns) == list(networks.COLUMNS)
+    assert (table["status"] == "complete").all()
+    assert np.isfinite(table[["rmse", "loglik", "noise_variance"]]).all(axis=None)
+    assert table["rmse"].nunique() == 2  # another split, other test rows
+    assert table["table_rows"].eq(80).all()
+    assert table["num_rows"].eq(72).all()
+    assert table["hidden"].eq(5).all()
+    if method == "dp_sep":
+        assert (table["guarantee_epsilon"] <= 1).all()
+        assert table["outside"].str.contains(STANDARDISATION).all()
+    else:
+        # As published DP-SEP has no noise either.
+        assert table["guarantee_epsilon"].eq(math.inf).all()
+
+
+def test_noise_as_intended_is_worth_far_more_than_was_asked_for(wine):
+    params = {**SHARED, "intended": True}
+    given = settings(
+        "networks",
+        network_problem("authors"),
+        "dp_sep_published",
+        points=[{"epsilon": 1.0}],
+        params=params,
+    )
+    table = networks.run(given, None, [0])
+    assert table["guarantee_epsilon"].item() > 100
+
+
+def test_public_ranges_leave_nothing_outside_but_the_score(wine):
+    given = settings(
+        "networks", network_problem("public_bounds"), "dp_sep", points=[{"epsilon": 1.0}],
+        params={"num_passes": 1, "hidden": {"wine": 5}},
+    )  # fmt: skip
+    table = networks.run(given, None, [0])
+    assert table["outside"].item() == "something; a known seed"
+
+
+def test_a_table_that_cannot_be_had_says_so(tmp_path, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    given = settings("networks", network_problem("authors"), "sep", points=[{}], params=SHARED)
+    with pytest.raises(UnavailableError, match="winequality"):
+        networks.run(given, None, [0])
+    table = networks.unavailable(given, range(2), "no file")
+    assert (table["status"] == f"{UNAVAILABLE}: no file").all()
+    assert table["rmse"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("study", "method", "change", "message"),
+    [
+        ("networks", "sep", {"params": {"hidden": {}}}, "hidden: none for wine, allowed a number"),
+        (
+            "networks",
+            "dp_sep_published",
+            {"params": {"hidden": {"wine": 2}}},
+            "published_noise: none for wine",
+        ),
+        ("networks", "dp_sep", {"points": [{}]}, "budget: None, allowed an epsilon"),
+        ("networks", "sep", {"params": {"hidden": {"wine": 0}}}, "hidden: 0, allowed"),
+        ("mixture", "dp_sep", {"points": [{}]}, "budget: None, allowed an epsilon"),
+        ("mixture", "dp_sep", {"params": {"clip_bound": -1}}, "clip_bound: -1"),
+        ("mixture", "sep", {"params": {"step": 2}}, "step: 2, allowed"),
+        ("mixture", "dp_sep_published", {"params": {"h_share": 1}}, "h_share: 1, allowed"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(study, method, change, message, rows, wine):
+    problem = MIXTURE if study == "mixture" else network_problem("authors")
+    budget = {"points": [{"epsilon": 1.0}]} if "dp_sep" in method else {"points": [{}]}
+    given = settings(study, problem, method, **{**budget, "params": SHARED, **change})
+    if study == "mixture" and "params" not in change:
+        given["params"] = {"num_passes": 1}
+    run = mixture.run if study == "mixture" else networks.run
+    with pytest.raises(DpmcError, match=message) as caught:
+        run(given, rows, [0])
+    assert "\n" not in str(caught.value)
+
+
+def test_bounds_are_tabled_by_threshold():
+    points = [{"dim": 2, "noise_sd": 0.08}]
+    params = {"thresholds": [0.05, 0.5], "num_draws": 2000}
+    given = settings("perturbation", MIXTURE, "moments", points=points, params=params)
+    table = perturbation.run(given, None, [0])
+    assert table["threshold"].tolist() == [0.05, 0.5]
+    assert (table["published_bound"] > table["probability"]).all()
+    given = settings("perturbation", MIXTURE, "natural", points=points, params=params)
+    table = perturbation.run(given, None, [0])
+    assert table["probability"].between(0, 1).all()
+    assert table["published_bound"].isna().all()
