@@ -1,0 +1,1 @@
+"""Expectation propagation under differential privacy: mixtures, networks and accounting."""

@@ -1,0 +1,246 @@
+"""Eight numbers at a time in compiled code.
+
+A compiler turns a loop into vector instructions only once it knows that no array of the loop
+overlaps another, and where it cannot, it asks anew each time the loop starts. The loops over
+the weights of a small network are too short for that. Here eight neighbouring numbers of an
+array are one value, with the operators of a number; LLVM makes of it what the machine has: one
+register of 512 bits, two of 256 or four of 128, with the same results but for the rounding of
+fused multiplications.
+
+``Numbers`` are eight float64, ``Words`` eight 64-bit integers, whose ``>>`` brings in zeros, and
+``Mask`` eight booleans. All of them live in compiled functions only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba import extending as _extending
+from numba.core import cgutils as _cgutils
+from numba.core import imputils as _imputils
+from numba.core import types as _types
+from numba.core.typing import templates as _templates
+from numba.np import arrayobj as _arrayobj
+
+# What Numba is made of is not annotated.
+extending: Any = _extending
+cgutils: Any = _cgutils
+ir: Any = cgutils.ir
+imputils: Any = _imputils
+types: Any = _types
+templates: Any = _templates
+arrayobj: Any = _arrayobj
+
+WIDTH = 8
+# A product and the sum that it goes into may be rounded once instead of twice.
+FLAGS = ("contract",)
+
+ELEMENTS: dict[str, Any] = {
+    "numbers": ir.DoubleType(),
+    "words": ir.IntType(64),
+    "mask": ir.IntType(1),
+}
+BYTES = 8
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function that is part of whatever calls it."""
+    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    """Return a function of compiled code from one that returns its type and writes its code."""
+    return extending.intrinsic(function)
+
+
+def _vector(kind: Any) -> Any:
+    return ir.VectorType(ELEMENTS[kind.name], WIDTH)
+
+
+class LanesType(types.Type):  # type: ignore[misc]
+    """The type of eight numbers, words or booleans."""
+
+
+class _LanesModel(extending.models.PrimitiveModel):  # type: ignore[misc]
+    """Lanes are passed on as they are, in registers."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _vector(kind))
+
+
+extending.register_model(LanesType)(_LanesModel)
+
+NUMBERS = LanesType("numbers")
+WORDS = LanesType("words")
+MASK = LanesType("mask")
+# What a number or word beside eight of them may be: it is taken eight times.
+SCALARS = {"numbers": types.float64, "words": types.int64}
+
+
+def _spread(builder: Any, value: Any) -> Any:
+    """Return eight times a scalar."""
+    kind = ir.VectorType(value.type, WIDTH)
+    empty = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+    return builder.shuffle_vector(first, empty, everywhere)
+
+
+def _operator(function: Any, kind: Any, result: Any, build: Callable[..., Any]) -> None:
+    """Let a binary operator of Python work on lanes of a kind."""
+    pairs = [(kind, kind)]
+    if kind.name in SCALARS:
+        scalar = SCALARS[kind.name]
+        pairs += [(kind, scalar), (scalar, kind)]
+    cases = [templates.signature(result, *pair) for pair in pairs]
+    template = type("Lanes", (templates.ConcreteTemplate,), {"cases": cases})
+    templates.infer_global(function)(template)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = [
+            value if isinstance(value.type, ir.VectorType) else _spread(builder, value)
+            for value in arguments
+        ]
+        return build(builder, *lanes)
+
+    for pair in pairs:
+        imputils.lower_builtin(function, *pair)(code)
+
+
+def _arithmetic(name: str) -> Callable[..., Any]:
+    return lambda builder, a, b: getattr(builder, name)(a, b, flags=FLAGS)
+
+
+def _plain(name: str) -> Callable[..., Any]:
+    return lambda builder, a, b: getattr(builder, name)(a, b)
+
+
+def _comparison(sign: str) -> Callable[..., Any]:
+    return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
+
+
+for _function, _name in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
+    _operator(_function, NUMBERS, NUMBERS, _arithmetic(_name))
+for _function, _name in (
+    (operator.add, "add"),
+    (operator.xor, "xor"),
+    (operator.and_, "and_"),
+    (operator.or_, "or_"),
+    (operator.lshift, "shl"),
+    (operator.rshift, "lshr"),
+):
+    _operator(_function, WORDS, WORDS, _plain(_name))
+for _function, _name in ((operator.lt, "<"), (operator.gt, ">")):
+    _operator(_function, NUMBERS, MASK, _comparison(_name))
+_operator(operator.and_, MASK, MASK, _plain("and_"))
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, k: Any, element: Any) -> Any:
+    """Return a pointer to eight elements of an array."""
+    data = arrayobj.make_array(kind)(context, builder, array).data
+    place = builder.gep(data, [k])
+    return builder.bitcast(place, ir.PointerType(ir.VectorType(element, WIDTH)))
+
+
+def _memory(kind: Any) -> tuple[Any, Any]:
+    """Return the intrinsics that read lanes of a kind from an array, and that write them."""
+    element = ELEMENTS[kind.name]
+
+    def load(context: Any, array: Any, k: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, k = arguments
+            place = _place(context, builder, signature.args[0], array, k, element)
+            return builder.load(place, align=BYTES)
+
+        return kind(array, types.intp), code
+
+    def store(context: Any, array: Any, k: Any, lanes: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, k, value = arguments
+            place = _place(context, builder, signature.args[0], array, k, element)
+            builder.store(value, place, align=BYTES)
+            return context.get_dummy_value()
+
+        return types.none(array, types.intp, kind), code
+
+    return _intrinsic(load), _intrinsic(store)
+
+
+# ``load(array, k)`` and ``store(array, k, lanes)``: the elements k to k + 7 of a contiguous
+# array of one dimension. Nothing checks that it has them.
+load, store = _memory(NUMBERS)
+load_words, store_words = _memory(WORDS)
+
+
+@_intrinsic
+def spread(context: Any, value: Any) -> Any:
+    """Return eight times one number."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _spread(builder, arguments[0])
+
+    return NUMBERS(types.float64), code
+
+
+@_intrinsic
+def choose(context: Any, mask: Any, first: Any, second: Any) -> Any:
+    """Return numbers of `first` where `mask` holds, of `second` elsewhere."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.select(*arguments)
+
+    return NUMBERS(MASK, NUMBERS, NUMBERS), code
+
+
+@_intrinsic
+def total(context: Any, numbers: Any) -> Any:
+    """Return the sum of eight numbers, in pairs."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        index = [ir.Constant(ir.IntType(32), k) for k in range(WIDTH)]
+        parts = [builder.extract_element(arguments[0], k) for k in index]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            pairs = zip(parts[:half], parts[half:], strict=True)
+            parts = [builder.fadd(a, b, flags=FLAGS) for a, b in pairs]
+        return parts[0]
+
+    return types.float64(NUMBERS), code
+
+
+@_intrinsic
+def root(context: Any, numbers: Any) -> Any:
+    """Return square roots."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = _vector(NUMBERS)
+        kind = ir.FunctionType(vector, [vector])
+        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{WIDTH}f64")
+        return builder.call(function, arguments)
+
+    return NUMBERS(NUMBERS), code
+
+
+def _conversion(name: str, source: Any, target: Any) -> Any:
+    def convert(context: Any, lanes: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, name)(arguments[0], _vector(target))
+
+        return target(source), code
+
+    return _intrinsic(convert)
+
+
+# Whole numbers and words of the same value; numbers and words of the same bits.
+to_numbers = _conversion("sitofp", WORDS, NUMBERS)
+to_words = _conversion("fptosi", NUMBERS, WORDS)
+numbers_of_bits = _conversion("bitcast", WORDS, NUMBERS)
+bits_of_numbers = _conversion("bitcast", NUMBERS, WORDS)

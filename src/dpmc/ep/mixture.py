@@ -1,0 +1,231 @@
+"""A mixture of Gaussians whose means are unknown: the model, and what a fit says of rows.
+
+x_n ~ sum_j w_j N(mu_j, sigma_x^2 I) with independent mu_j ~ N(m_j, Lambda_j^-1)
+[vinaroz2022dpsep, section 6.1]. A fit has one Gaussian for each mean, so it is a point
+theta = (h, Lambda) of natural parameters, Lambda the precision and h = Lambda times the mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.types import Array, DpmcError
+
+SQRT2 = math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class MixtureModel:
+    """Weights, spread and prior of a mixture.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (J,)
+        w_j, positive, of sum 1.
+    sigma_x : float
+        Standard deviation of a row around its mean, in the units of the rows.
+    prior_means : ndarray of shape (J, d)
+        m_j.
+    prior_precision : ndarray of shape (J, d, d)
+        Lambda_j, symmetric and positive definite.
+
+    Raises
+    ------
+    DpmcError
+        If shapes do not fit, or a value is outside of what is allowed.
+    """
+
+    weights: Array
+    sigma_x: float
+    prior_means: Array
+    prior_precision: Array
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "prior_means", "prior_precision"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            if not np.isfinite(values).all():
+                raise DpmcError(f"{name}: an entry is not finite, allowed finite numbers")
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        checks.positive("sigma_x", self.sigma_x)
+        if self.prior_means.ndim != 2 or 0 in self.prior_means.shape:
+            raise DpmcError(f"prior_means: shape {self.prior_means.shape}, allowed (J, d)")
+        if self.weights.shape != (self.num_components,) or not (self.weights > 0).all():
+            raise DpmcError(f"weights: {self.weights}, allowed {self.num_components} numbers > 0")
+        if abs(float(self.weights.sum()) - 1) > 1e-12:
+            raise DpmcError(f"weights: sum {self.weights.sum()}, allowed 1")
+        self._check_precision()
+
+    def _check_precision(self) -> None:
+        shape, values = (self.num_components, self.dim, self.dim), self.prior_precision
+        if values.shape != shape:
+            raise DpmcError(f"prior_precision: shape {values.shape}, allowed {shape}")
+        skew = np.abs(values - np.swapaxes(values, 1, 2)).max()
+        if not skew <= 1e-12 * np.abs(values).max():
+            raise DpmcError("prior_precision: not symmetric, allowed symmetric matrices")
+        smallest = float(np.linalg.eigvalsh(values).min())
+        if not smallest > 0:
+            raise DpmcError(f"prior_precision: smallest eigenvalue {smallest:g}, allowed > 0")
+
+    @classmethod
+    def isotropic(
+        cls, sigma_x: float, prior_means: Array | Sequence[Sequence[float]], precision: float
+    ) -> MixtureModel:
+        """Return a model of equal weights and prior covariances I / precision."""
+        checks.positive("precision", precision)
+        means = np.asarray(prior_means, dtype=np.float64)
+        if means.ndim != 2:
+            raise DpmcError(f"prior_means: shape {means.shape}, allowed (J, d)")
+        num, dim = means.shape
+        weights = np.full(num, 1 / num) if num else np.empty(0)
+        return cls(weights, sigma_x, means, np.tile(precision * np.eye(dim), (num, 1, 1)))
+
+    @property
+    def num_components(self) -> int:
+        """Number J of components."""
+        return int(self.prior_means.shape[0])
+
+    @property
+    def dim(self) -> int:
+        """Number d of columns of a row."""
+        return int(self.prior_means.shape[1])
+
+    @property
+    def num_coordinates(self) -> int:
+        """Number of coordinates of theta, J (d + d (d + 1) / 2)."""
+        return self.num_components * self.dim * (self.dim + 3) // 2
+
+    def prior_h(self) -> Array:
+        """Return Lambda_j m_j, shape (J, d)."""
+        h: Array = np.einsum("jik,jk->ji", self.prior_precision, self.prior_means)
+        return h
+
+
+@dataclass(frozen=True)
+class MixtureFit:
+    """The Gaussian of each mean that a method ended with.
+
+    Parameters
+    ----------
+    means : ndarray of shape (J, d)
+    covariances : ndarray of shape (J, d, d)
+    h : ndarray of shape (J, d)
+        Precision times mean.
+    precision : ndarray of shape (J, d, d)
+    counters : mapping of str to int
+        ``steps`` that were made; of them ``skipped``, that left the state as it was,
+        ``invalid``, whose factor did not exist, and ``clipped``, whose factor was too long;
+        ``repaired``, matrices that a step left without the eigenvalues that are asked for.
+    releases : tuple of (str, int)
+        Each kind of release and how often one row has a part in it, as text that
+        :func:`dpmc.privacy.events.parse` reads; none of a method without noise.
+    status : str
+        ``"complete"``, or why the run stopped; the state is then the last finite one.
+    """
+
+    means: Array
+    covariances: Array
+    h: Array
+    precision: Array
+    counters: Mapping[str, int]
+    releases: tuple[tuple[str, int], ...] = ()
+    status: str = "complete"
+
+    @classmethod
+    def of(
+        cls,
+        h: Array,
+        precision: Array,
+        counters: Mapping[str, int],
+        releases: tuple[tuple[str, int], ...],
+        status: str,
+    ) -> MixtureFit:
+        """Return the fit of a point of natural parameters."""
+        return cls(*moments(h, precision), h, precision, counters, releases, status)
+
+
+def moments(h: Array, precision: Array) -> tuple[Array, Array]:
+    """Return means, shape (J, d), and covariances, shape (J, d, d), of natural parameters."""
+    covariances = np.linalg.inv(precision)
+    means: Array = np.asarray(np.linalg.solve(precision, h[..., None])[..., 0], dtype=np.float64)
+    return means, (covariances + np.swapaxes(covariances, 1, 2)) / 2
+
+
+def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances: Array) -> Array:
+    """Return the probability of each component, given a row and a fit.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    model : MixtureModel
+        Its weights and spread.
+    means : ndarray of shape (J, d)
+    covariances : ndarray of shape (J, d, d)
+        Of the means; a row of component j is then N(means_j, covariances_j + sigma_x^2 I).
+
+    Returns
+    -------
+    ndarray of shape (n, J)
+        Each row of sum 1. The largest one colours the points of [vinaroz2022dpsep, figure 1].
+
+    Raises
+    ------
+    DpmcError
+        If shapes do not fit.
+    """
+    rows = checked_rows(rows, model)
+    shape = (model.num_components, model.dim)
+    if np.shape(means) != shape or np.shape(covariances) != (*shape, model.dim):
+        raise DpmcError(
+            f"means, covariances: shapes {np.shape(means)} and {np.shape(covariances)}, "
+            f"allowed {shape} and {(*shape, model.dim)}"
+        )
+    spread = covariances + model.sigma_x**2 * np.eye(model.dim)
+    differences = rows[:, None, :] - means
+    scaled = np.linalg.solve(spread, np.moveaxis(differences, 0, 2))
+    squares = np.einsum("njd,jdn->nj", differences, scaled)
+    scores = np.log(model.weights) - (squares + np.linalg.slogdet(spread)[1]) / 2
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    found: Array = terms / terms.sum(axis=1, keepdims=True)
+    return found
+
+
+def checked_rows(rows: Array, model: MixtureModel) -> Array:
+    """Return rows as a contiguous array, refusing shapes that do not fit and NaN.
+
+    Raises
+    ------
+    DpmcError
+        If there are no rows, they have another number of columns, or one is not finite.
+    """
+    values = np.ascontiguousarray(rows, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != model.dim or len(values) == 0:
+        raise DpmcError(f"rows: shape {values.shape}, allowed (>= 1, {model.dim})")
+    if not np.isfinite(values).all():
+        raise DpmcError("rows: an entry is not finite, allowed finite numbers")
+    return values
+
+
+def svec(h: Array, precision: Array) -> Array:
+    """Return theta as a vector whose Euclidean norm is that of (h, Lambda).
+
+    Of a symmetric matrix the lower half counts, what is below the diagonal times sqrt(2), so
+    that the norm is the Frobenius norm and every coordinate can have noise of its own.
+
+    Parameters
+    ----------
+    h : ndarray of shape (J, d)
+    precision : ndarray of shape (J, d, d)
+
+    Returns
+    -------
+    ndarray of shape (J (d + d (d + 1) / 2),)
+    """
+    lower = np.tril_indices(precision.shape[1])
+    scale = np.where(lower[0] == lower[1], 1.0, SQRT2)
+    return np.concatenate([h.ravel(), (scale * precision[:, lower[0], lower[1]]).ravel()])

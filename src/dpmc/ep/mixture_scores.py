@@ -1,0 +1,153 @@
+"""How far the Gaussians of a fit are from those of a reference [vinaroz2022dpsep, section 6.1].
+
+Components have no order of their own, so those of a fit are paired with those of the reference
+by their means first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpmc.types import Array, DpmcError
+
+Gaussians = tuple[Array, Array]
+NAMES = ("true means", "true covariances", "fitted means", "fitted covariances")
+
+
+def greedy_pairs(truth: Array, means: Array) -> list[int]:
+    """Return the component paired with each true one as the public code pairs them.
+
+    The true ones choose in turn, each the nearest of what is left: the last ones take what
+    nobody wanted.
+
+    Parameters
+    ----------
+    truth, means : ndarray of shape (J, d)
+
+    Returns
+    -------
+    list of int of length J
+        Rows of `means` in the order of `truth`.
+    """
+    left, found = list(range(len(means))), []
+    for true_mean in truth:
+        distances = np.sum((means[left] - true_mean) ** 2, axis=1)
+        found.append(left.pop(int(np.argmin(distances))))
+    return found
+
+
+def best_pairs(truth: Array, means: Array) -> list[int]:
+    """Return the pairs of the smallest sum of squared distances [Kuhn 1955].
+
+    Parameters and result are those of :func:`greedy_pairs`.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    squares = np.sum((truth[:, None, :] - means) ** 2, axis=2)
+    return [int(k) for k in linear_sum_assignment(squares)[1]]
+
+
+def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
+    """Return the scores that table 1 of the paper prints, under the names that they deserve.
+
+    Parameters
+    ----------
+    truth, fitted : (ndarray of shape (J, d), ndarray of shape (J, d, d))
+        Means and covariances.
+
+    Returns
+    -------
+    dict of str to float
+        ``mean_square`` and ``covariance_square``, the squared Frobenius norms of the errors
+        averaged over components; ``f``, half their sum, which the table calls F-norm;
+        ``kl_proxy``, the absolute value of ``kl_signed``, the average over components of half
+        of e'P e + ln |S| - ln |S_q| with the error e of the mean, the true covariance S and its
+        inverse P. It stands for KL(q || p), but lacks tr(P S_q) - d and can be negative.
+
+    Raises
+    ------
+    DpmcError
+        If shapes do not fit, a number is not finite, or a covariance not positive definite.
+    """
+    means, covariances, other_means, others = _checked(truth, fitted)
+    pairs = greedy_pairs(means, other_means)
+    other_means, others = other_means[pairs], others[pairs]
+    errors = means - other_means
+    mean_square = float(np.mean(np.sum(errors**2, axis=1)))
+    covariance_square = float(np.mean(np.sum((covariances - others) ** 2, axis=(1, 2))))
+    signed = float(np.mean(_squares(errors, covariances) + _log_ratio(covariances, others)) / 2)
+    return {
+        "mean_square": mean_square,
+        "covariance_square": covariance_square,
+        "f": (mean_square + covariance_square) / 2,
+        "kl_signed": signed,
+        "kl_proxy": abs(signed),
+    }
+
+
+def scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
+    """Return errors and divergences, averaged over components in their best pairing.
+
+    Parameters
+    ----------
+    truth, fitted : (ndarray of shape (J, d), ndarray of shape (J, d, d))
+        Means and covariances, of p and of q.
+
+    Returns
+    -------
+    dict of str to float
+        ``mean_error`` and ``covariance_error``, Euclidean and Frobenius norms in the units of
+        the rows and their squares; ``kl_from_truth``, KL(p || q), and ``kl_to_truth``,
+        KL(q || p); ``sd``, root of the average variance of a coordinate of the fit.
+
+    Raises
+    ------
+    DpmcError
+        If shapes do not fit, a number is not finite, or a covariance not positive definite.
+    """
+    means, covariances, other_means, others = _checked(truth, fitted)
+    pairs = best_pairs(means, other_means)
+    other_means, others = other_means[pairs], others[pairs]
+    errors = means - other_means
+    return {
+        "mean_error": float(np.mean(np.linalg.norm(errors, axis=1))),
+        "covariance_error": float(np.mean(np.linalg.norm(covariances - others, axis=(1, 2)))),
+        "kl_to_truth": float(np.mean(divergence(other_means, others, means, covariances))),
+        "kl_from_truth": float(np.mean(divergence(means, covariances, other_means, others))),
+        "sd": float(np.sqrt(np.mean(np.diagonal(others, axis1=1, axis2=2)))),
+    }
+
+
+def divergence(means: Array, covariances: Array, other_means: Array, others: Array) -> Array:
+    """Return KL(N(means_j, covariances_j) || N(other_means_j, others_j)), shape (J,)."""
+    ratio = np.trace(np.linalg.solve(others, covariances), axis1=1, axis2=2)
+    squares = _squares(means - other_means, others)
+    found: Array = (ratio - means.shape[1] + squares + _log_ratio(others, covariances)) / 2
+    return found
+
+
+def _squares(errors: Array, covariances: Array) -> Array:
+    """Return e'S^-1 e of each component."""
+    scaled = np.linalg.solve(covariances, errors[..., None])[..., 0]
+    found: Array = np.einsum("jd,jd->j", errors, scaled)
+    return found
+
+
+def _log_ratio(first: Array, second: Array) -> Array:
+    """Return ln |first| - ln |second| of each component."""
+    found: Array = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
+    return found
+
+
+def _checked(truth: Gaussians, fitted: Gaussians) -> tuple[Array, Array, Array, Array]:
+    """Return means and covariances of both, refusing what has no scores."""
+    found = [np.asarray(part, dtype=np.float64) for part in (*truth, *fitted)]
+    shape = found[0].shape
+    if len(shape) != 2 or 0 in shape:
+        raise DpmcError(f"means: shape {shape}, allowed (J, d)")
+    for name, part, allowed in zip(NAMES, found, (shape, (*shape, shape[1])) * 2, strict=True):
+        if part.shape != allowed or not np.isfinite(part).all():
+            raise DpmcError(f"{name}: shape {part.shape}, allowed {allowed}, finite")
+        if part.ndim == 3 and not np.linalg.eigvalsh(part).min() > 0:
+            raise DpmcError(f"{name}: an eigenvalue is not positive, allowed > 0")
+    return found[0], found[1], found[2], found[3]
