@@ -59,7 +59,7 @@ def test_every_method_on_a_mixture_gives_a_row_per_point_and_replicate(method, r
         assert (table["guarantee_epsilon"] <= table["epsilon"]).all()
         assert table["outside"].eq("something; a known seed").all()
     if method == "dp_sep_published":
-        # Rows in turn amplify nothing, whatever the code counts on: of 1,000 rows ten times as much.
+        # Rows in turn amplify nothing, whatever the code counts on.
         assert (table["guarantee_epsilon"] > 1.5 * table["epsilon"]).all()
         assert table["outside"].str.contains("steps skipped").all()
 

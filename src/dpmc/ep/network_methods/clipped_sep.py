@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.chains import Progress, silent
-from dpmc.ep import network, network_settings
+from dpmc.ep import network, network_variants
 from dpmc.ep.tasks import Fitted, Task
 from dpmc.types import Array, Budget, Guarantee
 
@@ -55,7 +55,7 @@ def fit(
     DpmcError
         If a setting is refused or the data set has no constants for its noise.
     """
-    base = network_settings.fixed_prior(task.hidden, params.num_passes, task.noise())
+    base = network_variants.fixed_prior(task.hidden, params.num_passes, task.noise())
     bound = math.inf if params.clip_bound is None else params.clip_bound
     run = replace(base, clip=params.clip, clip_bound=bound, step=params.step)
     found = network.fit(x, y, run, rng, progress)

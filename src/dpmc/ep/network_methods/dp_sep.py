@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.chains import Progress, silent
-from dpmc.ep import calibration, network, network_settings
+from dpmc.ep import calibration, network, network_variants
 from dpmc.ep.accounting import STANDARDISATION, Schedule
 from dpmc.ep.tasks import Fitted, Task
 from dpmc.types import Array, Budget, DpmcError
@@ -76,7 +76,7 @@ def fit(
     multiplier, guarantee = calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
-    run = network_settings.private(
+    run = network_variants.private(
         task.hidden,
         params.num_passes,
         params.clip_bound,

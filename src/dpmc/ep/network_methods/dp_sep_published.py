@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.chains import Progress, silent
-from dpmc.ep import accounting, network, network_settings
+from dpmc.ep import accounting, network, network_variants
 from dpmc.ep.accounting import FITTED_NOISE_PRECISION, STANDARDISATION, Schedule
 from dpmc.ep.published_noise import autodp_published
 from dpmc.ep.tasks import Fitted, Task
@@ -59,11 +59,11 @@ def fit(
         raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
     noise, passes = task.noise(), params.num_passes
     if not params.intended:
-        run = network_settings.published("dp_sep", task.hidden, passes, noise)
+        run = network_variants.published("dp_sep", task.hidden, passes, noise)
         found = network.fit(x, y, run, rng, progress)
         return Fitted(found, Guarantee(math.inf, 0.0), found.counters)
     multiplier = autodp_published(budget.epsilon, budget.delta, len(y), 2 * passes * len(y))
-    run = network_settings.intended(task.hidden, passes, noise, multiplier, params.clip_bound)
+    run = network_variants.intended(task.hidden, passes, noise, multiplier, params.clip_bound)
     found = network.fit(x, y, run, rng, progress)
     true_multiplier = run.noise_sd(len(y)) / run.sensitivity
     schedule = Schedule(len(y), passes, order="permutation")
