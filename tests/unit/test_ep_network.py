@@ -8,15 +8,21 @@ import numba
 import numpy as np
 import pytest
 
-from dpmc.ep import elementary, network, network_state, network_variants
+from dpmc.ep import accounting, elementary, network, network_state, network_variants
 from dpmc.ep.gamma_factors import tilted_gamma
 from dpmc.ep.lanes import load, store
 from dpmc.ep.network_layout import Architecture
+from dpmc.ep.network_methods import dp_sep
 from dpmc.ep.network_scores import output_moments, rectified_moments, rectified_slopes, scores
 from dpmc.ep.network_settings import Params
 from dpmc.ep.prior_refinement import PriorFactors
 from dpmc.ep.rectified import rectify
-from dpmc.types import DpmcError
+from dpmc.ep.tasks import Task
+from dpmc.privacy import events
+from dpmc.privacy.audit import audit
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.rng import stream
+from dpmc.types import Budget, DpmcError
 from tests.unit import networks
 from tests.unit.networks import Chain
 
@@ -413,7 +419,7 @@ def test_a_fit_learns_and_predicts_with_an_honest_variance():
         x[:900], y[:900], Params("sep", 20, 10, refine_prior=True), np.random.default_rng(2)
     )
     assert fit.status == "complete"
-    assert (fit.num_passes, fit.counters["steps"], fit.noisy_steps) == (10, 9000, None)
+    assert (fit.num_passes, fit.counters["steps"], fit.releases) == (10, 9000, ())
     mean, variance = fit.predict(x[900:])
     assert np.sqrt(np.mean((mean - y[900:]) ** 2)) < 0.25
     total = variance + fit.noise_variance
@@ -461,7 +467,7 @@ def test_published_private_runs_are_clipped_ones_with_other_permutations():
     )
     assert one == 0.0
     assert two > 1e-6
-    assert all(fit.noisy_steps is None and fit.counters["clipped"] == 0 for fit in fits.values())
+    assert all(fit.releases == () and fit.counters["clipped"] == 0 for fit in fits.values())
 
 
 def test_the_first_q_of_the_published_clipped_runs_has_blocks_of_norm_one():
@@ -491,14 +497,39 @@ def test_noisy_runs_say_what_they_release(order):
     x, y = networks.rows(50, 3)
     params = replace(network_variants.private(6, 2, 0.1, 1.5, 0.25), order=order)
     fit = network.fit(x, y, params, np.random.default_rng(3))
-    assert (
-        fit.noisy_steps == (1.5, params.sensitivity, 100, 50, order) or fit.noisy_steps is not None
-    )
-    text, count = fit.noisy_steps.records()[0]
     if order == "independent":
-        assert (text, count) == ("sampled_gaussian(1.5, batch_size=1, num_rows=50)", 100)
+        assert fit.releases == (("sampled_gaussian(1.5, batch_size=1, num_rows=50)", 100),)
     else:
-        assert (text, count) == ("gaussian(1.5)", 2)
+        assert fit.releases == (("gaussian(1.5)", 2),)
+
+
+@pytest.mark.parametrize("order", ["independent", "permutation"])
+def test_noisy_steps_beyond_the_plan_are_refused_before_they_are_made(order):
+    x, y = networks.rows(50, 3)
+    params = replace(network_variants.private(6, 2, 0.1, 1.5, 0.25), order=order)
+    schedule = accounting.Schedule(50, 2, order)
+    allowed = accounting.counts(schedule, 1.5)
+    made = network.fit(x, y, params, np.random.default_rng(3), ledger=Ledger(allowed))
+    assert events.parse(made.releases) == allowed
+    with pytest.raises(DpmcError, match=r"3 in all, allowed 2|150 in all, allowed 100"):
+        network.fit(
+            x, y, replace(params, num_passes=3), np.random.default_rng(3), ledger=Ledger(allowed)
+        )
+    other = replace(params, noise_multiplier=1.4)
+    with pytest.raises(DpmcError, match="allowed 0 by the plan"):
+        network.fit(x, y, other, np.random.default_rng(3), ledger=Ledger(allowed))
+
+
+def test_the_method_keeps_what_an_independent_audit_of_its_releases_proves():
+    x, y = networks.rows(200, 3)
+    params = dp_sep.Params(num_passes=2)
+    found = dp_sep.fit(x, y, Task("rows", 6), params, Budget(2.0, 1e-5, "rdp"), stream(5, "audit"))
+    told = found.predictor.releases
+    assert audit(events.parse(told), 1e-5).epsilon <= found.guarantee.epsilon <= 2.0
+    # Releases with less noise are not within the budget.
+    multiplier = next(iter(events.parse(told))).event.noise_multiplier
+    weak = events.sampled_gaussian(0.7 * multiplier, 1, 200)
+    assert audit({weak: 400}, 1e-5).epsilon > 2.0
 
 
 def test_noise_of_the_public_code_is_worth_what_it_is():
@@ -506,7 +537,9 @@ def test_noise_of_the_public_code_is_worth_what_it_is():
     params = network_variants.intended(6, 1, (20.0, 8.0), 2.0)
     fit = network.fit(x, y, params, np.random.default_rng(3))
     # Four blocks and a step of 1, against one block and a step of 1 / 50.
-    assert fit.noisy_steps.noise_multiplier == pytest.approx(2.0 / 50 / 2)
+    ((text, _),) = fit.releases
+    (event,) = events.parse([(text, 1)])
+    assert event.noise_multiplier == pytest.approx(2.0 / 50 / 2)
 
 
 def test_permutations_show_each_row_once_and_independent_draws_do_not():

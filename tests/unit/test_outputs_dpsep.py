@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 
@@ -15,7 +14,7 @@ from dpmc import problems
 from dpmc.evidence import UNAVAILABLE
 from dpmc.outputs import vinaroz2022dpsep as outputs
 from dpmc.outputs._context import Context
-from dpmc.studies import mixture, networks, perturbation
+from dpmc.studies import _tables, mixture, networks, perturbation
 from tests.unit.test_outputs import overlaps
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +27,7 @@ def config():
 
 
 def table(rows, columns):
-    blank = {"int64": 0, "str": "", "float64": math.nan}
-    empty = {name: blank[kind] for name, kind in columns.items()}
-    return pd.DataFrame([{**empty, "status": "complete", **row} for row in rows]).astype(columns)
+    return _tables.typed(({"status": "complete", **row} for row in rows), columns)
 
 
 def drawn(figure):

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from scipy import stats
@@ -15,7 +14,7 @@ from dpmc.evidence import UNAVAILABLE
 from dpmc.outputs import alparslan2023thesis as outputs
 from dpmc.outputs._context import Context
 from dpmc.outputs._regression import METHODS, PROFILES
-from dpmc.studies import regression, regression_convergence, regression_time
+from dpmc.studies import _tables, regression, regression_convergence, regression_time
 from tests.unit.test_outputs import overlaps
 
 ROOT = Path(__file__).parents[2]
@@ -30,9 +29,7 @@ def config():
 
 
 def table(rows, columns):
-    blank = {"int64": 0, "str": "", "float64": math.nan}
-    empty = {name: blank[kind] for name, kind in columns.items()}
-    return pd.DataFrame([{**empty, "status": "complete", **row} for row in rows]).astype(columns)
+    return _tables.typed(({"status": "complete", **row} for row in rows), columns)
 
 
 def level(problem, method, variant, nodes):

@@ -41,9 +41,8 @@ def ask_again(work):
 
         for entry in absent:
             mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
-            if problems.is_here(entry.spec) and not (
-                mark.exists() and mark.stat().st_mtime > made
-            ):
+            asked = mark.exists() and mark.stat().st_mtime > made
+            if problems.is_here(entry.spec) and not asked:
                 mark.touch()
 
 
@@ -54,8 +53,7 @@ def found_mark(data):
 
 def found_again(wildcards):
     """Return that file where there is one: a new input of the rule, so that it runs again."""
-    of(DATA, "data")(wildcards)
-    mark = found_mark(DATA.format(**wildcards))
+    mark = found_mark(of(DATA, "data")(wildcards))
     return [str(mark)] if mark.exists() else []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpmc.linreg.algebra import compiled, copy_matrix, shifted_cholesky
+from dpmc.algebra import compiled, copy_matrix, shifted_cholesky
 
 # Of rotations; four to six are enough for any matrix.
 SWEEPS = 30

@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.ep.mixture import MixtureModel
-from dpmc.ep.mixture_states import Scratch, State, Target
-from dpmc.linreg.algebra import (
+from dpmc.algebra import (
     cholesky,
     compiled,
     copy_vector,
@@ -33,6 +31,8 @@ from dpmc.linreg.algebra import (
     solve_upper,
     solve_upper_matrix,
 )
+from dpmc.ep.mixture import MixtureModel
+from dpmc.ep.mixture_states import Scratch, State, Target
 from dpmc.types import Array
 
 # A factor with a larger entry counts as invalid: its norm could overflow.

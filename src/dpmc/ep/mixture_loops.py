@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dpmc.algebra import compiled
+from dpmc.compiling import kept
 from dpmc.ep.mixture_factor import find_factor
 from dpmc.ep.mixture_states import (
     PER_BLOCK,
@@ -20,8 +22,6 @@ from dpmc.ep.mixture_states import (
     finite,
     repair,
 )
-from dpmc.linreg.algebra import compiled
-from dpmc.linreg.compiling import kept
 
 # What a loop counts.
 COUNTERS = ("skipped", "invalid", "clipped", "repaired")

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -200,7 +199,7 @@ def fit(
         if completed < len(rows):
             break
         progress(done + len(rows), num_steps, "")
-    return loop.result(_new_releases(ledger, before))
+    return loop.result(ledger.records(before))
 
 
 class _Loop:
@@ -306,11 +305,3 @@ def _noise(
         return ledger.noise_block(num_rows, dim, *terms, 1, num_rows)
     # A row has a part in one step of a pass: all steps together are one release to it.
     return ledger.noise_block(1, num_rows * dim, *terms).reshape(num_rows, dim)
-
-
-def _new_releases(ledger: Ledger, before: Any) -> tuple[tuple[str, int], ...]:
-    """Return the releases that a ledger recorded since, as text."""
-    from dpmc.privacy import events
-
-    found = {event: count - before.get(event, 0) for event, count in ledger.counts.items()}
-    return tuple(sorted((events.text(event), count) for event, count in found.items() if count))

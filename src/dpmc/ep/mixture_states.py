@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmc.algebra import cholesky, compiled, copy_matrix, copy_vector, inner
 from dpmc.ep.eigenvalues import raise_eigenvalues
 from dpmc.ep.mixture import SQRT2, MixtureModel
-from dpmc.linreg.algebra import cholesky, compiled, copy_matrix, copy_vector, inner
 
 # How a factor is clipped.
 NO_CLIP, JOINT, PER_BLOCK = 0, 1, 2

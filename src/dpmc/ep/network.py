@@ -24,49 +24,14 @@ from dpmc.ep.network_settings import Params
 from dpmc.ep.network_state import first_arrays, settings_of
 from dpmc.ep.prior_refinement import PriorFactors
 from dpmc.privacy import events
+from dpmc.privacy.mechanisms import Ledger
 from dpmc.types import Array, DpmcError
 
-__all__ = ["Architecture", "NetworkFit", "NoisySteps", "Params", "fit"]
+__all__ = ["Architecture", "NetworkFit", "Params", "fit"]
 
 # Steps of one call of compiled code.
 BLOCK = 1 << 15
 GIB = 2**30
-
-
-@dataclass(frozen=True)
-class NoisySteps:
-    """What an accountant needs to know of the releases of a fit.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise over the true sensitivity of a step.
-    sensitivity : float
-        How far one substituted row can move a step.
-    num_steps : int
-        Steps that were made, each from one row.
-    num_rows : int
-        Rows N, public.
-    order : {"permutation", "independent"}
-    """
-
-    noise_multiplier: float
-    sensitivity: float
-    num_steps: int
-    num_rows: int
-    order: str
-
-    def records(self) -> tuple[tuple[str, int], ...]:
-        """Return the releases as a ledger records them.
-
-        Independent rows: each step is a Gaussian release of a sampled row. Permutations: a
-        pass shows each row once, so that it is one Gaussian release, from all rows.
-        """
-        if self.order == "independent":
-            event = events.sampled_gaussian(self.noise_multiplier, 1, self.num_rows)
-            return ((events.text(event), self.num_steps),)
-        passes = -(-self.num_steps // self.num_rows)
-        return ((events.text(events.gaussian(self.noise_multiplier)), passes),)
 
 
 @dataclass(frozen=True)
@@ -88,8 +53,9 @@ class NetworkFit:
         ``"complete"``, or why the run stopped early; the law is then the last proper one.
     num_passes : int
         Passes whose result this is.
-    noisy_steps : NoisySteps or None
-        The releases of the run; ``None`` without noise, where there is no guarantee.
+    releases : tuple of (str, int)
+        Releases of the run and their counts, as a ledger records them; empty without noise,
+        where there is no guarantee.
     """
 
     means: Layers
@@ -99,7 +65,7 @@ class NetworkFit:
     counters: Mapping[str, int]
     status: str
     num_passes: int
-    noisy_steps: NoisySteps | None
+    releases: tuple[tuple[str, int], ...]
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Return mean and variance of the network's output, without noise, each of shape (m,).
@@ -123,6 +89,7 @@ def fit(
     rng: np.random.Generator,
     progress: Progress = silent,
     prior: Layers | None = None,
+    ledger: Ledger | None = None,
 ) -> NetworkFit:
     """Fit a network.
 
@@ -143,18 +110,24 @@ def fit(
     progress : callable ``(steps done, steps in all, text)``
     prior : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,)), optional
         Prior precision of each weight, in place of one for all.
+    ledger : Ledger, optional
+        Told of noisy steps before they are made; refuses what its plan does not cover.
 
     Raises
     ------
     DpmcError
-        If rows are not finite or do not fit, or the sites of EP do not fit into memory.
+        If rows are not finite or do not fit, the sites of EP do not fit into memory, or the
+        plan does not cover the releases.
     """
     x, y = _checked_rows(x, y)
     architecture = Architecture(params.hidden, x.shape[1])
     if params.method == "ep":
         _check_memory(architecture.site_bytes(len(y)), available_bytes())
     arrays = first_arrays(architecture, params, len(y), rng, prior)
-    return _run(x, y, params, architecture, arrays, rng, progress)
+    ledger = Ledger() if ledger is None else ledger
+    before = ledger.counts
+    status, done = _run(x, y, params, architecture, arrays, rng, progress, ledger)
+    return _result(params, architecture, arrays, status, done, ledger.records(before))
 
 
 def _run(
@@ -165,7 +138,8 @@ def _run(
     arrays: Arrays,
     rng: np.random.Generator,
     progress: Progress,
-) -> NetworkFit:
+    ledger: Ledger,
+) -> tuple[str, int]:
     """Pass over the rows until all passes are done or q is no law any more."""
     settings = settings_of(architecture, params, len(y))
     factors = PriorFactors(architecture, params.prior_shape, params.prior_rate)
@@ -173,6 +147,7 @@ def _run(
     for number in range(params.num_passes):
         before = (arrays.shift.copy(), arrays.precision.copy(), arrays.gamma.copy())
         broken = int(arrays.counts[4])
+        _record_pass(ledger, params, len(y))
         for order in _orders(params, len(y), rng):
             sweep(x, y, order, arrays, settings)
             progress(int(arrays.counts[0]), total, "")
@@ -189,7 +164,22 @@ def _run(
         done += 1
     if params.debias:
         _debias(arrays, settings)
-    return _result(params, architecture, arrays, status, done, len(y))
+    return status, done
+
+
+def _record_pass(ledger: Ledger, params: Params, num_rows: int) -> None:
+    """Record the releases of one pass before it is made.
+
+    Independent rows: each step is a Gaussian release of a sampled row. Permutations: a pass
+    shows each row once, so that it is one Gaussian release, from all rows.
+    """
+    multiplier = params.true_multiplier(num_rows)
+    if not multiplier:
+        return
+    if params.order == "independent":
+        ledger.record(events.sampled_gaussian(multiplier, 1, num_rows), num_rows)
+    else:
+        ledger.record(events.gaussian(multiplier), 1)
 
 
 def _checked_rows(x: Array, y: Array) -> tuple[Array, Array]:
@@ -275,19 +265,11 @@ def _result(
     arrays: Arrays,
     status: str,
     num_passes: int,
-    num_rows: int,
+    releases: tuple[tuple[str, int], ...],
 ) -> NetworkFit:
     means = architecture.unpack(arrays.shift / arrays.precision)
     variances = architecture.unpack(1 / arrays.precision)
     shape, rate = (float(value) for value in arrays.gamma)
-    num_steps = int(arrays.counts[0])
-    sd = params.noise_sd(num_rows)
-    noisy = None
-    if sd > 0:
-        multiplier = sd / params.sensitivity
-        if params.noise_rule == "sensitivity":
-            multiplier = params.noise_multiplier
-        noisy = NoisySteps(multiplier, params.sensitivity, num_steps, num_rows, params.order)
     return NetworkFit(
         means,
         variances,
@@ -296,5 +278,5 @@ def _result(
         {name: int(count) for name, count in zip(COUNTS, arrays.counts, strict=True)},
         status,
         num_passes,
-        noisy,
+        releases,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numba
 
+from dpmc.compiling import kept
 from dpmc.ep.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.ep.lanes import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.ep.network_moments import (
@@ -22,7 +23,6 @@ from dpmc.ep.network_moments import (
     unit_gradient,
 )
 from dpmc.ep.normals import GROUP, fill
-from dpmc.linreg.compiling import kept
 
 
 @inlined

@@ -186,6 +186,12 @@ class Params:
         blocks = WEIGHT_BLOCKS + self.learned if self.clip == "per_block" else 1
         return 2 * self.damping * self.clip_bound * math.sqrt(blocks)
 
+    def true_multiplier(self, num_rows: int) -> float:
+        """Return the noise of a step over its sensitivity, whatever it was meant to be."""
+        if self.noise_multiplier and self.noise_rule == "published":
+            return self.noise_sd(num_rows) / self.sensitivity
+        return float(self.noise_multiplier)
+
     def noise_sd(self, num_rows: int) -> float:
         """Return the standard deviation of the noise of each coordinate in one step."""
         if not self.noise_multiplier:

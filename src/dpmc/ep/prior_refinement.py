@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from dpmc.compiling import kept
 from dpmc.ep.gamma_factors import tilted_gamma
 from dpmc.ep.network_layout import Architecture, Arrays
-from dpmc.linreg.compiling import kept
 from dpmc.types import Array
 
 # Cavities of a larger variance are left alone.

@@ -58,8 +58,8 @@ def figure1(context: Context) -> Figure:
             chosen = rows[(rows["label"] == f"dp_sep-{variant}") & (rows["epsilon"] == epsilon)]
             shown.append((f"{name}, ε = {epsilon:g}", chosen))
     figure, axes = style.figure(3, 3, 6.6, sharex=True, sharey=True)
-    for axis, (title, chosen) in zip(axes.flat, shown, strict=True):
-        _panel(axis, title, chosen, parts)
+    for axis, (title, runs) in zip(axes.flat, shown, strict=True):
+        _panel(axis, title, runs, parts)
     for axis in axes[-1]:
         axis.set_xlabel("x₁")
     for axis in axes[:, 0]:
@@ -85,7 +85,7 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
             axis.add_patch(_ring(mean, covariance))
             axis.plot(*mean, "+", color="black", ms=4, mew=0.8)
     colours = [COMPONENTS[k % len(COMPONENTS)] for k in nearest]
-    axis.scatter(*points.T, s=1.5, c=colours, lw=0, rasterized=True)
+    axis.scatter(points[:, 0], points[:, 1], s=1.5, c=colours, lw=0, rasterized=True)
     axis.set_title(title)
 
 
@@ -120,8 +120,8 @@ def figure_networks(context: Context) -> Figure:
         return style.note(NO_DATA)
     rows["relative"] = rows["rmse"] / rows["rmse_of_mean"]
     rows["table"] = rows["problem"].str.removesuffix("_public")
-    names = rows.groupby(["experiment", "label", "epsilon"], sort=False, dropna=False)
-    lines = [key for key, _ in names]
+    keys = rows[["experiment", "label", "epsilon"]].drop_duplicates()
+    lines = [(str(a), str(b), float(c)) for a, b, c in keys.itertuples(index=False)]
     tables = [name for name in context.problems(rows) if name in set(rows["table"])]
     height = 0.6 + 0.19 * len(lines) * math.ceil(len(tables) / 3)
     figure, axes = style.figure(math.ceil(len(tables) / 3), min(3, len(tables)), height)

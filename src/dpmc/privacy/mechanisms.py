@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
     from dpmc.privacy.calibration import Plan
-    from dpmc.privacy.events import BarkerEvent, Event
+    from dpmc.privacy.events import BarkerEvent, Counts, Event
 
 _UNLIMITED = 2**62
 
@@ -42,7 +43,7 @@ class Ledger:
 
     Parameters
     ----------
-    plan : Plan, optional
+    plan : Plan or mapping of event to int, optional
         Releases beyond its counts are refused. Without one all are recorded.
 
     Examples
@@ -54,8 +55,9 @@ class Ledger:
     (('gaussian(5.0)', 1),)
     """
 
-    def __init__(self, plan: Plan | None = None) -> None:
-        self._allowed = None if plan is None else dict(plan.counts)
+    def __init__(self, plan: Plan | Counts | None = None) -> None:
+        counts = plan if plan is None or isinstance(plan, Mapping) else plan.counts
+        self._allowed = None if counts is None else dict(counts)
         self._tallies: dict[Event, _Tally] = {}
         # Hashing an event costs more than the release: what it is made from, and the last of
         # the Barker test, lead to its tally.
@@ -225,14 +227,43 @@ class Ledger:
         noise *= (scale * noise_multiplier)[..., None] if scale.ndim else scale * noise_multiplier
         return noise
 
+    def record(self, event: Event, num_releases: int) -> None:
+        """Record the next releases of a compiled loop that draws their noise itself.
+
+        Called before the loop runs: what is not allowed is not drawn.
+
+        Parameters
+        ----------
+        event : Event
+            See :mod:`dpmc.privacy.events`.
+        num_releases : int
+            At least 0.
+
+        Raises
+        ------
+        DpmcError
+            If the number is negative or the plan does not cover all releases.
+        """
+        if num_releases < 0:
+            raise DpmcError(f"num_releases: {num_releases}, allowed an integer >= 0")
+        self._tally(event).add(int(num_releases))
+
     @property
     def counts(self) -> dict[Event, int]:
         """How often each event was released so far."""
         return {event: tally.used for event, tally in self._tallies.items() if tally.used}
 
-    def records(self) -> tuple[tuple[str, int], ...]:
-        """Return the counts as text that `dpmc.privacy.events.parse` reads back, sorted."""
-        return tuple(sorted((events.text(event), count) for event, count in self.counts.items()))
+    def records(self, before: Counts | None = None) -> tuple[tuple[str, int], ...]:
+        """Return the counts as text that `dpmc.privacy.events.parse` reads back, sorted.
+
+        Parameters
+        ----------
+        before : mapping of event to int, optional
+            Counts of an earlier time: those since are returned.
+        """
+        known = before or {}
+        since = {event: count - known.get(event, 0) for event, count in self.counts.items()}
+        return tuple(sorted((events.text(event), count) for event, count in since.items() if count))
 
     def _gaussian(self, noise_multiplier: float, batch: tuple[int, int] | None) -> _Tally:
         key = noise_multiplier if batch is None else (noise_multiplier, batch)

@@ -131,15 +131,10 @@ def _rows(
     settings: Settings, dataset: Dataset, replicates: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
     """Yield what is measured of each replicate of one point."""
-    problem = problem_of(settings["problem"], dataset)
-    num_nodes = int(settings["point"]["num_nodes"])
-    exact = node_statistics((problem.x, problem.y), num_nodes, len(problem.x), problem.bounds)
-    profile = profiles.profile(settings["variant"])
-    name, seed = settings["problem"]["name"], settings["seed"]
-    prior = profiles.make_prior(profile, exact.dim, stream(seed, "prior", name))
+    problem, exact, prior = prepared(settings, dataset)
     reference = None
     if problem.truth is not None:
-        reference = _reference(exact, prior, seed, name)
+        reference = _reference(exact, prior, settings["seed"], settings["problem"]["name"])
     for replicate in replicates:
         fit, guarantees = estimate(settings, exact, prior, problem.bounds, dataset, replicate)
         declared = guarantees.get("declared", NO_GUARANTEE)
@@ -148,7 +143,7 @@ def _rows(
             "delta": 1 / len(problem.x),
             **_tables.guaranteed(declared, [*settings["outside"], "a known seed"]),
             "status": fit.status,
-            "num_nodes": num_nodes,
+            "num_nodes": exact.num_nodes,
             "num_rows": len(problem.x),
             "dim": exact.dim,
             "num_clipped": exact.num_clipped,
@@ -157,6 +152,16 @@ def _rows(
             "epsilon_add_remove": guarantees.get("add_remove", NO_GUARANTEE).epsilon,
             "diagnostics": json.dumps(_plain(fit.diagnostics), sort_keys=True),
         }
+
+
+def prepared(settings: Settings, dataset: Dataset) -> tuple[Problem, NodeStatistics, Prior]:
+    """Return the problem of a point, its statistics by node, and the prior of its variant."""
+    problem = problem_of(settings["problem"], dataset)
+    num_nodes, rows = int(settings["point"]["num_nodes"]), len(problem.x)
+    exact = node_statistics((problem.x, problem.y), num_nodes, rows, problem.bounds)
+    profile = profiles.profile(settings["variant"])
+    rng = stream(settings["seed"], "prior", settings["problem"]["name"])
+    return problem, exact, profiles.make_prior(profile, exact.dim, rng)
 
 
 def problem_of(spec: Settings, dataset: Dataset) -> Problem:

@@ -18,13 +18,12 @@ import pandas as pd
 from dpmc import registry
 from dpmc.chains import Progress, silent
 from dpmc.digest import canonical
-from dpmc.linreg import gibbs, profiles, scores
-from dpmc.linreg.statistics import node_statistics
-from dpmc.linreg.values import NodeStatistics
+from dpmc.linreg import gibbs, scores
+from dpmc.linreg.values import NoisyStatistics, Prior
 from dpmc.rng import stream
 from dpmc.studies import _tables
 from dpmc.studies._tables import Settings
-from dpmc.studies.regression import Problem, method_params, problem_of, released
+from dpmc.studies.regression import Problem, method_params, prepared, released
 from dpmc.types import Array, Dataset, DpmcError
 
 STARTS = ("node", "pooled")
@@ -73,8 +72,11 @@ def run(
     points, wanted = _tables.points(settings), list(replicates)
     rows = []
     for point in points:
+        problem, exact, prior = prepared(point, dataset)
         for replicate in wanted:
-            rows.append(_row(point, dataset, replicate))
+            given = released(point, exact, problem.bounds, dataset, replicate)
+            assert isinstance(given, NoisyStatistics)
+            rows.append(_row(point, problem, given, prior, replicate))
             progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
     return _tables.typed(rows, COLUMNS)
 
@@ -84,20 +86,18 @@ def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> p
     return _tables.unavailable(settings, replicates, reason, COLUMNS)
 
 
-def _row(settings: Settings, dataset: Dataset, replicate: int) -> dict[str, Any]:
+def _row(
+    settings: Settings,
+    problem: Problem,
+    given: NoisyStatistics,
+    prior: Prior,
+    replicate: int,
+) -> dict[str, Any]:
     module: Any = registry.load("regression", settings["method"])
     if "start" not in {entry.name for entry in fields(module.Params)}:
         allowed = "a method that can start at several places"
         raise DpmcError(f"method: {settings['method']!r}, allowed {allowed}")
-    problem = problem_of(settings["problem"], dataset)
-    num_nodes = int(settings["point"]["num_nodes"])
-    exact = node_statistics((problem.x, problem.y), num_nodes, len(problem.x), problem.bounds)
-    given = released(settings, exact, problem.bounds, dataset, replicate)
-    assert not isinstance(given, NodeStatistics)
     seed, key = settings["seed"], canonical(dict(settings))
-    profile = profiles.profile(settings["variant"])
-    rng = stream(seed, "prior", settings["problem"]["name"])
-    prior = profiles.make_prior(profile, exact.dim, rng)
     base = method_params(settings, module, problem.bounds[1])
     fits = {}
     for start in STARTS:
@@ -111,9 +111,9 @@ def _row(settings: Settings, dataset: Dataset, replicate: int) -> dict[str, Any]
         "delta": 1 / len(problem.x),
         **_tables.guaranteed(given.guarantee, [*settings["outside"], "a known seed"]),
         "status": next((f.status for f in fits.values() if f.status != "complete"), "complete"),
-        "num_nodes": num_nodes,
+        "num_nodes": given.num_nodes,
         "num_rows": len(problem.x),
-        "dim": exact.dim,
+        "dim": given.dim,
         "num_iterations": base.num_iterations,
         **compared(draws),
         **_errors(draws, problem),

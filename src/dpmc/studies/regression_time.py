@@ -11,10 +11,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from dpmc.chains import Progress, silent
-from dpmc.linreg import profiles
-from dpmc.linreg.statistics import node_statistics
 from dpmc.problems import make_data
-from dpmc.rng import stream
 from dpmc.studies import _tables, regression
 from dpmc.studies._tables import Settings
 from dpmc.types import Dataset
@@ -65,11 +62,8 @@ def _timed(settings: Settings, replicate: int) -> dict[str, object]:
     params = {**spec["data"]["params"], "dim": int(point["dim"])}
     spec = {**spec, "data": {**spec["data"], "params": params}}
     dataset = make_data(spec, settings["seed"])
-    problem = regression.problem_of(spec, dataset)
-    num_nodes, rows = int(point["num_nodes"]), len(problem.x)
-    exact = node_statistics((problem.x, problem.y), num_nodes, rows, problem.bounds)
-    profile = profiles.profile(settings["variant"])
-    prior = profiles.make_prior(profile, exact.dim, stream(settings["seed"], "prior", exact.dim))
+    problem, exact, prior = regression.prepared({**settings, "problem": spec}, dataset)
+    rows = len(problem.x)
     start = time.process_time()
     fit, found = regression.estimate(settings, exact, prior, problem.bounds, dataset, replicate)
     seconds = time.process_time() - start
@@ -79,7 +73,7 @@ def _timed(settings: Settings, replicate: int) -> dict[str, object]:
         "delta": 1 / rows,
         **_tables.guaranteed(found["declared"], [*settings["outside"], "a known seed"]),
         "status": fit.status,
-        "num_nodes": num_nodes,
+        "num_nodes": exact.num_nodes,
         "num_rows": rows,
         "dim": exact.dim,
         "num_iterations": count,

@@ -210,6 +210,26 @@ def test_batch_releases_beyond_the_plan_are_refused_before_the_draw(rng):
     assert ledger.counts == counts
 
 
+def test_what_a_compiled_loop_draws_itself_is_recorded_before_and_bound_by_the_plan(rng):
+    event = sampled_gaussian(3.0, 1, 40)
+    ledger = Ledger({event: 5, gaussian(2.0): 1})
+    ledger.record(event, 3)
+    before = ledger.counts
+    with pytest.raises(DpmcError, match="6 in all, allowed 5 by the plan"):
+        ledger.record(event, 3)
+    with pytest.raises(DpmcError, match="allowed 0 by the plan"):
+        ledger.record(gaussian(1.0), 1)
+    with pytest.raises(DpmcError, match="num_releases: -1, allowed an integer >= 0"):
+        ledger.record(event, -1)
+    assert ledger.counts == before == {event: 3}
+    ledger.record(event, 2)
+    ledger.release(0.0, 1.0, 2.0, rng)
+    assert ledger.records(before) == (
+        ("gaussian(2.0)", 1),
+        ("sampled_gaussian(3.0, batch_size=1, num_rows=40)", 2),
+    )
+
+
 @pytest.mark.parametrize("batch_variance", [-1e-12, 1 + 1e-8, math.nan, math.inf])
 def test_the_variance_of_a_batch_is_checked_before_the_draw(batch_variance, rng):
     ledger, state = Ledger(), rng.bit_generator.state

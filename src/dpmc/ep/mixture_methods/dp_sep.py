@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmc.chains import Progress, silent
 from dpmc.ep import calibration, mixture_runs
-from dpmc.ep.accounting import Schedule
+from dpmc.ep.accounting import COUNTERS, Schedule, counts
 from dpmc.ep.mixture import MixtureFit, MixtureModel
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.types import Array, Budget, DpmcError, Guarantee
@@ -31,7 +31,8 @@ class Params:
     clip_bound : float
         C, of (h, Lambda) of all components as one vector.
     step : float, optional
-        s in (0, 1]; by default 1 / T, where the signal stands out best but for a few per cent.
+        s in (0, 1]; by default 0.1 / T: the less q forgets of earlier steps, the better their
+        sum stands out of the noise. `debias` makes up for the evidence left out.
     debias : bool
         Divide by the share of the rows that the steps include.
     accountant : {"rdp", "subsampled", "connect_dots"}
@@ -41,7 +42,7 @@ class Params:
     num_passes: int = 100
     clip_bound: float = 8.0
     step: float | None = None
-    debias: bool = False
+    debias: bool = True
     accountant: Any = "rdp"
 
 
@@ -69,15 +70,17 @@ def fit(
         raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
     schedule = Schedule(len(rows), params.num_passes)
     noise, guarantee = calibration.calibrate(
-        schedule, budget.epsilon, budget.delta, params.accountant
+        schedule, budget.epsilon, budget.delta, params.accountant, (COUNTERS,)
     )
     run = mixture_runs.Params(
         "dp_sep",
         params.num_passes,
-        1 / params.num_passes if params.step is None else params.step,
+        0.1 / params.num_passes if params.step is None else params.step,
         clip="joint",
         clip_bound=params.clip_bound,
         noise_multiplier=noise,
+        repair="noise",
         debias=params.debias,
     )
-    return mixture_runs.fit(rows, model, run, rng, progress, Ledger()), guarantee
+    ledger = Ledger(counts(schedule, noise))
+    return mixture_runs.fit(rows, model, run, rng, progress, ledger), guarantee

@@ -14,8 +14,9 @@ import numpy as np
 
 from dpmc.chains import Progress, silent
 from dpmc.ep import calibration, network, network_variants
-from dpmc.ep.accounting import STANDARDISATION, Schedule
+from dpmc.ep.accounting import COUNTERS, STANDARDISATION, Schedule, counts
 from dpmc.ep.tasks import Fitted, Task
+from dpmc.privacy.mechanisms import Ledger
 from dpmc.types import Array, Budget, DpmcError
 
 
@@ -72,7 +73,7 @@ def fit(
     schedule = Schedule(
         len(y), params.num_passes, noise_precision="released" if learned else "public"
     )
-    outside = (STANDARDISATION,) if task.standardised_by_rows else ()
+    outside = (COUNTERS, *((STANDARDISATION,) if task.standardised_by_rows else ()))
     multiplier, guarantee = calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
@@ -86,5 +87,6 @@ def fit(
         params.prior_precision,
     )
     run = replace(run, debias=params.debias)
-    found = network.fit(x, y, run, rng, progress)
+    ledger = Ledger(counts(schedule, multiplier))
+    found = network.fit(x, y, run, rng, progress, ledger=ledger)
     return Fitted(found, guarantee, found.counters)

@@ -27,7 +27,7 @@ class Params:
     num_passes: int = 40
     batch_size: int = 100
     num_samples: int = 10
-    learning_rate: float = 1e-3
+    learning_rate: float = 1e-2
     prior_precision: float = 1.0
 
 
