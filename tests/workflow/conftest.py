@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pooch
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
-PAPERS = ("raisa2021dphmc", "raisa2021thesis")
+PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
+NOWHERE = "http://127.0.0.1:9"
 SMOKE = ("scale=smoke",)
 # Planning one paper takes half the time.
 ALONE = (*SMOKE, "papers=raisa2021dphmc")
@@ -95,6 +97,20 @@ def copy_project(folder: Path) -> Project:
         else:
             shutil.copy2(source, folder / part)
     return Project(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_raw_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Hide raw files and the network, and keep compiled chains where they are."""
+    folder = tmp_path_factory.mktemp("raw")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+            patch.setenv(name, NOWHERE)
+        cache = Path(pooch.os_cache("dpmc"))
+        patch.setenv("NUMBA_CACHE_DIR", os.environ.get("NUMBA_CACHE_DIR", str(cache / "compiled")))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setenv("DPMC_UCI_DIR", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")
