@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpmc import problems, registry
-from dpmc.data import uci
-from dpmc.ep.accounting import STANDARDISATION
+from dpmc.data import network_rows, uci, uci_network
+from dpmc.ep.accounting import COUNTERS, STANDARDISATION
 from dpmc.evidence import UNAVAILABLE
 from dpmc.studies import mixture, networks, perturbation
 from dpmc.types import DpmcError, UnavailableError
@@ -20,6 +20,9 @@ MIXTURE = {
     "name": "small",
     "data": {"name": "mixture_rows", "params": {"num_rows": 60, "source": "paper"}},
 }
+
+
+LARGER = {**MIXTURE, "data": {**MIXTURE["data"], "params": {"num_rows": 500, "source": "paper"}}}
 
 
 def settings(study: str, problem, method: str, **changes):
@@ -57,18 +60,18 @@ def test_every_method_on_a_mixture_gives_a_row_per_point_and_replicate(method, r
     assert private.all() == method.startswith("dp_sep")
     if method == "dp_sep":
         assert (table["guarantee_epsilon"] <= table["epsilon"]).all()
-        assert table["outside"].eq("something; a known seed").all()
+        assert table["outside"].eq(f"{COUNTERS}; something; a known seed").all()
     if method == "dp_sep_published":
         # Rows in turn amplify nothing, whatever the code counts on.
         assert (table["guarantee_epsilon"] > 1.5 * table["epsilon"]).all()
         assert table["outside"].str.contains("steps skipped").all()
 
 
-def test_more_of_the_budget_is_a_closer_posterior(rows):
+def test_more_of_the_budget_is_a_closer_posterior():
     """Median errors of nine runs at epsilon 0.5 and 1000."""
     points = [{"epsilon": e} for e in (0.5, 1000.0)]
-    given = settings("mixture", MIXTURE, "dp_sep", points=points, params={"num_passes": 5})
-    table = mixture.run(given, rows, range(9))
+    given = settings("mixture", LARGER, "dp_sep", points=points, params={"num_passes": 10})
+    table = mixture.run(given, problems.make_data(LARGER, 3), range(9))
     median = table.groupby("epsilon")["mean_error"].median()
     assert median[0.5] > 2 * median[1000.0]
 
@@ -88,6 +91,58 @@ def test_fresh_rows_are_another_draw_for_every_replicate(rows):
     assert fresh["mean_error"].nunique() == 2
     first = json.loads(same["posterior"].iloc[0])
     assert first != json.loads(fresh["posterior"].iloc[1])
+
+
+def test_rows_used_once_in_a_pass_are_private_too_and_take_more_noise():
+    """Median errors of nine runs: nothing is amplified, and the noise of a step is larger."""
+    points, shared = [{"epsilon": 5.0}], {"num_passes": 10, "order": "permutation"}
+    rows = problems.make_data(LARGER, 3)
+    one = settings("mixture", LARGER, "dp_sep", points=points, params={"num_passes": 10})
+    table = mixture.run(one, rows, range(9))
+    other = mixture.run({**one, "params": shared}, rows, range(9))
+    assert set(other["guarantee_accountant"]) == {"gaussian"}
+    assert (other["guarantee_epsilon"] <= 5.0).all()
+    assert other["mean_error"].median() > table["mean_error"].median()
+
+
+SIMULATED = {
+    "name": "simulated",
+    "data": {"name": "network_rows", "params": {"num_rows": 1000, "dim": 4}},
+}
+
+
+def test_simulated_rows_are_a_network_and_noise():
+    dataset = problems.make_data(SIMULATED, 3)
+    part = uci_network.split(dataset)
+    assert part.x.shape == (1000, 4)
+    assert part.x_test.shape == (200, 4)
+    assert dataset.bounds_source == "public"
+    # 1,200 rows: within four standard errors of variance one, and not a line.
+    assert np.var(dataset.x[:, -1]) == pytest.approx(1, abs=4 * math.sqrt(2 / 1200))
+    left = np.linalg.lstsq(np.c_[part.x, np.ones(1000)], part.y, rcond=None)[1][0] / 1000
+    assert left > 0.25
+    other = problems.make_data({**SIMULATED, "name": "simulated 2"}, 3)
+    assert not np.allclose(dataset.x, other.x)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("num_rows", 1), ("dim", 0), ("noise_sd", 1.0), ("num_units", 0)]
+)
+def test_bad_sizes_of_simulated_rows_are_refused(name, value):
+    with pytest.raises(DpmcError, match=rf"{name}: .*allowed"):
+        network_rows.Params(**{"num_rows": 10, "dim": 2, name: value})
+
+
+def test_points_of_a_study_have_parameters_of_the_method():
+    points = [{"epsilon": 1.0, "clip_bound": c, "prior_precision": 3.0} for c in (1e-6, 0.3)]
+    given = settings("networks", SIMULATED, "dp_sep", points=points)
+    given |= {"params": {"num_passes": 20, "hidden": {"network_rows": 10}}}
+    table = networks.run(given, None, range(3))
+    assert (table["guarantee_epsilon"] <= 1).all()
+    # Nothing passes a tiny clip: what is predicted is the centre. The default learns something.
+    ratio = (table["rmse"] / table["rmse_of_mean"]).groupby(table["point"], sort=False).mean()
+    assert ratio.iloc[0] == pytest.approx(1, abs=0.02)
+    assert ratio.iloc[1] < 0.9
 
 
 def network_problem(preprocess: str):
@@ -152,7 +207,7 @@ def test_public_ranges_leave_nothing_outside_but_the_score(wine):
         params={"num_passes": 1, "hidden": {"wine": 5}},
     )  # fmt: skip
     table = networks.run(given, None, [0])
-    assert table["outside"].item() == "something; a known seed"
+    assert table["outside"].item() == f"{COUNTERS}; something; a known seed"
 
 
 def test_a_table_that_cannot_be_had_says_so(tmp_path, monkeypatch):

@@ -100,6 +100,21 @@ def table4(context: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def table_tuning(context: Context) -> pd.DataFrame:
+    """Return test errors on simulated rows for each of the settings tried there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per problem and point of the grid: the mean root mean squared error over draws
+        of the data, relative to predicting the mean, and its standard error.
+    """
+    rows = context.metrics.assign(relative=lambda t: t["rmse"] / t["rmse_of_mean"])
+    groups = rows.groupby(["problem", "label", "epsilon", "point"], sort=False)
+    table = groups["relative"].agg(relative_rmse="mean", se="sem", runs="count")
+    return table.reset_index()
+
+
 def _spreads(context: Context, metric: str) -> pd.DataFrame:
     rows = []
     for keys, group in context.metrics.groupby(KEYS, sort=False, dropna=False):

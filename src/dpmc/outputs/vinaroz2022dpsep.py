@@ -21,6 +21,7 @@ table1 = _dpsep_tables.table1
 table2 = _dpsep_tables.table2
 table3 = _dpsep_tables.table3
 table4 = _dpsep_tables.table4
+table_tuning = _dpsep_tables.table_tuning
 
 # Half axes, in standard deviations, of the ellipse that holds 98 % of a Gaussian in two dimensions.
 RADIUS = math.sqrt(-2 * math.log(0.02))

@@ -100,6 +100,7 @@ VARIANTS = {
     "thesis": Look("as the text", "#E69F00", "^", (0, (1.2, 1.2))),
     "correct": Look("correct", "#0072B2", "o", "-"),
     "dp_valid": Look("valid privacy", "#0072B2", "D", "-"),
+    "dp_valid_tuned": Look("valid privacy, tuned", "#56B4E9", "o", "-"),
     "intended": Look("as intended", "#E69F00", "^", (0, (1.2, 1.2))),
     "clipped_true": Look("really clipped", "#009E73", "P", (0, (6, 1.2, 1.2, 1.2))),
     "converged": Look("converged", "#4D4D4D", "v", (0, (2.5, 1))),

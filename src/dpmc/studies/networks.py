@@ -67,7 +67,8 @@ def run(
     ----------
     settings : mapping
         ``experiment``, ``problem``, ``label``, ``method``, ``variant``, ``params``, ``points``
-        (those of methods with a budget have ``epsilon``), ``outside`` and ``seed``.
+        (those of methods with a budget have ``epsilon``; what else they have are parameters
+        of the method), ``outside`` and ``seed``.
     dataset : Dataset
         Not read: replicate r has the split of seed r + 1.
     replicates : iterable of int
@@ -111,7 +112,9 @@ def _row(
     task = make_task(settings, dataset, own)
     point = settings["point"]
     budget = Budget(float(point["epsilon"]), own.delta, "rdp") if "epsilon" in point else None
-    params = registry.parameters(module, _tables.having(settings["params"], module.Params))
+    asked = {key: value for key, value in point.items() if key != "epsilon"}
+    given = _tables.having(settings["params"], module.Params)
+    params = registry.parameters(module, {**given, **asked})
     rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)
     found: Fitted = module.fit(part.x, part.y, task, params, budget, rng)
     return {
@@ -137,7 +140,8 @@ def make_task(settings: Settings, dataset: Dataset, own: Params) -> Task:
     DpmcError
         If no hidden units are given for its table.
     """
-    table = str(settings["problem"]["data"]["params"]["dataset"])
+    data = settings["problem"]["data"]
+    table = str(data["params"].get("dataset", data["name"]))
     if table not in own.hidden:
         raise DpmcError(f"hidden: none for {table}, allowed a number for each table")
     noise = own.published_noise.get(table)

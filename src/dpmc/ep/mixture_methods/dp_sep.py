@@ -35,7 +35,10 @@ class Params:
         sum stands out of the noise. `debias` makes up for the evidence left out.
     debias : bool
         Divide by the share of the rows that the steps include.
-    accountant : {"rdp", "subsampled", "connect_dots"}
+    order : {"independent", "permutation", "cyclic"}
+        Every step draws its row from all of them; or every pass uses each row once, which
+        amplifies nothing.
+    accountant : {"rdp", "subsampled", "connect_dots", "gaussian"}, optional
         See :func:`dpmc.ep.accounting.guarantee`.
     """
 
@@ -43,7 +46,8 @@ class Params:
     clip_bound: float = 8.0
     step: float | None = None
     debias: bool = True
-    accountant: Any = "rdp"
+    order: Any = "independent"
+    accountant: Any = None
 
 
 def fit(
@@ -68,7 +72,7 @@ def fit(
     """
     if budget is None:
         raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
-    schedule = Schedule(len(rows), params.num_passes)
+    schedule = Schedule(len(rows), params.num_passes, params.order)
     noise, guarantee = calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, (COUNTERS,)
     )
@@ -79,6 +83,7 @@ def fit(
         clip="joint",
         clip_bound=params.clip_bound,
         noise_multiplier=noise,
+        order=params.order,
         repair="noise",
         debias=params.debias,
     )
