@@ -13,7 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from dpmc.kernels import FASTMATH
+from dpmc.compiling import FASTMATH
 from dpmc.types import Array, DpmcError
 
 compiled = numba.njit(nogil=True, error_model="numpy", fastmath=FASTMATH)

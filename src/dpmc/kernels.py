@@ -8,19 +8,17 @@ its accumulators in registers. Rows are stored feature-major, shape (q, n).
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# Sums may be reordered; NaN keeps its meaning, so that a diverged leapfrog shows.
-FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
+from dpmc.compiling import FASTMATH, kept_closure, kept_source
+
 # Rows that one pass keeps in the first-level cache while it looks for a clipped one.
 BLOCK = 256
 # Rows of a block where a pass is made for each group of components.
@@ -35,7 +33,7 @@ NUMBERS_PER_LINE = 8
 @functools.cache
 def compiled(function: Callable[..., Any]) -> Any:
     """Return `function` compiled by Numba, or itself if it is compiled already."""
-    return function if hasattr(function, "py_func") else numba.njit(nogil=True)(function)
+    return function if hasattr(function, "py_func") else kept_closure(function)
 
 
 def identity(theta: Any) -> Any:
@@ -50,9 +48,7 @@ def tuple_text(format_: str, count: int) -> str:
 
 def compile_source(source: str, fastmath: Any = FASTMATH, **names: Any) -> Any:
     """Return the function `kernel` of `source`, compiled; it may use the names given."""
-    namespace: dict[str, Any] = {"math": math, **names}
-    exec(compile(source, "<dpmc.rows>", "exec"), namespace)  # the text is ours alone
-    return numba.njit(fastmath=fastmath, nogil=True, error_model="numpy")(namespace["kernel"])
+    return kept_source(source, fastmath, names)
 
 
 def _lines(numbers: Iterable[int], template: str, indent: int) -> str:

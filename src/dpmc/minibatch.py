@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from dpmc.batches import Draws, draw_distinct
-from dpmc.kernels import batch_ratio_kernel, compiled, identity
+from dpmc.kernels import batch_ratio_kernel, compile_source, compiled, identity
 from dpmc.posterior import Posterior
 from dpmc.types import Array, DpmcError
 
@@ -101,25 +100,16 @@ class BatchRatios:
 @functools.cache
 def _fused(ratios: Any, coefficients: Any, linear: bool, bits: int) -> Any:
     """Compile the draw of a batch and its sums into one function."""
-
-    @numba.njit(nogil=True)
-    def sums(
-        rows: Any,
-        theta: Any,
-        theta_new: Any,
-        bound: float,
-        words: Any,
-        mask: Any,
-        candidates: Any,
-        batch: Any,
-    ) -> Any:
-        if not draw_distinct(words, bits, rows.shape[0], mask, candidates, batch):
-            return False, 0.0, 0.0, 0
-        old, new = coefficients(theta), coefficients(theta_new)
-        if linear:
-            new = new - old
-            old = old[:0]
-        total, squares, clipped = ratios(rows, batch, old, new, bound)
-        return True, total, squares, clipped
-
-    return sums
+    source = f"""
+def kernel(rows, theta, theta_new, bound, words, mask, candidates, batch):
+    if not draw_distinct(words, {bits}, rows.shape[0], mask, candidates, batch):
+        return False, 0.0, 0.0, 0
+    old, new = coefficients(theta), coefficients(theta_new)
+    if {linear}:
+        new = new - old
+        old = old[:0]
+    total, squares, clipped = ratios(rows, batch, old, new, bound)
+    return True, total, squares, clipped
+"""
+    names = {"coefficients": coefficients, "ratios": ratios, "draw_distinct": draw_distinct}
+    return compile_source(source, False, **names)

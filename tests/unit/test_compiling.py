@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dpmc import compiling, digest
@@ -37,6 +38,93 @@ def test_a_change_in_what_a_chain_calls_has_another_folder(tmp_path, monkeypatch
     (tmp_path / "stranger.py").write_text("a = 2\n")
     forgetful()
     assert compiling.folder("dpmc.caller") == found[0]
+
+
+def row_function(slope):
+    """Return a function that counts as one of the package, closed over a number."""
+
+    def row(x):
+        return slope * x
+
+    row.__module__ = "dpmc.kernels"
+    return row
+
+
+def hits(function):
+    return sum(function.stats.cache_hits.values())
+
+
+@pytest.fixture
+def kept_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling.CONFIG, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+TEXT = "def kernel(x):\n    return row(x) + shift\n"
+
+
+def kernel(slope, shift=0.0, text=TEXT, fastmath=False):
+    names = {"row": compiling.kept_closure(row_function(slope)), "shift": shift}
+    return compiling.kept_source(text, fastmath, names)
+
+
+def test_a_text_is_compiled_once_for_the_same_functions_and_constants(kept_here):
+    first = kernel(2.0)
+    assert (first(3.0), hits(first)) == (6.0, 0)
+    again = kernel(2.0)
+    assert (again(3.0), hits(again)) == (6.0, 1)
+    others = [
+        kernel(5.0),
+        kernel(2.0, 1.0),
+        kernel(2.0, text=TEXT.replace("+", "-")),
+        kernel(2.0, fastmath={"contract"}),
+    ]
+    assert [other(3.0) for other in others] == [15.0, 7.0, 6.0, 6.0]
+    assert [hits(other) for other in others] == [0, 0, 0, 0]
+
+
+def test_a_key_that_left_out_a_function_would_give_the_code_of_another(kept_here, monkeypatch):
+    """What the digest of the functions is there for."""
+    monkeypatch.setattr(compiling, "described", lambda value: "a function")
+    assert kernel(2.0)(3.0) == 6.0
+    assert kernel(5.0)(3.0) == 6.0
+
+
+def test_texts_that_use_other_texts_are_told_apart_by_those(kept_here):
+    outer = "def kernel(x):\n    return inner(x) * 10.0\n"
+    made = [compiling.kept_source(outer, False, {"inner": kernel(slope)}) for slope in (2.0, 5.0)]
+    assert [function(3.0) for function in made] == [60.0, 150.0]
+
+
+def test_closures_are_kept_by_what_they_close_over(kept_here):
+    for slope, value, known in ((2.0, 6.0, 0), (2.0, 6.0, 1), (5.0, 15.0, 0)):
+        function = compiling.kept_closure(row_function(slope))
+        assert (function(3.0), hits(function)) == (value, known)
+
+
+def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
+    function = compiling.kept_closure(one)
+    made = compiling.kept_source("def kernel(x):\n    return f(x)\n", False, {"f": function})
+    assert made(1) == 2
+    assert not list(kept_here.rglob("*.nbc"))
+    assert compiling.described(one) is None
+    assert compiling.described(object()) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [(1, 1.0), (True, 1), ("a", "b"), (np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(2))],
+)
+def test_constants_are_told_apart(value, other):
+    assert compiling.described(value) != compiling.described(other)
+
+
+def test_two_functions_of_one_line_are_told_apart():
+    one, other = (lambda x: x * 2.0), (lambda x: x * 3.0)
+    for function in (one, other):
+        function.__module__ = "dpmc.kernels"
+    assert compiling.described(one) != compiling.described(other)
+    assert compiling.described(one) == compiling.described(one)
 
 
 def test_the_folder_lies_where_numba_is_told_to_keep_things(tmp_path, monkeypatch):

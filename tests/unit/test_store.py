@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,3 +167,21 @@ def test_tables_come_back_one_below_the_other(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read, pd.concat(tables, ignore_index=True), check_dtype=False)
     with pytest.raises(DpmcError, match="no files"):
         store.read_tables([])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([], dtype=np.float64),
+        np.array([1.5, np.nan, -0.0, np.inf]),
+        np.arange(-3, 4, dtype=np.int16),
+        np.array([2**62, -1]),
+        np.arange(30) % 3 == 0,
+    ],
+)
+@pytest.mark.parametrize("start", [0, 1, 11])
+def test_columns_are_read_as_pyarrow_reads_them(values: np.ndarray, start: int) -> None:
+    column = pa.array(values)[start:]
+    found = store._values(column)
+    np.testing.assert_array_equal(found, column.to_numpy(zero_copy_only=False))
+    assert found.dtype == values.dtype
