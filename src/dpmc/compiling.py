@@ -29,7 +29,8 @@ DIGITS = 16
 FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
 # Under this name the digest of a text stands among the globals of what is made from it.
 KEY = "_dpmc_key"
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Loops divide by zero as NumPy does; functions of a model raise, as Python does.
+LOOP: dict[str, Any] = {"error_model": "numpy"}
 
 
 def root() -> Path:
@@ -60,7 +61,7 @@ def kept(function: Callable[..., Any]) -> Any:
     DpmcError
         If the function does not belong to a module of the package.
     """
-    return _compile(function, folder(function.__module__), FASTMATH)
+    return _compile(function, folder(function.__module__), fastmath=FASTMATH, **LOOP)
 
 
 def kept_closure(function: Callable[..., Any]) -> Any:
@@ -71,8 +72,8 @@ def kept_closure(function: Callable[..., Any]) -> Any:
     """
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     if any(callable(cell) for cell in cells) or described(function) is None:
-        return numba.njit(nogil=True)(function)
-    return _compile(function, folder(function.__module__), False)
+        return _compile(function, None)
+    return _compile(function, folder(function.__module__))
 
 
 def kept_source(source: str, fastmath: Any, names: Mapping[str, Any]) -> Any:
@@ -99,7 +100,7 @@ def kept_source(source: str, fastmath: Any, names: Mapping[str, Any]) -> Any:
     # Numba asks for the module of a function when it takes it from disk.
     namespace: dict[str, Any] = {"__name__": __name__, KEY: key, "math": math, **names}
     exec(compile(source, text, "exec"), namespace)  # the text is ours alone
-    return _compile(namespace["kernel"], path, fastmath)
+    return _compile(namespace["kernel"], path, fastmath=fastmath, **LOOP)
 
 
 def described(value: object) -> Any:
@@ -136,13 +137,12 @@ def _code(code: types.CodeType) -> list[Any]:
     return [code.co_firstlineno, code.co_code.hex(), list(code.co_names), constants]
 
 
-def _compile(function: Callable[..., Any], path: Path | None, fastmath: Any) -> Any:
-    options = {**OPTIONS, "fastmath": fastmath}
+def _compile(function: Callable[..., Any], path: Path | None, **options: Any) -> Any:
     if path is None or not _writable(path):  # Numba would keep it beside the source
-        return numba.njit(**options)(function)
+        return numba.njit(nogil=True, **options)(function)
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(path)
     try:
-        return numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, nogil=True, **options)(function)
     finally:
         CONFIG.CACHE_DIR = before
 
