@@ -532,6 +532,28 @@ def test_the_method_keeps_what_an_independent_audit_of_its_releases_proves():
     assert audit({weak: 400}, 1e-5).epsilon > 2.0
 
 
+def test_noise_of_all_steps_is_the_sum_of_what_is_left_of_each():
+    params = network_variants.private(6, 3, 0.1, 1.5, 0.25, step=0.4)
+    variance = 0.0
+    for _ in range(3 * 20):
+        variance = (1 - 0.4 / 20) ** 2 * variance + params.noise_sd(20) ** 2
+    assert params.noise_of_steps(20) == pytest.approx(math.sqrt(variance), rel=1e-12)
+
+
+def test_the_prior_of_the_method_goes_with_the_noise():
+    """With a fiftieth of its precision the fit is far worse."""
+    x, y = networks.rows(400, 3)
+    errors = {}
+    for scale in (0.02, 1.0):
+        params = dp_sep.Params(num_passes=20, prior_scale=scale)
+        found = dp_sep.fit(
+            x[:300], y[:300], Task("rows", 20), params, Budget(1.0, 1e-5, "rdp"), stream(4, "prior")
+        )
+        mean, _ = found.predictor.predict(x[300:])
+        errors[scale] = np.sqrt(np.mean((mean - y[300:]) ** 2)) / np.std(y[300:])
+    assert errors[1.0] < 1.2 < 2 * errors[1.0] < errors[0.02]
+
+
 def test_noise_of_the_public_code_is_worth_what_it_is():
     x, y = networks.rows(50, 3)
     params = network_variants.intended(6, 1, (20.0, 8.0), 2.0)

@@ -199,3 +199,12 @@ class Params:
         if self.noise_rule == "published":
             return 2 * self.clip_bound / num_rows * self.noise_multiplier
         return self.sensitivity * self.noise_multiplier
+
+    def noise_of_steps(self, num_rows: int) -> float:
+        """Return the standard deviation of the noise that all steps leave on a coordinate.
+
+        A step keeps ``1 - s / N`` of what was there before it.
+        """
+        left = (1 - self.damping / num_rows) ** 2
+        gathered = -math.expm1(self.num_passes * num_rows * math.log(left)) / (1 - left)
+        return self.noise_sd(num_rows) * math.sqrt(gathered)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.chains import Progress, silent
 from dpmc.ep import calibration, network, network_variants
 from dpmc.ep.accounting import COUNTERS, STANDARDISATION, Schedule, counts
@@ -29,14 +30,18 @@ class Params:
     num_passes : int
         T: the run makes T N steps.
     clip_bound : float
-        C, of the whole factor. With `prior_precision`, by default what does best on
+        C, of the whole factor. With `prior_scale`, by default what does best on
         :mod:`dpmc.data.network_rows`.
     step : float, optional
         s in (0, 1]; by default 1 / T.
     noise_variance : float, optional
         Of the targets, public; by default learned in the release.
-    prior_precision : float
-        Of every weight, public.
+    prior_precision : float, optional
+        Of every weight, public; by default `prior_scale` times the noise.
+    prior_scale : float
+        Prior precision over the standard deviation of the noise that all steps leave on a
+        coordinate, which is public. With less, noise puts weights anywhere: where a precision
+        is that of the prior, the noise of the shift is divided by it.
     debias : bool
         See :class:`dpmc.ep.network.Params`.
     order : {"independent", "permutation"}
@@ -50,7 +55,8 @@ class Params:
     clip_bound: float = 0.3
     step: float | None = None
     noise_variance: float | None = None
-    prior_precision: float = 3.0
+    prior_precision: float | None = None
+    prior_scale: float = 1.0
     debias: bool = False
     order: Any = "independent"
     accountant: Any = None
@@ -88,9 +94,13 @@ def fit(
         multiplier,
         params.noise_variance,
         params.step,
-        params.prior_precision,
     )
     run = replace(run, debias=params.debias, order=params.order)
+    prior = params.prior_precision
+    if prior is None:
+        checks.positive("prior_scale", params.prior_scale)
+        prior = params.prior_scale * run.noise_of_steps(len(y))
+    run = replace(run, prior_precision=prior)
     ledger = Ledger(counts(schedule, multiplier))
     found = network.fit(x, y, run, rng, progress, ledger=ledger)
     return Fitted(found, guarantee, found.counters)
