@@ -139,8 +139,10 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """Measure a mean, of which print gives a mean and a standard deviation over runs.
 
     Keys: `metric`, `where`, `printed` (mean and standard deviation, or the mean alone),
-    `count` (printed runs). The standard error of print is its standard deviation over
-    ``sqrt(count)``; a mean alone is taken to be as uncertain as the mean here.
+    `count` (printed runs; 1 if what is printed beside a mean is a standard error; 0 if print
+    is one run whose random numbers a single run here repeats, so that nothing is uncertain).
+    The standard error of print is its standard deviation over ``sqrt(count)``; a mean alone
+    is taken to be as uncertain as the mean here.
     """
     where = rule["where"]
     rows = of_variant(select(evidence.metrics, where), variant, where)
@@ -151,9 +153,14 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     name = words({key: value for key, value in where.items() if key != "experiment"})
     found = measured(name, copies, rows, log=False)
     printed, count = rule["printed"], int(rule["count"])
+    if count == 0:
+        return [replace(found, se=0.0, runs=0) if len(rows) == 1 else found]
     if not isinstance(printed, list):
         return [replace(found, limit_se=found.se)]
-    return [replace(found, limit_se=printed[1] / math.sqrt(count), runs=min(found.runs, count))]
+    limit_se = printed[1] / math.sqrt(count)
+    return [
+        replace(found, limit_se=limit_se, runs=min(found.runs, count) if count > 1 else found.runs)
+    ]
 
 
 def _quantile(rule: Rule, count: int) -> float:

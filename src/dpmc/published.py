@@ -140,6 +140,8 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
     over = f"{entry['family']} cells" if "family" in entry else "settings"
     text += f"; error rate {published['error_rate']:g} over all {over}"
     told = {"quartiles": "medians", "interval": "numbers", "spread": "means"}
+    if rule.get("count") == 0:
+        return f"{text}, the random numbers of print repeated"
     return f"{text}, both {told[kind]} uncertain" if kind in told else text
 
 

@@ -28,7 +28,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         list of cells; `cells`: lists of a number, of ``[first quartile, median, third
         quartile]``, of ``[lower end, mean, upper end]`` of an interval or of ``[mean,
         standard deviation]``, null where nothing is printed; `margin`: the largest
-        difference that counts as equal.
+        difference that counts as equal, a number or, for means with standard deviations,
+        `of_sd`, a share of these, and `least`.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         for point, printed in zip(points, row, strict=True):
             if printed is None:
                 continue
-            middle = _middle(printed, block["rule"])
+            middle, margin = _middle(printed, block["rule"]), _margin(printed, block["margin"])
             where = {**dict(zip(block["columns"], names, strict=True)), axis: point}
             rule = {**block["rule"], "printed": printed}
             rule["where"] = {**block["rule"].get("where", {}), **where}
@@ -52,8 +53,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "where": block["where"],
                     "published": _told(printed, block["rule"]["kind"]),
                     "rule": rule,
-                    "low": middle - block["margin"],
-                    "high": middle + block["margin"],
+                    "low": middle - margin,
+                    "high": middle + margin,
                 }
             )
     shared = {key: block[key] for key in OPTIONAL if key in block}
@@ -68,7 +69,10 @@ def problem_of(block: Any) -> str | None:
     kind = rule.get("kind") if isinstance(rule, Mapping) else rule
     if kind not in KINDS:
         return f"rule {kind!r}, allowed {', '.join(KINDS)} in a series"
-    if not _is_number(margin) or margin < 0:
+    parts = margin if isinstance(margin, Mapping) and kind == "spread" else {"least": margin}
+    if not {"least"} <= set(parts) <= {"least", "of_sd"}:
+        return f"margin {margin!r}, allowed a number or least and of_sd"
+    if not all(_is_number(part) and part >= 0 for part in parts.values()):
         return f"margin {margin!r}, allowed >= 0"
     axis = block["axis"]
     if not isinstance(axis, Mapping) or len(axis) != 1:
@@ -125,6 +129,13 @@ def _middle(printed: Any, rule: Mapping[str, Any]) -> float:
     if rule["kind"] == "spread":
         return float(printed[0])
     return float(printed[1])
+
+
+def _margin(printed: Any, margin: Any) -> float:
+    if not isinstance(margin, Mapping):
+        return float(margin)
+    sd = printed[1] if isinstance(printed, list) else 0.0
+    return float(max(margin["least"], margin.get("of_sd", 0.0) * sd))
 
 
 def _told(printed: Any, kind: str) -> str:

@@ -315,3 +315,26 @@ def test_a_mean_far_from_print_is_not_reproduced():
         assert published.decide(found, 0.0, 0.0, 0.05, 0.5).verdict == "not_reproduced"
     # A mean alone is as uncertain as ours.
     assert found[0].limit_se == found[0].se
+
+
+def test_a_printed_run_that_is_repeated_number_by_number_has_no_uncertainty():
+    rng = np.random.default_rng(12)
+    one_run = evidence.Evidence(runs([0.5651], epsilon=1), {}, rng, 50)
+    rule = {**spread_rule(0.565), "count": 0}
+    (found,) = comparisons.spread(rule, one_run, "as_published")
+    assert (found.se, found.limit_se, found.runs) == (0.0, 0.0, 0)
+    for margin, verdict in ((2e-4, "reproduced"), (5e-5, "not_reproduced")):
+        decision = published.decide([found], 0.565 - margin, 0.565 + margin, 0.05, 0.5)
+        assert decision.verdict == verdict
+    # Several runs are no repetition, and keep the uncertainty that they have.
+    several = evidence.Evidence(runs(rng.normal(size=5), epsilon=1), {}, rng, 50)
+    (found,) = comparisons.spread(rule, several, "as_published")
+    assert (found.runs, found.limit_se) == (5, 0.0)
+    assert found.se > 0
+
+
+def test_what_stands_beside_a_mean_may_be_its_standard_error():
+    rng = np.random.default_rng(13)
+    given = evidence.Evidence(runs(rng.normal(size=10), epsilon=1), {}, rng, 50)
+    (found,) = comparisons.spread({**spread_rule([0.0, 0.3]), "count": 1}, given, "as_published")
+    assert (found.limit_se, found.runs) == (0.3, 10)

@@ -155,6 +155,15 @@ def test_every_box_of_both_versions_is_there(claimed):
     assert len(ids) == len(set(ids))
 
 
+def test_a_margin_may_be_a_share_of_the_printed_deviation():
+    cells = {"a": [[0.5, 0.2], [0.5, 0.01]], "b": [0.5, None]}
+    rule = {"kind": "spread", "metric": "mmd", "count": 10}
+    made = block(rule=rule, cells=cells, margin={"least": 0.02, "of_sd": 0.5})
+    assert series.problem_of(made) is None
+    widths = [entry["high"] - entry["low"] for entry in series.expand(made)]
+    assert widths == pytest.approx([0.2, 0.04, 0.04])
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -170,6 +179,12 @@ def test_every_box_of_both_versions_is_there(claimed):
             {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
             r"cell \[1, -1\] of 'a', allowed a number or a mean and a standard deviation >= 0",
         ),
+        ({"margin": {"least": 1}}, "allowed a number or least and of_sd"),
+        (
+            {"rule": {"kind": "spread"}, "margin": {"of_sd": 1}},
+            "allowed a number or least and of_sd",
+        ),
+        ({"rule": {"kind": "spread"}, "margin": {"least": 1, "of_sd": -1}}, "allowed >= 0"),
         ({"id": "0"}, "entry '0' is given twice"),
     ],
 )

@@ -114,7 +114,7 @@ def figure_networks(context: Context) -> Figure:
     -------
     matplotlib.figure.Figure
         One panel per table: root mean squared errors relative to predicting the centre of the
-        target, means of splits and their standard deviations.
+        target, medians of splits and their quartiles.
     """
     rows = context.metrics[context.metrics["rmse"].notna()].copy()
     if rows.empty:
@@ -137,16 +137,16 @@ def figure_networks(context: Context) -> Figure:
             ticks.append(_named(experiment, label, epsilon, runs))
             if len(runs):
                 look = style.look(str(runs["variant"].iloc[0]))
-                spread = runs["relative"].std(ddof=1) if len(runs) > 1 else 0.0
+                low, middle, high = runs["relative"].quantile([0.25, 0.5, 0.75])
                 axis.errorbar(
-                    runs["relative"].mean(), k, xerr=spread, fmt=look.marker, color=look.colour,
-                    ms=4, mew=0.4, mec="white", lw=1.0,
+                    middle, k, xerr=[[middle - low], [high - middle]], fmt=look.marker,
+                    color=look.colour, ms=4, mew=0.4, mec="white", lw=1.0,
                 )  # fmt: skip
         axis.axvline(1, color=style.GREY, lw=0.6, ls=(0, (1, 2)), zorder=0)
         axis.set(title=context.problem_label(table), xscale="log", ylim=(len(lines) - 0.5, -0.5))
         shown = ticks if place % 3 == 0 else [""] * len(ticks)
         axis.set_yticks(range(len(lines)), shown, fontsize=6)
-        axis.set_xlabel("RMSE / RMSE of the centre")
+        axis.set_xlabel("relative RMSE")
     return figure
 
 
