@@ -23,6 +23,10 @@ class DpmcError(ValueError):
     """Bad input, told in one line: what was given, its value, and what is allowed."""
 
 
+class MemoryLimitError(DpmcError):
+    """What is asked for takes more memory than this machine has; nothing was begun."""
+
+
 class UnavailableError(DpmcError):
     """Data that cannot be had on this machine, told in one line with what would help."""
 

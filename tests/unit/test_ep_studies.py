@@ -10,6 +10,7 @@ import pytest
 
 from dpmc import problems, registry
 from dpmc.data import network_rows, uci, uci_network
+from dpmc.ep import network
 from dpmc.ep.accounting import COUNTERS, STANDARDISATION
 from dpmc.evidence import UNAVAILABLE
 from dpmc.studies import mixture, networks, perturbation
@@ -143,6 +144,20 @@ def test_points_of_a_study_have_parameters_of_the_method():
     ratio = (table["rmse"] / table["rmse_of_mean"]).groupby(table["point"], sort=False).mean()
     assert ratio.iloc[0] == pytest.approx(1, abs=0.02)
     assert ratio.iloc[1] < 0.9
+
+
+def test_a_fit_without_memory_is_told_and_stops_nothing(monkeypatch):
+    monkeypatch.setattr(network, "available_bytes", lambda: 2.0**20)
+    given = settings("networks", SIMULATED, "ep", points=[{}])
+    given |= {"params": {"num_passes": 1, "hidden": {"network_rows": 50}}}
+    row = networks.run(given, None, [0]).iloc[0]
+    # Two natural parameters of 50 * 5 + 51 weights, in eights, for 1,000 rows.
+    assert row["status"].startswith(
+        "refused: method: 'ep' takes 0.00502 GiB for its sites, allowed"
+    )
+    assert math.isnan(row["rmse"])
+    assert row["num_rows"] == 1000
+    assert math.isinf(row["guarantee_epsilon"])
 
 
 def network_problem(preprocess: str):

@@ -25,7 +25,7 @@ from dpmc.ep.network_state import first_arrays, settings_of
 from dpmc.ep.prior_refinement import PriorFactors
 from dpmc.privacy import events
 from dpmc.privacy.mechanisms import Ledger
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, MemoryLimitError
 
 __all__ = ["Architecture", "NetworkFit", "Params", "fit"]
 
@@ -116,8 +116,9 @@ def fit(
     Raises
     ------
     DpmcError
-        If rows are not finite or do not fit, the sites of EP do not fit into memory, or the
-        plan does not cover the releases.
+        If rows are not finite or do not fit, or the plan does not cover the releases.
+    MemoryLimitError
+        If the sites of EP do not fit into memory.
     """
     x, y = _checked_rows(x, y)
     architecture = Architecture(params.hidden, x.shape[1])
@@ -213,7 +214,7 @@ def available_bytes() -> float:
 
 def _check_memory(needed: int, available: float) -> None:
     if needed > available:
-        raise DpmcError(
+        raise MemoryLimitError(
             f"method: 'ep' takes {needed / GIB:.3g} GiB for its sites, allowed "
             f"{available / GIB:.3g} GiB on this machine; 'sep' has none"
         )

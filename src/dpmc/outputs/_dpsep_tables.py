@@ -145,5 +145,7 @@ def _privacy(group: pd.DataFrame) -> dict[str, Any]:
 def _status(rows: pd.DataFrame) -> str:
     if rows["status"].str.startswith(UNAVAILABLE).all():
         return UNAVAILABLE
+    if len(set(rows["status"])) == 1:
+        return str(rows["status"].iloc[0])
     broken = int((rows["status"] != "complete").sum())
-    return "complete" if not broken else f"{broken} of {len(rows)} runs stopped"
+    return f"{broken} of {len(rows)} runs stopped"

@@ -22,7 +22,10 @@ from dpmc.ep.tasks import Fitted, Task
 from dpmc.rng import stream
 from dpmc.studies import _tables
 from dpmc.studies._tables import Settings
-from dpmc.types import Budget, Dataset, DpmcError
+from dpmc.types import Budget, Dataset, DpmcError, MemoryLimitError
+
+# How the status of a fit begins that this machine has no memory for.
+REFUSED = "refused"
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -80,6 +83,7 @@ def run(
     pandas.DataFrame
         One row per point and split: ``rmse`` and ``loglik`` on its test rows, in the units of
         the target; ``rmse_of_mean`` is that of predicting what the target was centred at.
+        A fit that takes more memory than there is has a status that says how much.
 
     Raises
     ------
@@ -116,17 +120,24 @@ def _row(
     given = _tables.having(settings["params"], module.Params)
     params = registry.parameters(module, {**given, **asked})
     rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)
-    found: Fitted = module.fit(part.x, part.y, task, params, budget, rng)
-    return {
+    shared = {
         **_tables.place(settings, replicate),
         **({} if budget is None else {"delta": own.delta}),
-        **_tables.guaranteed(found.guarantee, [*settings["outside"], "a known seed"]),
-        "status": found.predictor.status,
         "table_rows": len(part.y) + len(part.y_test),
         "num_rows": len(part.y),
         "num_inputs": part.x.shape[1],
         "hidden": task.hidden,
         "num_clipped_rows": int(dataset.bounds["num_clipped"]),
+    }
+    try:
+        found: Fitted = module.fit(part.x, part.y, task, params, budget, rng)
+    except MemoryLimitError as refused:
+        none = _tables.guaranteed(_tables.NO_GUARANTEE, ())
+        return {**shared, **none, "status": f"{REFUSED}: {refused}"}
+    return {
+        **shared,
+        **_tables.guaranteed(found.guarantee, [*settings["outside"], "a known seed"]),
+        "status": found.predictor.status,
         **_scores(found, part),
         **{name: int(found.counters.get(name, 0)) for name in COUNTS},
     }
