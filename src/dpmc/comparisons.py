@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from dpmc.bootstrap import Measurement, measured, resample
 from dpmc.evidence import (
+    UNAVAILABLE,
     Evidence,
     NotRunError,
     Rule,
@@ -146,7 +147,9 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """
     where = rule["where"]
     rows = of_variant(select(evidence.metrics, where), variant, where)
-    rows = rows[rows[rule["metric"]].notna()]
+    # A count of data that cannot be had is 0, not NaN.
+    here = ~rows["status"].astype(str).str.startswith(UNAVAILABLE)
+    rows = rows[rows[rule["metric"]].notna() & here]
     if rows.empty:
         raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
     copies = resample([rows], rule["metric"], "mean", evidence.rng, evidence.resamples)[0]

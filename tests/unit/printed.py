@@ -101,5 +101,5 @@ def one(given, entry, **options):
 
 def runs(values, **named):
     return pd.DataFrame(
-        {"experiment": "e", "variant": "as_published", **named, "mmd": values}
+        {"experiment": "e", "variant": "as_published", "status": "complete", **named, "mmd": values}
     ).assign(replicate=lambda table: np.arange(len(table)))

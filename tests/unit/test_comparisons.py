@@ -338,3 +338,11 @@ def test_what_stands_beside_a_mean_may_be_its_standard_error():
     given = evidence.Evidence(runs(rng.normal(size=10), epsilon=1), {}, rng, 50)
     (found,) = comparisons.spread({**spread_rule([0.0, 0.3]), "count": 1}, given, "as_published")
     assert (found.limit_se, found.runs) == (0.3, 10)
+
+
+def test_counts_of_data_that_are_not_here_are_not_compared():
+    rng = np.random.default_rng(14)
+    rows = runs([0.0, 0.0], epsilon=1).assign(status=f"{evidence.UNAVAILABLE}: no file")
+    given = evidence.Evidence(rows, {}, rng, 50)
+    with pytest.raises(evidence.NotRunError, match="not in this run"):
+        comparisons.spread(spread_rule(5.0), given, "as_published")
