@@ -179,7 +179,7 @@ def test_a_margin_may_be_a_share_of_the_printed_deviation():
             {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
             r"cell \[1, -1\] of 'a', allowed a number or a mean and a standard deviation >= 0",
         ),
-        ({"margin": {"least": 1}}, "allowed a number or least and of_sd"),
+        ({"margin": {"least": 1}}, "allowed >= 0"),
         (
             {"rule": {"kind": "spread"}, "margin": {"of_sd": 1}},
             "allowed a number or least and of_sd",
