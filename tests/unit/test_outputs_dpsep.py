@@ -132,6 +132,7 @@ def test_tables_of_networks_have_means_deviations_and_no_numbers_without_data(ne
     assert row["rmse"] == pytest.approx(6)
     assert row["sd"] == pytest.approx(1)
     assert row["se"] == pytest.approx(1 / math.sqrt(3))
+    assert row["rmse_of_centre"] == pytest.approx(nets.metrics["rmse_of_mean"].dropna().iloc[0])
     assert row["epsilon_really"] == math.inf
     gone = found[found["problem"] == "year"]
     assert gone["status"].eq(UNAVAILABLE).all()
