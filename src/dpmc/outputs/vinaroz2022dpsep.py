@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpmc.data import mixture_rows
 from dpmc.outputs import _dpsep_tables
@@ -147,6 +148,9 @@ def figure_networks(context: Context) -> Figure:
         shown = ticks if place % 3 == 0 else [""] * len(ticks)
         axis.set_yticks(range(len(lines)), shown, fontsize=6)
         axis.set_xlabel("relative RMSE")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
