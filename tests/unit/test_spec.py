@@ -289,7 +289,10 @@ def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> No
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda s: s.update(study="recession"), "study 'recession', allowed mixture, networks, perturbation, regression"),
+        (
+            lambda s: s.update(study="recession"),
+            "study 'recession', allowed mixture, networks, perturbation, regression",
+        ),
         (lambda s: s["problems"].append("nowhere"), "problems: 'nowhere', allowed"),
         (lambda s: s.update(together=["dim"]), "together: 'dim', allowed epsilon, num_nodes"),
         (lambda s: s["grid"].update(num_nodes=[0]), "grid.num_nodes.0: 0, allowed an integer >= 1"),
