@@ -93,13 +93,8 @@ def quartiles(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]
     ``1.2533 (q3 - q1) / 1.349 / sqrt(count)``. Of a median alone nothing is known: it is
     taken to be as uncertain as the median here.
     """
-    where = rule["where"]
-    rows = of_variant(select(evidence.metrics, where), variant, where)
-    rows = rows[rows[rule["metric"]].notna()]
-    if rows.empty:
-        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
+    rows, name = _measurable(rule, evidence, variant)
     copies = resample([rows], rule["metric"], "median", evidence.rng, evidence.resamples)[0]
-    name = words({key: value for key, value in where.items() if key != "experiment"})
     found = measured(name, copies, rows, log=False)
     printed, size = rule["printed"], rule.get("count", len(rows))
     if not isinstance(printed, list):
@@ -117,14 +112,9 @@ def interval(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     tells its own standard error: the half-width over the Student quantile of M - 1 degrees
     of freedom, and that of a half-width is about itself over ``sqrt(2 (M - 1))``.
     """
-    where = rule["where"]
-    rows = of_variant(select(evidence.metrics, where), variant, where)
-    rows = rows[rows[rule["metric"]].notna()]
-    if rows.empty:
-        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
+    rows, name = _measurable(rule, evidence, variant)
     low, _, high = rule["printed"]
     half, count = (high - low) / 2, int(rule["count"])
-    name = words({key: value for key, value in where.items() if key != "experiment"})
     if rule["of"] == "mean":
         copies = resample([rows], rule["metric"], "mean", evidence.rng, evidence.resamples)[0]
         limit_se = half / _quantile(rule, count)
@@ -145,15 +135,8 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     The standard error of print is its standard deviation over ``sqrt(count)``; a mean alone
     is taken to be as uncertain as the mean here.
     """
-    where = rule["where"]
-    rows = of_variant(select(evidence.metrics, where), variant, where)
-    # A count of data that cannot be had is 0, not NaN.
-    here = ~rows["status"].astype(str).str.startswith(UNAVAILABLE)
-    rows = rows[rows[rule["metric"]].notna() & here]
-    if rows.empty:
-        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
+    rows, name = _measurable(rule, evidence, variant)
     copies = resample([rows], rule["metric"], "mean", evidence.rng, evidence.resamples)[0]
-    name = words({key: value for key, value in where.items() if key != "experiment"})
     found = measured(name, copies, rows, log=False)
     printed, count = rule["printed"], int(rule["count"])
     if count == 0:
@@ -164,6 +147,17 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     return [
         replace(found, limit_se=limit_se, runs=min(found.runs, count) if count > 1 else found.runs)
     ]
+
+
+def _measurable(rule: Rule, evidence: Evidence, variant: str) -> tuple[pd.DataFrame, str]:
+    """Return the runs that a cell of print is about and that have its metric, and its name."""
+    where = rule["where"]
+    rows = of_variant(select(evidence.metrics, where), variant, where)
+    # A count of data that cannot be had is 0, not NaN.
+    here = rows[rule["metric"]].notna() & ~rows["status"].astype(str).str.startswith(UNAVAILABLE)
+    if not here.to_numpy().any():
+        raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
+    return rows[here], words({key: value for key, value in where.items() if key != "experiment"})
 
 
 def _quantile(rule: Rule, count: int) -> float:

@@ -50,7 +50,7 @@ def folder(module: str) -> Path:
     DpmcError
         If there is no such module in the package.
     """
-    return root() / code_digest(module)[:DIGITS]
+    return root() / code_digest(module, __name__)[:DIGITS]
 
 
 def kept(function: Callable[..., Any]) -> Any:
@@ -92,7 +92,9 @@ def kept_source(source: str, fastmath: Any, names: Mapping[str, Any]) -> Any:
     key, path, text = None, None, "<dpmc.compiling>"
     if None not in told.values():
         flags = sorted(fastmath) if isinstance(fastmath, set) else fastmath
-        key = hashlib.sha256(canonical([source, flags, told]).encode()).hexdigest()
+        key = hashlib.sha256(
+            canonical([source, flags, told, code_digest(__name__)]).encode()
+        ).hexdigest()
         path = root() / key[:DIGITS]
         text = str(path / "kernel.py")
         if not _written(Path(text), source):

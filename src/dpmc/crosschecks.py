@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpmc import registry
 from dpmc.checks import START_RULES
 from dpmc.digest import module_names, module_tree
-from dpmc.registry import KINDS
 from dpmc.types import DpmcError
 
 
@@ -75,7 +75,7 @@ def parameters(kind: str, name: str) -> tuple[frozenset[str], frozenset[str]]:
     DpmcError
         If the module has no class ``Params``.
     """
-    every = _fields(f"{KINDS[kind]}.{name}", "Params")
+    every = _fields(f"{registry.package(kind)}.{name}", "Params")
     if every is None:
         raise DpmcError(f"{kind} {name!r}: its module has no class Params")
     return frozenset(every), frozenset(key for key, value in every.items() if value is None)
@@ -147,14 +147,14 @@ def _check_study(study: Mapping[str, Any], paper: Mapping[str, Any], where: str)
                 raise DpmcError(f"{here}: params.{key}, allowed here or in the study, not both")
             _check_names([key], every, f"{here}: {method['method']} parameter")
     # Methods share the parameters of a study, and leave out those that they do not have.
-    known = set(_fields(f"{KINDS['study']}.{study['study']}", "Params") or ())
-    for name in module_names(KINDS[study["study"]]):
+    known = set(_fields(f"{registry.package('study')}.{study['study']}", "Params") or ())
+    for name in module_names(registry.package(study["study"])):
         known |= parameters(study["study"], name)[0]
     _check_names(study.get("params", ()), known, f"{where}: parameter")
 
 
 def _check_kind(kind: str, name: str, where: str) -> None:
-    allowed = module_names(KINDS[kind])
+    allowed = module_names(registry.package(kind))
     if name not in allowed:
         raise DpmcError(f"{where}: {kind} {name!r}, allowed {listed(allowed)}")
 

@@ -59,3 +59,8 @@ def _text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).replace(" ", "")
+
+
+def algorithm(label: str) -> str:
+    """Return the algorithm that a label of a configuration names: all up to its first hyphen."""
+    return label.partition("-")[0]

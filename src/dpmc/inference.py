@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -21,7 +20,7 @@ from dpmc.privacy.calibration import Plan
 from dpmc.privacy.events import parse
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import Streams
-from dpmc.types import Array, Budget, Dataset, DpmcError, Fit, Guarantee, Model
+from dpmc.types import NO_GUARANTEE, Array, Budget, Dataset, DpmcError, Fit, Guarantee, Model
 
 
 def fit(
@@ -185,7 +184,7 @@ def run(
     ledger = Ledger(plan)
     result = sampler(starts, num_iterations, streams, ledger, progress)
     if plan is None:
-        guarantee = Guarantee(math.inf, 0.0, outside=tuple(outside))
+        guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
         summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
     else:
         guarantee = replace(plan.guarantee, outside=tuple(outside))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
+from dpmc.digest import module_names, module_tree
 from dpmc.types import DpmcError
 
 KINDS = {
@@ -17,13 +19,6 @@ KINDS = {
     "output": "dpmc.outputs",
     "accountant": "dpmc.privacy.accountants",
     "study": "dpmc.studies",
-    # Under the name of a study stand the methods that it compares.
-    "regression": "dpmc.linreg.methods",
-    "regression_convergence": "dpmc.linreg.methods",
-    "regression_time": "dpmc.linreg.methods",
-    "mixture": "dpmc.ep.mixture_methods",
-    "networks": "dpmc.ep.network_methods",
-    "perturbation": "dpmc.ep.perturbations",
 }
 
 
@@ -35,8 +30,8 @@ def names(kind: str) -> tuple[str, ...]:
     DpmcError
         If `kind` is unknown.
     """
-    package = importlib.import_module(_package(kind))
-    found = (info.name for info in pkgutil.iter_modules(package.__path__))
+    home = importlib.import_module(package(kind))
+    found = (info.name for info in pkgutil.iter_modules(home.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
@@ -50,7 +45,7 @@ def load(kind: str, name: str) -> ModuleType:
     """
     if name not in names(kind):
         raise DpmcError(f"{kind}: {name!r}, allowed {', '.join(names(kind))}")
-    return importlib.import_module(f"{_package(kind)}.{name}")
+    return importlib.import_module(f"{package(kind)}.{name}")
 
 
 def parameters(module: ModuleType, values: dict[str, Any]) -> Any:
@@ -74,7 +69,25 @@ def parameters(module: ModuleType, values: dict[str, Any]) -> Any:
         raise DpmcError(f"{where}: {missing or error}") from None
 
 
-def _package(kind: str) -> str:
-    if kind not in KINDS:
-        raise DpmcError(f"kind: {kind!r}, allowed {', '.join(KINDS)}")
-    return KINDS[kind]
+def package(kind: str) -> str:
+    """Return the package that holds what `kind` offers.
+
+    Under the name of a study stand the methods that it compares: the package that the
+    ``METHODS`` of its module names, which is read without running it.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such kind, or a study does not say.
+    """
+    if kind in KINDS:
+        return KINDS[kind]
+    studies = module_names(KINDS["study"])
+    if kind not in studies:
+        raise DpmcError(f"kind: {kind!r}, allowed {', '.join([*KINDS, *studies])}")
+    for node in module_tree(f"{KINDS['study']}.{kind}").body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if "METHODS" in names:
+                return str(node.value.value)
+    raise DpmcError(f"study {kind!r}: METHODS is missing, allowed the name of a package")

@@ -222,6 +222,10 @@ class Guarantee:
         return text + (f", outside: {', '.join(self.outside)}" if self.outside else "")
 
 
+# Of what reads the private rows and adds no noise.
+NO_GUARANTEE = Guarantee(math.inf, 0.0)
+
+
 @dataclass(frozen=True)
 class Fit:
     """What a run of a method produced.

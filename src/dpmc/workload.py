@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpmc import grids
+from dpmc import grids, registry
 from dpmc.digest import code_digest, module_names, short_digest
 from dpmc.jobs import Curves, Job, Metrics, Output, Problem, Study
-from dpmc.registry import KINDS
 from dpmc.spec import Config
 
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
@@ -206,7 +205,7 @@ class Workload:
         study = self.paper["studies"][name]
         method = study["methods"][label]
         rows = self.problems[problem].data
-        module = f"{KINDS[study['study']]}.{method['method']}"
+        module = f"{registry.package(study['study'])}.{method['method']}"
         code = code_digest("dpmc.store", f"dpmc.studies.{study['study']}", module)
         settings = {
             "paper": self.paper["paper"],

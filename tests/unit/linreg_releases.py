@@ -8,9 +8,7 @@ import numpy as np
 from scipy import stats
 
 from dpmc.linreg.values import NoisyStatistics, Prior
-from dpmc.types import Guarantee
-
-NO_GUARANTEE = Guarantee(math.inf, 0.0)
+from dpmc.types import NO_GUARANTEE
 
 
 def release(

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpmc import metrics
+from dpmc import grids, metrics
 from dpmc.outputs._context import Context
-from dpmc.plots import style
 from dpmc.types import Fit, Guarantee
 
 EPSILONS = (2, 4, 6, 8, 10, 12, 15)
@@ -51,7 +50,7 @@ def row(rng, **values):
         "noise_multipliers": "53.7587", "outside": "tuning; start points; clip fractions",
         "guarantee_accountant": "gaussian", "accountant": "gaussian",
     }  # fmt: skip
-    return base | {"algorithm": style.algorithm(str(values["label"]))} | values
+    return base | {"algorithm": grids.algorithm(str(values["label"]))} | values
 
 
 def comparison(rng, replicates=10, epsilons=EPSILONS):

@@ -29,6 +29,7 @@ def test_a_change_in_what_a_chain_calls_has_another_folder(tmp_path, monkeypatch
     monkeypatch.setattr(digest, "ROOT", tmp_path)
     (tmp_path / "caller.py").write_text(CALLER)
     (tmp_path / "stranger.py").write_text("a = 1\n")
+    (tmp_path / "compiling.py").write_text("options = 1\n")
     found = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
         (tmp_path / "callee.py").write_text(text)
@@ -38,6 +39,10 @@ def test_a_change_in_what_a_chain_calls_has_another_folder(tmp_path, monkeypatch
     (tmp_path / "stranger.py").write_text("a = 2\n")
     forgetful()
     assert compiling.folder("dpmc.caller") == found[0]
+    # How all is compiled is no part of Numba's own index.
+    (tmp_path / "compiling.py").write_text("options = 2\n")
+    forgetful()
+    assert compiling.folder("dpmc.caller") != found[0]
 
 
 def row_function(slope):

@@ -10,10 +10,8 @@ import pytest
 
 from dpmc import metrics
 from dpmc.discrepancy import Reference
-from dpmc.types import DpmcError, Fit, Guarantee
+from dpmc.types import NO_GUARANTEE, DpmcError, Fit
 from tests.unit.test_discrepancy import brute_force
-
-NO_GUARANTEE = Guarantee(math.inf, 0.0)
 
 
 @pytest.mark.parametrize("num", [4, 5, 101, 1000])

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import multivariate_normal
 
-from dpmc import plots
+from dpmc import grids, plots
 from dpmc.plots import panels, style
 from dpmc.types import DpmcError
 
@@ -58,8 +58,8 @@ def test_new_methods_and_variants_have_a_look():
     ]  # fmt: skip
     assert plots.method_label("dp_sgld", "langevin") == "DP-SGLD, Langevin noise"
     assert plots.method_label("dp_sgld", "as_published") == "DP-SGLD"
-    assert style.algorithm("dp_barker-pld") == "dp_barker"
-    assert plots.method_label(style.algorithm("minibatch_penalty_ocu_gwmh-corrected")) == (
+    assert grids.algorithm("dp_barker-pld") == "dp_barker"
+    assert plots.method_label(grids.algorithm("minibatch_penalty_ocu_gwmh-corrected")) == (
         "Minibatch penalty OCU+GWMH"
     )
 

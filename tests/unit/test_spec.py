@@ -276,7 +276,7 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
 def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> None:
     from dataclasses import MISSING, fields
 
-    for name in module_names(crosschecks.KINDS[kind]):
+    for name in module_names(registry.package(kind)):
         declared = fields(registry.load(kind, name).Params)
         needed = {
             entry.name

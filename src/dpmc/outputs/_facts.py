@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dpmc.evidence import UNAVAILABLE
-from dpmc.plots.style import algorithm, method_label
+from dpmc.grids import algorithm
+from dpmc.plots.style import method_label
 from dpmc.types import NEIGHBOURS, Neighbours
 
 # What no guarantee of a tuned experiment covers, whatever the run records.

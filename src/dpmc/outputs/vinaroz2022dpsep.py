@@ -14,6 +14,7 @@ from matplotlib.patches import Ellipse
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpmc.data import mixture_rows
+from dpmc.grids import algorithm
 from dpmc.outputs import _dpsep_tables
 from dpmc.outputs._context import Context
 from dpmc.plots import style
@@ -155,7 +156,7 @@ def figure_networks(context: Context) -> Figure:
 
 
 def _named(experiment: str, label: str, epsilon: float, runs: pd.DataFrame) -> str:
-    name = style.look(style.algorithm(label)).label
+    name = style.look(algorithm(label)).label
     variant = style.look(label.partition("-")[2]).label
     parts = [name, variant] if "-" in label else [name]
     if experiment.endswith("public"):

@@ -119,11 +119,6 @@ def look(name: str) -> Look:
     return Look(name.replace("_", " "), spare, "v")
 
 
-def algorithm(label: str) -> str:
-    """Return the algorithm that a label of a configuration names: all up to its first hyphen."""
-    return label.partition("-")[0]
-
-
 def method_label(method: str, variant: str = "") -> str:
     """Return the printed name of an algorithm, followed by its variant unless as published."""
     name = look(method).label

@@ -11,12 +11,10 @@ import pandas as pd
 
 from dpmc import grids
 from dpmc.evidence import UNAVAILABLE
-from dpmc.plots.style import algorithm
 from dpmc.problems import make_data
-from dpmc.types import Dataset, Guarantee
+from dpmc.types import NO_GUARANTEE, Dataset, Guarantee
 
 Settings = Mapping[str, Any]
-NO_GUARANTEE = Guarantee(math.inf, 0.0)
 
 COLUMNS = {
     "experiment": "str",
@@ -51,7 +49,7 @@ def place(settings: Settings, replicate: int) -> dict[str, Any]:
         "experiment": settings["experiment"],
         "problem": settings["problem"]["name"],
         "label": label,
-        "algorithm": algorithm(label),
+        "algorithm": grids.algorithm(label),
         "method": settings["method"],
         "variant": settings["variant"],
         "point": grids.name(point),

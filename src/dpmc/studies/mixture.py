@@ -26,6 +26,8 @@ from dpmc.studies import _tables
 from dpmc.studies._tables import Settings
 from dpmc.types import Budget, Dataset
 
+METHODS = "dpmc.ep.mixture_methods"
+
 SCORES = ("mean_error", "covariance_error", "kl_to_truth", "kl_from_truth", "sd")
 COUNTERS = ("steps", "skipped", "invalid", "clipped", "repaired")
 

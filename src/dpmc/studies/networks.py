@@ -22,7 +22,9 @@ from dpmc.ep.tasks import Fitted, Task
 from dpmc.rng import stream
 from dpmc.studies import _tables
 from dpmc.studies._tables import Settings
-from dpmc.types import Budget, Dataset, DpmcError, MemoryLimitError
+from dpmc.types import NO_GUARANTEE, Budget, Dataset, DpmcError, MemoryLimitError
+
+METHODS = "dpmc.ep.network_methods"
 
 # How the status of a fit begins that this machine has no memory for.
 REFUSED = "refused"
@@ -95,8 +97,8 @@ def run(
     points, wanted = _tables.points(settings), list(replicates)
     rows = []
     for replicate in wanted:
+        _, rows_of_split = _tables.drawn(settings, replicate + 1, "seed")
         for point in points:
-            _, rows_of_split = _tables.drawn(settings, replicate + 1, "seed")
             rows.append(_row(point, rows_of_split, replicate, progress))
             progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
     return _tables.typed(rows, COLUMNS)
@@ -132,7 +134,7 @@ def _row(
     try:
         found: Fitted = module.fit(part.x, part.y, task, params, budget, rng)
     except MemoryLimitError as refused:
-        none = _tables.guaranteed(_tables.NO_GUARANTEE, ())
+        none = _tables.guaranteed(NO_GUARANTEE, ())
         return {**shared, **none, "status": f"{REFUSED}: {refused}"}
     return {
         **shared,

@@ -14,7 +14,9 @@ from dpmc.digest import canonical
 from dpmc.rng import stream
 from dpmc.studies import _tables
 from dpmc.studies._tables import Settings
-from dpmc.types import Dataset
+from dpmc.types import NO_GUARANTEE, Dataset
+
+METHODS = "dpmc.ep.perturbations"
 
 VALUES = (
     "threshold",
@@ -71,7 +73,7 @@ def run(
             )
             shared = {
                 **_tables.place(point, replicate),
-                **_tables.guaranteed(_tables.NO_GUARANTEE, ()),
+                **_tables.guaranteed(NO_GUARANTEE, ()),
                 "status": "complete",
                 "dim": int(point["point"]["dim"]),
                 "noise_sd": float(point["point"]["noise_sd"]),

@@ -25,8 +25,10 @@ from dpmc.linreg.values import NodeStatistics, NoisyStatistics, Prior, Regressio
 from dpmc.metrics import split_rhat
 from dpmc.rng import stream
 from dpmc.studies import _tables
-from dpmc.studies._tables import NO_GUARANTEE, Settings
-from dpmc.types import NEIGHBOURS, Array, Dataset, Guarantee
+from dpmc.studies._tables import Settings
+from dpmc.types import NEIGHBOURS, NO_GUARANTEE, Array, Dataset, Guarantee
+
+METHODS = "dpmc.linreg.methods"
 
 # Draws of a private posterior that are compared with the non-private one: every 50th of 5,000.
 COMPARED = 100

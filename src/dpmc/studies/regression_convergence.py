@@ -26,6 +26,8 @@ from dpmc.studies._tables import Settings
 from dpmc.studies.regression import Problem, method_params, prepared, released
 from dpmc.types import Array, Dataset, DpmcError
 
+METHODS = "dpmc.linreg.methods"
+
 STARTS = ("node", "pooled")
 
 COLUMNS = {

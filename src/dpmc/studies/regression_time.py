@@ -16,6 +16,8 @@ from dpmc.studies import _tables, regression
 from dpmc.studies._tables import Settings
 from dpmc.types import Dataset
 
+METHODS = "dpmc.linreg.methods"
+
 COLUMNS = {
     **_tables.COLUMNS,
     "num_nodes": "int64",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dpmc.chains import Progress, silent
 from dpmc.ep import mixture_runs
 from dpmc.ep.mixture import MixtureFit, MixtureModel
-from dpmc.types import Array, Budget, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget, Guarantee
 
 
 @dataclass(frozen=True)
@@ -53,4 +52,4 @@ def fit(
     """
     step = 1 / len(rows) if params.step is None else params.step
     run = mixture_runs.Params("ep", params.num_passes, step, order=params.order)
-    return mixture_runs.fit(rows, model, run, rng, progress), Guarantee(math.inf, 0.0)
+    return mixture_runs.fit(rows, model, run, rng, progress), NO_GUARANTEE

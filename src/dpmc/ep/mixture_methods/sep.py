@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dpmc.chains import Progress, silent
 from dpmc.ep import mixture_runs
 from dpmc.ep.mixture import MixtureFit, MixtureModel
-from dpmc.types import Array, Budget, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget, Guarantee
 
 
 @dataclass(frozen=True)
@@ -73,4 +72,4 @@ def fit(
         repair="factor_sum" if params.invalid == "skip" else "prior",
         clip_prior=params.clip_prior,
     )
-    return mixture_runs.fit(rows, model, run, rng, progress), Guarantee(math.inf, 0.0)
+    return mixture_runs.fit(rows, model, run, rng, progress), NO_GUARANTEE

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from dpmc.chains import Progress, silent
 from dpmc.ep import network
 from dpmc.ep.tasks import Fitted, Task
-from dpmc.types import Array, Budget, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget
 
 
 @dataclass(frozen=True)
@@ -49,4 +48,4 @@ def fit(
     """
     run = network.Params("adf", task.hidden, params.num_passes, refine_prior=params.refine_prior)
     found = network.fit(x, y, run, rng, progress)
-    return Fitted(found, Guarantee(math.inf, 0.0), found.counters)
+    return Fitted(found, NO_GUARANTEE, found.counters)

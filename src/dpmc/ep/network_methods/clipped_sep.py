@@ -16,7 +16,7 @@ import numpy as np
 from dpmc.chains import Progress, silent
 from dpmc.ep import network, network_variants
 from dpmc.ep.tasks import Fitted, Task
-from dpmc.types import Array, Budget, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,4 @@ def fit(
     bound = math.inf if params.clip_bound is None else params.clip_bound
     run = replace(base, clip=params.clip, clip_bound=bound, step=params.step)
     found = network.fit(x, y, run, rng, progress)
-    return Fitted(found, Guarantee(math.inf, 0.0), found.counters)
+    return Fitted(found, NO_GUARANTEE, found.counters)

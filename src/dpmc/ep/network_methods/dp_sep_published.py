@@ -8,7 +8,6 @@ the multiplier is too small by a factor of N, and rows come in permutations.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,7 @@ from dpmc.ep import accounting, network, network_variants
 from dpmc.ep.accounting import FITTED_NOISE_PRECISION, STANDARDISATION, Schedule
 from dpmc.ep.published_noise import autodp_published
 from dpmc.ep.tasks import Fitted, Task
-from dpmc.types import Array, Budget, DpmcError, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget, DpmcError, Guarantee
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def fit(
     if not params.intended:
         run = network_variants.published("dp_sep", task.hidden, passes, noise)
         found = network.fit(x, y, run, rng, progress)
-        return Fitted(found, Guarantee(math.inf, 0.0), found.counters)
+        return Fitted(found, NO_GUARANTEE, found.counters)
     multiplier = autodp_published(budget.epsilon, budget.delta, len(y), 2 * passes * len(y))
     run = network_variants.intended(task.hidden, passes, noise, multiplier, params.clip_bound)
     found = network.fit(x, y, run, rng, progress)

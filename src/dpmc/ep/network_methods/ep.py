@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dpmc.chains import Progress, silent
 from dpmc.ep import network
 from dpmc.ep.tasks import Fitted, Task
-from dpmc.types import Array, Budget, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget
 
 
 @dataclass(frozen=True)
@@ -51,4 +50,4 @@ def fit(
         "ep", task.hidden, params.num_passes, params.step, refine_prior=params.refine_prior
     )
     found = network.fit(x, y, run, rng, progress)
-    return Fitted(found, Guarantee(math.inf, 0.0), found.counters)
+    return Fitted(found, NO_GUARANTEE, found.counters)

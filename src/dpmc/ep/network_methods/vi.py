@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dpmc.chains import Progress, silent
 from dpmc.ep import vi
 from dpmc.ep.tasks import Fitted, Task
-from dpmc.types import Array, Budget, Guarantee
+from dpmc.types import NO_GUARANTEE, Array, Budget
 
 
 @dataclass(frozen=True)
@@ -55,4 +54,4 @@ def fit(
         learning_rate=params.learning_rate,
         prior_precision=params.prior_precision,
     )
-    return Fitted(vi.fit(x, y, run, rng), Guarantee(math.inf, 0.0))
+    return Fitted(vi.fit(x, y, run, rng), NO_GUARANTEE)

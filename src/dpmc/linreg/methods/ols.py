@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from dpmc.linreg.values import NodeStatistics, Prior, Regression
-from dpmc.types import Guarantee
+from dpmc.types import NO_GUARANTEE
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "exact"
 
@@ -49,5 +49,5 @@ def fit(
         coefficients=theta,
         covariance=variance * np.linalg.inv(s) if full else None,
         diagnostics={"rank": int(rank), "noise_variance": variance},
-        guarantee=Guarantee(math.inf, 0.0),
+        guarantee=NO_GUARANTEE,
     )

@@ -16,7 +16,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from dpmc import checks
 from dpmc.linreg.values import NodeStatistics, Prior, Regression
-from dpmc.types import Guarantee
+from dpmc.types import NO_GUARANTEE
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "exact"
 
@@ -81,5 +81,5 @@ def fit(
         variances=variances,
         covariance=scale * cho_solve((factor, True), np.eye(prior.dim)),
         diagnostics={"shape": shape, "rate": rate},
-        guarantee=Guarantee(math.inf, 0.0),
+        guarantee=NO_GUARANTEE,
     )
