@@ -14,7 +14,6 @@ from scipy.stats import t as student
 
 from dpmc.bootstrap import Measurement, measured, resample
 from dpmc.evidence import (
-    UNAVAILABLE,
     Evidence,
     NotRunError,
     Rule,
@@ -26,7 +25,7 @@ from dpmc.evidence import (
     with_fallback,
     words,
 )
-from dpmc.types import DpmcError
+from dpmc.types import UNAVAILABLE, DpmcError
 
 # A printed curve is read between its points, not across a gap of a thinned grid.
 LARGEST_GAP = 0.15

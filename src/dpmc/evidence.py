@@ -13,12 +13,10 @@ import pandas as pd
 
 from dpmc.bootstrap import Measurement
 from dpmc.plots.style import method_label
-from dpmc.types import DpmcError
+from dpmc.types import UNAVAILABLE, DpmcError
 
 Rule = Mapping[str, Any]
 AS_PUBLISHED = "as_published"
-# How the status of a run begins whose data cannot be had.
-UNAVAILABLE = "data not available here"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+# How the status of a result begins whose data cannot be had.
+UNAVAILABLE = "data not available here"
 Neighbours = Literal["replace", "add_remove"]
 # Each neighbouring relation, and how neighbours differ.
 NEIGHBOURS: Mapping[Neighbours, str] = {

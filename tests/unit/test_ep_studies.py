@@ -12,9 +12,8 @@ from dpmc import problems, registry
 from dpmc.data import network_rows, uci, uci_network
 from dpmc.ep import network
 from dpmc.ep.accounting import COUNTERS, STANDARDISATION
-from dpmc.evidence import UNAVAILABLE
 from dpmc.studies import mixture, networks, perturbation
-from dpmc.types import DpmcError, UnavailableError
+from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
 from tests.unit import tables
 
 MIXTURE = {

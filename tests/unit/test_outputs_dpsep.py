@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from dpmc import problems
-from dpmc.evidence import UNAVAILABLE
 from dpmc.outputs import vinaroz2022dpsep as outputs
 from dpmc.outputs._context import Context
 from dpmc.studies import _tables, mixture, networks, perturbation
+from dpmc.types import UNAVAILABLE
 from tests.unit.test_outputs import overlaps
 
 ROOT = Path(__file__).parents[2]

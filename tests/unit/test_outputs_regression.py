@@ -10,11 +10,11 @@ import pytest
 import yaml
 from scipy import stats
 
-from dpmc.evidence import UNAVAILABLE
 from dpmc.outputs import alparslan2023thesis as outputs
 from dpmc.outputs._context import Context
 from dpmc.outputs._regression import METHODS, PROFILES
 from dpmc.studies import _tables, regression, regression_convergence, regression_time
+from dpmc.types import UNAVAILABLE
 from tests.unit.test_outputs import overlaps
 
 ROOT = Path(__file__).parents[2]

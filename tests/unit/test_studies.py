@@ -10,9 +10,8 @@ import pytest
 
 from dpmc import files, problems, registry, store
 from dpmc.data import uci
-from dpmc.evidence import UNAVAILABLE
 from dpmc.studies import regression, regression_convergence, regression_time
-from dpmc.types import DpmcError, UnavailableError
+from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
 
 PROBLEM = {
     "name": "small",

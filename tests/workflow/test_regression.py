@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpmc.data import uci
-from dpmc.evidence import UNAVAILABLE
+from dpmc.types import UNAVAILABLE
 from tests.workflow.conftest import SMOKE, Project
 
 CONFIG = (*SMOKE, "papers=alparslan2023thesis")

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from dpmc.ep.network_layout import Architecture
-from dpmc.evidence import UNAVAILABLE
 from dpmc.outputs._context import Context
+from dpmc.types import UNAVAILABLE
 
 KEYS = ["problem", "label", "method", "variant", "epsilon"]
 MIXTURE = (

@@ -8,10 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.evidence import UNAVAILABLE
 from dpmc.grids import algorithm
 from dpmc.plots.style import method_label
-from dpmc.types import NEIGHBOURS, Neighbours
+from dpmc.types import NEIGHBOURS, UNAVAILABLE, Neighbours
 
 # What no guarantee of a tuned experiment covers, whatever the run records.
 ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions and metrics shown here")

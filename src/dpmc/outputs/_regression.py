@@ -11,12 +11,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpmc.evidence import UNAVAILABLE
 from dpmc.linreg.scores import t_interval
 from dpmc.outputs._context import Context
 from dpmc.plots import style
 from dpmc.plots.style import Look
-from dpmc.types import Array
+from dpmc.types import UNAVAILABLE, Array
 
 METHODS = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "adassp")
 # Estimators that read the rows themselves.

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.evidence import UNAVAILABLE
 from dpmc.outputs import _regression as parts
 from dpmc.outputs._context import Context
+from dpmc.types import UNAVAILABLE
 
 
 def table7_1(context: Context) -> pd.DataFrame:

@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 
 from dpmc import grids
-from dpmc.evidence import UNAVAILABLE
 from dpmc.problems import make_data
-from dpmc.types import NO_GUARANTEE, Dataset, Guarantee
+from dpmc.types import NO_GUARANTEE, UNAVAILABLE, Dataset, Guarantee
 
 Settings = Mapping[str, Any]
 
