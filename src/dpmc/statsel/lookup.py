@@ -8,6 +8,8 @@ from dpmc import registry
 from dpmc.statsel.values import Mechanism, Population, Statistic
 from dpmc.types import DpmcError
 
+# Results depend on the code in these packages.
+LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
 # How texts of statistics begin that go on with a power, and those that stand alone.
 POWERS = {"abs": "abs_power", "pow": "power"}
 ALONE = {"median": "median", "max": "maximum", "bit": "power"}
