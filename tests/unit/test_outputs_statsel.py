@@ -120,7 +120,7 @@ def crossing_rows(experiment="information_normal_variance"):
             "theta": theta,
             "information": value(theta),
         }
-        for epsilon, label in ((1.0, "as_published"), (2.0, "noiseless"))
+        for epsilon, label in ((1.0, "as_published"), (math.inf, "noiseless"))
         for theta in np.linspace(0.5, 6, 12)
         for name, value in (
             ("abs_1", lambda t: 8.0),
@@ -165,7 +165,7 @@ def test_an_output_without_what_it_shows_says_so(config):
 
 @pytest.fixture(scope="module")
 def bits(config):
-    levels = {"randomised_response": 3.0, "noisy_bits": 2.0, "noisy_mean": 5.0}
+    levels = {"randomised_response": 3, "noisy_bits": 2, "noisy_mean": 5, "binomial_mean": 4.5}
     rows = [
         {
             "experiment": "information_bernoulli",
@@ -175,7 +175,7 @@ def bits(config):
             "epsilon": epsilon,
             "theta": theta,
             "information": level * epsilon * theta,
-            "published_formula": math.nan if method == "randomised_response" else level,
+            "published_formula": level if method.startswith("noisy") else math.nan,
         }
         for method, level in levels.items()
         for epsilon in (0.1, 1.0, 10.0)
@@ -194,9 +194,9 @@ def test_bits_are_drawn_at_equal_numbers_and_at_matched_privacy(bits):
     kept = 1 / (1 + np.exp(-np.array([0.1, 1, 10])))
     assert stats.norm.cdf(mu / 2) == pytest.approx(kept)
     assert axes[1].lines[0].get_xdata() == pytest.approx([0.1, 1, 10])
-    # Formulas as printed, of two releases, relative to 2 and 5 times epsilon theta.
+    # The exact mixture; formulas as printed, of two releases, over theirs times epsilon theta.
     found = sorted(values.tolist() for values in lines(axes[8], 3))
-    assert found == [pytest.approx(1 / (0.5 * np.array([0.1, 1, 10])))] * 2
+    assert found == [pytest.approx([0.9] * 3), *[pytest.approx([20, 2, 0.2])] * 2]
 
 
 EPSILONS = (0.5, 2.0, 5.0, 20.0)

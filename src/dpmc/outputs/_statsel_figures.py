@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 from scipy import special, stats
 
@@ -16,7 +17,6 @@ from dpmc.outputs._context import Context
 from dpmc.plots import style
 from dpmc.plots.style import Look
 
-BITS = ("randomised_response", "noisy_bits", "noisy_mean")
 # Labels of ways to release records in two parts, in the order in which they are drawn, and the
 # one that the others are compared with.
 SELECTIONS = (
@@ -79,14 +79,14 @@ def information_of_bits(context: Context) -> Figure:
     Parameters
     ----------
     context : Context
-        Rows of a study ``statsel_information`` with the methods of ``BITS``.
+        Rows of a study ``statsel_information`` of bits.
 
     Returns
     -------
     matplotlib.figure.Figure
         One column per theta. First against the number that each release calls epsilon, then
         against mu, the parameter of Gaussian differential privacy that each tightly has, and
-        last the formulas as printed relative to the right ones.
+        last the formulas as printed, and the exact mixture, relative to the right formulas.
 
     References
     ----------
@@ -96,28 +96,37 @@ def information_of_bits(context: Context) -> Figure:
     rows["mu"] = np.where(
         rows["method"] == "randomised_response", matched_mu(rows["epsilon"]), rows["epsilon"]
     )
-    rows["too_much"] = rows.get("published_formula", math.nan) / rows["information"]
+    rows["ratio"] = _ratios(rows)
     thetas = sorted(rows["theta"].unique())
     methods = style.ordered(rows["method"], style.METHODS)
-    printed = parts.having(rows, "too_much")
-    figure, axes = style.figure(3 if len(printed) else 2, len(thetas), 5.6, sharey="row")
+    others = parts.having(rows, "ratio")
+    figure, axes = style.figure(3 if len(others) else 2, len(thetas), 5.6, sharey="row")
     panels = (
         ("epsilon", "information", "ε", "Fisher information"),
         ("mu", "information", "μ (Gaussian DP)", "Fisher information"),
-        ("epsilon", "too_much", "ε", "as printed / right"),
+        ("epsilon", "ratio", "ε", "relative to right F₂, F₃"),
     )
     for line, (x, y, name, value) in zip(axes, panels, strict=False):
         for axis, theta in zip(line, thetas, strict=True):
             here = rows[rows["theta"] == theta]
             for method in methods:
                 parts.curve(axis, here[here["method"] == method], x, y, style.look(method))
-            axis.set(xscale="log", xlabel=name, title=f"θ = {theta:g}" if y != "too_much" else "")
+            axis.set(xscale="log", xlabel=name, title=f"θ = {theta:g}" if y != "ratio" else "")
             if y == "information":
                 axis.set_yscale("log")
         line[0].set_ylabel(value)
     entries = [parts.key(style.look(name).label, style.look(name)) for name in methods]
     figure.legend(handles=entries, loc="outside upper center", ncols=min(4, len(entries)))
     return figure
+
+
+def _ratios(rows: pd.DataFrame) -> pd.Series[float]:
+    """Return printed formulas, and what is exact, relative to the right normal approximation."""
+    place = pd.MultiIndex.from_frame(rows[["theta", "epsilon"]])
+    normal = rows[rows["method"] == "noisy_mean"].groupby(["theta", "epsilon"])["information"]
+    exact = rows["information"] / normal.mean().reindex(place).to_numpy()
+    printed = rows.get("published_formula", pd.Series(math.nan, rows.index)) / rows["information"]
+    return printed.where(rows["method"] != "binomial_mean", exact)
 
 
 def matched_mu(epsilon: pd.Series[float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -229,7 +238,7 @@ def _chosen(runs: pd.DataFrame, method: str, variant: str, statistic: str) -> pd
     return runs[same & (runs["statistic"] == statistic)]
 
 
-def _error_entries(runs: pd.DataFrame, exact: pd.DataFrame, names: list[str]) -> list[object]:
+def _error_entries(runs: pd.DataFrame, exact: pd.DataFrame, names: list[str]) -> list[Line2D]:
     entries = []
     for k, name in enumerate(parts.chain_looks(runs).values()):
         for statistic in names:

@@ -98,6 +98,7 @@ METHODS = {
     "randomised_response": Look("F₁: randomised response", "#0072B2", "o", "-"),
     "noisy_bits": Look("F₂: mean of noisy bits", "#D55E00", "s", (0, (5, 1.5))),
     "noisy_mean": Look("F₃: noisy mean", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
+    "binomial_mean": Look("F₃ without normal approximation", "#222222", "D", (0, (1.2, 1.2))),
     "selected-as_published": Look("selected by initial data", "#0072B2", "o", "-"),
     "selected-mean_log": Look("selected, finite score", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
     "second_only-as_published": Look("selected, second release alone", "#56B4E9", "v", (0, (3, 1))),
