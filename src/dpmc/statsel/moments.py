@@ -142,10 +142,17 @@ def _polynomial(coefficients: tuple[float, ...]) -> Any:
             return 0.0 * theta + last
 
         return kept(constant)
+    first, rest = others[0], others[1:]
+    if not rest:
+
+        def affine(theta: Any) -> Any:
+            return last * theta + first
+
+        return kept(affine)
 
     def horner(theta: Any) -> Any:
-        value = last * theta + others[0]
-        for coefficient in others[1:]:
+        value = last * theta + first
+        for coefficient in rest:
             value = value * theta + coefficient
         return value
 

@@ -29,7 +29,7 @@ _STACK = 4 * 64
 
 
 @kept
-def _widest(s: Any, first: int, last: int, gap: int) -> float:
+def _widest(s: Any, first: int, last: int, gap: int) -> Any:
     """Return the largest s[i + gap] - s[i] for first <= i < last, 0 if there is none."""
     best = 0.0
     for i in range(first, last):
@@ -40,7 +40,7 @@ def _widest(s: Any, first: int, last: int, gap: int) -> float:
 @kept
 def _search(
     s: Any, bottom: int, top: int, low: float, high: float, beta: float, factor: float
-) -> float:
+) -> Any:
     """Return the largest ``factor exp(-k beta) (s_j - s_i)`` with i <= bottom <= top <= j.
 
     k = j - i - 1, less 1 where two ranks are averaged, is the distance from the data. The search
@@ -73,7 +73,7 @@ def _search(
 @kept
 def _divided(
     s: Any, bottom: int, top: int, low: float, high: float, beta: float, factor: float
-) -> float:
+) -> Any:
     """Return what `_search` does, in O(n log n) for any beta.
 
     The best j of a rank i does not decrease with i: where a larger j wins, it does so for every
@@ -107,7 +107,7 @@ def _divided(
 
 
 @kept
-def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) -> float:
+def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) -> Any:
     """Return the smooth sensitivity of one rank.
 
     Parameters
@@ -130,7 +130,7 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
 
 
 @kept
-def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta: float) -> float:
+def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta: float) -> Any:
     """Return the smooth sensitivity of the mean of ranks m and m + 1, m < n.
 
     Parameters

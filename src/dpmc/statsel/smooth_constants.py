@@ -12,6 +12,7 @@ t: the worst shift is the largest. Only the ratio of S and S' has to be searched
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -58,6 +59,7 @@ def check(epsilon: float, delta: float, alpha: float, beta: float) -> float:
     return least
 
 
+@functools.lru_cache(maxsize=1024)
 def delta_of(epsilon: float, alpha: float, beta: float) -> float:
     """Return the smallest delta of noise S / alpha with a beta-smooth S.
 
