@@ -33,20 +33,27 @@ def plan(bound=1.0, epsilon=1.0, mechanism=LAPLACE, candidates=FEW, **options):
     )
 
 
-def density(y, theta, power, size, bound, epsilon, mechanism):
-    """Integrate the law of a noisy mean of |x|^a of U(-theta, theta) over that of the mean."""
+def joint(u, y, theta, power, size, bound, epsilon, mechanism):
+    """Return the density of a mean u of |x|^a of U(-theta, theta) and of its noise y - u."""
     mean = theta**power / (power + 1)
     sd = power * theta**power / ((power + 1) * math.sqrt((2 * power + 1) * size))
     scale = bound**power / (size * epsilon)
+    v = (y - mean - sd * u) / scale
+    noise = 0.5 * np.exp(-np.abs(v)) if mechanism == "laplace" else norm.pdf(v)
+    return noise * norm.pdf(u) / scale, (y - mean) / sd
 
-    def joint(u):
-        v = (y - u) / scale
-        noise = -abs(v) - math.log(2) if mechanism == "laplace" else norm.logpdf(v)
-        return math.exp(noise + norm.logpdf(u, mean, sd)) / scale
 
-    edges = [mean - 12 * sd, mean + 12 * sd]
-    inner = sorted(p for p in (y, mean) if edges[0] < p < edges[1])
-    return quad(joint, *edges, points=inner or None, epsabs=0, epsrel=1e-10, limit=200)[0]
+def density(y, *law):
+    """Return the density of a noisy mean by adaptive quadrature over the mean."""
+    kink = joint(0.0, y, *law)[1]
+    inner = [kink] if abs(kink) < 12 else None
+    return quad(lambda u: joint(u, y, *law)[0], -12, 12, points=inner, epsabs=0, limit=200)[0]
+
+
+def densities(y, *law):
+    """Return the same for an array of y, by the trapezoidal rule: to 1e-4."""
+    u = np.linspace(-9, 9, 3601)
+    return np.trapezoid(joint(u, y[:, None], *law)[0], u, axis=1)
 
 
 @pytest.mark.parametrize(
@@ -61,21 +68,21 @@ def test_posterior_given_the_first_release(bound, y, mechanism):
     some = slice(5, None, 24)
     theirs = [math.log(density(y, theta, *arguments)) for theta in found.theta[some]]
     np.testing.assert_allclose(ours[some], theirs, rtol=0, atol=1e-8)
-    # The posterior mean by adaptive quadrature over theta, without a grid.
-    nodes, weights = np.polynomial.legendre.leggauss(30)
+    # The posterior mean by a rule without a grid of equal cells.
+    nodes, weights = np.polynomial.legendre.leggauss(40)
     theta = bound * (nodes + 1) / 2
-    values = weights * np.array([density(y, t, *arguments) for t in theta])
+    values = weights * [densities(np.array([y]), t, *arguments)[0] for t in theta]
     mean = initial_data.normalised(ours[None])[0] @ found.theta
-    assert mean == pytest.approx(values @ theta / values.sum(), rel=1e-3)
+    assert mean == pytest.approx(values @ theta / values.sum(), rel=2e-3)
 
 
 def test_both_releases_enter_the_estimate():
     found = plan()
     first, second, index = np.array([0.2]), np.array([0.55]), np.array([1])
     theta = found.theta[2::5]  # midpoints of cells that are five times as wide
+    laws = ((0.2, 1.0, 10), (0.55, 0.5, 90))
     weights = [
-        density(0.2, t, 1.0, 10, 1.0, 1.0, "laplace")
-        * density(0.55, t, 0.5, 90, 1.0, 1.0, "laplace")
+        math.prod(densities(np.array([y]), t, a, n, 1.0, 1.0, "laplace")[0] for y, a, n in laws)
         for t in theta
     ]
     expected = weights @ theta / np.sum(weights)
@@ -87,18 +94,16 @@ def test_both_releases_enter_the_estimate():
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
 def test_information_of_the_candidates(mechanism):
-    """F is minus the mean curvature of the log-density: by differences, to 1e-4."""
+    """F is the mean square of the slope of the log-density: by differences, to 1e-3."""
     found = plan(mechanism=mechanism, num_points=8)
     theta, step, size = float(found.theta[5]), 1e-3, 90
     for k, statistic in enumerate(FEW):
         arguments = (statistic.power, size, 1.0, 1.0, mechanism.name)
         centre = theta**statistic.power / (statistic.power + 1)
         width = float(found.laws.sd[k, 5] + found.laws.scale[k])
-        y = centre + width * np.sinh(np.linspace(-4, 4, 81))
-        at = [
-            np.array([density(v, theta + shift, *arguments) for v in y])
-            for shift in (-step, 0.0, step)
-        ]
+        reach = 4.0 if mechanism is LAPLACE else 2.5
+        y = centre + width * np.sinh(np.linspace(-reach, reach, 81))
+        at = [densities(y, theta + shift, *arguments) for shift in (-step, 0.0, step)]
         slope = (at[2] - at[0]) / (2 * step)
         expected = np.trapezoid(slope**2 / at[1], y)
         assert found.laws.information[k, 5] == pytest.approx(expected, rel=2e-3)
@@ -169,7 +174,9 @@ def transcripts(found, rows, runs, rng, procedure=initial_data.run):
 
 def selecting_on_the_second_part(found, x, noise):
     """Broken: the statistic is chosen by the very records that it is then released of."""
-    chosen = initial_data.select(found, np.abs(x[:, found.sizes[0] :]).mean(axis=1))
+    guess = 2 * np.abs(x[:, found.sizes[0] :]).mean(axis=1)
+    place = np.searchsorted(found.theta, guess).clip(max=len(found.theta) - 1)
+    chosen = np.argmin(found.cost[:, place], axis=0)
     return finish(found, x, noise, chosen, found.laws.scale)
 
 
@@ -205,7 +212,7 @@ def finish(found, x, noise, chosen, scale):
 @pytest.fixture(scope="module")
 def audited():
     candidates = tuple(lookup.statistic(f"abs_{a}") for a in (0.1, 2))
-    return plan(2.0, candidates=candidates, sizes=(1, 2), num_points=16)
+    return plan(2.0, candidates=candidates, sizes=(1, 2), num_points=16, score="mean_log")
 
 
 def neighbours(changed):
@@ -220,7 +227,7 @@ def neighbours(changed):
 def test_no_pair_of_neighbours_proves_more_than_epsilon(audited, changed):
     """Error rate 1e-6 for each: the bound exceeds epsilon no oftener if the guarantee holds."""
     rng = np.random.default_rng(changed)
-    sides = [transcripts(audited, rows, 100_000, rng) for rows in neighbours(changed)]
+    sides = [transcripts(audited, rows, 50_000, rng) for rows in neighbours(changed)]
     proved = lower_bound(*sides)
     assert proved <= audited.guarantee.epsilon == 1.0
     assert proved > 0.6  # what it can see at all
@@ -233,7 +240,7 @@ def test_no_pair_of_neighbours_proves_more_than_epsilon(audited, changed):
 def test_broken_procedures_are_found_out(audited, broken):
     """They lose 1.3 epsilon at least: bounds below 1 have probability far below 1e-6."""
     rng = np.random.default_rng(7)
-    sides = [transcripts(audited, rows, 100_000, rng, broken) for rows in neighbours(1)]
+    sides = [transcripts(audited, rows, 50_000, rng, broken) for rows in neighbours(1)]
     assert lower_bound(*sides) > 1.1
 
 
@@ -308,14 +315,14 @@ def direct(theta, sizes, powers, runs, rng, points=300):
 def test_errors_of_the_baselines(module, params, sizes, theta):
     """Mean squared errors agree to 4.5 standard errors: all six do but for 4e-5.
 
-    Half the noise, a broken baseline, does not.
+    Three times the noise, a broken baseline, does not.
     """
     runs, rng = 2500, np.random.default_rng(round(10 * theta))
     task = Task(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW, (10, 90), 200)
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
     ready = module.prepare(task, params)
     theirs = (direct(theta, sizes, [1.0] * len(sizes), runs, rng) - theta) ** 2
-    for factor, agrees in ((1.0, True), (0.5, False)):
+    for factor, agrees in ((1.0, True), (3.0, False)):
         found = module.run(ready, params, x, factor * noise)
         assert np.isnan(found.power).all()
         ours = (found.estimate - theta) ** 2
