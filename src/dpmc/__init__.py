@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpmc import statsel
     from dpmc.inference import fit
     from dpmc.rows import dot, scale, subtract
     from dpmc.types import Budget, Dataset, DpmcError, Fit, Guarantee, Model
@@ -24,6 +25,7 @@ __all__ = [
     "dot",
     "fit",
     "scale",
+    "statsel",
     "subtract",
 ]
 
@@ -39,4 +41,6 @@ def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names:
             return getattr(importlib.import_module(module), name)
+    if name == "statsel":
+        return importlib.import_module("dpmc.statsel")
     raise AttributeError(f"module 'dpmc' has no attribute {name!r}")

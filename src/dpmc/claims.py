@@ -8,6 +8,7 @@ the start points of a replicate, so replicates are resampled jointly.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from dpmc.evidence import (
     words,
 )
 from dpmc.plots.style import method_label
+from dpmc.types import DpmcError
 
 CONSTANTS = {"width_pairs": PAIRS}
 
@@ -176,8 +178,6 @@ def reuse(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     Keys: `experiment`, `problem`, `label`, `epsilon`. Both counts come from the
     calibration, of one chain.
     """
-    from dataclasses import replace
-
     from dpmc import registry
     from dpmc.methods import dp_hmc
     from dpmc.privacy.calibration import plan
@@ -236,3 +236,25 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 # Nothing random enters these.
 EXACT = ("count", "setting", "reuse", "problem", "curve", "gain")
+
+
+def exact(rule: Rule) -> bool:
+    """Return whether nothing random enters what a rule measures: by its kind, or as it says."""
+    return rule["kind"] in EXACT or bool(rule.get("exact"))
+
+
+def exactly(rule: Rule, found: list[Measurement]) -> list[Measurement]:
+    """Return measurements without uncertainty where a rule says that there is none.
+
+    Raises
+    ------
+    DpmcError
+        If an exact rule is about several runs of one setting, which then are no copies of
+        one value but draws.
+    """
+    if not rule.get("exact"):
+        return found
+    several = [entry.setting for entry in found if entry.runs > 1 and entry.se != 0]
+    if several:
+        raise DpmcError(f"rule: exact, but {several[0]} differs between runs, allowed one value")
+    return [replace(entry, se=0.0, runs=0) for entry in found]

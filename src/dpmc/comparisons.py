@@ -83,6 +83,39 @@ def difference(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement
     return or_not_run(found, [f"two values of {column}"], rule)
 
 
+def follows(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
+    """Measure, per setting, whether the group with the larger guide has the smaller metric.
+
+    A claim that one quantity tells the order of another holds whichever group comes first.
+    Keys: `metric`, `statistic` (mean), `where`, `groups` (two filters), `by`, and `guide`:
+    the `metric` that leads and `where` it stands, at the same settings and groups. What is
+    measured is the metric of the group with the larger guide over that of the other.
+    """
+    rows = select(evidence.metrics, rule.get("where", {}))
+    by, guide = list(rule["by"]), rule["guide"]
+    groups = [with_fallback(select(rows, side), variant, side) for side in rule["groups"]]
+    leads = select(evidence.metrics, guide.get("where", {}))
+    leads = leads[leads[guide["metric"]].notna()]
+    known = [
+        dict(grid(with_fallback(select(leads, side), variant, side), by)) for side in rule["groups"]
+    ]
+    found = []
+    for values, here in _settings(groups, by):
+        if not all(values in side for side in known):
+            continue
+        means = [float(side[values][guide["metric"]].mean()) for side in known]
+        ahead = here if means[0] > means[1] else here[::-1]
+        statistic = str(rule.get("statistic", "mean"))
+        top, bottom = resample(ahead, rule["metric"], statistic, evidence.rng, evidence.resamples)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = top / bottom
+        larger = rule["groups"][0 if means[0] > means[1] else 1]
+        told = ", ".join([f"{words(larger)} ahead", *([name_of({}, by, values)] if by else [])])
+        found.append(measured(told, quotient, _smallest(ahead), log=True))
+    lacking = [words(s) for s, g in zip(rule["groups"], groups, strict=True) if g.empty]
+    return or_not_run(found, lacking or [f"settings with {guide['metric']}"], rule)
+
+
 def quartiles(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """Measure the median of one box of a box plot, whose print is uncertain too.
 
@@ -132,7 +165,7 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     `count` (printed runs; 1 if what is printed beside a mean is a standard error; 0 if print
     is one run whose random numbers a single run here repeats, so that nothing is uncertain).
     The standard error of print is its standard deviation over ``sqrt(count)``; a mean alone
-    is taken to be as uncertain as the mean here.
+    is taken to be as uncertain as a mean of so many of the runs here.
     """
     rows, name = _measurable(rule, evidence, variant)
     copies = resample([rows], rule["metric"], "mean", evidence.rng, evidence.resamples)[0]
@@ -141,7 +174,7 @@ def spread(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     if count == 0:
         return [replace(found, se=0.0, runs=0) if len(rows) == 1 else found]
     if not isinstance(printed, list):
-        return [replace(found, limit_se=found.se)]
+        return [replace(found, limit_se=found.se * math.sqrt(found.runs / count))]
     limit_se = printed[1] / math.sqrt(count)
     return [
         replace(found, limit_se=limit_se, runs=min(found.runs, count) if count > 1 else found.runs)
@@ -217,13 +250,19 @@ def _pairs(tiers: list[list[Rule]]) -> list[tuple[Rule, Rule]]:
 def _matched(
     chosen: list[pd.DataFrame], by: list[str]
 ) -> list[tuple[list[str], list[pd.DataFrame]]]:
-    """Return the settings that both groups have."""
-    sides: list[dict[Any, pd.DataFrame]] = [dict(grid(side, by)) for side in chosen]
+    """Return the settings that both groups have, in words."""
     return [
-        ([name_of({}, by, values)] if by else [], [group, sides[1][values]])
-        for values, group in sides[0].items()
-        if values in sides[1]
+        ([name_of({}, by, values)] if by else [], groups)
+        for values, groups in _settings(chosen, by)
     ]
+
+
+def _settings(
+    chosen: list[pd.DataFrame], by: list[str]
+) -> list[tuple[tuple[Any, ...], list[pd.DataFrame]]]:
+    """Return the settings that both groups have, by the values of the columns `by`."""
+    first, second = (dict(grid(side, by)) for side in chosen)
+    return [(key, [group, second[key]]) for key, group in first.items() if key in second]
 
 
 def _smallest(groups: list[pd.DataFrame]) -> pd.DataFrame:
@@ -239,6 +278,7 @@ def _curve(rule: Rule, evidence: Evidence) -> pd.DataFrame:
 KINDS: Mapping[str, Callable[[Rule, Evidence, str], list[Measurement]]] = {
     "order": order,
     "difference": difference,
+    "follows": follows,
     "quartiles": quartiles,
     "interval": interval,
     "spread": spread,
@@ -248,6 +288,7 @@ KINDS: Mapping[str, Callable[[Rule, Evidence, str], list[Measurement]]] = {
 KEYS: Mapping[str, tuple[str, ...]] = {
     "order": ("metric", "tiers"),
     "difference": ("metric", "between"),
+    "follows": ("metric", "groups", "by", "guide"),
     "quartiles": ("metric", "where", "printed"),
     "interval": ("metric", "where", "printed", "of", "count", "confidence"),
     "spread": ("metric", "where", "printed", "count"),

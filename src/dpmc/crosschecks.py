@@ -82,29 +82,42 @@ def parameters(kind: str, name: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
-    """Return the fields of a class and their defaults, those of its bases in the package too."""
+    """Return the fields of a class and their defaults, those of its bases in the package too.
+
+    A module also has the classes that it imports.
+    """
     tree = module_tree(module)
     found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name]
     if not found:
-        return None
+        home = _imported(tree, name)
+        return _fields(*_parted(home)) if home else None
     every: dict[str, ast.expr | None] = {}
     for base in found[0].bases:
-        # As in ``class Params(gibbs.ChainParams)``, after ``from dpmc.linreg import gibbs``.
+        # As in ``class Params(gibbs.ChainParams)``, after ``from dpmc.linreg import gibbs``, or
+        # in ``class Params(ChainParams)``, after importing that.
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             home = _imported(tree, base.value.id)
             every |= (home and _fields(home, base.attr)) or {}
+        elif isinstance(base, ast.Name) and (home := _imported(tree, base.id)):
+            every |= _fields(*_parted(home)) or {}
     entries = [entry for entry in found[0].body if isinstance(entry, ast.AnnAssign)]
     return every | {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
 
 
 def _imported(tree: ast.Module, name: str) -> str | None:
-    """Return the module that a module imports from a package under `name`."""
+    """Return what a module imports from a package under `name`, if it is of this library."""
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpmc"):
             for alias in node.names:
                 if name == (alias.asname or alias.name):
                     return f"{node.module}.{alias.name}"
     return None
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """Return the module of a class and its name."""
+    module, _, name = path.rpartition(".")
+    return module, name
 
 
 def _check_start(start: Mapping[str, Any], where: str) -> None:

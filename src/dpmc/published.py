@@ -11,7 +11,7 @@ import pandas as pd
 import yaml
 
 from dpmc import series
-from dpmc.claims import EXACT, KEYS, KINDS, setting
+from dpmc.claims import KEYS, KINDS, exact, exactly, setting
 from dpmc.decision import NOT_COMPARABLE, NOT_REPRODUCED, Decision, decide
 from dpmc.evidence import AS_PUBLISHED, Evidence, NotRunError, unavailable
 from dpmc.rng import stream
@@ -63,7 +63,8 @@ def verdicts(
 
     A claim with `exceptions` counts as true if it is at all but this share of the settings:
     it takes more contradictions than that to call it not reproduced, and it must hold at all
-    the other settings to be reproduced. Every printed cell of a series has a verdict of its
+    the other settings to be reproduced. A rule with ``exact: true`` is about values that
+    nothing random enters: one run says all. Every printed cell of a series has a verdict of its
     own; the cells of one block share the error rate.
 
     Parameters
@@ -124,6 +125,8 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         "problem": f"{rule.get('where', {}).get('quantity')} of the problem",
         "order": f"ratio of {statistic}s of {metric}, each group over each that should exceed it",
         "difference": f"difference of {statistic}s of {metric} over {rule.get('between')}",
+        "follows": f"ratio of {rule.get('statistic', 'mean')}s of {metric}, the group with more "
+        f"{rule.get('guide', {}).get('metric')} over the other",
         "quartiles": f"median of {metric}",
         "interval": f"{str(rule.get('of')).replace('_', '-')} of {metric}",
         "spread": f"mean of {metric}",
@@ -135,7 +138,7 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
         text += f" at each {' and '.join(rule['by'])}"
     if "exceptions" in entry:
         text += f" but for {100 * entry['exceptions']:g} % of the settings"
-    if kind in EXACT:
+    if exact(rule):
         return text + "; exact"
     over = f"{entry['family']} cells" if "family" in entry else "settings"
     text += f"; error rate {published['error_rate']:g} over all {over}"
@@ -156,7 +159,9 @@ def _judge(
     evidence = Evidence(metrics, context.config, rng, published["resamples"], context.curves)
     try:
         _check_sizes(entry["rule"], published["needs"], evidence)
-        measured = KINDS[entry["rule"]["kind"]](entry["rule"], evidence, variant)
+        measured = exactly(
+            entry["rule"], KINDS[entry["rule"]["kind"]](entry["rule"], evidence, variant)
+        )
     except NotRunError as lacking:
         return Decision(NOT_COMPARABLE, unavailable(entry["rule"], evidence) or str(lacking))
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))

@@ -346,3 +346,94 @@ def test_counts_of_data_that_are_not_here_are_not_compared():
     given = evidence.Evidence(rows, {}, rng, 50)
     with pytest.raises(evidence.NotRunError, match="not in this run"):
         comparisons.spread(spread_rule(5.0), given, "as_published")
+
+
+def led(first, second, **guides):
+    """Return runs of two groups at one setting, and a guide for each."""
+    rows = [
+        runs(values, algorithm=name, epsilon=1.0) for name, values in (("a", first), ("b", second))
+    ]
+    leads = [
+        runs([math.nan], algorithm=name, epsilon=1.0).assign(experiment="g", lead=value)
+        for name, value in guides.items()
+    ]
+    return pd.concat([*rows, *leads], ignore_index=True)
+
+
+FOLLOWS = {
+    "kind": "follows",
+    "metric": "mmd",
+    "where": {"experiment": "e"},
+    "groups": [{"algorithm": "a"}, {"algorithm": "b"}],
+    "guide": {"metric": "lead", "where": {"experiment": "g"}},
+    "by": ["epsilon"],
+}
+
+
+def test_what_follows_a_guide_does_so_whichever_group_leads():
+    rng = np.random.default_rng(15)
+    small, large = 1 + 0.1 * rng.normal(size=20), 2 + 0.1 * rng.normal(size=20)
+    for lead, verdict in (({"a": 5.0, "b": 1.0}, "reproduced"), ({"a": 1.0, "b": 5.0}, "not_")):
+        for groups in (FOLLOWS["groups"], FOLLOWS["groups"][::-1]):
+            entry = {"rule": {**FOLLOWS, "groups": groups}, "high": 1}
+            row = printed.one(Context({}, led(small, large, **lead)), entry)
+            assert row["verdict"].startswith(verdict)
+    assert "the group with more lead over the other" in row["rule"]
+    alone = printed.one(Context({}, led(small, large, a=1.0)), {"rule": FOLLOWS, "high": 1})
+    assert alone["verdict"] == "not_comparable"
+    assert "settings with lead" in alone["reason"]
+
+
+def test_error_rate_of_what_follows_a_guide():
+    """Both groups have one law: the claim is true with equality.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Letting the runs themselves be the guide, the
+    broken rule, finds the group with the larger mean ahead always.
+    """
+    rng = np.random.default_rng(16)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        first, second = np.exp(0.3 * rng.normal(size=(2, 20)))
+        for kind in ("given", "own"):
+            own = {"a": first.mean(), "b": second.mean()}
+            rows = led(first, second, **({"a": 2.0, "b": 1.0} if kind == "given" else own))
+            found = comparisons.follows(
+                FOLLOWS, evidence.Evidence(rows, {}, rng, 100), "as_published"
+            )
+            verdict = published.decide(found, 0.0, 1.0, 0.05, 0.5).verdict
+            rejected += kind == "given" and verdict == "not_reproduced"
+            broken += kind == "own" and found[0].estimate > 1
+    assert rejected <= 32
+    assert broken == 300
+
+
+def test_one_run_says_all_where_a_rule_is_exact():
+    rows = pd.concat(runs([v], algorithm=a, epsilon=1) for a, v in (("a", 2.0), ("b", 1.0)))
+    rule = {
+        "kind": "ratio",
+        "metric": "mmd",
+        "numerators": [{"algorithm": "a"}],
+        "denominators": [{"algorithm": "b"}],
+    }
+    lax = printed.one(Context({}, rows), {"rule": rule, "low": 1})
+    assert (lax["verdict"], "exact" in lax["rule"]) == ("not_comparable", False)
+    for low, verdict in ((2, "reproduced"), (2.01, "not_reproduced")):
+        row = printed.one(Context({}, rows), {"rule": {**rule, "exact": True}, "low": low})
+        assert (row["verdict"], row["ours_se"]) == (verdict, 0.0)
+        assert row["rule"].endswith("; exact")
+
+
+def test_an_exact_rule_refuses_values_that_differ_between_runs():
+    rule = {"kind": "level", "metric": "mmd", "exact": True}
+    same = printed.one(Context({}, runs([1.0, 1.0], epsilon=1)), {"rule": rule, "high": 1})
+    assert same["verdict"] == "reproduced"
+    with pytest.raises(DpmcError, match=r"rule: exact, but .* differs between runs"):
+        printed.one(Context({}, runs([1.0, 1.1], epsilon=1)), {"rule": rule, "high": 1})
+
+
+def test_a_mean_alone_is_as_uncertain_as_a_mean_of_so_many_runs_here():
+    rng = np.random.default_rng(17)
+    given = evidence.Evidence(runs(rng.normal(size=20), epsilon=1), {}, rng, 400)
+    (found,) = comparisons.spread({**spread_rule(0.0), "count": 1}, given, "as_published")
+    assert found.limit_se == pytest.approx(found.se * math.sqrt(20))

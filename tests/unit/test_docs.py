@@ -7,11 +7,15 @@ import re
 import runpy
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
+from scipy import stats
 
+from dpmc import compiling, statsel
 from dpmc.data import _uci
 from dpmc.posterior import Posterior
+from dpmc.statsel import fisher
 from dpmc.types import Dataset
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +45,26 @@ def test_the_model_of_the_guide_has_the_gradient_of_its_likelihood():
     for k, e in enumerate(np.eye(2)):
         up, _ = posterior.sums.ratio(theta - h * e, theta + h * e, np.inf)
         assert total[k] == pytest.approx(up / (2 * h), rel=1e-6)
+
+
+def test_the_population_of_the_guide_is_one(monkeypatch):
+    """The law of its draws is tested at an error rate of 1e-6; the seed is fixed."""
+    monkeypatch.setattr(compiling, "kept", numba.njit)  # the file is not in the package
+    (text,) = [block for block in blocks("docs/extending.md") if '"log_normal"' in block]
+    names: dict[str, object] = {}
+    exec(text, names)
+    population, theta = names["build"](names["Params"](1e4)), 2.0
+    x, h = np.array([0.3, 2.0, 9.0]), 1e-5
+    slope = population.log_density(x, theta + h) - population.log_density(x, theta - h)
+    assert population.score(x, theta) == pytest.approx(slope / (2 * h), rel=1e-6, abs=1e-9)
+    draws = population.draw(theta, np.random.default_rng(1), 2000)
+    assert stats.kstest(draws, stats.lognorm(1.0, scale=theta).cdf).pvalue > 1e-6
+    mechanism, statistic = statsel.mechanism("per_record_laplace"), statsel.statistic("pow_1")
+    found = [
+        fisher.information(population, statistic, mechanism, epsilon, 100, theta)
+        for epsilon in (1e4, 1e8)
+    ]
+    assert found[0] < found[1] == pytest.approx(100 / theta**2, rel=1e-3)
 
 
 def test_every_file_that_the_documentation_links_to_is_there():

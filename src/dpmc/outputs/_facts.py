@@ -128,6 +128,20 @@ class Facts:
                 lines.append(f"{self.problem(problem)}, {named}: {_listed(params)}")
         return lines
 
+    def study(self, name: str) -> list[str]:
+        """Return one line of settings per method of a study: replicates, grid and parameters."""
+        entry = self.config["studies"][name]
+        lines = []
+        for method in entry["methods"].values():
+            params = {
+                "replicates": method.get("replicates", entry["replicates"]),
+                **{**entry["grid"], **method.get("grid", {})},
+                **{**entry.get("params", {}), **method.get("params", {})},
+            }
+            named = method_label(method["method"], method["variant"])
+            lines.append(f"{named}: {_listed({k: _spanned(v) for k, v in params.items()})}")
+        return list(dict.fromkeys(lines))
+
     def curves(self, name: str) -> list[str]:
         """Return one line of parameters per setting of which accounting curves are drawn."""
         settings = self.config["accounting"][name]["settings"]
@@ -140,9 +154,11 @@ class Facts:
         """Return the printed name of a problem."""
         return str(self.config.get("problems", {}).get(name, {}).get("label", name))
 
-    def runs(self, experiment: str) -> int:
-        """Return how many replicates an experiment has at most."""
-        return int(self._rows(experiment, None)["replicate"].nunique())
+    def runs(self, experiment: str, method: str | None = None) -> int:
+        """Return how many replicates an experiment, or one method of it, has at most."""
+        rows = self._rows(experiment, None)
+        rows = rows if method is None else rows[rows["method"] == method]
+        return int(rows["replicate"].nunique())
 
     def grid(self, experiment: str, column: str) -> str:
         """Return the different values of a column, in order."""
@@ -168,6 +184,12 @@ def _guarantee(group: pd.DataFrame) -> str:
     accountant = ", ".join(sorted(set(group["guarantee_accountant"])))
     points = group.groupby("epsilon")["guarantee_epsilon"].max()
     relation = NEIGHBOURS[_neighbours(group)]
+    deltas = group.groupby("epsilon")["guarantee_delta"].max()
+    if (
+        deltas.min() < deltas.max()
+    ):  # as of Gaussian differential privacy, turned into (epsilon, delta)
+        each = ", ".join(f"{e:.3g} with δ = {d:.2g}" for e, d in zip(points, deltas, strict=True))
+        return f"ε = {each}, {relation}, by accountant {accountant}"
     proof = f"at δ = {delta:.3g}, {relation}, by accountant {accountant}"
     if all(
         math.isclose(float(value), float(str(asked)), rel_tol=1e-3)
@@ -182,6 +204,13 @@ def _neighbours(group: pd.DataFrame) -> Neighbours:
     """Return the neighbouring relation of runs that share one; chains know but substitution."""
     added = "guarantee_neighbours" in group and group["guarantee_neighbours"].eq("add_remove").all()
     return "add_remove" if added else "replace"
+
+
+def _spanned(value: Any) -> Any:
+    """Return a long list of numbers as its ends and length."""
+    if isinstance(value, list) and len(value) > 12 and not isinstance(value[0], str):
+        return f"{value_text(value[0])} to {value_text(value[-1])} ({len(value)} values)"
+    return value
 
 
 def _listed(params: Mapping[str, Any]) -> str:

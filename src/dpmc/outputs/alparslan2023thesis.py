@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.outputs import _regression as parts
-from dpmc.outputs import _regression_tables
+from dpmc.outputs import _regression_tables, _statsel_figures, _statsel_tables
 from dpmc.outputs._context import Context
 from dpmc.plots import style
 
@@ -17,6 +17,18 @@ table7_1 = _regression_tables.table7_1
 table7_2 = _regression_tables.table7_2
 table_profiles = _regression_tables.table_profiles
 table_convergence = _regression_tables.table_convergence
+
+figure4_1 = figure4_2 = figure4_3 = _statsel_figures.information_by_theta
+figure4_4 = _statsel_figures.information_of_bits
+figure6_1 = figure6_2 = figure6_4 = _statsel_figures.errors_by_epsilon
+figure6_3 = _statsel_figures.information_and_autocorrelation
+figure6_5 = _statsel_figures.selection_by_theta
+table6_1 = _statsel_tables.table6_1
+table6_2 = _statsel_tables.table6_2
+table_errors = _statsel_tables.table_errors
+table_leads = _statsel_tables.table_leads
+table_monte_carlo = _statsel_tables.table_monte_carlo
+table_prior_bound = _statsel_tables.table_prior_bound
 
 NO_DATA = "The data of this figure are not available here."
 

@@ -89,6 +89,36 @@ METHODS = {
     "vi": Look("VI", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
     "posterior": Look("posterior without privacy", "#767676", "P", (0, (6, 1.2, 1.2, 1.2))),
     "ols": Look("least squares without privacy", "#222222", "X", (0, (1, 2))),
+    "mh": Look("Algorithm 9", "#0072B2", "o", "-"),
+    "pmmh": Look("Algorithm 10", "#D55E00", "s", (0, (5, 1.5))),
+    "mhaar": Look("Algorithm 11", "#0072B2", "o", "-"),
+    "exact": Look("Algorithm 12", "#009E73", "^", (0, (1.2, 1.2))),
+    "sequential": Look("Algorithm 13", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
+    "quadrature": Look("quadrature", "#222222", "+", "-"),
+    "randomised_response": Look("F₁: randomised response", "#0072B2", "o", "-"),
+    "noisy_bits": Look("F₂: mean of noisy bits", "#D55E00", "s", (0, (5, 1.5))),
+    "noisy_mean": Look("F₃: noisy mean", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
+    "binomial_mean": Look("F₃ without normal approximation", "#222222", "D", (0, (1.2, 1.2))),
+    "selected-as_published": Look("selected by initial data", "#0072B2", "o", "-"),
+    "selected-mean_log": Look("selected, finite score", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
+    "second_only-as_published": Look("selected, second release alone", "#56B4E9", "v", (0, (3, 1))),
+    "second_only-fixed": Look("|x| on the second part alone", "#E69F00", "P", (0, (2.5, 1))),
+    "fixed_split": Look("|x| on both parts", "#D55E00", "s", (0, (5, 1.5))),
+    "fixed_all": Look("|x| once on all rows", "#222222", "D", (0, (1.2, 1.2))),
+}
+# Statistics of one record, and order statistics of its absolute value.
+STATISTICS = {
+    "pow_1": Look("x", "#0072B2", "o", "-"),
+    "pow_3": Look("x³", "#D55E00", "s", (0, (5, 1.5))),
+    "abs_0.1": Look("|x|^0.1", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
+    "abs_0.5": Look("|x|^0.5", "#009E73", "^", (0, (1.2, 1.2))),
+    "abs_1": Look("|x|", "#0072B2", "o", "-"),
+    "abs_1.5": Look("|x|^1.5", "#56B4E9", "v", (0, (3, 1))),
+    "abs_2": Look("x²", "#D55E00", "s", (0, (5, 1.5))),
+    "abs_3": Look("|x|³", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))),
+    "median": Look("median of |x|", "#0072B2", "o", "-"),
+    "max": Look("maximum of |x|", "#D55E00", "s", (0, (5, 1.5))),
+    "bit": Look("bit", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
 }
 VARIANTS = {
     "as_published": Look("as published", "#000000", "o", "-"),
@@ -111,8 +141,8 @@ SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")
 
 
 def look(name: str) -> Look:
-    """Return how the method or variant `name` is drawn; a new name gets a spare colour."""
-    known = {**METHODS, **VARIANTS}
+    """Return how a method, variant or statistic is drawn; a new name gets a spare colour."""
+    known = {**METHODS, **VARIANTS, **STATISTICS}
     if name in known:
         return known[name]
     spare = SPARE[sum(name.encode()) % len(SPARE)]

@@ -1,0 +1,397 @@
+"""Select a statistic on a first part of the records, release it of the rest.
+
+[alparslan2023thesis, section 6.5]: y0 is a fixed statistic of the first n0 records with noise.
+It gives a posterior of theta, that posterior a score to every candidate, and the best candidate
+is released of the other records, as y1. Which records come first is fixed in advance, and each
+record enters one release: by parallel composition the whole has the guarantee of one release,
+although the choice depends on y0.
+
+The score of the thesis is the posterior mean of 1 / F. Next to theta = 0 the noise drowns the
+statistic |x|^a of a population of scale theta, F falls as theta^(2 (a - 1)) and 1 / F has no
+mean as soon as a >= 1.5: what the score says of such candidates is decided by the least point
+of the grid, or the least of the draws in its place. The posterior mean of -log F is finite for
+all, and the order that it gives does not depend on how theta is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc import checks
+from dpmc.compiling import kept
+from dpmc.statsel import laplace_clt, moments
+from dpmc.statsel.values import Mechanism, Population, Statistic, check_epsilon
+from dpmc.types import Array, DpmcError, Guarantee
+
+Indices = npt.NDArray[np.int64]
+
+SCORES = ("mean_inverse", "mean_log")
+NUM_POINTS = 200
+
+
+class Laws(NamedTuple):
+    """What K statistics of so many records look like at G values of theta.
+
+    Parameters
+    ----------
+    mean, sd : ndarray of shape (K, G)
+        Of the mean of s over the records.
+    scale : ndarray of shape (K,)
+        Of the noise on it: standard deviation or Laplace scale.
+    information : ndarray of shape (K, G)
+        Fisher information of the release.
+    """
+
+    mean: Array
+    sd: Array
+    scale: Array
+    information: Array
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is fixed before any record is read.
+
+    Parameters
+    ----------
+    population : Population
+    mechanism : Mechanism
+        Of both releases: Gaussian or Laplace noise on a mean.
+    epsilon : float
+    first : Statistic
+        What y0 releases.
+    candidates : tuple of Statistic
+        What y1 may release.
+    sizes : (int, int)
+        Records of either part.
+    theta : ndarray of shape (G,)
+        Grid: midpoints of cells of equal width over the support (0, T] of a uniform prior.
+    first_laws, laws : Laws
+        Of `first` on the first part and of `candidates` on the second.
+    cost : ndarray of shape (K, G)
+        Its posterior mean is the score of a candidate; the lowest is best.
+    """
+
+    population: Population
+    mechanism: Mechanism
+    epsilon: float
+    first: Statistic
+    candidates: tuple[Statistic, ...]
+    sizes: tuple[int, int]
+    theta: Array
+    first_laws: Laws
+    laws: Laws
+    cost: Array
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of y0 and y1 together: a record enters one of them alone."""
+        return self.mechanism.guarantee(self.epsilon)
+
+
+class Outcome(NamedTuple):
+    """Runs of the procedure.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (R,)
+        y0 and y1.
+    selected : ndarray of int, shape (R,)
+        Index of the candidate that y1 releases.
+    estimate : ndarray of shape (R,)
+        Posterior mean of theta given both.
+    """
+
+    first: Array
+    second: Array
+    selected: Indices
+    estimate: Array
+
+
+def plan(
+    population: Population,
+    candidates: Sequence[Statistic],
+    mechanism: Mechanism,
+    epsilon: float,
+    sizes: tuple[int, int],
+    first: Statistic,
+    upper: float | None = None,
+    num_points: int = NUM_POINTS,
+    score: str = "mean_inverse",
+) -> Plan:
+    """Fix everything that the procedure needs besides the records.
+
+    Parameters
+    ----------
+    population : Population
+        With theta > 0.
+    candidates : sequence of Statistic
+        At least one, each a mean.
+    mechanism : Mechanism
+    epsilon : float
+    sizes : (int, int)
+        Records of the first and of the second part.
+    first : Statistic
+        Released of the first part, a mean.
+    upper : float, optional
+        T of the uniform prior on (0, T]; the upper end of the support of records by default.
+    num_points : int
+        G.
+    score : {"mean_inverse", "mean_log"}
+        Posterior mean of 1 / F, or of -log F.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    DpmcError
+        If an argument is not allowed.
+    """
+    if not candidates:
+        raise DpmcError("candidates: none, allowed at least one statistic")
+    checks.one_of("score", score, SCORES)
+    checks.at_least("num_points", num_points, 2)
+    for size in sizes:
+        checks.at_least("sizes", size, 1)
+    theta = grid(population, upper, num_points)
+    laws = laws_of(population, candidates, mechanism, epsilon, sizes[1], theta)
+    return Plan(
+        population=population,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        first=first,
+        candidates=tuple(candidates),
+        sizes=sizes,
+        theta=theta,
+        first_laws=laws_of(population, [first], mechanism, epsilon, sizes[0], theta),
+        laws=laws,
+        cost=1 / laws.information if score == "mean_inverse" else -np.log(laws.information),
+    )
+
+
+def grid(population: Population, upper: float | None, num_points: int) -> Array:
+    """Return midpoints of `num_points` cells of equal width over (0, upper].
+
+    Raises
+    ------
+    DpmcError
+        If theta may not be positive, or the interval leaves its domain.
+    """
+    end = population.support[1] if upper is None else upper
+    checks.positive("upper", end)
+    low, high = population.theta_domain
+    if low > 0 or end > high:
+        raise DpmcError(f"upper: {end}, allowed where (0, upper] is in the domain ({low}, {high})")
+    theta: Array = (np.arange(num_points) + 0.5) * (end / num_points)
+    return theta
+
+
+def laws_of(
+    population: Population,
+    statistics: Sequence[Statistic],
+    mechanism: Mechanism,
+    epsilon: float,
+    num_rows: int,
+    theta: Array,
+) -> Laws:
+    """Return the laws of statistics of `num_rows` records, and of their releases.
+
+    The statistic itself is taken for normal, as by the central limit theorem.
+
+    Raises
+    ------
+    DpmcError
+        If a statistic is not a mean, the noise is not that of one, or epsilon is not > 0.
+    """
+    check_epsilon(epsilon)
+    if mechanism.per_record or mechanism.noise not in NOISES or mechanism.needs_delta:
+        raise DpmcError(
+            f"mechanism: {mechanism.name!r}, allowed Gaussian or Laplace noise on a mean"
+        )
+    rows = []
+    for statistic in statistics:
+        if statistic.kind != "mean":
+            raise DpmcError(f"statistic: {statistic.name!r}, allowed a mean over records")
+        found = moments.of(population, statistic)
+        sensitivity = statistic.sensitivity(population.support)
+        variance = found.variance(theta) / num_rows
+        scale = mechanism.scale(sensitivity, num_rows, epsilon)
+        derivatives = found.d_mean(theta), found.d_variance(theta) / num_rows
+        information = NOISES[mechanism.noise].information(variance, *derivatives, scale)
+        rows.append((found.mean(theta), np.sqrt(variance), scale, information))
+    mean, sd, scales, informations = (np.array(part) for part in zip(*rows, strict=True))
+    return Laws(mean, sd, scales, informations)
+
+
+def run(plan: Plan, x: Array, noise: Array) -> Outcome:
+    """Run the procedure on several data sets.
+
+    Parameters
+    ----------
+    plan : Plan
+    x : ndarray of shape (R, n)
+        Records, those of the first part first; clipped here.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    DpmcError
+        If x does not have as many records as the plan.
+    """
+    if x.shape[-1] != sum(plan.sizes):
+        raise DpmcError(f"x: {x.shape[-1]} records, allowed {sum(plan.sizes)} as planned")
+    early, late = x[:, : plan.sizes[0]], x[:, plan.sizes[0] :]
+    zero = np.zeros(len(x), dtype=np.int64)
+    first = released([plan.first], plan, early, zero, plan.first_laws.scale, noise[:, 0])
+    selected = select(plan, first)
+    second = released(plan.candidates, plan, late, selected, plan.laws.scale, noise[:, 1])
+    return Outcome(first, second, selected, estimate(plan, first, second, selected))
+
+
+def release(plan: Plan, x: Array, rng: np.random.Generator) -> tuple[Outcome, Guarantee]:
+    """Run the procedure on one data set, with the guarantee of all that is released of it.
+
+    Parameters
+    ----------
+    plan : Plan
+    x : ndarray of shape (n,)
+        Records, those of the first part first.
+    rng : numpy.random.Generator
+        Unknown to whoever sees the releases.
+
+    Raises
+    ------
+    DpmcError
+        If x does not have as many records as the plan.
+    """
+    return run(plan, np.asarray(x)[None], draw_noise(plan.mechanism, rng, 1)), plan.guarantee
+
+
+def draw_noise(mechanism: Mechanism, rng: np.random.Generator, runs: int) -> Array:
+    """Return noise of both releases of each data set, in units of its scale, shape (R, 2)."""
+    shape = (runs, 2)
+    return rng.laplace(size=shape) if mechanism.noise == "laplace" else rng.standard_normal(shape)
+
+
+def released(
+    statistics: Sequence[Statistic],
+    plan: Plan,
+    x: Array,
+    index: Indices,
+    scale: Array,
+    noise: Array,
+) -> Array:
+    """Return one noisy mean of each data set: that of its statistic.
+
+    Parameters
+    ----------
+    statistics : sequence of Statistic
+    plan : Plan
+    x : ndarray of shape (R, m)
+    index : ndarray of int, shape (R,)
+        Which statistic of each data set is released.
+    scale : ndarray of shape (len(statistics),)
+    noise : ndarray of shape (R,)
+        In units of `scale`.
+    """
+    clipped = np.clip(x, *plan.population.support)
+    means = np.empty(len(x))
+    for k in np.unique(index):
+        here = index == k
+        # The function before it was compiled: one for every power would take seconds.
+        transform = getattr(statistics[k].transform, "py_func", statistics[k].transform)
+        means[here] = transform(clipped[here]).mean(axis=1)
+    return np.asarray(means + scale[index] * noise)
+
+
+def select(plan: Plan, first: Array) -> Indices:
+    """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
+    return np.argmin(scores(plan, first), axis=1)
+
+
+def scores(plan: Plan, first: Array) -> Array:
+    """Return the score of every candidate given y0, shape (R, K)."""
+    zero = np.zeros(len(first), dtype=np.int64)
+    weights = normalised(log_likelihood(plan, plan.first_laws, first, zero))
+    found: Array = weights @ plan.cost.T
+    return found
+
+
+def estimate(plan: Plan, first: Array | None, second: Array, selected: Indices) -> Array:
+    """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
+    log_posterior = log_likelihood(plan, plan.laws, second, selected)
+    if first is not None:
+        zero = np.zeros(len(first), dtype=np.int64)
+        log_posterior += log_likelihood(plan, plan.first_laws, first, zero)
+    means: Array = normalised(log_posterior) @ plan.theta
+    return means
+
+
+def log_likelihood(plan: Plan, laws: Laws, y: Array, index: Indices) -> Array:
+    """Return log p(y | theta) of releases on the grid, shape (R, G).
+
+    Parameters
+    ----------
+    plan : Plan
+    laws : Laws
+    y : ndarray of shape (R,)
+    index : ndarray of int, shape (R,)
+        Of the statistic that each y releases.
+    """
+    out = np.empty((len(y), len(plan.theta)))
+    NOISES[plan.mechanism.noise].fill(y, index, laws.mean, laws.sd, laws.scale, out)
+    return out
+
+
+def normalised(log_weights: Array) -> Array:
+    """Return weights that sum to 1 in every row."""
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+@kept
+def fill_laplace(y: Any, index: Any, mean: Any, sd: Any, scale: Any, out: Any) -> None:
+    """Write log-densities of normal statistics with Laplace noise into `out`, shape (R, G)."""
+    for r in range(out.shape[0]):
+        k = index[r]
+        for g in range(out.shape[1]):
+            out[r, g] = laplace_clt.log_density(y[r], mean[k, g], sd[k, g], scale[k])
+
+
+def fill_gaussian(
+    y: Array, index: Indices, mean: Array, sd: Array, scale: Array, out: Array
+) -> None:
+    """Write log-densities of normal statistics with Gaussian noise into `out`, shape (R, G)."""
+    variance = (sd**2 + scale[:, None] ** 2)[index]
+    out[:] = -0.5 * ((y[:, None] - mean[index]) ** 2 / variance + np.log(2 * np.pi * variance))
+
+
+def gaussian_information(variance: Array, d_mean: Array, d_variance: Array, scale: float) -> Array:
+    """Return the Fisher information of a normal statistic with Gaussian noise [section 4.2.1]."""
+    total = variance + scale**2
+    found: Array = d_mean**2 / total + d_variance**2 / (2 * total**2)
+    return found
+
+
+class _Noise(NamedTuple):
+    fill: Any
+    information: Any
+
+
+NOISES = {
+    "laplace": _Noise(fill_laplace, laplace_clt.information),
+    "gaussian": _Noise(fill_gaussian, gaussian_information),
+}

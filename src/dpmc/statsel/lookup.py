@@ -1,0 +1,81 @@
+"""Populations, statistics and mechanisms by the names that configurations give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpmc import registry
+from dpmc.statsel.values import Mechanism, Population, Statistic
+from dpmc.types import DpmcError
+
+# Results depend on the code in these packages.
+LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
+# How texts of statistics begin that go on with a power, and those that stand alone.
+POWERS = {"abs": "abs_power", "pow": "power"}
+ALONE = {"median": "median", "max": "maximum", "bit": "power"}
+
+
+def population(name: str, **params: Any) -> Population:
+    """Return the population called `name`, such as ``population("normal_variance", bound=10)``.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such population, or it refuses a parameter.
+    """
+    built: Population = _built("population", name, params)
+    return built
+
+
+def mechanism(name: str, **params: Any) -> Mechanism:
+    """Return the mechanism called `name`, such as ``mechanism("laplace")``.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such mechanism, or it refuses a parameter.
+    """
+    built: Mechanism = _built("mechanism", name, params)
+    return built
+
+
+def statistic(text: str, **params: Any) -> Statistic:
+    """Return the statistic that a text names.
+
+    Parameters
+    ----------
+    text : str
+        ``"abs_0.5"`` for |x|^0.5, ``"pow_3"`` for x^3, ``"median"``, ``"max"`` or ``"bit"``
+        for x.
+    **params
+        Of the statistic, such as ``average=True`` of the median.
+
+    Raises
+    ------
+    DpmcError
+        If the text names none, or the statistic refuses a parameter.
+    """
+    head, _, tail = text.partition("_")
+    if text in ALONE:
+        name = ALONE[text]
+    elif head in POWERS and (power := _number(tail)) is not None:
+        name = POWERS[head]
+        params = {"power": int(power) if head == "pow" and power == int(power) else power, **params}
+    else:
+        raise DpmcError(
+            f"statistic: {text!r}, allowed abs_<power>, pow_<power>, {', '.join(ALONE)}"
+        )
+    built: Statistic = _built("statistic", name, params)
+    return built
+
+
+def _built(kind: str, name: str, params: dict[str, Any]) -> Any:
+    module = registry.load(kind, name)
+    return module.build(registry.parameters(module, params))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

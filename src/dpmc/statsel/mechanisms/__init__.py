@@ -1,0 +1,1 @@
+"""Noise of a release, one file each: ``Params`` and ``build(params) -> Mechanism``."""

@@ -1,0 +1,91 @@
+"""Laplace noise of scale (smooth sensitivity) / alpha [alparslan2023thesis, section 4.4].
+
+Its scale depends on the data, and the release is (epsilon, delta)-DP [nissim2007, lemma 2.6]:
+how alpha and beta, which the thesis does not give, are chosen and checked is told in
+:mod:`dpmc.statsel.smooth_constants`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+from dpmc import checks
+from dpmc.statsel import noise, smooth_constants
+from dpmc.statsel.values import Mechanism, check_delta
+from dpmc.types import NO_GUARANTEE, Guarantee
+
+
+@dataclass(frozen=True)
+class Params:
+    """The constants.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        The noise is the smooth sensitivity over alpha; by default epsilon / 2.
+    beta : float, optional
+        The logarithm of the smooth sensitivity changes by at most so much from one data set to
+        a neighbour; by default epsilon / (2 log(2 / delta)).
+    """
+
+    alpha: float | None = None
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.positive("alpha", self.alpha, optional=True)
+        checks.positive("beta", self.beta, optional=True)
+
+
+def scale(params: Params, sensitivity: float, n: int, epsilon: float) -> float:
+    """Return the smooth sensitivity over alpha; 0 at epsilon = inf."""
+    if math.isinf(epsilon):
+        return 0.0
+    return sensitivity / (epsilon / 2 if params.alpha is None else params.alpha)
+
+
+def constants(params: Params, epsilon: float, delta: float | None) -> tuple[float, float]:
+    """Return alpha and beta.
+
+    Raises
+    ------
+    DpmcError
+        If they do not give (epsilon, delta), or epsilon or delta is out of range.
+    """
+    given = check_delta(delta, "smooth_laplace")
+    usual = smooth_constants.constants(epsilon, given)
+    alpha = usual[0] if params.alpha is None else params.alpha
+    beta = usual[1] if params.beta is None else params.beta
+    smooth_constants.check(epsilon, given, alpha, beta)
+    return alpha, beta
+
+
+def guarantee(params: Params, epsilon: float, delta: float | None = None) -> Guarantee:
+    """Return epsilon with the delta that the constants for `delta` really have, at most `delta`.
+
+    Raises
+    ------
+    DpmcError
+        As `constants`.
+    """
+    if math.isinf(epsilon):
+        return NO_GUARANTEE
+    given = check_delta(delta, "smooth_laplace")
+    alpha, beta = constants(params, epsilon, given)
+    least = smooth_constants.delta_of(epsilon, alpha, beta)
+    return Guarantee(epsilon, least, "replace", "smooth sensitivity")
+
+
+def build(params: Params) -> Mechanism:
+    """Return the mechanism."""
+    return Mechanism(
+        "smooth_laplace",
+        "laplace",
+        per_record=False,
+        needs_delta=True,
+        scale=functools.partial(scale, params),
+        guarantee=functools.partial(guarantee, params),
+        log_density=noise.laplace_log_density,
+        constants=functools.partial(constants, params),
+    )

@@ -1,0 +1,101 @@
+"""Scales, guarantees and densities of noise that several mechanisms share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.compiling import kept
+from dpmc.privacy import accounting
+from dpmc.privacy.accountants.gaussian import log_delta
+from dpmc.statsel.values import check_epsilon
+from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee
+
+_LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
+
+
+def of_mean(sensitivity: float, n: int, epsilon: float) -> float:
+    """Return D / (n epsilon), the scale of noise on the mean of n records."""
+    checks.at_least("n", int(n), 1)
+    return of_record(sensitivity, n, epsilon) / n
+
+
+def of_record(sensitivity: float, n: int, epsilon: float) -> float:
+    """Return D / epsilon, the scale of noise on one record.
+
+    Raises
+    ------
+    DpmcError
+        If the sensitivity is not finite and >= 0, or epsilon not > 0.
+    """
+    if not 0 <= sensitivity < math.inf:
+        raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
+    if not epsilon > 0:
+        raise DpmcError(f"epsilon: {epsilon}, allowed a number > 0")
+    return sensitivity / epsilon
+
+
+def gaussian_guarantee(epsilon: float, delta: float | None = None) -> Guarantee:
+    """Return what a release that is epsilon-GDP has [dong2022, corollary 2.13].
+
+    Parameters
+    ----------
+    epsilon : float
+        mu, the sensitivity over the standard deviation of the noise.
+    delta : float, optional
+        Where to give epsilon; without it, delta at this very epsilon, 0.127 at 1.
+
+    Returns
+    -------
+    Guarantee
+        None at epsilon = inf.
+
+    Raises
+    ------
+    DpmcError
+        If epsilon or delta is out of range.
+    """
+    if math.isinf(epsilon) and epsilon > 0:
+        return NO_GUARANTEE
+    check_epsilon(epsilon)
+    mean_loss = epsilon**2 / 2
+    if delta is None:
+        at = math.exp(log_delta(epsilon, mean_loss))
+        return Guarantee(epsilon, at, "replace", "gaussian")
+    least = accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mean_loss)), delta)
+    return Guarantee(least, delta, "replace", "gaussian")
+
+
+def pure_guarantee(name: str) -> Callable[..., Guarantee]:
+    """Return the guarantee of an epsilon-DP mechanism, as a function of epsilon.
+
+    Parameters
+    ----------
+    name : str
+        What proves it.
+    """
+
+    def guarantee(epsilon: float, delta: float | None = None) -> Guarantee:
+        if math.isinf(epsilon) and epsilon > 0:
+            return NO_GUARANTEE
+        check_epsilon(epsilon)
+        return Guarantee(epsilon, 0.0, "replace", name)
+
+    return guarantee
+
+
+@kept
+def gaussian_log_density(v: Any, scale: Any) -> Any:
+    """Return log N(v; 0, scale^2)."""
+    r = v / scale
+    return -0.5 * r * r - np.log(scale) - _LOG_SQRT_2_PI
+
+
+@kept
+def laplace_log_density(v: Any, scale: Any) -> Any:
+    """Return -|v| / scale - log(2 scale): the thesis prints neither factor right [def. 8]."""
+    return -np.abs(v) / scale - np.log(2.0 * scale)

@@ -1,0 +1,1 @@
+"""Laws of one record, one file each: ``Params`` and ``build(params) -> Population``."""

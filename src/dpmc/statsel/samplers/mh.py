@@ -1,0 +1,48 @@
+"""Metropolis-Hastings with the density of a released mean [alparslan2023thesis, Algorithm 9].
+
+With Laplace noise the density has a closed form too, so that no latent variable is needed: what
+Algorithms 10 and 11 estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc.statsel import chains_clt, moments
+from dpmc.statsel.chain_runs import Advance, ChainParams, log_prior
+from dpmc.statsel.chains import RIGHT, Faults, Walk, assemble
+from dpmc.statsel.posteriors import Target
+
+SHAPES = ("mean",)
+VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
+
+
+@dataclass(frozen=True)
+class Params(ChainParams):
+    """Settings of every chain, and no others."""
+
+
+def kernel(given: Target) -> Any:
+    """Return the compiled chain."""
+    law = moments.of(given.population, given.statistic)
+    density = chains_clt.DENSITIES[given.mechanism.noise]
+    functions = (density, law.mean, law.variance, log_prior(given.prior))
+    return assemble(chains_clt.make_metropolis, *functions)
+
+
+def chain(
+    given: Target,
+    params: Params,
+    faults: Faults,
+    walk: Walk,
+    start: float,
+    rng: np.random.Generator,
+) -> Advance:
+    """Return the chain from `start`."""
+    released = chains_clt.Released(given.y, given.scale, float(given.num_rows))
+    steps, state = kernel(given), np.array([start, math.nan])
+    return lambda draws: int(steps(released, walk, state, rng, draws))

@@ -1,0 +1,184 @@
+"""Draw from the posterior of theta given a release, and compute it by quadrature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tqdm import tqdm
+
+from dpmc import registry
+from dpmc.chains import silent
+from dpmc.rng import stream
+from dpmc.statsel import chain_runs, posteriors
+from dpmc.statsel.autocorrelation import AutocorrelationTime, autocorrelation_time, standard_error
+from dpmc.statsel.posteriors import Posterior, Prior, Target
+from dpmc.statsel.releases import Release
+from dpmc.statsel.values import Mechanism, Population, Statistic
+from dpmc.types import Array, DpmcError, Guarantee
+
+# Samplers stand under the name of the study that compares them.
+KIND = "statsel_posterior"
+DEFAULTS = {"mean": "mh", "order": "exact", "records": "sequential"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draws from a posterior.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (k,)
+        After burn-in.
+    mean, sd : float
+        Of the draws.
+    standard_error : float
+        Monte Carlo standard error of `mean`.
+    autocorrelation_time : AutocorrelationTime
+    acceptance_rate : float
+    method : str
+    guarantee : Guarantee
+        That of the release: drawing costs nothing more.
+    """
+
+    theta: Array
+    mean: float
+    sd: float
+    standard_error: float
+    autocorrelation_time: AutocorrelationTime
+    acceptance_rate: float
+    method: str
+    guarantee: Guarantee
+
+
+def sample(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    released: Release,
+    *,
+    epsilon: float,
+    prior: Prior | tuple[float, float],
+    delta: float | None = None,
+    method: str | None = None,
+    variant: str = "corrected",
+    seed: int | None = None,
+    progress: bool = False,
+    **params: Any,
+) -> Sample:
+    """Draw from the posterior of theta.
+
+    Parameters
+    ----------
+    population : Population
+    statistic : Statistic
+    mechanism : Mechanism
+    released : Release
+        Of :func:`dpmc.statsel.releases.release`.
+    epsilon : float
+        That the release was asked for.
+    prior : Prior or (float, float)
+        Two numbers are the uniform law between them.
+    delta : float, optional
+        That the release was asked for, where the mechanism depends on it.
+    method : str, optional
+        One of :mod:`dpmc.statsel.samplers`: by default ``"mh"`` for a mean, ``"exact"`` for an
+        order statistic and ``"sequential"`` for records.
+    variant : str
+        ``"corrected"``, or a deviation that the method is known for.
+    seed : int, optional
+    progress : bool
+        Show a bar.
+    **params
+        Of the method, such as ``num_iterations`` and ``num_particles``.
+
+    Returns
+    -------
+    Sample
+
+    Warns
+    -----
+    ShortChainWarning
+        If the chain is shorter than 100 autocorrelation times.
+
+    Raises
+    ------
+    DpmcError
+        If something is unknown, does not fit or makes the posterior improper.
+    """
+    given = _target(population, statistic, mechanism, released, epsilon, prior, delta)
+    name = method or DEFAULTS[given.shape]
+    module = registry.load(KIND, name)
+    if not hasattr(module, "chain"):
+        raise DpmcError(f"method: {name!r}, allowed a chain; see dpmc.statsel.reference")
+    settings = registry.parameters(module, params)
+    known = posteriors.check_proper(given)
+
+    def moments() -> tuple[float, float]:
+        found = known or posteriors.quadrature(given)
+        return found.mean, found.sd
+
+    with tqdm(total=settings.num_iterations, unit="it", disable=not progress) as bar:
+
+        def report(done: int, total: int, info: str) -> None:
+            bar.set_postfix_str(info, refresh=False)
+            bar.update(done - bar.n)
+
+        draws = chain_runs.run(
+            module, given, settings, variant, stream(seed, "chain", name),
+            moments, report if progress else silent,
+        )  # fmt: skip
+    time = autocorrelation_time(draws.theta)
+    return Sample(
+        draws.theta,
+        float(draws.theta.mean()),
+        float(draws.theta.std()),
+        standard_error(draws.theta, warn=False),
+        time,
+        draws.acceptance_rate,
+        name,
+        released.guarantee,
+    )
+
+
+def reference(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    released: Release,
+    *,
+    epsilon: float,
+    prior: Prior | tuple[float, float],
+    delta: float | None = None,
+    num_data_sets: int = posteriors.DATA_SETS,
+) -> Posterior:
+    """Return the posterior of theta by quadrature.
+
+    Parameters
+    ----------
+    population, statistic, mechanism, released, epsilon, prior, delta
+        As for :func:`sample`.
+    num_data_sets : int
+        Simulated ones that the law of an order statistic with smooth sensitivity is made from.
+
+    Raises
+    ------
+    DpmcError
+        As for :func:`sample`.
+    """
+    given = _target(population, statistic, mechanism, released, epsilon, prior, delta)
+    return posteriors.quadrature(given, posteriors.likelihood(given, num_data_sets))
+
+
+def _target(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    released: Release,
+    epsilon: float,
+    prior: Prior | tuple[float, float],
+    delta: float | None,
+) -> Target:
+    return posteriors.target(
+        population, statistic, mechanism, released.y, released.n, epsilon, prior, delta
+    )

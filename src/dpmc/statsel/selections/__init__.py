@@ -1,0 +1,1 @@
+"""What is released of records in two parts and how theta is estimated, one file each."""

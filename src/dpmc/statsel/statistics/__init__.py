@@ -1,0 +1,1 @@
+"""Statistics of the records, one file each: ``Params`` and ``build(params) -> Statistic``."""

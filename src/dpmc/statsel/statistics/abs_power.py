@@ -1,0 +1,32 @@
+"""The mean of |x|^a [alparslan2023thesis, examples 4 and 5]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpmc import checks
+from dpmc.statsel import transforms
+from dpmc.statsel.values import Statistic
+
+
+@dataclass(frozen=True)
+class Params:
+    """The power.
+
+    Parameters
+    ----------
+    power : float
+        a, finite and > 0.
+    """
+
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.positive("power", self.power)
+
+
+def build(params: Params) -> Statistic:
+    """Return the statistic."""
+    power = float(params.power)
+    name = "|x|" if power == 1 else f"|x|^{power:g}"
+    return Statistic(name, "mean", power, True, transforms.power(power, True))
