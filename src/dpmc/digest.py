@@ -44,9 +44,7 @@ def code_digest(*module_names: str) -> str:
     """Return the digest of modules and of everything in the package that they import.
 
     Imports are found in the source, without running it. What is looked up by name while
-    a program runs (a model, a method) is not followed: the caller names those modules, or the
-    module that looks them up names their packages, all of whose modules then count, in a
-    constant ``LOOKED_UP``.
+    a program runs (a model, a method) is not followed: the caller names those modules.
     Imports for type checkers only, docstrings, comments and layout do not count.
 
     Parameters
@@ -175,9 +173,6 @@ def _is_idle(node: ast.AST) -> bool:
 def _imports(name: str) -> Iterator[str]:
     path = _file(name)
     is_package = path is not None and (path.is_dir() or path.name == "__init__.py")
-    for package in _looked_up(name):
-        for member in module_names(package):
-            yield from _with_parents(f"{package}.{member}")
     for node in ast.walk(module_tree(name)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -187,14 +182,6 @@ def _imports(name: str) -> Iterator[str]:
             for alias in node.names:
                 member = f"{base}.{alias.name}"
                 yield from _with_parents(member if _file(member) else base, asked=True)
-
-
-def _looked_up(name: str) -> tuple[str, ...]:
-    """Return the packages in which a module looks others up by name, as it tells."""
-    for node in module_tree(name).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LOOKED_UP":
-            return tuple(ast.literal_eval(node.value))
-    return ()
 
 
 def _absolute(name: str, is_package: bool, node: ast.ImportFrom) -> str:

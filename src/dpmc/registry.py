@@ -19,9 +19,6 @@ KINDS = {
     "output": "dpmc.outputs",
     "accountant": "dpmc.privacy.accountants",
     "study": "dpmc.studies",
-    "population": "dpmc.statsel.populations",
-    "statistic": "dpmc.statsel.statistics",
-    "mechanism": "dpmc.statsel.mechanisms",
 }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpmc import grids, registry
-from dpmc.digest import code_digest, module_names, short_digest
+from dpmc.digest import closure, code_digest, module_names, module_tree, short_digest
 from dpmc.jobs import Curves, Job, Metrics, Output, Problem, Study
 from dpmc.spec import Config
 
@@ -75,15 +77,15 @@ class Workload:
         entry = {k: v for k, v in self.paper["problems"][name].items() if k != "label"}
         spec = {"name": name, **entry}
         seed = self.paper["seed"]
-        data_code = code_digest("dpmc.problems", "dpmc.store", f"dpmc.data.{spec['data']['name']}")
+        data_code = _code("dpmc.problems", "dpmc.store", f"dpmc.data.{spec['data']['name']}")
         data = short_digest([name, seed, spec["data"], data_code])
         rows = f"{self.folder}/data/{name}-{data}.parquet"
         if "model" not in spec:
             return Problem(name, spec, rows)
-        model_code = code_digest("dpmc.problems", f"dpmc.models.{spec['model']['name']}")
+        model_code = _code("dpmc.problems", f"dpmc.models.{spec['model']['name']}")
         sizes = self.paper["reference"]
         reference = short_digest([data, spec["model"], sizes["num_draws"], model_code])
-        baseline = short_digest([reference, sizes, code_digest("dpmc.metrics")])
+        baseline = short_digest([reference, sizes, _code("dpmc.metrics")])
         return Problem(
             name=name,
             spec=spec,
@@ -93,7 +95,7 @@ class Workload:
         )
 
     def _all_metrics(self) -> Iterator[Metrics]:
-        code = code_digest("dpmc.metrics", "dpmc.store")
+        code = _code("dpmc.metrics", "dpmc.store")
         for experiment, settings in self.paper["experiments"].items():
             for problem, methods in settings["methods"].items():
                 for label in methods:
@@ -184,14 +186,14 @@ class Workload:
             names = module_names("dpmc.privacy.accountants")
             modules += [f"dpmc.privacy.accountants.{name}" for name in names]
         reads = [self._inside(problem.data), self._inside(problem.reference)]
-        return short_digest([chain, reads, code_digest(*modules)])
+        return short_digest([chain, reads, _code(*modules)])
 
     def _curves(self, name: str) -> Curves:
         spec = self.paper["accounting"][name]
         entries = spec["settings"].values()
         modules = {f"dpmc.methods.{entry['method']}" for entry in entries}
         modules |= {f"dpmc.privacy.accountants.{a}" for e in entries for a in e["accountants"]}
-        digest = short_digest([spec, code_digest("dpmc.curves", "dpmc.store", *sorted(modules))])
+        digest = short_digest([spec, _code("dpmc.curves", "dpmc.store", *sorted(modules))])
         return Curves(name, spec, f"{self.folder}/accounting/{name}-{digest}.parquet")
 
     def _all_studies(self) -> Iterator[Study]:
@@ -206,7 +208,7 @@ class Workload:
         method = study["methods"][label]
         rows = self.problems[problem].data
         module = f"{registry.package(study['study'])}.{method['method']}"
-        code = code_digest("dpmc.store", f"dpmc.studies.{study['study']}", module)
+        code = _code("dpmc.store", f"dpmc.studies.{study['study']}", module)
         settings = {
             "paper": self.paper["paper"],
             "study": study["study"],
@@ -256,7 +258,7 @@ class Workload:
             config["studies"] = {k: self.paper["studies"][k] for k in studies}
         if "accounting" in spec:
             config["accounting"] = {k: self.paper["accounting"][k] for k in spec["accounting"]}
-        code = code_digest(f"dpmc.outputs.{self.paper['paper']}", "dpmc.store")
+        code = _code(f"dpmc.outputs.{self.paper['paper']}", "dpmc.store")
         return self._with_request(name, spec, config, problems, code)
 
     def _whole(self, name: str, module: str) -> Output:
@@ -265,7 +267,7 @@ class Workload:
             "metrics": [*self.paper["experiments"], *self.paper["studies"]],
             "accounting": list(self.curves),
         }
-        code = code_digest(module, "dpmc.store")
+        code = _code(module, "dpmc.store")
         return self._with_request(name, spec, self.paper, set(self.problems), code)
 
     def _with_request(
@@ -305,3 +307,23 @@ def _picked(metrics: tuple[Metrics, ...], chains: Mapping[str, str]) -> tuple[st
             wanted = {"all": points, "first": points[:1], "last": points[-1:]}[chains["point"]]
             paths += [job.path for job in entry.jobs if job.point in wanted]
     return tuple(paths)
+
+
+@functools.cache
+def _code(*modules: str) -> str:
+    """Return the digest of modules, of what they import, and of what those look up by name.
+
+    A module that looks others up names their packages in a constant ``LOOKED_UP``: all modules
+    in them count.
+    """
+    named: set[str] = set()
+    while found := {m for name in closure(*modules, *named) for m in _looked_up(name)} - named:
+        named |= found
+    return code_digest(*modules, *sorted(named))
+
+
+def _looked_up(name: str) -> Iterator[str]:
+    for node in module_tree(name).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LOOKED_UP":
+            for package in ast.literal_eval(node.value):
+                yield from (f"{package}.{member}" for member in module_names(package))

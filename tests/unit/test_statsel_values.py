@@ -7,9 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 import dpmc
-from dpmc import registry
+from dpmc import digest, workload
 from dpmc.data import population_rows
-from dpmc.digest import closure, module_names
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.rng import stream
 from dpmc.statsel import lookup, moments, releases
@@ -80,10 +79,10 @@ def slope(function, theta):
 
 
 def test_every_population_statistic_and_mechanism_is_tested_here():
-    assert set(SETTINGS) == set(registry.names("population"))
-    assert set(registry.names("statistic")) == {"abs_power", "maximum", "median", "power"}
-    assert set(registry.names("mechanism")) == {*NOISES, "smooth_laplace"}
-    assert all(lookup.mechanism(name).name == name for name in registry.names("mechanism"))
+    assert set(SETTINGS) == set(lookup.names("population"))
+    assert set(lookup.names("statistic")) == {"abs_power", "maximum", "median", "power"}
+    assert set(lookup.names("mechanism")) == {*NOISES, "smooth_laplace"}
+    assert all(lookup.mechanism(name).name == name for name in lookup.names("mechanism"))
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -303,7 +302,7 @@ def test_the_printed_laplace_density_is_none():
 
 
 def test_without_noise_there_is_no_guarantee():
-    for name in registry.names("mechanism"):
+    for name in lookup.names("mechanism"):
         found = lookup.mechanism(name).guarantee(math.inf)
         assert not found.private
     assert lookup.mechanism("gaussian").scale(1.0, 10, math.inf) == 0.0
@@ -479,12 +478,22 @@ def test_rows_are_records_of_the_population_with_public_bounds():
     np.testing.assert_array_equal(population_rows.records(params, 2.0, 50, 3), one)
 
 
-def test_results_depend_on_the_code_of_what_is_looked_up():
-    reached = closure("dpmc.data.population_rows")
-    for package in lookup.LOOKED_UP:
-        assert {f"{package}.{name}" for name in module_names(package)} <= set(reached)
-        assert package in registry.KINDS.values()
-    assert not any("statsel" in name for name in closure("dpmc.data.regression_rows"))
+def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
+    assert set(lookup.LOOKED_UP) == set(lookup.PACKAGES.values())
+    before = [workload._code(f"dpmc.data.{name}_rows") for name in ("population", "regression")]
+    known = digest.module_digest
+
+    def changed(name):
+        return "other" if name == "dpmc.statsel.statistics.median" else known(name)
+
+    monkeypatch.setattr(digest, "module_digest", changed)
+    for function in (workload._code, digest.code_digest):
+        function.cache_clear()
+    after = [workload._code(f"dpmc.data.{name}_rows") for name in ("population", "regression")]
+    for function in (workload._code, digest.code_digest):
+        function.cache_clear()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
 
 
 def test_names_of_tables():

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from dpmc import registry
+from dpmc.digest import module_names
 from dpmc.statsel.values import Mechanism, Population, Statistic
 from dpmc.types import DpmcError
 
-# Results depend on the code in these packages.
+PACKAGES = {
+    "population": "dpmc.statsel.populations",
+    "statistic": "dpmc.statsel.statistics",
+    "mechanism": "dpmc.statsel.mechanisms",
+}
+# Results depend on the code in these packages: see dpmc.workload.
 LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
 # How texts of statistics begin that go on with a power, and those that stand alone.
 POWERS = {"abs": "abs_power", "pow": "power"}
 ALONE = {"median": "median", "max": "maximum", "bit": "power"}
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Return the sorted names of the populations, statistics or mechanisms.
+
+    Parameters
+    ----------
+    kind : {"population", "statistic", "mechanism"}
+    """
+    return module_names(PACKAGES[kind])
 
 
 def population(name: str, **params: Any) -> Population:
@@ -70,7 +87,9 @@ def statistic(text: str, **params: Any) -> Statistic:
 
 
 def _built(kind: str, name: str, params: dict[str, Any]) -> Any:
-    module = registry.load(kind, name)
+    if name not in names(kind):
+        raise DpmcError(f"{kind}: {name!r}, allowed {', '.join(names(kind))}")
+    module = importlib.import_module(f"{PACKAGES[kind]}.{name}")
     return module.build(registry.parameters(module, params))
 
 
