@@ -141,9 +141,13 @@ def test_moments_agree_with_quadrature(name, text):
         assert law.d_mean(theta) == pytest.approx(slope(law.mean, theta), rel=1e-7)
         expected = slope(law.variance, theta)
         assert law.d_variance(theta) == pytest.approx(expected, rel=1e-7, abs=1e-8)
-    both = np.array(THETAS[name])
+
+
+@pytest.mark.parametrize(("name", "text"), [("normal_mean", "pow_3"), ("normal_variance", "abs_1")])
+def test_moments_are_those_of_every_entry_of_an_array(name, text):
+    law, thetas = moments.of(population(name), lookup.statistic(text)), np.array(THETAS[name])
     for function in (law.mean, law.variance, law.d_mean, law.d_variance):
-        np.testing.assert_allclose(function(both), [function(theta) for theta in both], rtol=1e-12)
+        np.testing.assert_allclose(function(thetas), list(map(function, thetas)), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "text"), MEANS)
