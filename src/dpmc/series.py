@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scipy.stats import t as student
+
 KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
 OPTIONAL = {"variants"}
 KINDS = ("quartiles", "interval", "spread", "curve", "problem")
@@ -28,8 +30,9 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         list of cells; `cells`: lists of a number, of ``[first quartile, median, third
         quartile]``, of ``[lower end, mean, upper end]`` of an interval or of ``[mean,
         standard deviation]``, null where nothing is printed; `margin`: the largest
-        difference that counts as equal, a number or, for means with standard deviations,
-        `of_sd`, a share of these, and `least`.
+        difference that counts as equal: a number, or the largest of `least`, of `of_value`, a
+        share of the printed number, and of `of_sd`, a share of the standard deviation of
+        printed runs, which a mean with it or with its interval tells.
 
     Returns
     -------
@@ -43,7 +46,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         for point, printed in zip(points, row, strict=True):
             if printed is None:
                 continue
-            middle, margin = _middle(printed, block["rule"]), _margin(printed, block["margin"])
+            middle, margin = _middle(printed, block["rule"]), _margin(printed, block)
             where = {**dict(zip(block["columns"], names, strict=True)), axis: point}
             rule = {**block["rule"], "printed": printed}
             rule["where"] = {**block["rule"].get("where", {}), **where}
@@ -69,9 +72,10 @@ def problem_of(block: Any) -> str | None:
     kind = rule.get("kind") if isinstance(rule, Mapping) else rule
     if kind not in KINDS:
         return f"rule {kind!r}, allowed {', '.join(KINDS)} in a series"
-    parts = margin if isinstance(margin, Mapping) and kind == "spread" else {"least": margin}
-    if not {"least"} <= set(parts) <= {"least", "of_sd"}:
-        return f"margin {margin!r}, allowed a number or least and of_sd"
+    parts = margin if isinstance(margin, Mapping) else {"least": margin}
+    shares = {"of_value", "of_sd"} if kind in ("spread", "interval") else {"of_value"}
+    if not {"least"} <= set(parts) <= {"least", *shares}:
+        return f"margin {margin!r}, allowed a number or least and {', '.join(sorted(shares))}"
     if not all(_is_number(part) and part >= 0 for part in parts.values()):
         return f"margin {margin!r}, allowed >= 0"
     axis = block["axis"]
@@ -131,11 +135,22 @@ def _middle(printed: Any, rule: Mapping[str, Any]) -> float:
     return float(printed[1])
 
 
-def _margin(printed: Any, margin: Any) -> float:
+def _margin(printed: Any, block: Mapping[str, Any]) -> float:
+    margin, rule = block["margin"], block["rule"]
     if not isinstance(margin, Mapping):
         return float(margin)
-    sd = printed[1] if isinstance(printed, list) else 0.0
-    return float(max(margin["least"], margin.get("of_sd", 0.0) * sd))
+    shares = [margin.get("of_value", 0.0) * abs(_middle(printed, rule))]
+    if isinstance(printed, list) and "of_sd" in margin:
+        shares.append(margin["of_sd"] * _deviation(printed, rule))
+    return float(max(margin["least"], *shares))
+
+
+def _deviation(printed: Any, rule: Mapping[str, Any]) -> float:
+    """Return the standard deviation of printed runs: told, or told by the interval of a mean."""
+    if rule["kind"] == "spread":
+        return float(printed[1])
+    half, count = (printed[2] - printed[0]) / 2, int(rule["count"])
+    return float(half * math.sqrt(count) / student.ppf(0.5 + rule["confidence"] / 2, count - 1))
 
 
 def _told(printed: Any, kind: str) -> str:

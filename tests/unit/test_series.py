@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpmc import published, series
+from dpmc.linreg.scores import t_interval
 from dpmc.types import DpmcError
 from tests.unit import printed
 from tests.unit.printed import judge, one, runs, two_piece
@@ -164,6 +165,23 @@ def test_a_margin_may_be_a_share_of_the_printed_deviation():
     assert widths == pytest.approx([0.2, 0.04, 0.04])
 
 
+def test_a_margin_may_be_a_share_of_the_deviation_that_an_interval_tells_or_of_the_number():
+    rng = np.random.default_rng(0)
+    runs = rng.normal(0.5, 0.1, 50)
+    low, high = t_interval(runs)[1:]
+    printed = [low, runs.mean(), high]
+    rule = {"kind": "interval", "metric": "mmd", "of": "mean", "count": 50, "confidence": 0.9}
+    cells = {"a": [printed, printed]}
+    made = block(rule=rule, cells=cells, margin={"least": 0, "of_sd": 0.5})
+    assert series.problem_of(made) is None
+    entry = series.expand(made)[0]
+    assert entry["high"] - entry["low"] == pytest.approx(runs.std(ddof=1))
+    made["rule"] = {**rule, "of": "half_width"}
+    made["margin"] = {"least": 0, "of_value": 0.25}
+    entry = series.expand(made)[0]
+    assert entry["high"] - entry["low"] == pytest.approx(0.25 * (high - low))
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -179,10 +197,11 @@ def test_a_margin_may_be_a_share_of_the_printed_deviation():
             {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
             r"cell \[1, -1\] of 'a', allowed a number or a mean and a standard deviation >= 0",
         ),
-        ({"margin": {"least": 1}}, "allowed >= 0"),
+        ({"margin": {"least": 1, "of_sd": 1}}, "allowed a number or least and of_value"),
+        ({"margin": {"least": -1}}, "allowed >= 0"),
         (
             {"rule": {"kind": "spread"}, "margin": {"of_sd": 1}},
-            "allowed a number or least and of_sd",
+            "allowed a number or least and of_sd, of_value",
         ),
         ({"rule": {"kind": "spread"}, "margin": {"least": 1, "of_sd": -1}}, "allowed >= 0"),
         ({"id": "0"}, "entry '0' is given twice"),
