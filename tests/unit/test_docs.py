@@ -108,3 +108,19 @@ def test_penalty_is_exact_on_red_wine(logistic):
     ess = az.ess(fit.to_arviz())["theta"].values
     error = (draws.mean(0) - truth.kept()[:, 0].mean(0)) / (draws.std(0) / np.sqrt(ess))
     assert (np.abs(error) < 5).all()
+
+
+def test_a_statistic_is_selected_and_its_posterior_agrees_with_quadrature(tmp_path, capsys):
+    """Means of the posteriors agree to 5 standard errors: a chance of 1e-6 for each statistic."""
+    example = runpy.run_path(str(ROOT / "docs/examples/statistic_selection.py"))
+    best = {epsilon: example["rank"](epsilon).best for epsilon in (1.0, 5.0, 20.0)}
+    assert best == {1.0: "|x|^0.5", 5.0: "|x|", 20.0: example["candidates"][2].name}
+    x = example["records"](1)
+    for statistic in example["candidates"]:
+        draws, posterior = example["estimate"](statistic, x, num_iterations=20_000, seed=1)
+        assert abs(draws.mean - posterior.mean) < 5 * draws.standard_error
+        assert draws.guarantee.epsilon == 5.0
+    figure = tmp_path / "ranking.png"
+    example["main"](figure)
+    assert figure.stat().st_size > 10_000
+    assert "overtakes" in capsys.readouterr().out
