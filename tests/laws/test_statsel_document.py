@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import stats
 
 # Prior of theta in {0, 1}, law of a latent variable t in {0, 1, 2} given theta, and what the
 # release says of t.
@@ -160,36 +160,6 @@ def test_local_sensitivity_of_a_maximum_looks_up_to_the_bound():
     assert printed == 0.2
 
 
-def test_smooth_bounds_allow_changes_by_the_exponential_of_beta():
-    """The printed epsilon^beta is below 1 for epsilon < 1: not even a constant keeps it."""
-    from dpmc.statsel.smooth import smooth_sensitivity
-
-    beta, grid = 0.25, np.linspace(0, 1, 5)
-    worst = 0.0
-    for rows in itertools.combinations_with_replacement(grid, 5):
-        here = smooth_sensitivity(np.array(rows), 3, 0.0, 1.0, beta)
-        for k in range(5):
-            for value in grid:
-                changed = np.sort([*rows[:k], value, *rows[k + 1 :]])
-                there = smooth_sensitivity(changed, 3, 0.0, 1.0, beta)
-                worst = max(worst, there / here)
-    assert worst == pytest.approx(math.exp(beta))  # attained, and never exceeded
-    assert worst > max(0.5**beta, 1.0**beta)
-
-
-def test_printed_laplace_density_is_none():
-    sensitivity, epsilon = 2.0, 0.5
-
-    def printed(x):
-        return math.exp(-x * epsilon / sensitivity) / (2 * sensitivity)
-
-    left, _ = integrate.quad(printed, -100, 0)
-    assert left > 1e9  # it grows without end to the left
-    right, _ = integrate.quad(printed, 0, np.inf)
-    assert 2 * right == pytest.approx(1 / epsilon)  # with |x| it lacks the factor epsilon
-    assert 2 * epsilon * right == pytest.approx(1)
-
-
 def test_a_density_of_data_dependent_scale_needs_its_normaliser():
     """Algorithm 7: without 1/Delta the weights favour data sets with much noise."""
     scales, prior, y = np.array([0.2, 2.0]), np.array([0.5, 0.5]), 1.0
@@ -228,28 +198,6 @@ def test_second_term_of_the_noisy_mean_of_bits_lacks_one_half():
     slopes = chances * (ones - n * theta) / (theta * (1 - theta))
     found = np.trapezoid((kernels @ slopes) ** 2 / (kernels @ chances), y)
     assert found == pytest.approx(771.08, abs=0.01)
-
-
-def bits(theta, epsilon, n=100):
-    """Return the informations of randomised response and of the mean of noisy bits."""
-    share = (math.exp(epsilon) - 1) / (math.exp(epsilon) + 1)
-    chance = (theta * math.exp(epsilon) + 1 - theta) / (1 + math.exp(epsilon))
-    return n * share**2 / (chance * (1 - chance))
-
-
-def noisy_bits(theta, mu, n=100):
-    w = theta * (1 - theta) + 1 / mu**2
-    return n / w + (1 - 2 * theta) ** 2 / (2 * w**2)
-
-
-@pytest.mark.parametrize("theta", [0.1, 0.3, 0.5])
-def test_randomised_response_is_behind_at_matched_privacy(theta):
-    """For small epsilon: at the same number it is ahead, as the thesis has it."""
-    for epsilon in (0.1, 0.5, 1.0, 1.5):
-        mu = 2 * stats.norm.ppf(special.expit(epsilon))
-        assert mu > epsilon  # 1.25 epsilon for small ones: the same number is less privacy
-        assert bits(theta, epsilon) > noisy_bits(theta, epsilon)
-        assert bits(theta, epsilon) < noisy_bits(theta, mu)
 
 
 def test_gaussian_privacy_of_one_is_no_pure_privacy_of_one():

@@ -53,18 +53,20 @@ def test_the_population_of_the_guide_is_one(monkeypatch):
     (text,) = [block for block in blocks("docs/extending.md") if '"log_normal"' in block]
     names: dict[str, object] = {}
     exec(text, names)
-    population, theta = names["build"](names["Params"](1e4)), 2.0
+    population, theta = names["build"](names["Params"](20.0)), 2.0
     x, h = np.array([0.3, 2.0, 9.0]), 1e-5
     slope = population.log_density(x, theta + h) - population.log_density(x, theta - h)
     assert population.score(x, theta) == pytest.approx(slope / (2 * h), rel=1e-6, abs=1e-9)
     draws = population.draw(theta, np.random.default_rng(1), 2000)
     assert stats.kstest(draws, stats.lognorm(1.0, scale=theta).cdf).pvalue > 1e-6
     mechanism, statistic = statsel.mechanism("per_record_laplace"), statsel.statistic("pow_1")
-    found = [
-        fisher.information(population, statistic, mechanism, epsilon, 100, theta)
-        for epsilon in (1e4, 1e8)
-    ]
-    assert found[0] < found[1] == pytest.approx(100 / theta**2, rel=1e-3)
+    found = fisher.information(population, statistic, mechanism, 10.0, 100, theta)
+    z = np.linspace(-9, 9, 2001)
+    weights = stats.norm.pdf(z) * (z[1] - z[0])
+    y, scale = np.linspace(-30, 50, 4001)[:, None], 2.0
+    kernel = np.exp(-np.abs(y - np.minimum(theta * np.exp(z), 20.0)) / scale) / (2 * scale)
+    density, slope = kernel @ weights, kernel @ (weights * z / theta)
+    assert found == pytest.approx(100 * np.trapezoid(slope**2 / density, y[:, 0]), rel=1e-3)
 
 
 def test_every_file_that_the_documentation_links_to_is_there():
@@ -106,3 +108,19 @@ def test_penalty_is_exact_on_red_wine(logistic):
     ess = az.ess(fit.to_arviz())["theta"].values
     error = (draws.mean(0) - truth.kept()[:, 0].mean(0)) / (draws.std(0) / np.sqrt(ess))
     assert (np.abs(error) < 5).all()
+
+
+def test_a_statistic_is_selected_and_its_posterior_agrees_with_quadrature(tmp_path, capsys):
+    """Means of the posteriors agree to 5 standard errors: a chance of 1e-6 for each statistic."""
+    example = runpy.run_path(str(ROOT / "docs/examples/statistic_selection.py"))
+    best = {epsilon: example["rank"](epsilon).best for epsilon in (1.0, 5.0, 20.0)}
+    assert best == {1.0: "|x|^0.5", 5.0: "|x|", 20.0: example["candidates"][2].name}
+    x = example["records"](1)
+    for statistic in example["candidates"]:
+        draws, posterior = example["estimate"](statistic, x, num_iterations=20_000, seed=1)
+        assert abs(draws.mean - posterior.mean) < 5 * draws.standard_error
+        assert draws.guarantee.epsilon == 5.0
+    figure = tmp_path / "ranking.png"
+    example["main"](figure)
+    assert figure.stat().st_size > 10_000
+    assert "overtakes" in capsys.readouterr().out

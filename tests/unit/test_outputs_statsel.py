@@ -171,13 +171,15 @@ def bits(config):
             "experiment": "information_bernoulli",
             "problem": "bernoulli",
             "method": method,
+            "variant": variant,
             "statistic": "bit",
             "epsilon": epsilon,
             "theta": theta,
-            "information": level * epsilon * theta,
+            "information": level * epsilon * theta * (1 if variant == "corrected" else 7),
             "published_formula": level if method.startswith("noisy") else math.nan,
         }
         for method, level in levels.items()
+        for variant in (("corrected", "matched") if method.startswith("noisy") else ("corrected",))
         for epsilon in (0.1, 1.0, 10.0)
         for theta in (0.1, 0.3, 0.5)
     ]

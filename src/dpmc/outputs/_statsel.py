@@ -220,7 +220,7 @@ def marks(
     )  # fmt: skip
 
 
-def shifted(value: float, place: int, count: int, step: float = 0.05) -> float:
+def shifted(value: float, place: int, count: int, step: float = 0.1) -> float:
     """Return a place on a logarithmic axis, moved aside so that `count` markers stand apart."""
     return value * math.exp(step * (place - (count - 1) / 2))
 

@@ -92,7 +92,9 @@ def information_of_bits(context: Context) -> Figure:
     ----------
     [alparslan2023thesis, Figure 4.4].
     """
-    rows = parts.information(context.metrics).copy()
+    rows = parts.information(context.metrics)
+    normal = rows["method"].isin(("noisy_bits", "noisy_mean"))
+    rows = rows[~normal | (rows["variant"] == "corrected")].copy()
     rows["mu"] = np.where(
         rows["method"] == "randomised_response", matched_mu(rows["epsilon"]), rows["epsilon"]
     )

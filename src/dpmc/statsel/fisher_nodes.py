@@ -142,14 +142,14 @@ def _power_slope(statistic: Statistic, x: Array) -> Array:
     """Return the derivative of s at x."""
     slope = statistic.power * np.abs(x) ** (statistic.power - 1.0)
     even = statistic.absolute or statistic.power % 2 == 0
-    return slope * np.sign(x) if even else slope
+    return np.asarray(slope * np.sign(x) if even else slope)
 
 
 def _rise(population: Population, statistic: Statistic, theta: float, z: Array) -> Array:
     """Return d s(phi_theta(z)) / d z; generators are linear in z, or nearly so over a step."""
     x = plain(population.generate)(theta, z)
     ahead, behind = (plain(population.generate)(theta, z + h) for h in (_STEP, -_STEP))
-    return _power_slope(statistic, x) * (ahead - behind) / (2 * _STEP)
+    return np.asarray(_power_slope(statistic, x) * (ahead - behind) / (2 * _STEP))
 
 
 def _drift(population: Population, statistic: Statistic, theta: float, z: Array) -> Array:
@@ -158,7 +158,7 @@ def _drift(population: Population, statistic: Statistic, theta: float, z: Array)
     step = min(step, *(abs(theta - end) / 2 for end in population.theta_domain if end != theta))
     x = plain(population.generate)(theta, z)
     ahead, behind = (plain(population.generate)(theta + h, z) for h in (step, -step))
-    return _power_slope(statistic, x) * (ahead - behind) / (2 * step)
+    return np.asarray(_power_slope(statistic, x) * (ahead - behind) / (2 * step))
 
 
 @functools.cache

@@ -30,8 +30,10 @@ Curve = Callable[[float, float], float]
 # Where crossovers are looked for, and how many epsilons are tried before roots are refined.
 EPSILONS = (0.05, 100.0)
 _TRIED, _DRAWN = 41, 61
+# The same of order statistics, whose informations are simulated.
+_FEW = 21, 31
 # Of curves of simulated informations; the ranking itself takes more draws.
-_QUICK = Simulation(num_draws=3200, num_groups=8)
+_QUICK = Simulation(num_draws=6400)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Ranking:
     crossovers: pd.DataFrame
     epsilons: tuple[float, float]
     _curves: dict[str, Curve] = field(repr=False)
+    _simulated: bool = field(repr=False, default=False)
 
     @property
     def best(self) -> str:
@@ -99,19 +102,23 @@ class Ranking:
         made, axes = style.figure(1, 2, 2.6)
         left, right = axes[0]
         names = list(self._curves)
-        budgets = np.geomspace(*self._shown(), _DRAWN)
-        thetas = _around(self.population, self.theta)
-        for number, name in enumerate(names):
-            curve, look = self._curves[name], _look(number)
+        number = _FEW[1] if self._simulated else _DRAWN
+        budgets = np.geomspace(*self._shown(), number)
+        thetas = _around(self.population, self.theta, number)
+        for place, name in enumerate(names):
+            curve, look = self._curves[name], _look(place)
             left.plot(budgets, [_value(curve, e, self.theta) for e in budgets], label=name, **look)
             right.plot(thetas, [_value(curve, self.epsilon, t) for t in thetas], **look)
-        for axis, place in ((left, self.epsilon), (right, self.theta)):
-            axis.axvline(place, color=style.GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
+        for axis, chosen in ((left, self.epsilon), (right, self.theta)):
+            axis.axvline(chosen, color=style.GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
         self._mark(left)
         left.set(xscale="log", yscale="log", xlabel="ε", ylabel="Fisher information on θ")
         left.set_title(f"θ = {self.theta:g}")
+        left.xaxis.set_major_formatter("{x:g}")
         right.set(yscale="log", xlabel="θ")
         right.set_title(f"ε = {self.epsilon:g}")
+        for axis in (left, right):
+            axis.yaxis.set_major_formatter("{x:g}")
         made.legend(loc="outside right center")
         return made
 
@@ -122,7 +129,7 @@ class Ranking:
         return max(low, min(places) / 10), min(high, max(places) * 4)
 
     def _mark(self, axis: Axes) -> None:
-        """Mark where the best candidate changes."""
+        """Mark the epsilons where the best candidate changes."""
         from dpmc.plots import style
 
         leading = self.crossovers[self.crossovers["leads"]]
@@ -130,10 +137,16 @@ class Ranking:
             place = float(row.epsilon)  # type: ignore[arg-type]
             height = _value(self._curves[str(row.above)], place, self.theta)
             axis.plot(place, height, "o", color=style.INK, ms=3.5, zorder=4)
+            # The best curve is the highest one: above it there is room.
             axis.annotate(
-                f"ε = {place:.3g}", (place, height), (4, -4), textcoords="offset points",
-                ha="left", va="top", fontsize=7,
-            )  # fmt: skip
+                f"{place:.3g}",
+                (place, height),
+                (-2, 3),
+                textcoords="offset points",
+                ha="right",
+                va="bottom",
+                fontsize=7,
+            )
 
 
 def rank(
@@ -194,6 +207,8 @@ def rank(
         fisher.information(population, entry, mechanism, epsilon, n, theta, delta)
         for entry in candidates
     ]
+    simulated = any(entry.kind == "order" for entry in candidates)
+    tried = _FEW[0] if simulated else _TRIED
     return Ranking(
         population,
         mechanism,
@@ -202,9 +217,10 @@ def rank(
         float(theta),
         guarantee,
         _table(names, values),
-        _crossovers(curves, float(theta), epsilons),
+        _crossovers(curves, float(theta), np.geomspace(*epsilons, tried)),
         epsilons,
         curves,
+        simulated,
     )
 
 
@@ -231,10 +247,7 @@ def _value(curve: Curve, epsilon: float, theta: float) -> float:
         return math.nan
 
 
-def _crossovers(
-    curves: dict[str, Curve], theta: float, epsilons: tuple[float, float]
-) -> pd.DataFrame:
-    tried = np.geomspace(*epsilons, _TRIED)
+def _crossovers(curves: dict[str, Curve], theta: float, tried: Array) -> pd.DataFrame:
     values = {
         name: np.array([_value(curve, e, theta) for e in tried]) for name, curve in curves.items()
     }
@@ -277,12 +290,12 @@ def _pair(
     return rows
 
 
-def _around(population: Population, theta: float) -> Array:
+def _around(population: Population, theta: float, number: int) -> Array:
     """Return values of theta about the one of the ranking, inside of the domain."""
     low, high = population.theta_domain
     near = (theta / 4, theta * 4) if theta > 0 else (theta - 2, theta + 2)
     first, last = max(low, near[0]), min(high, near[1])
-    grid = np.linspace(first, last, _DRAWN)
+    grid = np.linspace(first, last, number)
     return grid[(grid > low) & (grid < high)]
 
 

@@ -24,7 +24,7 @@ class Params:
         Data sets, and independent groups of them: the mean product of two groups takes the
         place of a biased square.
     step : float
-        Relative step of the difference by theta.
+        Of the difference by theta, in standard deviations of the released number.
     delta : float
         Of the release.
     alpha, beta : float, optional
@@ -33,7 +33,7 @@ class Params:
 
     num_draws: int = 16_000
     num_groups: int = 16
-    step: float = 0.01
+    step: float = 0.2
     delta: float = 1e-4
     alpha: float | None = None
     beta: float | None = None
