@@ -128,7 +128,10 @@ def figure_convergence(context: Context) -> Figure:
             parts.lines(axis, here, "num_nodes", solid, shown, hue="variant", centre="median")
             parts.lines(axis, here, "num_nodes", dots, dotted, hue="variant", centre="median")
             axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
-            axis.set(yscale="log", xticks=sorted(rows["num_nodes"].unique()))
+            axis.set(
+                yscale="linear" if name == "R-hat" else "log",
+                xticks=sorted(rows["num_nodes"].unique()),
+            )
         row[0].set_ylabel(name)
     for axis in axes[1]:
         axis.set_xlabel("J")
