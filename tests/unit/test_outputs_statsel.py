@@ -98,6 +98,8 @@ def drawn(figure):
         assert box.x1 <= figure.bbox.x1
     for legend in figure.legends:
         box = legend.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
         assert not any(box.overlaps(axis.get_window_extent(renderer)) for axis in axes)
     return axes
 
@@ -556,6 +558,20 @@ def test_captions_name_the_delta_of_each_epsilon_of_gaussian_privacy(posterior):
     (line, _) = Facts(posterior.config, posterior.metrics).guarantees("posterior_gaussian")
     assert "0.5 with δ = 0.005, 2 with δ = 0.02" in line
     assert "by accountant gaussian" in line
+
+
+def test_captions_list_the_settings_that_a_method_has_and_their_defaults(config):
+    facts = Facts(config, pd.DataFrame())
+    lines = facts.study("posterior_laplace")
+    (exact,) = [line for line in lines if line.startswith("quadrature")]
+    (chain,) = [line for line in lines if line.startswith("Algorithm 10, corrected")]
+    assert "prior_high 100" in exact
+    assert "prior_high 100" in chain
+    assert "num_iterations" not in exact
+    assert "num_iterations 100000" in chain
+    assert "num_particles 100" in chain
+    (first, *_) = facts.study("information_normal_mean")
+    assert "theta 0.1 to 8 (80 values)" in first
 
 
 def test_colours_of_statistics_that_share_a_figure_differ():

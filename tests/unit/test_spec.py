@@ -272,7 +272,9 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
         spec.merge(base, {"a": {"x": None}}, "here")
 
 
-@pytest.mark.parametrize("kind", ["method", "model", "data"])
+@pytest.mark.parametrize(
+    "kind", ["method", "model", "data", "statsel_information", "statsel_posterior"]
+)
 def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> None:
     from dataclasses import MISSING, fields
 
@@ -284,6 +286,16 @@ def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> No
             if entry.default is MISSING and entry.default_factory is MISSING
         }
         assert crosschecks.parameters(kind, name) == ({entry.name for entry in declared}, needed)
+
+
+def test_parameters_of_a_study_may_stand_in_a_module_that_it_imports() -> None:
+    for name in ("statsel_posterior", "statsel_autocorrelation"):
+        module = registry.load("study", name)
+        assert module.Params.__module__ == "dpmc.studies._statsel"
+        known = crosschecks._fields(f"dpmc.studies.{name}", "Params")
+        assert known is not None
+        assert {"mechanism", "prior_high", "num_lags"} <= set(known)
+        assert "num_iterations" not in known  # that is of the methods
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
 import pandas as pd
 
+from dpmc import registry
 from dpmc.grids import algorithm
 from dpmc.plots.style import method_label
 from dpmc.types import NEIGHBOURS, UNAVAILABLE, Neighbours
@@ -129,15 +132,29 @@ class Facts:
         return lines
 
     def study(self, name: str) -> list[str]:
-        """Return one line of settings per method of a study: replicates, grid and parameters."""
+        """Return one line of settings per method of a study: replicates, grid and parameters.
+
+        Parameters are those that the study or the method has, with the defaults of the method.
+        """
         entry = self.config["studies"][name]
+        study: Any = registry.load("study", entry["study"])
         lines = []
         for method in entry["methods"].values():
+            module: Any = importlib.import_module(f"{study.METHODS}.{method['method']}")
+            own = {field.name: field.default for field in fields(module.Params)}
+            known = {
+                *own,
+                *(field.name for field in fields(getattr(study, "Params", module.Params))),
+            }
+            given = {**entry.get("params", {}), **method.get("params", {})}
             params = {
                 "replicates": method.get("replicates", entry["replicates"]),
                 **{**entry["grid"], **method.get("grid", {})},
-                **{**entry.get("params", {}), **method.get("params", {})},
+                **{key: value for key, value in given.items() if key in known},
             }
+            for key, value in own.items():
+                if value is not None and value is not MISSING:
+                    params.setdefault(key, value)
             named = method_label(method["method"], method["variant"])
             lines.append(f"{named}: {_listed({k: _spanned(v) for k, v in params.items()})}")
         return list(dict.fromkeys(lines))

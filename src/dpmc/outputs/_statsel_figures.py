@@ -233,6 +233,8 @@ def _gap_panel(axis: Axes, runs: pd.DataFrame, names: list[str]) -> None:
                 for epsilon, group in chosen.groupby("epsilon", sort=True)
             ]  # fmt: skip
             parts.marks(axis, points, style.look(name), open_=k > 0)
+    if gap.groupby([runs["label"], runs["epsilon"]]).mean().abs().max() > 1:
+        axis.set_yscale("symlog", linthresh=0.1)  # a chain that is none of the posterior
 
 
 def _chosen(runs: pd.DataFrame, method: str, variant: str, statistic: str) -> pd.DataFrame:
@@ -411,7 +413,7 @@ def _boxes(axis: Axes, rows: pd.DataFrame) -> None:
     labels = [label for label in SELECTIONS if label in set(counted["label"])]
     thetas = sorted(rows["theta"].unique())
     step = min(np.diff(thetas)) if len(thetas) > 1 else 0.1
-    width = 0.7 * step / max(1, len(labels))
+    width = 0.7 * min(step, 0.1) / max(1, len(labels))
     for k, label in enumerate(labels):
         look, shift = style.look(label), (k - (len(labels) - 1) / 2) * width
         groups = list(counted[counted["label"] == label].groupby("theta", sort=True))

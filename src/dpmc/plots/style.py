@@ -98,7 +98,9 @@ METHODS = {
     "randomised_response": Look("F₁: randomised response", "#0072B2", "o", "-"),
     "noisy_bits": Look("F₂: mean of noisy bits", "#D55E00", "s", (0, (5, 1.5))),
     "noisy_mean": Look("F₃: noisy mean", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
-    "binomial_mean": Look("F₃ without normal approximation", "#222222", "D", (0, (1.2, 1.2))),
+    "binomial_mean": Look("F₃, exact", "#222222", "D", (0, (1.2, 1.2))),
+    "selected": Look("selected", "#0072B2", "o", "-"),
+    "second_only": Look("second release alone", "#56B4E9", "v", (0, (3, 1))),
     "selected-as_published": Look("selected by initial data", "#0072B2", "o", "-"),
     "selected-mean_log": Look("selected, finite score", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
     "second_only-as_published": Look("selected, second release alone", "#56B4E9", "v", (0, (3, 1))),
@@ -135,6 +137,9 @@ VARIANTS = {
     "clipped_true": Look("really clipped", "#009E73", "P", (0, (6, 1.2, 1.2, 1.2))),
     "converged": Look("converged", "#4D4D4D", "v", (0, (2.5, 1))),
     "graves": Look("new run", "#CC79A7", "v", (0, (2.5, 1))),
+    "mean_log": Look("finite score", "#009E73", "^", (0, (4, 1.2, 1.2, 1.2))),
+    "fixed": Look("|x|", "#E69F00", "P", (0, (2.5, 1))),
+    "matched": Look("at matched privacy", "#CC79A7", "v", (0, (2.5, 1))),
     "added": Look("added here", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
 }
 SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")

@@ -134,7 +134,7 @@ def _placed(t: Array, low: float, high: float, folded: bool) -> tuple[Array, Arr
 
 def _density(population: Population, z: Array) -> Array:
     if population.base == "normal":
-        return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+        return np.asarray(np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
     return np.full(z.size, 0.5)
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dpmc import checks
 from dpmc.compiling import kept
@@ -305,7 +306,7 @@ def _places(found: Released) -> tuple[Array, Array]:
 def _combined(density: Array, slope: Array, weights: Array) -> Information:
     groups = len(density)
 
-    def value(kept_groups: Array) -> float:
+    def value(kept_groups: npt.NDArray[np.intp]) -> float:
         d, p = slope[kept_groups], density[kept_groups].mean(axis=0)
         number = len(d)
         products = (d.sum(axis=0) ** 2 - (d**2).sum(axis=0)) / (number * (number - 1))

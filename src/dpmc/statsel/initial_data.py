@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 from dpmc import checks
 from dpmc.compiling import kept
-from dpmc.statsel import laplace_clt, moments
+from dpmc.statsel import fisher, laplace_clt, moments
+from dpmc.statsel.fisher_nodes import plain
 from dpmc.statsel.values import Mechanism, Population, Statistic, check_epsilon
 from dpmc.types import Array, DpmcError, Guarantee
 
@@ -189,8 +190,7 @@ def grid(population: Population, upper: float | None, num_points: int) -> Array:
     low, high = population.theta_domain
     if low > 0 or end > high:
         raise DpmcError(f"upper: {end}, allowed where (0, upper] is in the domain ({low}, {high})")
-    theta: Array = (np.arange(num_points) + 0.5) * (end / num_points)
-    return theta
+    return np.asarray((np.arange(num_points) + 0.5) * (end / num_points), np.float64)
 
 
 def laws_of(
@@ -220,12 +220,10 @@ def laws_of(
         if statistic.kind != "mean":
             raise DpmcError(f"statistic: {statistic.name!r}, allowed a mean over records")
         found = moments.of(population, statistic)
-        sensitivity = statistic.sensitivity(population.support)
-        variance = found.variance(theta) / num_rows
-        scale = mechanism.scale(sensitivity, num_rows, epsilon)
-        derivatives = found.d_mean(theta), found.d_variance(theta) / num_rows
-        information = NOISES[mechanism.noise].information(variance, *derivatives, scale)
-        rows.append((found.mean(theta), np.sqrt(variance), scale, information))
+        scale = mechanism.scale(statistic.sensitivity(population.support), num_rows, epsilon)
+        information = NOISES[mechanism.noise].information(found, theta, num_rows, scale)
+        sd = np.sqrt(plain(found.variance)(theta) / num_rows)
+        rows.append((plain(found.mean)(theta), sd, scale, information))
     mean, sd, scales, informations = (np.array(part) for part in zip(*rows, strict=True))
     return Laws(mean, sd, scales, informations)
 
@@ -310,15 +308,15 @@ def released(
     means = np.empty(len(x))
     for k in np.unique(index):
         here = index == k
-        # The function before it was compiled: one for every power would take seconds.
-        transform = getattr(statistics[k].transform, "py_func", statistics[k].transform)
-        means[here] = transform(clipped[here]).mean(axis=1)
+        # Before it was compiled: one function for every power would take seconds.
+        means[here] = plain(statistics[k].transform)(clipped[here]).mean(axis=1)
     return np.asarray(means + scale[index] * noise)
 
 
 def select(plan: Plan, first: Array) -> Indices:
     """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
-    return np.argmin(scores(plan, first), axis=1)
+    found: Indices = np.argmin(scores(plan, first), axis=1)
+    return found
 
 
 def scores(plan: Plan, first: Array) -> Array:
@@ -357,7 +355,7 @@ def log_likelihood(plan: Plan, laws: Laws, y: Array, index: Indices) -> Array:
 
 def normalised(log_weights: Array) -> Array:
     """Return weights that sum to 1 in every row."""
-    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    weights: Array = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return weights
 
@@ -379,19 +377,12 @@ def fill_gaussian(
     out[:] = -0.5 * ((y[:, None] - mean[index]) ** 2 / variance + np.log(2 * np.pi * variance))
 
 
-def gaussian_information(variance: Array, d_mean: Array, d_variance: Array, scale: float) -> Array:
-    """Return the Fisher information of a normal statistic with Gaussian noise [section 4.2.1]."""
-    total = variance + scale**2
-    found: Array = d_mean**2 / total + d_variance**2 / (2 * total**2)
-    return found
-
-
 class _Noise(NamedTuple):
     fill: Any
     information: Any
 
 
 NOISES = {
-    "laplace": _Noise(fill_laplace, laplace_clt.information),
-    "gaussian": _Noise(fill_gaussian, gaussian_information),
+    "laplace": _Noise(fill_laplace, fisher.mean_with_laplace),
+    "gaussian": _Noise(fill_gaussian, fisher.mean_with_gaussian),
 }
