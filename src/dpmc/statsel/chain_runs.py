@@ -18,7 +18,7 @@ from dpmc.types import Array, DpmcError
 
 # Fills an array with the next draws, and returns the moves made.
 Advance = Callable[[Array], int]
-# Steps of a random walk, in posterior standard deviations, where none is given [gelman1996].
+# Steps of a random walk, in posterior standard deviations, where none is given.
 STEP = 2.4
 # Parts in which a chain is run where somebody watches.
 PARTS = 50

@@ -40,6 +40,9 @@ class Faults(NamedTuple):
         On acceptance a particle is taken in proportion to its density at theta.
     current_left_out : bool
         The current particle is neither in the sums nor to be taken.
+    drawn_at_old_theta : bool
+        Particles of Algorithm 11 are drawn at theta, not at the middle of theta and theta': a
+        law that is not symmetric in the two.
     """
 
     weights_at_old_theta: bool = False
@@ -47,6 +50,7 @@ class Faults(NamedTuple):
     rejected_with_new_weights: bool = False
     index_at_old_theta: bool = False
     current_left_out: bool = False
+    drawn_at_old_theta: bool = False
 
 
 RIGHT = Faults()

@@ -247,14 +247,14 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
         for i in range(draws.size):
             other = theta + walk.step * rng.standard_normal()
             if walk.low < other < walk.high:
-                middle = 0.5 * (theta + other)
+                middle = theta if faults.drawn_at_old_theta else 0.5 * (theta + other)
                 mean_old, sd_old = mean(theta), math.sqrt(variance(theta) / released.num)
                 mean_new, sd_new = mean(other), math.sqrt(variance(other) / released.num)
                 centre, sd = mean(middle), math.sqrt(variance(middle) / released.num)
                 log_old, log_new = math.log(sd / sd_old), math.log(sd / sd_new)
                 for j in range(u.size):
                     u[j] = latent if j == 0 else centre + sd * rng.standard_normal()
-                    z, x, w = (u[j] - centre) / sd, (u[j] - mean_old) / sd_old, 0.0
+                    z, x = (u[j] - centre) / sd, (u[j] - mean_old) / sd_old
                     w = (u[j] - mean_new) / sd_new
                     shared = noise(released.y - u[j], released.scale) + 0.5 * z * z
                     old[j] = shared - 0.5 * x * x + log_old

@@ -266,9 +266,12 @@ def integrate(log_density: Likelihood, low: float, high: float) -> Posterior:
         nodes = lefts[:, None] + widths[:, None] * (points + 1) / 2
         found = log_density(nodes.ravel()).reshape(nodes.shape)
         found = np.where(np.isnan(found), -np.inf, found)
-        top = max(top, float(found.max()))
         highest, lowest = found.max(axis=1), found.min(axis=1)
-        rough = (highest > top - NEGLIGIBLE) & ~(highest - lowest < SPAN) & (level < DEPTH - 1)
+        # Panels that were halved do not count: a node of theirs may be nearer to a peak.
+        level_top = max(top, float(highest.max()))
+        relevant = highest > level_top - NEGLIGIBLE
+        rough = relevant & ~(highest - lowest < SPAN) & (level < DEPTH - 1)
+        top = max(top, float(highest[~rough].max(initial=-math.inf)))
         theta.append(nodes[~rough].ravel())
         weights.append((widths[~rough, None] * shares / 2).ravel())
         values.append(found[~rough].ravel())
