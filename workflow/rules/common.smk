@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc import files, spec
+from dpmc import files, folders, spec
 from dpmc.digest import short_digest
 from dpmc.types import DpmcError
 from dpmc.workload import Workload
@@ -43,7 +43,10 @@ def ask_again(work):
             mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
             asked = mark.exists() and mark.stat().st_mtime > made
             if problems.is_here(entry.spec) and not asked:
-                mark.touch()
+                try:
+                    mark.touch()
+                except OSError as error:
+                    raise DpmcError(folders.unwritable(mark, error)) from None
 
 
 def found_mark(data):
@@ -160,9 +163,33 @@ def files_of(work, name):
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 
 
+def hold_results():
+    """Keep other runs out of the folders that this one writes to, or stop with one line.
+
+    What earlier runs left unfinished there is removed.
+    """
+    if not workflow.is_main_process:
+        return
+    made = {path for job in workflow.dag.needrun_jobs() for path in map(Path, job.output)}
+    inside = {path.relative_to(RESULTS) for path in made if path.is_relative_to(RESULTS)}
+    try:
+        for scale in sorted({path.parts[0] for path in inside}):
+            if not folders.hold(Path(RESULTS) / scale):
+                print(f"dpmc: {RESULTS}: no locks here, see that one run at a time writes")
+            folders.sweep(Path(RESULTS) / scale)
+    except DpmcError as error:
+        sys.exit(f"dpmc: {error}")
+
+
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
+
+# A job on this machine ends when this process does; one on another machine goes on.
+if workflow.is_main_process:
+    os.environ["DPMC_SCHEDULER"] = str(os.getpid())
+elif workflow.remote_exec:
+    os.environ.pop("DPMC_SCHEDULER", None)
 
 RESULTS = settings(config.get("scale")).results_dir
 PAPER = f"{RESULTS}/{{scale}}/{{paper}}"
