@@ -22,6 +22,11 @@ onstart:
     hold_results()
 
 
+onerror:
+    if workflow.is_main_process:
+        print("What is complete is kept: the same command goes on from here.", file=sys.stderr)
+
+
 localrules:
     all,
     request,

@@ -106,9 +106,8 @@ def job(snakemake: Any) -> Iterator[Progress]:
         What Snakemake hands to a script. Its output names are replaced.
     """
     log = Log(snakemake.log[0])
-    with _failures_told(log):
+    with _failures_told(log), _silence_broken(log):
         _end_with_scheduler()
-        _break_silence(log)
         folders.check(map(Path, snakemake.input))
         with _finished(snakemake, log):
             yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
@@ -166,18 +165,22 @@ def _finished(snakemake: Any, log: Log) -> Iterator[None]:
                 partial.unlink(missing_ok=True)
 
 
-def _break_silence(log: Log) -> None:
+@contextmanager
+def _silence_broken(log: Log) -> Iterator[None]:
     """Write a line whenever there was none for a while: the job lives, and works or waits."""
+    over, start = threading.Event(), time.monotonic()
 
     def tell() -> None:
-        start = time.monotonic()
-        while True:
-            time.sleep(max(0.05, log.last + SECONDS_OF_SILENCE - time.monotonic()))
+        while not over.wait(max(0.05, log.last + SECONDS_OF_SILENCE - time.monotonic())):
             if time.monotonic() - log.last >= SECONDS_OF_SILENCE:
                 passed, used = time.monotonic() - start, time.process_time()
                 log.write(f"at work for {duration(passed)}, {duration(used)} of processor time\n")
 
     threading.Thread(target=tell, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def _end_with_scheduler() -> None:
