@@ -15,11 +15,14 @@ rule metrics:
         f"{PAPER}/logs/metrics/{LABEL}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/metrics/{LABEL}-{{digest}}.jsonl"
+    group:
+        submission_of("metrics")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("metrics"),
+        runtime=minutes_of("metrics"),
     params:
         points=of(METRICS, "points"),
         seed=setting("seed"),
@@ -36,11 +39,14 @@ rule accounting:
         f"{PAPER}/logs/accounting/{{name}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/accounting/{{name}}-{{digest}}.jsonl"
+    group:
+        submission_of("accounting")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("accounting"),
+        runtime=minutes_of("accounting"),
     params:
         settings=of(CURVES, "spec"),
     message:
@@ -92,11 +98,14 @@ rule figure:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    group:
+        submission_of("figure")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("figure"),
+        runtime=minutes_of("figure"),
     message:
         "{wildcards.name} of {wildcards.paper}"
     script:
@@ -124,11 +133,14 @@ rule table:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    group:
+        submission_of("table")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("table"),
+        runtime=minutes_of("table"),
     message:
         "table {wildcards.name} of {wildcards.paper}"
     script:
@@ -154,11 +166,14 @@ rule verdict:
         f"{PAPER}/logs/verdict.log",
     benchmark:
         f"{PAPER}/benchmarks/verdict.jsonl"
+    group:
+        submission_of("verdict")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("verdict"),
+        runtime=minutes_of("verdict"),
     message:
         "verdicts on {wildcards.paper}"
     script:
