@@ -33,6 +33,9 @@ localrules:
     request,
     provenance,
     publish,
+    site_request,
+    site,
+    published_site,
 
 
 rule all:

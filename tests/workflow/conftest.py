@@ -16,7 +16,7 @@ import pooch
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
+PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
 NOWHERE = "http://127.0.0.1:9"
 SMOKE = ("scale=smoke",)

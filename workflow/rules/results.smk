@@ -94,6 +94,7 @@ rule figure:
             subcategory="Figures",
             labels={"name": "{name}", "scale": "{scale}"},
         ),
+        data=f"{PAPER}/{{name}}.data.csv",
     log:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
@@ -180,4 +181,34 @@ rule verdict:
         "../scripts/verdict.py"
 
 
-ruleorder: verdict > table
+rule guarantees:
+    input:
+        request=of_output("request", "guarantees"),
+        metrics=of_output("metrics", "guarantees"),
+    output:
+        report(
+            f"{PAPER}/guarantees.csv",
+            caption="../report/guarantees.rst",
+            category="{paper}",
+            subcategory="Privacy",
+            labels={"name": "guarantees", "scale": "{scale}"},
+        ),
+    log:
+        f"{PAPER}/logs/guarantees.log",
+    benchmark:
+        f"{PAPER}/benchmarks/guarantees.jsonl"
+    group:
+        submission_of("guarantees")
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory_of("guarantees"),
+        runtime=minutes_of("guarantees"),
+    message:
+        "guarantees in {wildcards.paper}"
+    script:
+        "../scripts/guarantees.py"
+
+
+ruleorder: verdict > guarantees > table
