@@ -47,6 +47,9 @@ def expected(work: Workload, known: costs.Costs, missing: set[str]) -> dict[str,
     left = [study for study in work.studies if study.problem.removesuffix("_public") in missing]
     work.studies = tuple(study for study in work.studies if study not in left)
     made = {stage.rule: stage for stage in plan.stages(work, known)}
+    here = [e for e in work.problems.values() if e.name.removesuffix("_public") not in missing]
+    memory = max(known.expected_memory_mb("data", entry) for entry in here)
+    made["data"] = plan.Stage("data", made["data"].jobs, made["data"].seconds, memory)
     if left:
         own = made["study"]
         seconds = own.seconds + len(left) * known.start_up

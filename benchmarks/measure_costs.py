@@ -42,7 +42,7 @@ def learn(work: Workload, known: costs.Costs) -> dict[str, float]:
         unit = known.studies[study.settings["study"]]["unit"]
         runs = len(study.settings["points"]) * (study.last - study.first + 1)
         units[key] += runs * float(study.settings["params"].get(unit, 1000)) / 1000
-        seconds[key] += max(took - known.start_up, 0.01)
+        seconds[key] += max(took - known.start_up - known.seconds["study"], 0.01)
     return {key: float(f"{seconds[key] / units[key]:.3g}") for key in seconds}
 
 

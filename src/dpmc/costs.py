@@ -74,12 +74,12 @@ class Costs:
     start_up : float
         Of every job: the interpreter, imports, reading and writing.
     seconds : mapping of str to float
-        Of one job of a rule beside its start, or of one unit of its work: ``data``,
-        ``reference``, ``baseline`` and ``output`` per job, ``metrics`` per chain and
-        ``accounting`` per point of a curve.
+        Of one job of a rule beside its start, or of one unit of its work: ``metrics`` per
+        chain, ``accounting`` per point of a curve and ``run`` per run of an unknown study.
     memory_mb : mapping of str to float
         Of one job of a rule; ``chain_more`` for every further chain that runs in step,
-        ``rows`` for every megabyte of rows, ``output_more`` for every thousand runs read.
+        ``rows_made`` and ``rows_read`` for every megabyte of rows, ``output_more`` for every
+        thousand runs read.
     chains : float
         Processor seconds per second that a paper's configuration guesses for a chain.
     studies : mapping of str to mapping
@@ -114,31 +114,31 @@ class Costs:
         """
         return self.start_up + self._work(rule, entry)
 
-    def expected_memory_mb(self, rule: Rule, entry: Entry, rows_mb: float = 0.0) -> float:
+    def expected_memory_mb(self, rule: Rule, entry: Entry) -> float:
         """Return the memory that a job should hold at most.
 
         Parameters
         ----------
         rule : str
         entry : Problem, Job, Metrics, Curves, Study or Output
-        rows_mb : float
-            Size of the rows that it reads, where `entry` does not tell it.
         """
         own = self.memory_mb
         if isinstance(entry, Job):
-            rows_mb = megabytes(entry.chain["problem"])
-            return own["chain"] + own["chain_more"] * (entry.chain["num_chains"] - 1) + rows_mb
+            further = entry.chain["num_chains"] - 1
+            rows = own["rows_read"] * megabytes(entry.chain["problem"])
+            return own["chain"] + own["chain_more"] * further + rows
         if isinstance(entry, Study):
             return own["study"] + sites_megabytes(entry) + megabytes(entry.settings["problem"])
         if isinstance(entry, Problem):
-            rows_mb = megabytes(entry.spec)
+            factor = own["rows_made" if rule == "data" else "rows_read"]
+            return own[rule] + factor * megabytes(entry.spec)
         if isinstance(entry, Output):
             return own["output"] + own["output_more"] * runs_read(entry) / 1000
-        return own[rule] + own["rows"] * rows_mb
+        return own[rule]
 
     def _work(self, rule: Rule, entry: Entry) -> float:
         if isinstance(entry, Job):
-            return self.chains * entry.seconds
+            return self.seconds["chain"] + self.chains * entry.seconds
         if isinstance(entry, Study):
             return self._study_seconds(entry)
         if isinstance(entry, Metrics):
@@ -156,7 +156,8 @@ class Costs:
         runs = len(settings["points"]) * (study.last - study.first + 1)
         here = f"{settings['paper']}/{study.experiment}/{study.problem}/{study.label}"
         each = self.measured.get(here)
-        return (self._by_size(settings) if each is None else each) * units * runs
+        work = (self._by_size(settings) if each is None else each) * units * runs
+        return self.seconds["study"] + work
 
     def _units(self, settings: Mapping[str, Any]) -> float:
         """Return the thousands of units of work in one run."""
@@ -167,7 +168,7 @@ class Costs:
         """Return seconds per run and thousand units on a problem that was not measured."""
         kind = self.studies.get(settings["study"])
         if kind is None:
-            return self.seconds["study"]
+            return self.seconds["run"]
         method = str(settings["method"])
         each = kind["methods"].get(method, kind["other"])
         return float(each) * work_per_unit(settings, str(kind["grows_with"]))

@@ -118,7 +118,6 @@ def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[Line]:
 
 def stages(work: Workload, known: Costs) -> list[Stage]:
     """Return what each rule does."""
-    sizes = {name: costs.megabytes(entry.spec) for name, entry in work.problems.items()}
     modelled = [entry for entry in work.problems.values() if entry.reference]
     made: list[tuple[Rule, Sequence[costs.Entry]]] = [
         ("data", list(work.problems.values())),
@@ -133,10 +132,7 @@ def stages(work: Workload, known: Costs) -> list[Stage]:
     found = []
     for rule, entries in made:
         if entries:
-            memory = [
-                known.expected_memory_mb(rule, entry, sizes.get(getattr(entry, "problem", ""), 0.0))
-                for entry in entries
-            ]
+            memory = [known.expected_memory_mb(rule, entry) for entry in entries]
             seconds = costs.total(known.expected_seconds(rule, entry) for entry in entries)
             found.append(Stage(rule, len(entries), seconds, max(memory)))
     return found

@@ -128,10 +128,10 @@ def test_a_table_that_was_not_measured_costs_by_its_size(works):
 def test_costs_are_refused_in_one_line(tmp_path):
     text = (ROOT / "config" / "costs.yaml").read_text(encoding="utf-8")
     path = tmp_path / "costs.yaml"
-    path.write_text(text.replace("start_up: 1.2", "start_up: -1"), encoding="utf-8")
+    path.write_text(text.replace("start_up: 0.65", "start_up: -1"), encoding="utf-8")
     with pytest.raises(DpmcError, match=r"start_up: -1 .*") as told:
         costs.load(path)
     assert "\n" not in str(told.value)
-    path.write_text(text.replace("start_up: 1.2", ""), encoding="utf-8")
+    path.write_text(text.replace("start_up: 0.65", ""), encoding="utf-8")
     with pytest.raises(DpmcError, match="start_up"):
         costs.load(path)

@@ -55,7 +55,7 @@ SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0
 SlurmdParameters=config_overrides
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 ReturnToService=2
-MinJobAge=600
+MinJobAge=86400
 KillWait=2
 NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName={partition} Nodes={node} Default=YES MaxTime=60 State=UP

@@ -154,17 +154,10 @@ def memory_of(rule):
 
     def look_up(wildcards, attempt):
         entry = entry_of(rule, wildcards)
-        rows = rows_mb(wildcards) if rule == "metrics" else 0.0
-        expected = measured().expected_memory_mb(job_cost(rule), entry, rows)
+        expected = measured().expected_memory_mb(job_cost(rule), entry)
         return costs.requested_memory_mb(expected, attempt, largest_memory_mb())
 
     return look_up
-
-
-def rows_mb(wildcards):
-    """Return the size of the rows of a problem."""
-    problems = workload(wildcards.scale, wildcards.paper).problems
-    return costs.megabytes(problems[wildcards.problem].spec)
 
 
 def minutes_of(rule):
