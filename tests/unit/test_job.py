@@ -75,7 +75,7 @@ def test_files_get_their_names_when_all_is_done(script, tmp_path):
     [
         (dpmc.DpmcError("epsilon: -1, allowed a number > 0"), "dpmc: epsilon: -1, allowed a"),
         (OSError(errno.ENOSPC, "full", "x/y"), "dpmc: x/y: No space left on device, allowed"),
-        (OSError(errno.EROFS, "read"), "dpmc: results: Read-only file system, allowed"),
+        (OSError(errno.EROFS, "read"), "dpmc: {folder}/figure.pdf: Read-only file system, allow"),
     ],
 )
 def test_a_job_that_fails_leaves_one_line_and_no_file(script, tmp_path, error, told):
@@ -90,7 +90,7 @@ def test_a_job_that_fails_leaves_one_line_and_no_file(script, tmp_path, error, t
     assert ended.value.code == 1
     assert names(tmp_path) == set()
     (line,) = log_of(tmp_path).splitlines()
-    assert line.startswith(told)
+    assert line.startswith(told.format(folder=tmp_path))
 
 
 def test_a_fault_of_the_code_is_shown_with_its_place(script, tmp_path):

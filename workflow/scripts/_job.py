@@ -106,7 +106,8 @@ def job(snakemake: Any) -> Iterator[Progress]:
         What Snakemake hands to a script. Its output names are replaced.
     """
     log = Log(snakemake.log[0])
-    with _failures_told(log), _silence_broken(log):
+    where = next(iter(snakemake.output), snakemake.log[0])
+    with _failures_told(log, where), _silence_broken(log):
         _end_with_scheduler()
         folders.check(map(Path, snakemake.input))
         with _finished(snakemake, log):
@@ -116,7 +117,7 @@ def job(snakemake: Any) -> Iterator[Progress]:
 
 
 @contextmanager
-def _failures_told(log: Log) -> Iterator[None]:
+def _failures_told(log: Log, where: str) -> Iterator[None]:
     try:
         yield
     except DpmcError as error:
@@ -127,7 +128,7 @@ def _failures_told(log: Log) -> Iterator[None]:
         sys.exit(1)
     except OSError as error:
         if error.errno in OF_THE_DISK:
-            path = error.filename or "results"
+            path = error.filename or where
             log.write(f"dpmc: {folders.unwritable(path, error)}; then run again\n")
         else:
             traceback.print_exc(file=log)
