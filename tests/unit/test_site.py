@@ -265,7 +265,7 @@ def test_lines_points_and_words_at_ticks_are_told():
     panels.boxes(boxed, runs, "e", "m", "k", {"dp_hmc": look("dp_hmc")})
     table = drawn.table(figure)
     first = table[table["panel"] == "panel 1"]
-    assert list(first["series"]) == ["points 1", "curve", "curve", "line 2"]
+    assert list(first["series"]) == ["curve", "curve", "line 2", "points 1"]
     assert list(first.loc[first["series"] == "curve", "x_tick"]) == ["first", "second"]
     second = table[table["panel"] == "panel 2"]
     assert list(second["y"]) == [0.1, 0.2, 0.3]

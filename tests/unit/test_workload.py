@@ -145,9 +145,7 @@ def test_every_chain_of_the_thesis_has_the_whole_budget() -> None:
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
 def test_outputs_get_the_rows_and_curves_that_they_name(scale: str) -> None:
     work = Workload(load(scale, THESIS), THESIS)
-    assert set(work.outputs) - WHOLE == set(
-        load("paper", THESIS).papers[THESIS]["outputs"]
-    )
+    assert set(work.outputs) - WHOLE == set(load("paper", THESIS).papers[THESIS]["outputs"])
     for name, output in work.outputs.items():
         spec = work.paper["outputs"].get(name, {})
         data = [path.rpartition("/")[2].rpartition("-")[0] for path in output.datasets]

@@ -10,7 +10,7 @@ with job(snakemake):
     from dpmc.site.sources import Source
 
     scale, folder = snakemake.wildcards.scale, Path(snakemake.params.results)
-    config = {"scale": scale, "results_dir": str(folder), "papers": snakemake.params.papers}
+    config = {"scale": scale, "results_dir": str(folder), "papers": list(snakemake.params.papers)}
     papers = spec.load_config(config).papers
     errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
     sources = [Source(papers[key], folder / scale / key, scale) for key in papers]

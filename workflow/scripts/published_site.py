@@ -10,7 +10,7 @@ with job(snakemake):
     from dpmc.site.sources import Source
 
     root = Path(snakemake.params.folder)
-    config = {"scale": "paper", "results_dir": str(root), "papers": snakemake.params.papers}
+    config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
     papers = spec.load_config(config).papers
     kept = Path(snakemake.params.published)
     captions = {

@@ -92,8 +92,8 @@ def _artists(axis: Axes, labelled: bool) -> Iterator[tuple[str, Any]]:
 def _points(artist: Artist) -> tuple[str, Any]:
     if isinstance(artist, Line2D):
         # A line across the whole panel has one of its coordinates in shares of the panel.
-        inside = artist.get_transform().contains_branch(artist.axes.transData)  # type: ignore[union-attr]
-        whole = artist.get_transform() == artist.axes.transData if inside else False  # type: ignore[union-attr]
+        axis = artist.axes
+        whole = isinstance(axis, Axes) and artist.get_transform() == axis.transData
         return ("line", np.column_stack(artist.get_data())) if whole else ("", ())
     if isinstance(artist, PathCollection):
         return "points", np.asarray(artist.get_offsets(), float)
@@ -118,7 +118,8 @@ def _ticks(side: Any, values: pd.Series) -> list[str]:
     """Return the words at the ticks nearest to values, where ticks are words."""
     places = side.get_ticklocs()
     words = [text.get_text().replace("\n", " ") for text in side.get_ticklabels()]
-    if not any(any(letter.isalpha() for letter in word) for word in words):
+    letters = "".join(words)
+    if "$" in letters or not any(letter.isalpha() for letter in letters):
         return [""] * len(values)
     nearest = np.abs(np.asarray(values, float)[:, None] - places).argmin(axis=1)
     return [words[k] for k in nearest]
