@@ -8,6 +8,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/resources.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/chains.smk"
 include: "workflow/rules/results.smk"
@@ -19,6 +20,12 @@ onstart:
     # The limit on jobs per second leaves one more timer behind for every job that ends, each of
     # which wakes the scheduler every second: with a thousand jobs it would do nothing else.
     workflow.scheduler.job_rate_limiter = None
+    hold_results()
+
+
+onerror:
+    if workflow.is_main_process:
+        print("What is complete is kept: the same command goes on from here.", file=sys.stderr)
 
 
 localrules:
@@ -26,6 +33,9 @@ localrules:
     request,
     provenance,
     publish,
+    site_request,
+    site,
+    published_site,
 
 
 rule all:

@@ -154,7 +154,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Output:
-    """A figure, a table, the verdicts or the report of a paper.
+    """A figure, a table, the verdicts, the guarantees or the page of a paper.
 
     Parameters
     ----------

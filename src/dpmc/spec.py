@@ -141,6 +141,11 @@ def scales(root: Path | None = None) -> tuple[str, ...]:
     return _stems((root or Path()) / "config" / "scales")
 
 
+def papers(root: Path | None = None) -> tuple[str, ...]:
+    """Return the sorted keys of the papers under `root`."""
+    return _stems((root or Path()) / "config" / "papers")
+
+
 class _UniqueKeys(yaml.SafeLoader):
     """YAML that refuses a key given twice, where the plain loader keeps the last.
 

@@ -42,7 +42,7 @@ class Workload:
     studies : tuple of Study
         In the order of the configuration.
     outputs : dict of str to Output
-        Figures and tables by name, ``verdict`` and ``report``.
+        Figures and tables by name, ``verdict``, ``guarantees`` and ``page``.
     files : dict of str to Problem, Job, Metrics, Curves, Study or Output
         Whatever has a digest in its name, by its path.
     """
@@ -63,7 +63,8 @@ class Workload:
         self.studies = tuple(self._all_studies())
         self.outputs = {name: self._output(name) for name in self.paper["outputs"]}
         self.outputs["verdict"] = self._whole("verdict", "dpmc.published")
-        self.outputs["report"] = self._whole("report", "dpmc.outputs._report")
+        self.outputs["guarantees"] = self._whole("guarantees", "dpmc.outputs._guarantees")
+        self.outputs["page"] = self._whole("page", "dpmc.site.build")
         self.files: dict[str, Problem | Job | Metrics | Curves | Study | Output] = {
             **{p: entry for entry in self.problems.values() for p in entry.paths},
             **{entry.path: entry for entry in self.jobs},

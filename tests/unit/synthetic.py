@@ -1,4 +1,4 @@
-"""Invented runs for tests of figures, tables, verdicts and the report."""
+"""Invented runs for tests of figures, tables, verdicts and pages."""
 
 from __future__ import annotations
 

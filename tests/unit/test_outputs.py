@@ -1,11 +1,9 @@
-"""Figures, tables and the report, from invented runs."""
+"""Figures and tables, from invented runs."""
 
 from __future__ import annotations
 
 import dataclasses
-import html.parser
 import math
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpmc import published, registry
-from dpmc.outputs import _report, _tables
+from dpmc import registry
+from dpmc.outputs import _guarantees, _tables
 from dpmc.outputs import raisa2021dphmc as outputs
 from dpmc.types import DpmcError
 from tests.unit import synthetic
@@ -166,103 +164,34 @@ def test_every_output_of_the_configuration_exists(paper):
         assert (ROOT / "workflow/report" / entry["caption"]).is_file()
 
 
-class Page(html.parser.HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.ids, self.links, self.images, self.levels = [], set(), [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
-        self.ids.add(values.get("id"))
-        if tag == "a":
-            self.links.append(values["href"])
-        if tag == "img":
-            self.images.append(values)
-        if tag in ("h1", "h2", "h3"):
-            self.levels.append(tag)
-        if tag not in ("meta", "img", "link", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+def test_guarantees_are_the_largest_of_each_row(context):
+    table = _guarantees.summary(context.metrics)
+    keys = _guarantees.KEYS
+    assert not table.duplicated(keys).any()
+    runs = context.metrics.groupby(keys, dropna=False)["guarantee_epsilon"].max()
+    assert len(table) == len(runs)
+    chosen = table[(table["label"] == "dp_sgld-as_published") & (table["epsilon"] == 4)]
+    assert set(chosen["guarantee_epsilon"]) == {2}
+    assert set(chosen["guarantee_neighbours"]) == {"replace"}
+    clipping = table[table["experiment"] == "clipping"]
+    assert np.isinf(clipping["guarantee_epsilon"]).all()
+    assert set(clipping["guarantee_neighbours"]) == {""}
+    assert table["runs"].max() == context.metrics["replicate"].nunique()
 
 
-@pytest.fixture(scope="module")
-def report(context, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("report")
-    (folder / "figure1.png").write_bytes(b"not really an image")
-    claims = published.load(ROOT / "config/published/raisa2021dphmc.yaml")
-    verdicts = published.verdicts(
-        {**claims, "resamples": 50}, context.metrics, context.baselines, context
-    )
-    captions = {
-        name: (ROOT / "workflow/report" / entry["caption"]).read_text()
-        for name, entry in context.config["outputs"].items()
-    }
-    return _report.render(
-        context.config,
-        context.metrics,
-        verdicts,
-        {"budget": outputs.budget_table(context), "comparison": outputs.comparison_table(context)},
-        {"figure1": "figure1.png", "figure3": "figure3.png"},
-        captions,
-        {"command": "snakemake", "machine": {"cores": 2, "note": "<script>"}},
-        folder=folder,
-        scale="quick",
-    )
+def test_one_run_without_noise_leaves_no_guarantee(context):
+    metrics = context.metrics[context.metrics["label"] == "dp_hmc"].copy()
+    assert np.isfinite(_guarantees.summary(metrics)["guarantee_epsilon"]).any()
+    first = metrics["replicate"] == metrics["replicate"].min()
+    metrics.loc[first, "guarantee_epsilon"] = np.inf
+    assert np.isinf(_guarantees.summary(metrics)["guarantee_epsilon"]).all()
 
 
-def test_report_is_one_well_formed_page_without_network(report):
-    page = Page(report)
-    assert page.open == []
-    assert page.images[0]["src"].startswith("data:image/png;base64,")
-    assert page.images[1]["src"] == "figure3.png"
-    assert all(image["alt"] for image in page.images)
-    assert page.levels[0] == "h1"
-    assert page.levels.count("h1") == 1
-    for target in (link[1:] for link in page.links if link.startswith("#")):
-        assert target in page.ids
-    assert "http" not in "".join(image["src"] for image in page.images)
-    assert "<script" not in report
-
-
-def test_report_counts_the_cells_of_a_printed_series(context):
-    outcomes = ["reproduced", "reproduced", "not_reproduced", "not_comparable"]
-    cells = pd.DataFrame(
-        [
-            {"id": f"box/model/{k}", "where": "Figure 9", "variant": "as_published",
-             "published": f"{k}", "ours": 1.0, "ours_se": 0.1, "rule": "r", "verdict": outcome,
-             "reason": "why"}
-            for k, outcome in enumerate(outcomes)
-        ],
-        columns=list(published.COLUMNS),
-    )  # fmt: skip
-    text = _report.render(context.config, context.metrics, cells, {}, {}, {})
-    assert re.search(r"<tr><td>Figure 9</td>(\s*<td[^>]*>[^<]*</td>)+", text)
-    (summary,) = re.findall(r"<tr><td>Figure 9</td>.*?</tr>", text, re.DOTALL)
-    assert re.findall(r'<td class="number">(\d+)</td>', summary) == ["2", "1", "1"]
-    assert text.count('<tr class="') == len(outcomes)
-
-
-def test_report_tells_what_is_private_and_what_is_not(report):
-    assert "No noise was added: there is no privacy guarantee." in report
-    assert "these results have no privacy guarantee" in report
-    assert "Outside of every guarantee: tuning; start points; clip fractions" in report
-    assert "ε = 1 (asked for 2), 2 (asked for 4)" in report
-
-
-def test_report_escapes_and_refuses_broken_captions(context, report):
-    assert "&lt;script&gt;" in report
-    empty = pd.DataFrame(columns=list(published.COLUMNS))
-    arguments = (context.config, context.metrics, empty, {}, {})
-    with pytest.raises(DpmcError, match="caption of figure1: 'nothing' is undefined"):
-        _report.render(*arguments, {"figure1": "{{ nothing }}"})
-    assert "Figures</h2>" not in _report.render(*arguments, {})
-
-
-def test_compact_merges_quartiles_only():
-    table = pd.DataFrame({"a_q1": [1.0], "a_median": [2.5], "a_q3": [3.0], "b_median": [np.nan]})
-    shown = _report.compact(table)
-    assert list(shown.columns) == ["a", "b_median"]
-    assert shown["a"][0] == "2.5 [1, 3]"
+def test_guarantees_are_read_as_they_were_written(context, tmp_path):
+    table = _guarantees.summary(context.metrics)
+    _tables.write(table, tmp_path / "a.csv")
+    back = _guarantees.read(tmp_path / "a.csv")
+    pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-5)
+    (tmp_path / "b.csv").write_text("problem\nbanana\n")
+    with pytest.raises(DpmcError, match=r"b.csv: columns problem, allowed experiment"):
+        _guarantees.read(tmp_path / "b.csv")

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpmc.outputs import _report
+from dpmc.outputs import _guarantees
 from dpmc.outputs import raisa2021thesis as outputs
 from dpmc.outputs._facts import Facts
+from dpmc.site import captions
 from tests.unit import synthetic_thesis as synthetic
 from tests.unit.synthetic_thesis import COMPARISONS
 
@@ -45,7 +46,7 @@ def test_table5_1_is_that_of_the_thesis(text):
 def test_tables_tell_algorithms_of_one_method_apart(text, clipping):
     budget = outputs.budget_table(text)
     assert not budget.duplicated(["problem", "label", "epsilon"]).any()
-    shown_names = Facts(text.config, text.metrics).named(budget)
+    shown_names = Facts(text.config, _guarantees.summary(text.metrics)).named(budget)
     assert not shown_names.duplicated(["problem", "method", "epsilon"]).any()
     assert {"DP-penalty", "DP-penalty OCU+GWMH", "DP-Barker, PLD accounting"} < set(
         shown_names["method"]
@@ -58,7 +59,7 @@ def test_tables_tell_algorithms_of_one_method_apart(text, clipping):
 
 
 def test_facts_name_every_algorithm_and_its_guarantee(text):
-    facts = Facts(text.config, text.metrics)
+    facts = Facts(text.config, _guarantees.summary(text.metrics))
     lines = facts.guarantees("text", "as_published", ["flat_banana_2d"])
     assert [line.partition(":")[0] for line in lines] == [
         f"Flat banana, d = 2, {name}"
@@ -87,12 +88,12 @@ def test_captions_are_filled_in(experiment):
     names = CAPTIONS[experiment]
     entries = {key: {"metrics": [experiment]} for key in names}
     context = dataclasses.replace(context, config={**context.config, "outputs": entries})
-    environment, facts = _report._environment(), Facts(context.config, context.metrics)
+    facts = Facts(context.config, _guarantees.summary(context.metrics))
     for name in names:
         text = (ROOT / f"workflow/report/{name}.rst").read_text()
-        filled = _report._filled(environment, name, text, facts)
+        parts = captions.caption(name, text, facts)
+        filled = "\n".join(line for _, lines in parts for line in lines)
         assert "{" not in filled, name
-        parts = _report._paragraphs(filled)
         headings = [lines[0] for kind, lines in parts if kind == "list"]
         assert headings in ([], ["Settings"], ["Guarantee of each result", "Settings"]), name
         private = name.startswith(("figure6_3", "figure6_4", "figure_", "thesis_budget"))
@@ -100,10 +101,3 @@ def test_captions_are_filled_in(experiment):
         version = {"text": "86b58be", "final": "f859f56"}.get(experiment, "")
         if name in ("figure6_3", "figure6_8"):
             assert version in filled
-
-
-def test_titles_name_the_figures_of_the_thesis():
-    names = ("figure6_2_published", "table5_1", "figure_mala", "figure1_variants")
-    assert [_report._title(name) for name in names] == [
-        "Figure 6.2 published", "Table 5.1", "Figure mala", "Figure 1 variants",
-    ]  # fmt: skip

@@ -16,13 +16,15 @@ import pooch
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
+PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
 NOWHERE = "http://127.0.0.1:9"
 SMOKE = ("scale=smoke",)
 # Planning one paper takes half the time.
 ALONE = (*SMOKE, "papers=raisa2021dphmc")
 THESIS_ALONE = (*SMOKE, "papers=raisa2021thesis")
+# A configuration of a few jobs of about a second.
+TINY = ("scale=tiny",)
 JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
 
 
@@ -99,6 +101,15 @@ def copy_project(folder: Path) -> Project:
     return Project(folder)
 
 
+def copy_tiny(folder: Path) -> Project:
+    """Return a copy of the repository with the configuration of tests/workflow/tiny."""
+    project = copy_project(folder)
+    for part in ("papers", "published", "scales"):
+        shutil.rmtree(folder / "config" / part)
+    shutil.copytree(Path(__file__).parent / "tiny", folder / "config", dirs_exist_ok=True)
+    return project
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_raw_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Hide raw files and the network, and keep compiled chains where they are."""
@@ -118,6 +129,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a copy in which scale smoke has run from end to end."""
     project = copy_project(tmp_path_factory.mktemp("finished"))
     done = project.snakemake()
+    assert done.returncode == 0, done.stdout[-5000:]
+    return project
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy in which the tiny configuration has run from end to end."""
+    project = copy_tiny(tmp_path_factory.mktemp("tiny"))
+    done = project.snakemake(config=TINY)
     assert done.returncode == 0, done.stdout[-5000:]
     return project
 

@@ -19,7 +19,7 @@ from tests.workflow.conftest import PAPERS, ROOT, SMOKE, THESIS_ALONE, Project
 
 SCALE = "config/scales/smoke.yaml"
 PAPER = "config/papers/raisa2021dphmc.yaml"
-DRAWN = ("png", "svg", "pdf")
+DRAWN = ("png", "svg", "pdf", "data.csv")
 
 
 CORRECTED = "dp_sgld-corrected: {epsilons: [2], replicates: 2}"
@@ -40,7 +40,7 @@ def test_a_run_makes_everything(finished: Project, paper: str) -> None:
     folder = finished.of_paper(paper)
     made = {path.name for path in folder.iterdir() if path.is_file()}
     whole = load_config({"papers": [paper], "scale": "paper", "results_dir": "results"}, ROOT)
-    wanted = {"verdict.csv", "report.html", "provenance.json"}
+    wanted = {"verdict.csv", "guarantees.csv", "provenance.json"}
     for name, output in whole.papers[paper]["outputs"].items():
         endings = DRAWN if output["kind"] == "figure" else ("csv",)
         wanted |= {f"{name}.{ending}" for ending in endings}
@@ -132,9 +132,11 @@ def test_edited_accounting_reruns_its_figure_and_no_chain(finished: Project) -> 
     made = [job for job in jobs if not job.startswith(("settings of", "all results"))]
     assert made == [
         "figure6_1 of raisa2021thesis",
+        "front page at scale smoke",
+        "guarantees in raisa2021thesis",
         "iterations by accountant for figure6_1 of raisa2021thesis",
         "provenance of raisa2021thesis",
-        "report on raisa2021thesis",
+        "page about raisa2021thesis",
         "verdicts on raisa2021thesis",
     ]
 

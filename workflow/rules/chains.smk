@@ -13,11 +13,14 @@ rule chain:
     benchmark:
         f"{PAPER}/benchmarks/chains/{POINT}.jsonl"
     priority: priority_of
+    group:
+        submission_of("chain")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("chain"),
+        runtime=minutes_of("chain"),
     params:
         chain=of(CHAIN, "chain"),
     message:
@@ -35,11 +38,14 @@ rule study:
         f"{PAPER}/logs/studies/{POINT}.log",
     benchmark:
         f"{PAPER}/benchmarks/studies/{POINT}.jsonl"
+    group:
+        submission_of("study")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory_of("study"),
+        runtime=minutes_of("study"),
     params:
         settings=of(STUDY, "settings"),
     message:

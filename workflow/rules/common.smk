@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc import files, spec
-from dpmc.digest import short_digest
+from dpmc import files, folders, spec
+from dpmc.digest import code_digest, short_digest
 from dpmc.types import DpmcError
 from dpmc.workload import Workload
 
@@ -43,7 +43,10 @@ def ask_again(work):
             mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
             asked = mark.exists() and mark.stat().st_mtime > made
             if problems.is_here(entry.spec) and not asked:
-                mark.touch()
+                try:
+                    mark.touch()
+                except OSError as error:
+                    raise DpmcError(folders.unwritable(mark, error)) from None
 
 
 def found_mark(data):
@@ -107,12 +110,12 @@ def priority_of(wildcards):
 
 
 def outputs_of(wildcards):
-    """Return the figures, tables and verdicts of a paper."""
+    """Return the figures, tables, guarantees and verdicts of a paper."""
     work = workload(wildcards.scale, wildcards.paper)
     return [
         path
         for name in work.outputs
-        if name != "report"
+        if name != "page"
         for path in files_of(work, name)
     ]
 
@@ -121,6 +124,47 @@ def captions_of(wildcards):
     """Return the captions of the figures and tables of a paper."""
     outputs = settings(wildcards.scale).papers[wildcards.paper]["outputs"].values()
     return sorted({f"workflow/report/{entry['caption']}" for entry in outputs})
+
+
+def papers_on_site(wildcards):
+    """Return the papers of this run, and those that have a page of an earlier one."""
+    chosen = settings(wildcards.scale).papers
+    return [
+        paper
+        for paper in spec.papers(Path(workflow.basedir))
+        if paper in chosen or Path(PAGE.format(scale=wildcards.scale, paper=paper)).is_file()
+    ]
+
+
+def pages_of(wildcards):
+    """Return the pages of these papers."""
+    return [
+        PAGE.format(scale=wildcards.scale, paper=paper)
+        for paper in papers_on_site(wildcards)
+    ]
+
+
+def parts_of_site(wildcards=None):
+    """Return the templates of all pages, and what they share."""
+    folder = Path("src/dpmc/site")
+    return sorted(
+        str(path) for kind in ("templates", "static") for path in (folder / kind).glob("*.*")
+    )
+
+
+def site_request(scale):
+    """Return the file whose name tells which code makes the site."""
+    digest = short_digest(code_digest("dpmc.site.build"))
+    return f"{RESULTS}/{scale}/requests/site-{digest}.json"
+
+
+def kept_files(wildcards):
+    """Return the published results, where the site of them is not."""
+    return sorted(
+        str(path)
+        for paper in spec.papers(Path(workflow.basedir))
+        for path in Path(PUBLISHED, paper).glob("[!.]*")
+    )
 
 
 def benchmarks_of(wildcards):
@@ -142,27 +186,58 @@ def all_targets():
             yield output.request
             yield from files_of(work, name)
         yield f"{work.folder}/provenance.json"
+    yield site_request(scale)
+    yield from (f"{RESULTS}/{scale}/site/{name}" for name in SITE_FILES)
 
 
 def published_files(wildcards):
-    """Return what is kept of a run at the published grid: no requests, and no large page."""
+    """Return what is kept of a run at the published grid: no requests and no pages."""
     scale = settings(config.get("scale")).scale
     if scale != "paper":
         sys.exit(f"dpmc: publish: scale {scale!r}, allowed 'paper'")
-    left = {"requests", "report.html"}
-    return [path for path in all_targets() if left.isdisjoint(Path(path).parts)]
+    left = {"requests", "site"}
+    return [
+        path
+        for path in all_targets()
+        if left.isdisjoint(Path(path).relative_to(RESULTS).parts)
+    ]
 
 
 def files_of(work, name):
     """Return the files of one output."""
     kind = work.outputs[name].spec["kind"]
-    endings = {"figure": ("pdf", "svg", "png"), "report": ("html",)}.get(kind, ("csv",))
+    if kind == "page":
+        return [PAGE.format(scale=work.config.scale, paper=work.paper["paper"])]
+    endings = ("pdf", "svg", "png", "data.csv") if kind == "figure" else ("csv",)
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
+
+
+def hold_results():
+    """Keep other runs out of the folders that this one writes to, or stop with one line.
+
+    What earlier runs left unfinished there is removed.
+    """
+    if not workflow.is_main_process:
+        return
+    made = {path for job in workflow.dag.needrun_jobs() for path in map(Path, job.output)}
+    inside = {path.relative_to(RESULTS) for path in made if path.is_relative_to(RESULTS)}
+    try:
+        for scale in sorted({path.parts[0] for path in inside}):
+            if not folders.hold(Path(RESULTS) / scale):
+                print(f"dpmc: {RESULTS}: no locks here, see that one run at a time writes")
+            folders.sweep(Path(RESULTS) / scale)
+    except DpmcError as error:
+        sys.exit(f"dpmc: {error}")
 
 
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
+# A job on this machine ends when this process does; one on another machine goes on.
+if workflow.is_main_process:
+    os.environ["DPMC_SCHEDULER"] = str(os.getpid())
+elif workflow.remote_exec:
+    os.environ.pop("DPMC_SCHEDULER", None)
 
 RESULTS = settings(config.get("scale")).results_dir
 PAPER = f"{RESULTS}/{{scale}}/{{paper}}"
@@ -176,6 +251,11 @@ STUDY = f"{PAPER}/studies/{POINT}.parquet"
 METRICS = f"{PAPER}/metrics/{LABEL}-{{digest}}.parquet"
 CURVES = f"{PAPER}/accounting/{{name}}-{{digest}}.parquet"
 REQUEST = f"{PAPER}/requests/{{name}}-{{digest}}.json"
+PAGE = f"{RESULTS}/{{scale}}/site/{{paper}}/index.html"
+# Beside the folders of the pages.
+SITE_FILES = ("index.html", "errata.html", "style.css", "filter.js")
+PUBLISHED = "results/published"
+PUBLISHED_SITE = config.get("site_dir") or f"{PUBLISHED}/site"
 
 
 wildcard_constraints:

@@ -12,11 +12,14 @@ rule data:
         f"{PAPER}/logs/data/{{problem}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/data/{{problem}}-{{digest}}.jsonl"
+    group:
+        submission_of("data")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory_of("data"),
+        runtime=minutes_of("data"),
     params:
         problem=of(DATA, "spec"),
         seed=setting("seed"),
@@ -35,11 +38,14 @@ rule reference:
         f"{PAPER}/logs/reference/{{problem}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/reference/{{problem}}-{{digest}}.jsonl"
+    group:
+        submission_of("reference")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory_of("reference"),
+        runtime=minutes_of("reference"),
     params:
         problem=of(REFERENCE, "spec"),
         seed=setting("seed"),
@@ -59,11 +65,14 @@ rule baseline:
         f"{PAPER}/logs/metrics/baseline/{{problem}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/metrics/baseline/{{problem}}-{{digest}}.jsonl"
+    group:
+        submission_of("baseline")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory_of("baseline"),
+        runtime=minutes_of("baseline"),
     params:
         problem=of(BASELINE, "spec"),
         seed=setting("seed"),

@@ -1,4 +1,4 @@
-# What the run took, and the page that a reader opens first.
+# What the run took, and the site: a page for each document, and the one that a reader opens first.
 
 
 rule provenance:
@@ -22,26 +22,102 @@ rule provenance:
         "../scripts/provenance.py"
 
 
-rule report:
+rule page:
     input:
-        request=of_output("request", "report"),
-        metrics=of_output("metrics", "report"),
+        request=of_output("request", "page"),
         outputs=outputs_of,
         provenance=f"{PAPER}/provenance.json",
         captions=captions_of,
-        template="src/dpmc/outputs/_report.html.j2",
+        parts=parts_of_site,
     output:
-        f"{PAPER}/report.html",
+        PAGE,
     log:
-        f"{PAPER}/logs/report.log",
+        f"{PAPER}/logs/page.log",
     benchmark:
-        f"{PAPER}/benchmarks/report.jsonl"
+        f"{PAPER}/benchmarks/page.jsonl"
+    group:
+        submission_of("page")
+    conda:
+        "../../envs/dpmc.yaml"
+    # A page of a paper that this run is not about is left as it is.
+    wildcard_constraints:
+        paper="|".join(settings(config.get("scale")).papers),
+    threads: 1
+    resources:
+        mem_mb=memory_of("page"),
+        runtime=minutes_of("page"),
+    message:
+        "page about {wildcards.paper}"
+    script:
+        "../scripts/page.py"
+
+
+rule site_request:
+    output:
+        f"{RESULTS}/{{scale}}/requests/{{name}}-{{digest}}.json",
+    log:
+        f"{RESULTS}/{{scale}}/logs/requests/{{name}}-{{digest}}.log",
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+    params:
+        config=lambda wildcards: {"digest": wildcards.digest},
+    message:
+        "code of the site"
+    script:
+        "../scripts/request.py"
+
+
+rule site:
+    input:
+        request=lambda wildcards: site_request(wildcards.scale),
+        pages=pages_of,
+        errata="docs/errata.md",
+        parts=parts_of_site,
+    output:
+        expand(f"{RESULTS}/{{{{scale}}}}/site/{{name}}", name=SITE_FILES),
+    log:
+        f"{RESULTS}/{{scale}}/logs/site.log",
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
         mem_mb=1000,
+    params:
+        results=RESULTS,
+        papers=papers_on_site,
     message:
-        "report on {wildcards.paper}"
+        "front page at scale {wildcards.scale}"
     script:
-        "../scripts/report.py"
+        "../scripts/front.py"
+
+
+rule published_site:
+    input:
+        results=kept_files,
+        captions=expand(
+            "workflow/report/{name}.rst",
+            name=glob_wildcards("workflow/report/{name}.rst").name,
+        ),
+        errata="docs/errata.md",
+        parts=parts_of_site,
+    output:
+        expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),
+    log:
+        f"{RESULTS}/logs/published_site.log",
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        folder=PUBLISHED_SITE,
+        published=PUBLISHED,
+        papers=spec.papers(Path(workflow.basedir)),
+        code=code_digest("dpmc.site.build"),
+    message:
+        "site of the published results"
+    script:
+        "../scripts/published_site.py"

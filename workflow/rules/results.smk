@@ -15,11 +15,14 @@ rule metrics:
         f"{PAPER}/logs/metrics/{LABEL}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/metrics/{LABEL}-{{digest}}.jsonl"
+    group:
+        submission_of("metrics")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("metrics"),
+        runtime=minutes_of("metrics"),
     params:
         points=of(METRICS, "points"),
         seed=setting("seed"),
@@ -36,11 +39,14 @@ rule accounting:
         f"{PAPER}/logs/accounting/{{name}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/accounting/{{name}}-{{digest}}.jsonl"
+    group:
+        submission_of("accounting")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("accounting"),
+        runtime=minutes_of("accounting"),
     params:
         settings=of(CURVES, "spec"),
     message:
@@ -88,15 +94,19 @@ rule figure:
             subcategory="Figures",
             labels={"name": "{name}", "scale": "{scale}"},
         ),
+        data=f"{PAPER}/{{name}}.data.csv",
     log:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    group:
+        submission_of("figure")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("figure"),
+        runtime=minutes_of("figure"),
     message:
         "{wildcards.name} of {wildcards.paper}"
     script:
@@ -124,11 +134,14 @@ rule table:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    group:
+        submission_of("table")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("table"),
+        runtime=minutes_of("table"),
     message:
         "table {wildcards.name} of {wildcards.paper}"
     script:
@@ -154,15 +167,48 @@ rule verdict:
         f"{PAPER}/logs/verdict.log",
     benchmark:
         f"{PAPER}/benchmarks/verdict.jsonl"
+    group:
+        submission_of("verdict")
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory_of("verdict"),
+        runtime=minutes_of("verdict"),
     message:
         "verdicts on {wildcards.paper}"
     script:
         "../scripts/verdict.py"
 
 
-ruleorder: verdict > table
+rule guarantees:
+    input:
+        request=of_output("request", "guarantees"),
+        metrics=of_output("metrics", "guarantees"),
+    output:
+        report(
+            f"{PAPER}/guarantees.csv",
+            caption="../report/guarantees.rst",
+            category="{paper}",
+            subcategory="Privacy",
+            labels={"name": "guarantees", "scale": "{scale}"},
+        ),
+    log:
+        f"{PAPER}/logs/guarantees.log",
+    benchmark:
+        f"{PAPER}/benchmarks/guarantees.jsonl"
+    group:
+        submission_of("guarantees")
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory_of("guarantees"),
+        runtime=minutes_of("guarantees"),
+    message:
+        "guarantees in {wildcards.paper}"
+    script:
+        "../scripts/guarantees.py"
+
+
+ruleorder: verdict > guarantees > table

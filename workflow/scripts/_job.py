@@ -1,49 +1,210 @@
-"""What every script does: log to its own file, and tell bad input in one line."""
+"""What every script does: log to its own file, finish its files, and tell bad input in one line."""
 
 from __future__ import annotations
 
+import errno
+import os
+import select
+import signal
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
+from dpmc import folders
 from dpmc.types import DpmcError
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_OF_SILENCE = 60.0
+# The workflow puts the process that started a job here, where both are on one machine.
+SCHEDULER = "DPMC_SCHEDULER"
+# What the disk says, in place of a fault of the code.
+OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE}
+
+
+class Log:
+    """The log of a job; what cannot be written there goes to standard error.
+
+    Nothing is buffered: a killed job has told all that it had to tell.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.last = time.monotonic()
+        try:
+            self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        except OSError:
+            self.descriptor = -1
+
+    def write(self, text: str) -> None:
+        """Write a text."""
+        self.last = time.monotonic()
+        data = text.encode()
+        try:
+            written = os.write(self.descriptor, data)
+        except OSError:
+            written = 0
+        if written < len(data):
+            sys.stderr.write(text)
 
 
 class Progress:
-    """Writes a line now and then: iterations done, what the chain says, time left."""
+    """Writes a line now and then: how much is done, what the chain says, time left.
 
-    def __init__(self, log: IO[str]) -> None:
-        self.log = log
-        self.start = self.last = time.monotonic()
+    Parameters
+    ----------
+    log : Log
+        Where to.
+    unit : str
+        What is counted.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, log: Log, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.log, self.unit, self.clock = log, unit, clock
+        self.start = self.last = clock()
+        self.done = 0
 
     def __call__(self, done: int, total: int, info: str) -> None:
-        """Tell that `done` of `total` iterations are done."""
-        now = time.monotonic()
+        """Tell that `done` of `total` are done."""
+        now = self.clock()
         if done < total and now - self.last < SECONDS_BETWEEN_LINES:
             return
         self.last = now
-        left = (now - self.start) * (total - done) / max(done, 1)
-        self.log.write(
-            f"{done} of {total} iterations ({done / total:.0%}), {info}, {left:.0f} s left\n"
-        )
+        left = (now - self.start) * (total - done) / max(done - self.done, 1)
+        if not self.done:  # what comes before is no measure of the speed
+            self.start, self.done = now, done
+        share = f"{done} of {total} {self.unit} ({done / total:.0%})"
+        self.log.write(", ".join(filter(None, (share, info, f"{duration(left)} left"))) + "\n")
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the two largest of its units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Progress]:
-    """Send errors to the log of the job; Snakemake shows the log of a job that fails."""
-    with open(snakemake.log[0], "w", buffering=1, encoding="utf-8") as log:  # noqa: PTH123
-        try:
-            yield Progress(log)
-            # Benchmarks sample the processor time and miss the end of a job.
-            log.write(f"done, {time.process_time():.2f} s of processor time\n")
-        except DpmcError as error:
-            log.write(f"dpmc: {error}\n")
-            sys.exit(1)
-        except Exception:
+    """Do what a job does around its work, and send errors to its log, which Snakemake shows.
+
+    Inputs are compared with what the logs of other jobs tell of them. The names in
+    ``snakemake.output`` become hidden ones of this process; when all is done, the files get
+    their real names, and the log tells their digests. A job of a run that was killed ends.
+
+    Parameters
+    ----------
+    snakemake : object
+        What Snakemake hands to a script. Its output names are replaced.
+    """
+    log = Log(snakemake.log[0])
+    where = next(iter(snakemake.output), snakemake.log[0])
+    with _failures_told(log, where), _silence_broken(log):
+        _end_with_scheduler()
+        folders.check(map(Path, snakemake.input))
+        with _finished(snakemake, log):
+            yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
+        # Benchmarks sample the processor time and miss the end of a job.
+        log.write(f"done, {time.process_time():.2f} s of processor time\n")
+
+
+@contextmanager
+def _failures_told(log: Log, where: str) -> Iterator[None]:
+    try:
+        yield
+    except DpmcError as error:
+        log.write(f"dpmc: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        log.write("stopped from outside\n")
+        sys.exit(1)
+    except OSError as error:
+        if error.errno in OF_THE_DISK:
+            path = error.filename or where
+            log.write(f"dpmc: {folders.unwritable(path, error)}; then run again\n")
+        else:
             traceback.print_exc(file=log)
-            sys.exit(1)
+        sys.exit(1)
+    except Exception:
+        traceback.print_exc(file=log)
+        sys.exit(1)
+
+
+@contextmanager
+def _finished(snakemake: Any, log: Log) -> Iterator[None]:
+    """Hand out names of this process alone; at the end their files get the real ones, on disk."""
+    pairs = [(folders.own_name(Path(path)), Path(path)) for path in snakemake.output]
+    own = {str(path): str(partial) for partial, path in pairs}
+    kind = type(snakemake.output)
+    snakemake.output = kind(toclone=snakemake.output, custom_map=lambda path: own[str(path)])
+    try:
+        yield
+        lines = []
+        for partial, path in pairs:
+            lines.append(folders.told(partial, path.name))
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+        for line in lines:
+            log.write(f"{line}\n")
+        for partial, path in pairs:
+            partial.replace(path)
+        for folder in {path.parent for _, path in pairs}:
+            descriptor = os.open(folder, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+    finally:
+        for partial, _ in pairs:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _silence_broken(log: Log) -> Iterator[None]:
+    """Write a line whenever there was none for a while: the job lives, and works or waits."""
+    over, start = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not over.wait(max(0.05, log.last + SECONDS_OF_SILENCE - time.monotonic())):
+            if time.monotonic() - log.last >= SECONDS_OF_SILENCE:
+                passed, used = time.monotonic() - start, time.process_time()
+                log.write(f"at work for {duration(passed)}, {duration(used)} of processor time\n")
+
+    threading.Thread(target=tell, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _end_with_scheduler() -> None:
+    """End when the process that started this job does: the next run does it again."""
+    pid = int(os.environ.get(SCHEDULER, 0))
+    if not pid:
+        return
+
+    def watch() -> None:
+        with suppress(ProcessLookupError):
+            _wait_for_end(pid)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait for the end of a process that is not ours, or raise that there is none."""
+    try:
+        select.select([os.pidfd_open(pid)], [], [])
+    except ProcessLookupError:
+        raise
+    except (AttributeError, OSError):  # a system without, or one that forbids it
+        while True:
+            os.kill(pid, 0)
+            time.sleep(1.0)

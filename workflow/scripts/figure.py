@@ -7,11 +7,15 @@ from _job import job
 
 with job(snakemake):
     from dpmc import files, registry
-    from dpmc.plots import save
+    from dpmc.outputs import _tables
+    from dpmc.plots import drawn, save
 
     context = read_context(snakemake.input)
     name = context.config["outputs"][snakemake.wildcards.name]["function"]
     figure = getattr(registry.load("output", snakemake.wildcards.paper), name)(context)
     for path in map(Path, snakemake.output):
         with files.replacing(path) as partial:
-            save(figure, partial)
+            if path.suffix == ".csv":
+                _tables.write(drawn.table(figure), partial)
+            else:
+                save(figure, partial)

@@ -1,4 +1,4 @@
-"""What captions and the report may say about a run: guarantees, settings, numbers in words."""
+"""What captions and pages may say about a run: guarantees, settings, numbers in words."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Facts:
     ----------
     config : mapping
         The resolved configuration.
-    metrics : pandas.DataFrame
-        One row per run.
+    table : pandas.DataFrame
+        As :func:`dpmc.outputs._guarantees.summary` returns it.
     """
 
-    def __init__(self, config: Mapping[str, Any], metrics: pd.DataFrame) -> None:
+    def __init__(self, config: Mapping[str, Any], table: pd.DataFrame) -> None:
         self.config = config
-        self.metrics = metrics
+        self.table = table
 
     def guarantees(
         self,
@@ -73,14 +73,16 @@ class Facts:
         wide = wide[sorted(wide.columns)].set_axis(
             [f"ε {e:g}" for e in sorted(wide.columns)], axis=1
         )
-        proofs = rows.groupby(keys, sort=False)[["guarantee_delta", "guarantee_accountant"]].first()
+        parts = ["guarantee_delta", "guarantee_neighbours", "guarantee_accountant"]
+        proofs = rows.groupby(keys, sort=False)[parts].first()
         names = wide.index.to_frame(index=False)
         labels = [
             method_label(a, v) for a, v in zip(names["algorithm"], names["variant"], strict=True)
         ]
         first = pd.DataFrame({"problem": names["problem"].map(self.problem), "method": labels})
         proofs = proofs.loc[wide.index].reset_index(drop=True)
-        proofs = proofs.set_axis(["at δ", "by accountant"], axis=1)
+        proofs = proofs.set_axis(["at δ", "under", "by accountant"], axis=1)
+        proofs["under"] = proofs["under"].map(lambda name: NEIGHBOURS.get(name, ""))
         return pd.concat([first, wide.reset_index(drop=True), proofs], axis=1)
 
     def named(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -96,9 +98,7 @@ class Facts:
     def outside(self, experiment: str, variant: str | None = None) -> str:
         """Return which uses of the data no guarantee of the experiment covers."""
         rows = self._rows(experiment, variant)
-        found = [
-            part for text in rows["outside"].unique() for part in str(text).split("; ") if part
-        ]
+        found = [part for text in rows["outside"].unique() for part in text.split("; ") if part]
         return "; ".join(dict.fromkeys([*found, *ALWAYS_OUTSIDE]))
 
     def private(self, experiment: str) -> bool:
@@ -175,15 +175,15 @@ class Facts:
         """Return how many replicates an experiment, or one method of it, has at most."""
         rows = self._rows(experiment, None)
         rows = rows if method is None else rows[rows["method"] == method]
-        return int(rows["replicate"].nunique())
+        return int(rows["runs"].max())
 
-    def grid(self, experiment: str, column: str) -> str:
-        """Return the different values of a column, in order."""
-        values = sorted(self._rows(experiment, None)[column].dropna().unique())
+    def grid(self, experiment: str) -> str:
+        """Return the different values of epsilon that were asked for, in order."""
+        values = sorted(self._rows(experiment, None)["epsilon"].dropna().unique())
         return ", ".join(f"{value:g}" for value in values)
 
     def _rows(self, experiment: str, variant: str | None) -> pd.DataFrame:
-        rows = self.metrics[self.metrics["experiment"] == experiment]
+        rows = self.table[self.table["experiment"] == experiment]
         return rows if variant is None else rows[rows["variant"] == variant]
 
 
@@ -198,7 +198,8 @@ def _guarantee(group: pd.DataFrame) -> str:
     if not real.map(math.isfinite).all():
         return "no privacy guarantee (no noise was added)"
     delta = group["guarantee_delta"].max()
-    accountant = ", ".join(sorted(set(group["guarantee_accountant"])))
+    named = {name for text in group["guarantee_accountant"] for name in text.split(", ")}
+    accountant = ", ".join(sorted(named))
     points = group.groupby("epsilon")["guarantee_epsilon"].max()
     relation = NEIGHBOURS[_neighbours(group)]
     deltas = group.groupby("epsilon")["guarantee_delta"].max()
@@ -218,9 +219,8 @@ def _guarantee(group: pd.DataFrame) -> str:
 
 
 def _neighbours(group: pd.DataFrame) -> Neighbours:
-    """Return the neighbouring relation of runs that share one; chains know but substitution."""
-    added = "guarantee_neighbours" in group and group["guarantee_neighbours"].eq("add_remove").all()
-    return "add_remove" if added else "replace"
+    """Return the neighbouring relation of runs that share one."""
+    return "add_remove" if group["guarantee_neighbours"].eq("add_remove").all() else "replace"
 
 
 def _spanned(value: Any) -> Any:

@@ -119,7 +119,10 @@ def _curve(axis: Axes, curve: pd.DataFrame, width: float, colour: str) -> None:
     if axis.get_yscale() == "log":
         counts = counts.where(counts > 0)
     marker = "o" if len(curve) <= FEW else ""
-    axis.plot(curve["epsilon"], counts, color=colour, lw=width, marker=marker, ms=2.5, **look)
+    name = f"{curve['label'].iloc[0]}, {curve['accountant'].iloc[0]}"
+    axis.plot(
+        curve["epsilon"], counts, color=colour, lw=width, marker=marker, ms=2.5, label=name, **look
+    )
 
 
 def _entry(method: str, accountant: str, curves: pd.DataFrame) -> Line2D:

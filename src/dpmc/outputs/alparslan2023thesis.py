@@ -79,8 +79,11 @@ def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
             runs = here[(here["method"] == method) & (here["variant"] == profile)]["mse"]
             mean, low, high = parts.interval(runs)
             at = place + 0.22 * (k - (len(profiles) - 1) / 2)
-            axis.plot([at, at], [low, high], color=look.colour, lw=1.2)
-            axis.plot(at, mean, look.marker, color=look.colour, ms=4, mew=0.4, mec="white")
+            axis.plot([at, at], [low, high], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")
+            axis.plot(
+                at, mean, look.marker, color=look.colour, ms=4, mew=0.4, mec="white",
+                label=look.label,
+            )  # fmt: skip
     exact = here.loc[here["method"] == "ols", "mse"].dropna()
     if len(exact) and exact.iloc[0] > 1e-12:
         axis.axhline(float(exact.iloc[0]), color=style.INK, lw=0.8, ls=(0, (1, 2)), zorder=0)

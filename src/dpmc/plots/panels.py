@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from scipy.stats import gaussian_kde
 
+from dpmc.plots import drawn
 from dpmc.plots.style import GREY, INK, Look
 from dpmc.types import Array
 
@@ -54,6 +55,7 @@ def boxes(
         rows = table[table[hue] == name]
         for i, value in enumerate(grid):
             runs = rows.loc[rows[x] == value, y].dropna().to_numpy()
+            drawn.tell(axis, style.label, value, runs)
             place = i + (k - (len(looks) - 1) / 2) * width
             _box(axis, runs, place, width, style)
             if ceiling is not None and np.any(runs > ceiling):
@@ -74,15 +76,15 @@ def _box(axis: Axes, runs: Array, place: float, width: float, style: Look) -> No
     if len(runs) == 0:
         return
     if len(runs) >= 5:
-        drawn = axis.boxplot(
+        parts = axis.boxplot(
             runs, positions=[place], widths=[0.8 * width], showfliers=False, patch_artist=True,
             manage_ticks=False,
         )  # fmt: skip
         for part in ("boxes", "whiskers", "caps", "medians"):
-            for line in drawn[part]:
+            for line in parts[part]:
                 line.set(color=INK if part == "medians" else style.colour, linewidth=0.7)
-        drawn["boxes"][0].set(facecolor=style.colour, alpha=0.45)
-        drawn["medians"][0].set(linewidth=1.1)
+        parts["boxes"][0].set(facecolor=style.colour, alpha=0.45)
+        parts["medians"][0].set(linewidth=1.1)
     else:
         half = 0.36 * width
         axis.plot([place - half, place + half], [np.median(runs)] * 2, color=INK, lw=1.1)
@@ -121,6 +123,7 @@ def points(
         if len(high):  # an empty line without clipping has no extent and upsets the layout
             top = np.full(len(high), ceiling)
             axis.plot(high[x], top, "^", color=style.colour, ms=4, clip_on=False, zorder=4)
+        drawn.tell(axis, style.label, rows[x], rows[y])
         axis.plot(
             rows[x], rows[y], style.marker, color=style.colour, ms=3, mew=0.3, mec="white",
             alpha=0.85,
@@ -129,6 +132,7 @@ def points(
 
 def levels(axis: Axes, values: Sequence[float]) -> None:
     """Draw a thin dashed line at each of `values`: what exact samples reach."""
+    drawn.tell(axis, "exact sample", np.nan, list(values))
     for value in values:
         axis.axhline(value, color=GREY, lw=0.35, ls=(0, (8, 5)), zorder=0.5)
 
@@ -215,6 +219,7 @@ def guarantees(
             if chosen.empty:
                 continue
             real = chosen.groupby("epsilon")["guarantee_epsilon"].max()
+            drawn.tell(axis, f"{shape.label}, {style.label}", real.index, real)
             axis.plot(real.index, real, ls=style.line, color=style.colour, lw=0.9, alpha=0.8)
             axis.plot(
                 real.index, real, shape.marker, color=style.colour, ms=3.2, mfc="white", mew=0.9

@@ -1,0 +1,82 @@
+"""Learn from finished runs what studies cost: the last part of ``config/costs.yaml``.
+
+``uv run python benchmarks/measure_costs.py results/paper``. Of every study in the folder whose
+jobs have benchmarks, the processor time of one run and thousand units of work is written to
+``config/costs.yaml``; entries of other studies stay as they are. Jobs whose data could not be had
+are left out. Without ``--write`` the numbers are only printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpmc import costs, spec
+from dpmc.files import is_absence
+from dpmc.jobs import Study
+from dpmc.provenance import times
+from dpmc.workload import Workload
+
+
+def seconds_of(folder: Path, study: Study) -> float | None:
+    """Return the processor time of a job, None if there is no benchmark of it."""
+    stage, *place, point, name = Path(study.path).relative_to(folder).with_suffix(".jsonl").parts
+    # Whatever its digest: runs of earlier code cost what they cost.
+    pattern = "/".join([stage, *place, f"{point.rpartition('-')[0]}-????????", name])
+    found = times(folder, sorted((folder / "benchmarks").glob(pattern))[-1:])
+    return found["all"]["cpu_seconds"] if found else None
+
+
+def learn(work: Workload, known: costs.Costs) -> dict[str, float]:
+    """Return seconds per run and thousand units of every method that has benchmarks."""
+    units: dict[str, float] = defaultdict(float)
+    seconds: dict[str, float] = defaultdict(float)
+    for study in work.studies:
+        took = seconds_of(Path(work.folder), study)
+        if took is None or is_absence(study.data):
+            continue
+        key = f"{work.paper['paper']}/{study.experiment}/{study.problem}/{study.label}"
+        unit = known.studies[study.settings["study"]]["unit"]
+        runs = len(study.settings["points"]) * (study.last - study.first + 1)
+        units[key] += runs * float(study.settings["params"].get(unit, 1000)) / 1000
+        seconds[key] += max(took - known.start_up - known.seconds["study"], 0.01)
+    return {key: float(f"{seconds[key] / units[key]:.3g}") for key in seconds}
+
+
+def write(path: Path, measured: Mapping[str, float]) -> None:
+    """Replace the last part of the file of costs, everything before it as it stands."""
+    head, mark, _ = path.read_text(encoding="utf-8").partition("measured:")
+    rows = [f"  {key}: {value:g}" for key, value in sorted(measured.items())]
+    path.write_text(head + mark + "\n" + "\n".join(rows) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="results of one scale, such as results/paper")
+    parser.add_argument("--write", action="store_true", help="change config/costs.yaml")
+    asked = parser.parse_args()
+    path = Path("config/costs.yaml")
+    known = costs.load(path)
+    measured = dict(known.measured)
+    source = spec.read_yaml(Path("config/config.yaml"))
+    source |= {"scale": asked.folder.name, "results_dir": str(asked.folder.parent)}
+    source["papers"] = [paper for paper in source["papers"] if (asked.folder / paper).is_dir()]
+    if not source["papers"]:
+        print(f"{asked.folder}: no results of a paper", file=sys.stderr)
+        return 1
+    config = spec.load_config(source)
+    for paper in config.papers:
+        found = learn(Workload(config, paper), known)
+        for key, value in found.items():
+            print(f"{value:10.3g}  {key}")
+        measured |= found
+    if asked.write:
+        write(path, measured)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""The workflow on a real SLURM of one node: same bytes, and a job that is cancelled is done again.
+
+Skipped with a reason where SLURM is not installed (Debian: munge, slurm-wlm).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workflow import slurm
+from tests.workflow.conftest import Project, copy_project
+
+PAPER = "raisa2021dphmc"
+CONFIG = ("scale=smoke", f"papers={PAPER}")
+SECONDS = 1800
+# What differs between two runs: times, hosts, and logs.
+RECORDS = {"benchmarks", "logs", "provenance.json", "site", "report.html"}
+
+pytestmark = pytest.mark.skipif(
+    bool(slurm.missing()), reason=f"not installed: {', '.join(slurm.missing())}"
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[slurm.Cluster]:
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    try:
+        with slurm.running(folder) as found:
+            yield found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy in which nothing has run, for a site with a partition and no accounts."""
+    made = copy_project(tmp_path_factory.mktemp("cluster"))
+    site = made.folder / "profiles" / "slurm" / "site.yaml"
+    text = site.read_text(encoding="utf-8")
+    assert text.count("partition: null") == 1
+    site.write_text(
+        text.replace("partition: null", f"partition: {slurm.PARTITION}"), encoding="utf-8"
+    )
+    return made
+
+
+def command(project: Project, *arguments: str) -> list[str]:
+    """Return the command of the README, with checks of the state as often as it allows."""
+    local = project.command()[:-2]
+    often = ("--slurm-init-seconds-before-status-checks", "1", "--slurm-status-command", "squeue")
+    profile = ("--profile", "profiles/slurm", "--latency-wait", "5", *often)
+    return [*local, *profile, *arguments, "--config", *CONFIG]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return all results below a folder, by their place."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in inside.parts)
+        if path.is_file() and not hidden and RECORDS.isdisjoint(inside.parts):
+            found[str(inside)] = path.read_bytes()
+    return found
+
+
+def first_running(cluster: slurm.Cluster, word: str, process: subprocess.Popen[str]) -> int:
+    """Return the first job whose comment has a word once it runs."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        for number, (state, comment) in sorted(cluster.jobs().items()):
+            if state == "RUNNING" and word in comment:
+                return number
+        assert process.poll() is None, f"ended before a job of {word} ran"
+        assert time.monotonic() < deadline, cluster.jobs()
+        time.sleep(0.1)
+
+
+def run_and_cancel(cluster: slurm.Cluster, project: Project, *targets: str) -> tuple[int, str]:
+    """Run the workflow, cancel one submission of chains; return its number and what was told."""
+    variables = {**cluster.environment, "PYTHONPATH": str(project.folder / "src")}
+    log = project.folder / "told.txt"
+    with log.open("w", encoding="utf-8") as out:
+        running = subprocess.Popen(
+            command(project, *targets),
+            cwd=project.folder,
+            env=variables,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            cancelled = first_running(cluster, "chains_", running)
+            cluster.run("scancel", str(cancelled))
+            assert running.wait(timeout=SECONDS) == 0, log.read_text(encoding="utf-8")[-5000:]
+        finally:
+            running.kill()
+            running.wait()
+    return cancelled, log.read_text(encoding="utf-8")
+
+
+def check_states(jobs: dict[int, tuple[str, str]], cancelled: int) -> None:
+    """The cancelled submission was made once more, and no other failed."""
+    assert jobs[cancelled][0] == "CANCELLED"
+    again = [n for n, job in jobs.items() if n > cancelled and job[1] == jobs[cancelled][1]]
+    assert [jobs[number][0] for number in again] == ["COMPLETED"]
+    others = {state for number, (state, _) in jobs.items() if number != cancelled}
+    assert others == {"COMPLETED"}
+
+
+def test_smoke_on_a_cluster_with_a_cancelled_job(
+    cluster: slurm.Cluster, project: Project, finished: Project
+) -> None:
+    """One submission of chains is cancelled while it runs; all ends as on one machine."""
+    cancelled, told = run_and_cancel(cluster, project)
+    jobs = cluster.jobs()
+    check_states(jobs, cancelled)
+    assert "Trying to restart" in told
+    here, there = contents(project.of_paper(PAPER)), contents(finished.of_paper(PAPER))
+    assert sorted(here) == sorted(there)
+    assert [name for name in here if here[name] != there[name]] == []
+    assert len(here) > 50
+    # Far fewer submissions than jobs.
+    (done, every) = re.findall(r"(\d+) of (\d+) steps \(100%\) done", told)[-1]
+    assert done == every
+    assert int(every) > 40
+    assert len(jobs) < 12
+
+
+def test_requests_grow_with_every_attempt(cluster: slurm.Cluster, project: Project) -> None:
+    """What a submission asks for: SLURM itself is asked, for two attempts."""
+    asked = []
+    for attempt in ("1", "2"):
+        target = next(iter(sorted(contents(project.of_paper(PAPER) / "chains"))))
+        done = subprocess.run(
+            [
+                *project.command()[:-2],
+                "--cores",
+                "1",
+                "--dry-run",
+                "--force",
+                "--attempt",
+                attempt,
+                f"results/smoke/{PAPER}/chains/{target}",
+                "--config",
+                *CONFIG,
+            ],
+            cwd=project.folder,
+            env={**os.environ, "PYTHONPATH": str(project.folder / "src")},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=SECONDS,
+        )
+        asked.append([int(n) for n in re.findall(r"(?:mem_mb|runtime)=(\d+)", done.stdout)])
+    first, second = asked
+    assert first
+    assert second == [2 * value for value in first]

@@ -1,0 +1,16 @@
+"""Write the page of a document, with all that it shows and links to."""
+
+import json
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from dpmc.site import build
+    from dpmc.site.sources import Source
+
+    inputs = snakemake.input
+    config = json.loads(Path(inputs.request).read_text(encoding="utf-8"))
+    captions = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in inputs.captions}
+    source = Source(config, Path(inputs.provenance).parent, snakemake.wildcards.scale)
+    build.document(source, captions, Path(snakemake.output[0]))

@@ -1,0 +1,27 @@
+"""Write the site of the results that are kept under version control."""
+
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from dpmc import files, spec
+    from dpmc.site import build
+    from dpmc.site.sources import Source
+
+    root = Path(snakemake.params.folder)
+    config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
+    papers = spec.load_config(config).papers
+    kept = Path(snakemake.params.published)
+    captions = {
+        path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)
+    }
+    sources = [Source(p, kept / key, "paper") for key, p in papers.items() if (kept / key).is_dir()]
+    absent = [p for key, p in papers.items() if not (kept / key).is_dir()]
+    for source in sources:
+        build.document(source, captions, root / source.key / "index.html")
+    errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
+    for path, text in zip(
+        snakemake.output, build.front(sources, absent, errata, "paper").values(), strict=True
+    ):
+        files.write_text(path, text)
