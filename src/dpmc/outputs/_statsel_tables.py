@@ -37,7 +37,7 @@ def table6_1(context: Context) -> pd.DataFrame:
     rows = parts.having(context.metrics, "iac_sokal")
     table = []
     for keys, group in rows.groupby(["num_particles", *SETTING], sort=True):
-        mean, low, high = parts.interval(group["iac_sokal"])
+        mean, low, high = parts.positive_interval(group["iac_sokal"])
         table.append(
             {
                 **dict(zip(["num_particles", *SETTING], keys, strict=True)),
