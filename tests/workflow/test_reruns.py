@@ -1,7 +1,7 @@
 """What a change makes a run do: all that depends on it, and nothing else, by the list of jobs.
 
-Code counts by module: what a figure is drawn with belongs to the module of all outputs of its
-document, so that its tables are written again with it.
+Code counts by module, as imports show: the style of figures also holds the names and the order of
+methods, so that what shows them in words is written again with the figures, in seconds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def jobs(project: Project) -> set[str]:
 @contextmanager
 def without(path: Path) -> Iterator[None]:
     """Put a folder aside for a while."""
-    aside = path.rename(path.with_name("aside"))
+    aside = path.rename(path.with_name(f"{path.name}-aside"))
     try:
         yield
     finally:
@@ -109,7 +109,8 @@ def test_a_number_written_otherwise_and_other_guesses_of_time_rerun_no_chain(tin
 def test_a_style_of_figures_redraws(tiny: Project) -> None:
     with tiny.edited("src/dpmc/plots/style.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
-    assert found == OUTPUTS | END | settings("figure1", "budget")
+    shown = OUTPUTS | {f"verdicts on {PAPER}", "code of the site"} | END
+    assert found == shown | settings("figure1", "budget", "verdict", "page")
 
 
 def test_another_label_redoes_what_shows_it(tiny: Project) -> None:
@@ -165,15 +166,27 @@ def test_lost_logs_change_nothing(tiny: Project) -> None:
         assert jobs(tiny) == set()
 
 
-def test_a_lost_file_is_made_again_from_what_is_there(tiny: Project) -> None:
-    """Its bytes are the same, but what was made from the old one is made from the new one."""
-    folder = tiny.folder / "results" / "tiny" / PAPER / "chains" / "comparison" / "plane"
-    (path,) = folder.glob("dp_hmc/eps=4-*/0-1.parquet")
+@contextmanager
+def lost(path: Path) -> Iterator[None]:
+    """Delete a file for a while."""
     content, stat = path.read_bytes(), path.stat()
     path.unlink()
     try:
-        found = jobs(tiny)
+        yield
     finally:
         path.write_bytes(content)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def test_a_lost_table_is_written_alone_and_a_lost_chain_is_not_missed(tiny: Project) -> None:
+    """Nobody asks for a chain once its metrics are there; without both, both are made."""
+    folder = tiny.folder / "results" / "tiny" / PAPER
+    with lost(folder / "budget.csv"):
+        assert jobs(tiny) == {f"table budget of {PAPER}"} | END
+    (chain,) = folder.glob("chains/comparison/plane/dp_hmc/eps=4-*/0-1.parquet")
+    (measured,) = folder.glob("metrics/comparison/plane/dp_hmc-*.parquet")
+    with lost(chain):
+        assert jobs(tiny) == set()
+        with lost(measured), lost(folder / "budget.csv"):
+            found = jobs(tiny)
     assert found == chains(("dp_hmc",), (4,)) | metrics("dp_hmc") | SHOWN

@@ -101,8 +101,8 @@ CONTRAST = """(() => {
     const name = element.tagName + element.className + element.parentElement.className
       + element.parentElement.tagName;
     if (seen.has(name)) continue;
-    const both = [light(parts(getComputedStyle(element).color)), light(behind(element))].sort();
-    seen.set(name, (both[1] + 0.05) / (both[0] + 0.05));
+    const [one, other] = [light(parts(getComputedStyle(element).color)), light(behind(element))];
+    seen.set(name, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
   }
   return Math.min(...seen.values());
 })()"""
@@ -151,7 +151,7 @@ def test_checks_find_what_is_wrong(chromium: Browser, published: Path, tmp_path:
         "a level": ("</body>", "<h5>too deep</h5></body>"),
         "a link": ("</body>", '<a href="#nowhere">lost</a></body>'),
         "contrast": ("</body>", '<p style="color: #999">pale</p></body>'),
-        "width": ("</body>", '<p style="width: 5000px">wide</p></body>'),
+        "width": ("</body>", '<div style="width: 5000px">wide</div></body>'),
     }
     for name, (old, new) in broken.items():
         page = tmp_path / f"{name}.html"
@@ -186,6 +186,14 @@ def test_the_front_page_prints(chromium: Browser, published: Path) -> None:
     paper = chromium.paper()
     assert paper.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", unpacked(paper))) <= 20
+    # Settings and guarantees, folded on the screen, are on paper.
+    chromium.open(published / "raisa2021dphmc" / FRONT)
+    chromium.run("""window.addEventListener("beforeprint", () => {
+      window.unfolded = [...document.querySelectorAll("details.facts")].every((e) => e.open);
+    })""")
+    chromium.paper()
+    assert chromium.run("window.unfolded") is True
+    assert chromium.run("document.querySelector('details.facts').open") is False
 
 
 def unpacked(paper: bytes) -> bytes:

@@ -32,7 +32,7 @@ def summary(metrics: pd.DataFrame) -> pd.DataFrame:
         ``status`` says whether the data could be had.
     """
     if "guarantee_neighbours" not in metrics:
-        metrics = metrics.assign(guarantee_neighbours=pd.NA)
+        metrics = metrics.assign(guarantee_neighbours="replace")
     rows = []
     for keys, group in metrics.groupby(KEYS, sort=False, dropna=False):
         real = group["guarantee_epsilon"]

@@ -105,7 +105,7 @@ def _points(artist: Artist) -> tuple[str, Any]:
 
 
 def _vertices(artist: Collection) -> Any:
-    found = [path.vertices for path in artist.get_paths() if len(path.vertices)]
+    found = [np.asarray(path.vertices, float) for path in artist.get_paths()]
     return np.concatenate(found) if found else ()
 
 

@@ -129,7 +129,8 @@ def from_table(table: pd.DataFrame, where: str = "verdicts") -> tuple[Verdict, .
     """
     if missing := set(COLUMNS) - set(table.columns):
         raise DpmcError(f"{where}: column {min(missing)!r} is missing")
-    return tuple(_verdict(record, where) for record in table.to_dict("records"))
+    records = (dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False))
+    return tuple(_verdict(record, where) for record in records)
 
 
 def group(verdicts: Iterable[Verdict]) -> Group:

@@ -1,5 +1,15 @@
-// Shows the verdicts of one kind. Without this script all of them are shown.
+// Without this script all verdicts are shown, and what is folded stays so on paper.
 "use strict";
+
+// On paper settings and guarantees are unfolded.
+(() => {
+  const folded = [...document.querySelectorAll("details.facts:not([open])")];
+  const unfold = (open) => () => folded.forEach((entry) => { entry.open = open; });
+  window.addEventListener("beforeprint", unfold(true));
+  window.addEventListener("afterprint", unfold(false));
+})();
+
+// Shows the verdicts of one kind.
 (() => {
   const form = document.querySelector("[data-filter]");
   if (!form) return;
