@@ -103,6 +103,7 @@ def copy_project(folder: Path) -> Project:
 
 def copy_tiny(folder: Path) -> Project:
     """Return a copy of the repository with the configuration of tests/workflow/tiny."""
+    folder.mkdir(exist_ok=True)
     project = copy_project(folder)
     for part in ("papers", "published", "scales"):
         shutil.rmtree(folder / "config" / part)

@@ -141,7 +141,10 @@ def figure5_1(context: Context) -> Figure:
         starts = start_points(
             {"name": name, **problem}, dataset.truth, reference, seed, range(STARTS), 1
         )
-        axis.plot(*starts[:, 0].T, "o", ms=2.6, mew=0.4, mec="white", color="#D55E00")
+        axis.plot(
+            *starts[:, 0].T, "o", ms=2.6, mew=0.4, mec="white", color="#D55E00",
+            label="start points",
+        )  # fmt: skip
         axis.use_sticky_edges = False  # a margin around start points off the regions
         axis.set(title=context.problem_label(name), xlabel="θ₁", ylabel="θ₂")
         axis.locator_params(nbins=4)
@@ -187,9 +190,14 @@ def figure4_1(context: Context) -> Figure:
     figure, axes = style.figure(rows, 3, 0.4 + 2.1 * rows, sharex=True, sharey=True)
     for axis, last in zip(axes.flat, frames, strict=False):
         _regions(axis, density)
-        axis.plot(*path[: last + 1].T, color="#0072B2", lw=1.0, marker=".", ms=2.2)
-        axis.plot(*path[0], "o", color="#E69F00", ms=5, mec=style.INK, mew=0.5, zorder=4)
-        axis.plot(*path[last], "D", color="#0072B2", ms=4, mec="white", mew=0.5, zorder=4)
+        axis.plot(*path[: last + 1].T, color="#0072B2", lw=1.0, marker=".", ms=2.2, label="path")
+        axis.plot(
+            *path[0], "o", color="#E69F00", ms=5, mec=style.INK, mew=0.5, zorder=4, label="start"
+        )
+        axis.plot(
+            *path[last], "D", color="#0072B2", ms=4, mec="white", mew=0.5, zorder=4,
+            label="current point",
+        )  # fmt: skip
         axis.set_title(f"step {last}")
         axis.set_box_aspect(1)
     for axis in axes.flat[len(frames) :]:

@@ -17,6 +17,9 @@ from matplotlib.lines import Line2D
 
 COLUMNS = ["panel", "series", "x_label", "y_label", "x", "y", "x_tick", "y_tick"]
 
+# Of an outline, such as that of a region of a density, so many points are told at most.
+OUTLINE = 400
+
 _told: WeakKeyDictionary[Axes, list[pd.DataFrame]] = WeakKeyDictionary()
 
 
@@ -50,6 +53,7 @@ def table(figure: Figure) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``COLUMNS``, one row per point: the title of its panel (the place of a panel
         without one), the series, and where categories are drawn the words at the ticks.
+        Outlines of densities are thinned to ``OUTLINE`` points.
     """
     parts = [_panel(axis, f"panel {k + 1}") for k, axis in enumerate(figure.axes)]
     whole = pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
@@ -106,7 +110,8 @@ def _points(artist: Artist) -> tuple[str, Any]:
 
 def _vertices(artist: Collection) -> Any:
     found = [np.asarray(path.vertices, float) for path in artist.get_paths()]
-    return np.concatenate(found) if found else ()
+    whole = np.concatenate(found) if found else np.empty((0, 2))
+    return whole[:: 1 + len(whole) // OUTLINE]
 
 
 def _label(artist: Artist) -> str | None:
