@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("Snakefile", "config", "envs", "profiles", "src", "workflow")
+PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")
 PAPER = "raisa2021dphmc"
 MEASURE = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]); \
 usage = resource.getrusage(resource.RUSAGE_CHILDREN); \
@@ -60,7 +60,7 @@ def plan(folder: Path, *config: str) -> tuple[int, float, float, float]:
         check=True,
     )
     seconds = time.perf_counter() - start
-    (jobs,) = re.findall(r"^total\s+(\d+)$", done.stdout, re.MULTILINE)
+    *_, jobs = re.findall(r"^total\s+(\d+)$", done.stdout, re.MULTILINE)
     (usage,) = re.findall(r"^usage (\S+) (\S+)$", done.stdout, re.MULTILINE)
     return int(jobs), seconds, float(usage[0]), float(usage[1])
 

@@ -30,13 +30,20 @@ def seconds_of(folder: Path, study: Study) -> float | None:
     return found["all"]["cpu_seconds"] if found else None
 
 
+def is_absent(study: Study) -> bool:
+    """Return whether the data of a job could not be had in the run."""
+    path = Path(study.data)
+    found = path.parent.glob(f"{path.stem.rpartition('-')[0]}-????????.parquet")
+    return any(is_absence(entry) for entry in found)
+
+
 def learn(work: Workload, known: costs.Costs) -> dict[str, float]:
     """Return seconds per run and thousand units of every method that has benchmarks."""
     units: dict[str, float] = defaultdict(float)
     seconds: dict[str, float] = defaultdict(float)
     for study in work.studies:
         took = seconds_of(Path(work.folder), study)
-        if took is None or is_absence(study.data):
+        if took is None or is_absent(study):
             continue
         key = f"{work.paper['paper']}/{study.experiment}/{study.problem}/{study.label}"
         unit = known.studies[study.settings["study"]]["unit"]

@@ -124,7 +124,7 @@ class Costs:
         """
         own = self.memory_mb
         if isinstance(entry, Job):
-            further = entry.chain["num_chains"] - 1
+            further = int(entry.chain["num_chains"]) - 1
             rows = own["rows_read"] * megabytes(entry.chain["problem"])
             return own["chain"] + own["chain_more"] * further + rows
         if isinstance(entry, Study):
@@ -142,8 +142,8 @@ class Costs:
         if isinstance(entry, Study):
             return self._study_seconds(entry)
         if isinstance(entry, Metrics):
-            chains = sum((job.last - job.first + 1) * job.chain["num_chains"] for job in entry.jobs)
-            return self.seconds["metrics"] * chains
+            runs = ((job.last - job.first + 1) * int(job.chain["num_chains"]) for job in entry.jobs)
+            return self.seconds["metrics"] * sum(runs)
         if isinstance(entry, Curves):
             settings = entry.spec["settings"].values()
             points = len(entry.spec["epsilons"]) * sum(len(s["accountants"]) for s in settings)
@@ -205,7 +205,8 @@ def requested_memory_mb(expected: float, attempt: int, most: int | None = None) 
     most : int, optional
         What the largest node has.
     """
-    asked = math.ceil(max(LEAST_MEMORY_MB, MEMORY_MARGIN * expected) * 2 ** (attempt - 1))
+    doubled: int = 2 ** (attempt - 1)
+    asked = math.ceil(max(LEAST_MEMORY_MB, MEMORY_MARGIN * expected) * doubled)
     return asked if most is None else min(asked, most)
 
 
@@ -219,7 +220,8 @@ def requested_minutes(expected: float, attempt: int) -> int:
     attempt : int
         From 1.
     """
-    return max(LEAST_MINUTES, math.ceil(TIME_MARGIN * expected / 60)) * 2 ** (attempt - 1)
+    doubled: int = 2 ** (attempt - 1)
+    return max(LEAST_MINUTES, math.ceil(TIME_MARGIN * expected / 60)) * doubled
 
 
 def batches(seconds: Sequence[float], least: float, most_jobs: int) -> list[int]:

@@ -170,7 +170,12 @@ def _is_idle(node: ast.AST) -> bool:
     return False
 
 
-def _imports(name: str) -> Iterator[str]:
+@functools.cache
+def _imports(name: str) -> tuple[str, ...]:
+    return tuple(_imported(name))
+
+
+def _imported(name: str) -> Iterator[str]:
     path = _file(name)
     is_package = path is not None and (path.is_dir() or path.name == "__init__.py")
     for node in ast.walk(module_tree(name)):

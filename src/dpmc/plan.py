@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dpmc import costs, grids, registry
+from dpmc import costs, problems, registry
 from dpmc.costs import Costs, Rule
 from dpmc.digest import canonical
 from dpmc.ep.accounting import Schedule
@@ -64,6 +64,8 @@ class Line:
         Of the largest of them.
     done : int
         Jobs whose results are there.
+    here : bool
+        Whether this machine has the raw data, where there are any.
     """
 
     experiment: str
@@ -75,6 +77,7 @@ class Line:
     seconds: float
     memory_mb: float
     done: int
+    here: bool
 
 
 @dataclass(frozen=True)
@@ -108,12 +111,12 @@ def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[Line]:
         Whether to ask the accountants, which takes some seconds for the slowest.
     """
     for metrics in work.metrics:
-        yield _line("chain", metrics.jobs, known, budgets)
+        yield _line("chain", metrics.jobs, known, budgets, _is_here(work, metrics.problem))
     groups: dict[tuple[str, str, str], list[Study]] = {}
     for study in work.studies:
         groups.setdefault((study.experiment, study.problem, study.label), []).append(study)
-    for entries in groups.values():
-        yield _line("study", entries, known, budgets)
+    for (_, problem, _), entries in groups.items():
+        yield _line("study", entries, known, budgets, _is_here(work, problem))
 
 
 def stages(work: Workload, known: Costs) -> list[Stage]:
@@ -215,7 +218,11 @@ def duration(seconds: float) -> str:
 
 
 def _line(
-    rule: Rule, entries: Sequence[Job] | Sequence[Study], known: Costs, budgets: bool
+    rule: Rule,
+    entries: Sequence[Job] | Sequence[Study],
+    known: Costs,
+    budgets: bool,
+    here: bool,
 ) -> Line:
     first = entries[0]
     return Line(
@@ -228,7 +235,12 @@ def _line(
         seconds=costs.total(known.expected_seconds(rule, entry) for entry in entries),
         memory_mb=max(known.expected_memory_mb(rule, entry) for entry in entries),
         done=sum(Path(entry.path).exists() for entry in entries),
+        here=here,
     )
+
+
+def _is_here(work: Workload, problem: str) -> bool:
+    return problems.is_here(work.problems[problem].spec)
 
 
 def _runs(entry: Job | Study) -> int:
@@ -304,11 +316,11 @@ def _iterations(settings: Mapping[str, Any]) -> int | None:
 def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
     rows = [("experiment", "problem", "method", "budget buys", "runs", "jobs", "CPU", "memory")]
     for line in found:
-        told = "; ".join(_told(entry) for entry in line.bought)
+        told = _told(line.bought)
         rows.append(
             (
                 line.experiment,
-                line.problem,
+                line.problem if line.here else f"{line.problem} *",
                 line.label,
                 told,
                 f"{line.runs:,}",
@@ -322,14 +334,28 @@ def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
     head = f"{work.paper['paper']} at scale {work.config.scale}: {jobs:,} jobs, "
     head += f"{duration(seconds)} of processor time, {memory:,.0f} MB in the largest job"
     told = ", ".join(f"{s.rule} {s.jobs:,} ({duration(s.seconds)})" for s in made)
-    return "\n".join([head, f"by rule: {told}", *_table(rows), ""])
+    away = costs.total(line.seconds for line in found if not line.here)
+    note = (
+        [f"* not on this machine, to be downloaded: {duration(away)} of the time"] if away else []
+    )
+    return "\n".join([head, f"by rule: {told}", *_table(rows), *note, ""])
 
 
-def _told(entry: Bought) -> str:
-    if entry.epsilon is None:
-        return "no budget" if entry.iterations is None else f"{entry.iterations:,} it"
-    count = "" if entry.iterations is None else f" {entry.iterations:,} it"
-    return f"ε {grids.name({'epsilon': entry.epsilon}).partition('=')[2]}:{count}, σ {entry.noise}"
+def _told(found: Sequence[Bought]) -> str:
+    """Return what budgets buy in one line: those with the same noise share it."""
+    parts: dict[str, list[Bought]] = {}
+    for entry in found:
+        parts.setdefault(entry.noise, []).append(entry)
+    return "; ".join(_of_noise(noise, entries) for noise, entries in parts.items())
+
+
+def _of_noise(noise: str, entries: Sequence[Bought]) -> str:
+    counts = [f"{entry.iterations:,}" for entry in entries if entry.iterations is not None]
+    count = f"{'/'.join(dict.fromkeys(counts))} it" if counts else ""
+    if entries[0].epsilon is None:
+        return count or "no budget"
+    budgets = "/".join(f"{entry.epsilon:g}" for entry in entries)
+    return f"ε {budgets}: {f'{count}, ' if count else ''}σ {noise}"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

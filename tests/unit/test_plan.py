@@ -98,6 +98,13 @@ def test_a_scale_that_is_not_there_is_one_line(monkeypatch, capsys):
     assert told == "dpmc: scale: 'tiny', allowed paper, quick, smoke\n"
 
 
+def test_budgets_with_the_same_noise_share_a_place():
+    found = [plan.Bought(1.0, 10, "5"), plan.Bought(2.0, 1200, "5"), plan.Bought(4.0, 7, "9")]
+    assert plan._told(found) == "ε 1/2: 10/1,200 it, σ 5; ε 4: 7 it, σ 9"
+    assert plan._told([plan.Bought(None, 30, "none")]) == "30 it"
+    assert plan._told([plan.Bought(None, None, "none")]) == "no budget"
+
+
 def test_durations():
     assert [plan.duration(s) for s in (3.2, 120, 7200, 40 * 3600)] == [
         "3 s",
