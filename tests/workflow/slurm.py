@@ -104,6 +104,23 @@ class Cluster:
         rows = (line.strip().split("|", 2) for line in lines)
         return {int(number): (state, comment) for number, state, comment in rows}
 
+    def requests(self, number: int) -> tuple[int, int]:
+        """Return the megabytes and the minutes that a job asked for."""
+        line = self.run(
+            "squeue",
+            "--states=all",
+            "--noheader",
+            "--noconvert",
+            f"--jobs={number}",
+            "--format=%m|%l",
+        )
+        memory, limit = line.strip().split("|")
+        *days, clock = limit.split("-")
+        hours, minutes, _ = [0, 0, *map(int, clock.split(":"))][-3:]
+        return int(memory.rstrip("M")), (
+            int(days[0]) * 24 if days else 0
+        ) * 60 + hours * 60 + minutes
+
     def logs(self) -> str:
         """Return the ends of the logs of the daemons."""
         texts = []

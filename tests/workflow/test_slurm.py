@@ -5,7 +5,6 @@ Skipped with a reason where SLURM is not installed (Debian: munge, slurm-wlm).
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -108,13 +107,18 @@ def run_and_cancel(cluster: slurm.Cluster, project: Project, *targets: str) -> t
     return cancelled, log.read_text(encoding="utf-8")
 
 
-def check_states(jobs: dict[int, tuple[str, str]], cancelled: int) -> None:
-    """The cancelled submission was made once more, and no other failed."""
+def check_states(cluster: slurm.Cluster, cancelled: int) -> dict[int, tuple[str, str]]:
+    """The cancelled submission was made once more, and no other failed; return all of them."""
+    jobs = cluster.jobs()
     assert jobs[cancelled][0] == "CANCELLED"
     again = [n for n, job in jobs.items() if n > cancelled and job[1] == jobs[cancelled][1]]
     assert [jobs[number][0] for number in again] == ["COMPLETED"]
+    # Twice the memory and the time.
+    (first, second) = (cluster.requests(number) for number in (cancelled, *again))
+    assert second == (2 * first[0], 2 * first[1])
     others = {state for number, (state, _) in jobs.items() if number != cancelled}
     assert others == {"COMPLETED"}
+    return jobs
 
 
 def test_smoke_on_a_cluster_with_a_cancelled_job(
@@ -122,8 +126,7 @@ def test_smoke_on_a_cluster_with_a_cancelled_job(
 ) -> None:
     """One submission of chains is cancelled while it runs; all ends as on one machine."""
     cancelled, told = run_and_cancel(cluster, project)
-    jobs = cluster.jobs()
-    check_states(jobs, cancelled)
+    jobs = check_states(cluster, cancelled)
     assert "Trying to restart" in told
     here, there = contents(project.of_paper(PAPER)), contents(finished.of_paper(PAPER))
     assert sorted(here) == sorted(there)
@@ -134,34 +137,3 @@ def test_smoke_on_a_cluster_with_a_cancelled_job(
     assert done == every
     assert int(every) > 40
     assert len(jobs) < 12
-
-
-def test_requests_grow_with_every_attempt(cluster: slurm.Cluster, project: Project) -> None:
-    """What a submission asks for: SLURM itself is asked, for two attempts."""
-    asked = []
-    for attempt in ("1", "2"):
-        target = next(iter(sorted(contents(project.of_paper(PAPER) / "chains"))))
-        done = subprocess.run(
-            [
-                *project.command()[:-2],
-                "--cores",
-                "1",
-                "--dry-run",
-                "--force",
-                "--attempt",
-                attempt,
-                f"results/smoke/{PAPER}/chains/{target}",
-                "--config",
-                *CONFIG,
-            ],
-            cwd=project.folder,
-            env={**os.environ, "PYTHONPATH": str(project.folder / "src")},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=SECONDS,
-        )
-        asked.append([int(n) for n in re.findall(r"(?:mem_mb|runtime)=(\d+)", done.stdout)])
-    first, second = asked
-    assert first
-    assert second == [2 * value for value in first]
