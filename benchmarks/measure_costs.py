@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from dpmc import costs, spec
 from dpmc.files import is_absence
 from dpmc.jobs import Study
@@ -56,7 +58,9 @@ def learn(work: Workload, known: costs.Costs) -> dict[str, float]:
 def write(path: Path, measured: Mapping[str, float]) -> None:
     """Replace the last part of the file of costs, everything before it as it stands."""
     head, mark, _ = path.read_text(encoding="utf-8").partition("measured:")
-    rows = [f"  {key}: {value:g}" for key, value in sorted(measured.items())]
+    # YAML takes 4e-05 for a text.
+    texts = {key: np.format_float_positional(value, trim="-") for key, value in measured.items()}
+    rows = [f"  {key}: {text}" for key, text in sorted(texts.items())]
     path.write_text(head + mark + "\n" + "\n".join(rows) + "\n", encoding="utf-8")
 
 

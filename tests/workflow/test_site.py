@@ -275,10 +275,10 @@ def test_every_file_that_a_page_links_to_is_there(published: Path) -> None:
 
 
 def test_pages_of_other_papers_stay_on_the_front_page(finished: Project) -> None:
-    front = finished.folder / "results" / "smoke" / "site" / FRONT
-    text = front.read_text(encoding="utf-8")
+    front = f"results/smoke/site/{FRONT}"
+    text = (finished.folder / front).read_text(encoding="utf-8")
     assert all(f'href="{paper}/index.html"' in text for paper in PAPERS)
-    alone = finished.planned(str(front), config=(*SMOKE, f"papers={PAPERS[0]}"))
+    alone = finished.planned(front, config=(*SMOKE, f"papers={PAPERS[0]}"))
     assert alone == []
 
 
