@@ -14,7 +14,7 @@ CALLER = "from dpmc.callee import inner\n"
 @pytest.fixture
 def forgetful():
     """Let digests be taken anew: they are remembered, since code does not change while it runs."""
-    remembered = (digest.code_digest, digest.closure, digest.module_digest, digest.module_tree)
+    remembered = [value for value in vars(digest).values() if hasattr(value, "cache_clear")]
 
     def forget():
         for function in remembered:

@@ -40,13 +40,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for function in (
-        digest.code_digest,
-        digest.closure,
-        digest.module_digest,
-        digest.module_tree,
-    ):
-        function.cache_clear()
+    for value in vars(digest).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
 
 
 def changed(path: Path, text: str, name: str = "dpmc.a") -> bool:
