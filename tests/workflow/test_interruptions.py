@@ -278,7 +278,7 @@ def mount(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_full_disk_and_one_that_is_read_only_stop_a_run_until_that_is_mended(
     tiny: Project, tmp_path: Path, disk: Path
 ) -> None:
-    """All but the chains fits: 64 KiB hold the rows and the exact sample."""
+    """In 64 KiB settings and logs have room, the rows have not."""
     expected = contents(tiny.folder / "results" / "tiny")
     project = copy_tiny(tmp_path / "project")
     config = (*TINY, f"results_dir={disk}")
