@@ -51,40 +51,40 @@ def largest_memory_mb():
         sys.exit(f"dpmc: {error}")
 
 
-def rule_entries(work, rule):
+def rule_entries(work, kind):
     """Return what a rule makes for a paper, in the order of the configuration."""
-    if rule in ("data", "reference", "baseline"):
-        return [entry for entry in work.problems.values() if getattr(entry, rule)]
-    if rule in OUTPUTS:
-        return [entry for entry in work.outputs.values() if entry.spec["kind"] == rule]
+    if kind in ("data", "reference", "baseline"):
+        return [entry for entry in work.problems.values() if getattr(entry, kind)]
+    if kind in OUTPUTS:
+        return [entry for entry in work.outputs.values() if entry.spec["kind"] == kind]
     return {
         "chain": work.jobs,
         "study": work.studies,
         "metrics": work.metrics,
         "accounting": work.curves.values(),
-    }[rule]
+    }[kind]
 
 
-def key_of(rule, entry):
+def key_of(kind, entry):
     """Return what tells the jobs of a rule apart; those of one problem stay together."""
-    if rule in FAMILIES["problems"]:
+    if kind in FAMILIES["problems"]:
         return entry.name
-    return entry.name if rule in OUTPUTS else entry.path
+    return entry.name if kind in OUTPUTS else entry.path
 
 
-def job_cost(rule):
+def job_cost(kind):
     """Return the name under which costs of a rule are kept."""
-    return "output" if rule in OUTPUTS else rule
+    return "output" if kind in OUTPUTS else kind
 
 
 @functools.cache
 def submissions(scale, paper, family):
     """Return the number of the submission of each job of a family of rules."""
     work, known, seconds = workload(scale, paper), measured(), {}
-    for rule in FAMILIES[family]:
-        for entry in rule_entries(work, rule):
-            key = key_of(rule, entry)
-            expected = known.expected_seconds(job_cost(rule), entry)
+    for kind in FAMILIES[family]:
+        for entry in rule_entries(work, kind):
+            key = key_of(kind, entry)
+            expected = known.expected_seconds(job_cost(kind), entry)
             seconds[key] = seconds.get(key, 0.0) + expected
     jobs_each = len(FAMILIES[family]) if family == "problems" else 1
     numbers = costs.batches(
@@ -96,41 +96,41 @@ def submissions(scale, paper, family):
 
 
 @functools.cache
-def entries_by_key(scale, paper, rule):
+def entries_by_key(scale, paper, kind):
     """Return what a rule makes, by what tells its jobs apart."""
     return {
-        key_of(rule, entry): entry
-        for entry in rule_entries(workload(scale, paper), rule)
+        key_of(kind, entry): entry
+        for entry in rule_entries(workload(scale, paper), kind)
     }
 
 
-def entry_of(rule, wildcards):
+def entry_of(kind, wildcards):
     """Return what the configuration says of a job."""
-    found = entries_by_key(wildcards.scale, wildcards.paper, rule)
-    return found[wanted_key(rule, wildcards)]
+    found = entries_by_key(wildcards.scale, wildcards.paper, kind)
+    return found[wanted_key(kind, wildcards)]
 
 
-def wanted_key(rule, wildcards):
+def wanted_key(kind, wildcards):
     """Return what tells a job apart, from its wildcards."""
-    if rule in FAMILIES["problems"]:
+    if kind in FAMILIES["problems"]:
         return wildcards.problem
-    if rule in OUTPUTS:
-        return wildcards.get("name", rule)
+    if kind in OUTPUTS:
+        return wildcards.get("name", kind)
     path = {
         "chain": CHAIN,
         "study": STUDY,
         "metrics": METRICS,
         "accounting": CURVES,
-    }[rule]
+    }[kind]
     return path.format(**wildcards)
 
 
-def submission_of(rule):
+def submission_of(kind):
     """Return a function from wildcards to the name of the submission of a job.
 
     It is None where nothing joins jobs, as on one machine.
     """
-    (family,) = [name for name, rules in FAMILIES.items() if rule in rules]
+    (family,) = [name for name, rules in FAMILIES.items() if kind in rules]
 
     def look_up(wildcards):
         if workflow.remote_exec:
@@ -138,7 +138,7 @@ def submission_of(rule):
         if workflow.group_settings.group_components.get(BATCH, 1) < 2:
             return None
         numbers = submissions(wildcards.scale, wildcards.paper, family)
-        number = numbers.get(wanted_key(rule, wildcards))
+        number = numbers.get(wanted_key(kind, wildcards))
         if number is None:
             return None
         name = f"{family}_{wildcards.scale}_{wildcards.paper}_{number}"
@@ -149,23 +149,23 @@ def submission_of(rule):
     return look_up
 
 
-def memory_of(rule):
+def memory_of(kind):
     """Return a function to the megabytes that a job asks for, more at every attempt."""
 
     def look_up(wildcards, attempt):
-        entry = entry_of(rule, wildcards)
-        expected = measured().expected_memory_mb(job_cost(rule), entry)
+        entry = entry_of(kind, wildcards)
+        expected = measured().expected_memory_mb(job_cost(kind), entry)
         return costs.requested_memory_mb(expected, attempt, largest_memory_mb())
 
     return look_up
 
 
-def minutes_of(rule):
+def minutes_of(kind):
     """Return a function to the time limit of a job, longer at every attempt."""
 
     def look_up(wildcards, attempt):
         expected = measured().expected_seconds(
-            job_cost(rule), entry_of(rule, wildcards)
+            job_cost(kind), entry_of(kind, wildcards)
         )
         return costs.requested_minutes(expected, attempt)
 
