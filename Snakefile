@@ -25,7 +25,10 @@ onstart:
 
 onerror:
     if workflow.is_main_process:
-        print("What is complete is kept: the same command goes on from here.", file=sys.stderr)
+        print(
+            "What is complete is kept: the same command goes on from here.",
+            file=sys.stderr,
+        )
 
 
 localrules:

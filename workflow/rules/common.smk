@@ -113,10 +113,7 @@ def outputs_of(wildcards):
     """Return the figures, tables, guarantees and verdicts of a paper."""
     work = workload(wildcards.scale, wildcards.paper)
     return [
-        path
-        for name in work.outputs
-        if name != "page"
-        for path in files_of(work, name)
+        path for name in work.outputs if name != "page" for path in files_of(work, name)
     ]
 
 
@@ -132,7 +129,8 @@ def papers_on_site(wildcards):
     return [
         paper
         for paper in spec.papers(Path(workflow.basedir))
-        if paper in chosen or Path(PAGE.format(scale=wildcards.scale, paper=paper)).is_file()
+        if paper in chosen
+        or Path(PAGE.format(scale=wildcards.scale, paper=paper)).is_file()
     ]
 
 
@@ -148,7 +146,9 @@ def parts_of_site(wildcards=None):
     """Return the templates of all pages, and what they share."""
     folder = Path("src/dpmc/site")
     return sorted(
-        str(path) for kind in ("templates", "static") for path in (folder / kind).glob("*.*")
+        str(path)
+        for kind in ("templates", "static")
+        for path in (folder / kind).glob("*.*")
     )
 
 
@@ -219,12 +219,18 @@ def hold_results():
     """
     if not workflow.is_main_process:
         return
-    made = {path for job in workflow.dag.needrun_jobs() for path in map(Path, job.output)}
-    inside = {path.relative_to(RESULTS) for path in made if path.is_relative_to(RESULTS)}
+    made = {
+        path for job in workflow.dag.needrun_jobs() for path in map(Path, job.output)
+    }
+    inside = {
+        path.relative_to(RESULTS) for path in made if path.is_relative_to(RESULTS)
+    }
     try:
         for scale in sorted({path.parts[0] for path in inside}):
             if not folders.hold(Path(RESULTS) / scale):
-                print(f"dpmc: {RESULTS}: no locks here, see that one run at a time writes")
+                print(
+                    f"dpmc: {RESULTS}: no locks here, see that one run at a time writes"
+                )
             folders.sweep(Path(RESULTS) / scale)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")

@@ -35,13 +35,13 @@ rule page:
         f"{PAPER}/logs/page.log",
     benchmark:
         f"{PAPER}/benchmarks/page.jsonl"
+    # A page of a paper that this run is not about is left as it is.
+    wildcard_constraints:
+        paper="|".join(settings(config.get("scale")).papers),
     group:
         submission_of("page")
     conda:
         "../../envs/dpmc.yaml"
-    # A page of a paper that this run is not about is left as it is.
-    wildcard_constraints:
-        paper="|".join(settings(config.get("scale")).papers),
     threads: 1
     resources:
         mem_mb=memory_of("page"),
@@ -86,7 +86,6 @@ rule site:
     resources:
         mem_mb=1000,
     params:
-        results=RESULTS,
         papers=papers_on_site,
     message:
         "front page at scale {wildcards.scale}"
@@ -113,8 +112,6 @@ rule published_site:
     resources:
         mem_mb=1000,
     params:
-        folder=PUBLISHED_SITE,
-        published=PUBLISHED,
         papers=spec.papers(Path(workflow.basedir)),
         code=code_digest("dpmc.site.build"),
     message:

@@ -9,11 +9,12 @@ with job(snakemake):
     from dpmc.site import build
     from dpmc.site.sources import Source
 
-    scale, folder = snakemake.wildcards.scale, Path(snakemake.params.results)
-    config = {"scale": scale, "results_dir": str(folder), "papers": list(snakemake.params.papers)}
-    papers = spec.load_config(config).papers
+    scale, folder = snakemake.wildcards.scale, Path(snakemake.output[0]).parents[1]
+    papers = list(snakemake.params.papers)
+    config = {"scale": scale, "results_dir": str(folder.parent), "papers": papers}
+    found = spec.load_config(config).papers
     errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
-    sources = [Source(papers[key], folder / scale / key, scale) for key in papers]
+    sources = [Source(settings, folder / key, scale) for key, settings in found.items()]
     for path, text in zip(
         snakemake.output, build.front(sources, [], errata, scale).values(), strict=True
     ):

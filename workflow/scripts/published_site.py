@@ -9,10 +9,10 @@ with job(snakemake):
     from dpmc.site import build
     from dpmc.site.sources import Source
 
-    root = Path(snakemake.params.folder)
+    root = Path(snakemake.output[0]).parent
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
     papers = spec.load_config(config).papers
-    kept = Path(snakemake.params.published)
+    kept = Path("results/published")
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)
     }
