@@ -135,8 +135,8 @@ def test_edited_accounting_reruns_its_figure_and_no_chain(finished: Project) -> 
         "front page at scale smoke",
         "guarantees in raisa2021thesis",
         "iterations by accountant for figure6_1 of raisa2021thesis",
-        "provenance of raisa2021thesis",
         "page about raisa2021thesis",
+        "provenance of raisa2021thesis",
         "verdicts on raisa2021thesis",
     ]
 
