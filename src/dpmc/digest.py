@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dpmc.types import DpmcError
 
@@ -115,10 +116,9 @@ def module_tree(name: str) -> ast.Module:
         tree = ast.parse("" if path.is_dir() else path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise DpmcError(f"{path}: line {error.lineno} is not Python ({error.msg})") from None
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [entry for entry in body if not _is_idle(entry)]
+    for node in _statements(tree):
+        if hasattr(node, "body"):
+            node.body[:] = [entry for entry in node.body if not _is_idle(entry)]
     return tree
 
 
@@ -161,6 +161,14 @@ def _file(name: str) -> Path | None:
     return base if base.is_dir() else None
 
 
+def _statements(node: Any) -> Iterator[Any]:
+    """Yield a module, and all statements and clauses in it at any depth, but no expressions."""
+    yield node
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for entry in getattr(node, field, ()):
+            yield from _statements(entry)
+
+
 def _is_idle(node: ast.AST) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return isinstance(node.value.value, str)
@@ -178,7 +186,7 @@ def _imports(name: str) -> tuple[str, ...]:
 def _imported(name: str) -> Iterator[str]:
     path = _file(name)
     is_package = path is not None and (path.is_dir() or path.name == "__init__.py")
-    for node in ast.walk(module_tree(name)):
+    for node in _statements(module_tree(name)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _with_parents(alias.name)

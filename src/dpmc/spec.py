@@ -146,22 +146,37 @@ def papers(root: Path | None = None) -> tuple[str, ...]:
     return _stems((root or Path()) / "config" / "papers")
 
 
-class _UniqueKeys(yaml.SafeLoader):
+class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML that refuses a key given twice, where the plain loader keeps the last.
 
     Keys are looked at as they are written: what a merge key (``<<``) adds may be given again.
+    The compiled parser, ten times faster, is used where PyYAML has it.
     """
 
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.composer.ComposerError(
-                    None, None, f"key {key.value!r} is given twice", key.start_mark
-                )
-            seen.add(key.value)
-        return node
+    def get_single_node(self) -> yaml.Node | None:
+        root: yaml.Node | None = super().get_single_node()
+        waiting, looked_at = [root], set()
+        while waiting:
+            node = waiting.pop()
+            if id(node) in looked_at:
+                continue
+            looked_at.add(id(node))
+            if isinstance(node, yaml.SequenceNode):
+                waiting.extend(node.value)
+            elif isinstance(node, yaml.MappingNode):
+                _check_keys(node)
+                waiting.extend(value for _, value in node.value)
+        return root
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    seen: set[Any] = set()
+    for key, _ in node.value:
+        if key.value in seen:
+            raise yaml.composer.ComposerError(
+                None, None, f"key {key.value!r} is given twice", key.start_mark
+            )
+        seen.add(key.value)
 
 
 def _plain(value: Any) -> Any:

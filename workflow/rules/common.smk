@@ -1,6 +1,8 @@
 # What the rules share: the configuration and the functions that look jobs up in it.
 # The scale is part of every path, so a file of any scale can be asked for by its name.
 import functools
+import gc
+import inspect
 import os
 import shlex
 import sys
@@ -11,6 +13,12 @@ from dpmc import files, folders, spec
 from dpmc.digest import code_digest, short_digest
 from dpmc.types import DpmcError
 from dpmc.workload import Workload
+
+
+def asked_often(function):
+    """Return a function that need not be looked at anew each time that Snakemake calls it."""
+    function.__signature__ = inspect.signature(function)
+    return function
 
 
 @functools.cache
@@ -54,6 +62,7 @@ def found_mark(data):
     return Path(data).with_suffix(".found")
 
 
+@asked_often
 def found_again(wildcards):
     """Return that file where there is one: a new input of the rule, so that it runs again."""
     mark = found_mark(of(DATA, "data")(wildcards))
@@ -63,6 +72,7 @@ def found_again(wildcards):
 def of(path, field):
     """Return a function from wildcards to a field of what the configuration says about `path`."""
 
+    @asked_often
     def look_up(wildcards):
         wanted = path.format(**wildcards)
         entry = workload(wildcards.scale, wildcards.paper).files.get(wanted)
@@ -76,6 +86,7 @@ def of(path, field):
 def of_output(field, name=None):
     """Return a function from wildcards to a field of an output, by default the one they name."""
 
+    @asked_often
     def look_up(wildcards):
         outputs = workload(wildcards.scale, wildcards.paper).outputs
         wanted = name or wildcards.name
@@ -90,6 +101,7 @@ def of_output(field, name=None):
 def setting(*keys):
     """Return a function from wildcards to a setting of the paper."""
 
+    @asked_often
     def look_up(wildcards):
         value = settings(wildcards.scale).papers[wildcards.paper]
         for key in keys:
@@ -104,6 +116,7 @@ def settings_digest(wildcards):
     return short_digest(settings(wildcards.scale).papers[wildcards.paper])
 
 
+@asked_often
 def priority_of(wildcards):
     """Return a priority that starts the longest jobs first."""
     return int(of(CHAIN, "seconds")(wildcards))
@@ -236,6 +249,9 @@ def hold_results():
         sys.exit(f"dpmc: {error}")
 
 
+# What a plan is made of lives until its end: looking through all of it for what does not takes a
+# seventh of the time.
+gc.set_threshold(100_000, 50, 100)
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
