@@ -31,6 +31,20 @@ def banana_model(dim: int = 3, tempering: float = 1.0) -> Model:
     return banana.build(banana.Params(1.5, variances, 3.0, 0.2, -0.1, tempering))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a file on one processor, and begin with those that take longest.
+
+    Tests of several files that share a run of the whole workflow are one group, by their mark.
+    """
+    shared = {item for item in items if item.get_closest_marker("xdist_group")}
+    for item in items:
+        if item not in shared:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    if hasattr(config, "workerinput"):
+        order = {item: (item not in shared, item.path.parent.name != "workflow") for item in items}
+        items.sort(key=lambda item: order[item])
+
+
 @pytest.fixture(params=["gaussian", "banana"])
 def model(request: pytest.FixtureRequest) -> Model:
     return gaussian_model() if request.param == "gaussian" else banana_model()

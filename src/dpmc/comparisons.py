@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from dpmc.bootstrap import Measurement, measured, resample
 from dpmc.evidence import (
@@ -193,7 +193,7 @@ def _measurable(rule: Rule, evidence: Evidence, variant: str) -> tuple[pd.DataFr
 
 
 def _quantile(rule: Rule, count: int) -> float:
-    return float(student.ppf(0.5 + rule["confidence"] / 2, max(count - 1, 1)))
+    return float(stdtrit(max(count - 1, 1), 0.5 + rule["confidence"] / 2))
 
 
 def curve(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:

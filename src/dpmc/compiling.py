@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import math
 import os
 import types
@@ -103,6 +104,16 @@ def kept_source(source: str, fastmath: Any, names: Mapping[str, Any]) -> Any:
     namespace: dict[str, Any] = {"__name__": __name__, KEY: key, "math": math, **names}
     exec(compile(source, text, "exec"), namespace)  # the text is ours alone
     return _compile(namespace["kernel"], path, fastmath=fastmath, **LOOP)
+
+
+def kept_loop(loop: Any) -> Any:
+    """Keep a compiled function that closes over compiled functions, where all of them are known.
+
+    It is called by a text: Numba would not recognise such a closure in another process.
+    """
+    arguments = ", ".join(inspect.signature(loop.py_func).parameters)
+    source = f"\ndef kernel({arguments}):\n    return loop({arguments})\n"
+    return kept_source(source, False, {"loop": loop})
 
 
 def described(value: object) -> Any:

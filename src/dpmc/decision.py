@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from dpmc.bootstrap import Measurement
 
@@ -103,7 +103,7 @@ def _log(value: float) -> float:
 def _slack(entry: Measurement, level: float) -> float:
     if entry.runs == 0:
         return 0.0
-    return float(student.ppf(1 - level, entry.runs - 1)) * math.hypot(entry.se, entry.limit_se)
+    return float(stdtrit(entry.runs - 1, 1 - level)) * math.hypot(entry.se, entry.limit_se)
 
 
 def _told(entry: Measurement) -> str:

@@ -6,45 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
-from scipy.spatial.distance import pdist
 
 from dpmc.types import Array, DpmcError
 
 ROWS, COLUMNS = 64, 512  # a block of distances stays in the second-level cache
 PAIRS = 500
 TAIL = 0.05
-REDUCED, CUT = 1.0 / 64.0, -40.0
-
-
-@njit(fastmath=True, nogil=True, cache=True)
-def _add_block(gram, rows, columns, row_weights, column_weights, scales, factor, sums):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Add ``factor * sum_ij w_i w_j exp(-s |x_i - y_j|^2)`` to `sums`, one entry per scale s.
-
-    ``exp(z) = exp(z / 64)**64`` by a Taylor polynomial of degree 7 turns into vector
-    instructions, which a call of ``exp`` does not; for z <= 0 it is off by less than 3e-14.
-    """
-    for k in range(scales.size):
-        scale = scales[k] * REDUCED
-        total = 0.0
-        for i in range(rows.size):
-            products, square = gram[i], rows[i]
-            inner = 0.0
-            for j in range(columns.size):
-                # Rounding can leave a negative distance between equal points.
-                z = scale * (2.0 * products[j] - square - columns[j])
-                z = max(min(z, 0.0), CUT * REDUCED)
-                p = 1 + z / 5 * (1 + z / 6 * (1 + z / 7))
-                p = 1 + z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4 * p)))
-                p = p * p
-                p = p * p
-                p = p * p
-                p = p * p
-                p = p * p
-                p = p * p
-                inner += column_weights[j] * p
-            total += row_weights[i] * inner
-        sums[k] += factor * total
 
 
 def _kernel_sums(x: Array, wx: Array, y: Array, wy: Array, scales: Array, within: bool) -> Array:
@@ -52,6 +19,8 @@ def _kernel_sums(x: Array, wx: Array, y: Array, wy: Array, scales: Array, within
 
     With `within`, `x` and `y` are one sample and every unordered pair is visited once.
     """
+    from dpmc.kernel_sums import add_block  # Numba takes long
+
     sums = np.zeros(scales.size)
     x_squares, y_squares = np.sum(x * x, axis=1), np.sum(y * y, axis=1)
     columns = np.ascontiguousarray(y.T)
@@ -62,7 +31,7 @@ def _kernel_sums(x: Array, wx: Array, y: Array, wy: Array, scales: Array, within
             left = slice(i, i + ROWS)
             factor = 2.0 if within and i < j else 1.0
             gram = x[left] @ columns[:, right]
-            _add_block(
+            add_block(
                 gram, x_squares[left], y_squares[right], wx[left], wy[right], scales, factor, sums
             )
     return sums
@@ -191,6 +160,8 @@ def within_width(y: Array, most: int = 2000) -> float:
     -------
     float
     """
+    from scipy.spatial.distance import pdist
+
     step = -(-len(y) // most)
     return float(np.median(pdist(y[::step])))
 

@@ -20,6 +20,8 @@ from dpmc.types import DpmcError
 if TYPE_CHECKING:
     from dpmc.outputs._context import Context
 
+# Compiled where PyYAML has it.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 COLUMNS = ("id", "where", "variant", "published", "ours", "ours_se", "rule", "verdict", "reason")
 ENTRY_KEYS = {
     "id", "where", "published", "variants", "rule", "low", "high", "scaled", "exceptions"
@@ -36,7 +38,7 @@ def load(path: Path | str) -> dict[str, Any]:
         If the file is not YAML, or an entry is unknown, incomplete or named twice.
     """
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        values = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=LOADER)
     except (OSError, yaml.YAMLError) as error:
         raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
     _check(values, str(path))

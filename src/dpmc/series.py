@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
 OPTIONAL = {"variants"}
@@ -150,7 +150,7 @@ def _deviation(printed: Any, rule: Mapping[str, Any]) -> float:
     if rule["kind"] == "spread":
         return float(printed[1])
     half, count = (printed[2] - printed[0]) / 2, int(rule["count"])
-    return float(half * math.sqrt(count) / student.ppf(0.5 + rule["confidence"] / 2, count - 1))
+    return float(half * math.sqrt(count) / stdtrit(count - 1, 0.5 + rule["confidence"] / 2))
 
 
 def _told(printed: Any, kind: str) -> str:

@@ -19,8 +19,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import ndtr
-from scipy.stats import beta
+from scipy.special import betaincinv, ndtr
 
 from dpmc import checks
 from dpmc.ep.perturbation import Perturbation, simulate
@@ -180,7 +179,7 @@ def table(
     failures = int(num_draws - inside.sum())
     limit = 1.0
     if failures < num_draws:
-        limit = float(beta.ppf(1 - _LIMIT_ERROR, failures + 1, num_draws - failures))
+        limit = float(betaincinv(failures + 1, num_draws - failures, 1 - _LIMIT_ERROR))
     rows = []
     for threshold in np.atleast_1d(np.asarray(thresholds, dtype=np.float64)).tolist():
         probability = float(np.mean(values >= threshold))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from scipy import stats
+from scipy import special
 
 from dpmc.plots import style
 from dpmc.plots.style import Look
@@ -40,7 +40,7 @@ def half_width(values: Array) -> float:
     """Return half of the 90 % Student interval of a mean, NaN for fewer than two values."""
     if len(values) < 2:
         return math.nan
-    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
+    quantile = float(special.stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2))
     return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
@@ -273,5 +273,5 @@ def pooled(rows: pd.DataFrame) -> Interval:
     share = runs / runs.sum()
     mean = float(share @ rows["mse"].to_numpy(float))
     error = math.sqrt(float(np.sum((share * rows["mse_se"].to_numpy(float)) ** 2)))
-    half = float(stats.norm.ppf(0.5 + CONFIDENCE / 2)) * error
+    half = float(special.ndtri(0.5 + CONFIDENCE / 2)) * error
     return Interval(mean, mean - half, mean + half)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
-from scipy import special, stats
+from scipy import special
 
 from dpmc.outputs import _statsel as parts
 from dpmc.outputs._context import Context
@@ -137,7 +137,7 @@ def matched_mu(epsilon: pd.Series[float]) -> np.ndarray[tuple[int, ...], np.dtyp
     2 Phi^-1(e^eps / (1 + e^eps)): its trade-off function touches that of Gaussians there.
     """
     share = special.expit(-epsilon.to_numpy(float))
-    return np.asarray(-2 * stats.norm.ppf(share), dtype=np.float64)
+    return np.asarray(-2 * special.ndtri(share), dtype=np.float64)
 
 
 @style.styled
@@ -311,7 +311,7 @@ def _estimated(group: pd.DataFrame) -> parts.Interval:
     if len(group) > 1:
         return parts.interval(group["information"])
     value, error = float(group["information"].iloc[0]), float(group["information_se"].iloc[0])
-    half = float(stats.norm.ppf(0.5 + parts.CONFIDENCE / 2)) * error
+    half = float(special.ndtri(0.5 + parts.CONFIDENCE / 2)) * error
     return parts.Interval(value, value - half, value + half)
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from scipy.stats import gaussian_kde
 
 from dpmc.plots import drawn
 from dpmc.plots.style import GREY, INK, Look
@@ -149,6 +148,8 @@ def marginal(axis: Axes, values: Array, weights: Array, grid: Array, **line: Any
     **line
         For ``Axes.plot``.
     """
+    from scipy.stats import gaussian_kde  # takes long
+
     if np.ptp(values) > 0:
         axis.plot(grid, gaussian_kde(values, weights=weights)(grid), **line)
 
@@ -178,6 +179,8 @@ def joint(
     axis.set(xlim=(grids[0][0], grids[0][-1]), ylim=(grids[1][0], grids[1][-1]))
     if np.any(np.ptp(values, axis=0) == 0):
         return None
+    from scipy.stats import gaussian_kde
+
     mesh = np.meshgrid(*grids)
     places = np.stack([part.ravel() for part in mesh])
     density = gaussian_kde(values.T, weights=weights)(places).reshape(mesh[0].shape)

@@ -7,13 +7,12 @@ chains can be run in parts. Functions of the population are compiled into it.
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dpmc.algebra import compiled
-from dpmc.compiling import FASTMATH, kept_source
+from dpmc.compiling import kept_loop
 
 
 class Walk(NamedTuple):
@@ -117,7 +116,4 @@ def assemble(make: Callable[..., Any], *functions: Any) -> Any:
         is an argument could not be kept.
     *functions : compiled functions
     """
-    loop = make(*functions)
-    arguments = ", ".join(inspect.signature(loop.py_func).parameters)
-    source = f"\ndef kernel({arguments}):\n    return loop({arguments})\n"
-    return kept_source(source, FASTMATH, {"loop": loop})
+    return kept_loop(make(*functions))
