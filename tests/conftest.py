@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from dpmc.models import banana, gaussian_mean
 from dpmc.rng import stream
 from dpmc.types import Dataset, Model
+
+# Files whose tests look at one run of the whole workflow.
+WHOLE_WORKFLOW = tuple(
+    f"tests/workflow/test_{name}.py" for name in ("regression", "site", "slurm", "smoke")
+)
 
 
 def rows(name: str, num_rows: int, dim: int) -> Dataset:
@@ -31,18 +38,27 @@ def banana_model(dim: int = 3, tempering: float = 1.0) -> Model:
     return banana.build(banana.Params(1.5, variances, 3.0, 0.2, -0.1, tempering))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a file on one processor, and begin with those that take longest.
+class ByFile(LoadScopeScheduling):
+    """Tests of a file run on one processor, and so do files that share a run of the workflow."""
 
-    Tests of several files that share a run of the whole workflow are one group, by their mark.
-    """
-    shared = {item for item in items if item.get_closest_marker("xdist_group")}
-    for item in items:
-        if item not in shared:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "whole workflow" if path.startswith(WHOLE_WORKFLOW) else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, where tests run on several processors."""
     if hasattr(config, "workerinput"):
-        order = {item: (item not in shared, item.path.parent.name != "workflow") for item in items}
-        items.sort(key=lambda item: order[item])
+        items.sort(
+            key=lambda item: (
+                not item.nodeid.startswith(WHOLE_WORKFLOW),
+                item.path.parent.name != "workflow",
+            )
+        )
 
 
 @pytest.fixture(params=["gaussian", "banana"])

@@ -6,14 +6,11 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from dpmc.data import uci
 from dpmc.types import UNAVAILABLE
 from tests.workflow.conftest import SMOKE, Project
 
-# Shares one run of the whole workflow with other files.
-pytestmark = pytest.mark.xdist_group("whole_workflow")
 CONFIG = (*SMOKE, "papers=alparslan2023thesis")
 
 

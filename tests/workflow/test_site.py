@@ -15,8 +15,6 @@ import pytest
 from tests.workflow.browser import Browser, browser, executable
 from tests.workflow.conftest import PAPERS, ROOT, SMOKE, TINY, Project
 
-# Shares one run of the whole workflow with other files.
-pytestmark = pytest.mark.xdist_group("whole_workflow")
 FRONT = "index.html"
 SHARED = (FRONT, "errata.html")
 PHONE, PAPER = 375, 680  # widths in pixels; the latter is that of a page of paper

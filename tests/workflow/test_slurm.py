@@ -24,12 +24,9 @@ SECONDS = 1800
 # What differs between two runs: times, hosts, and logs.
 RECORDS = {"benchmarks", "logs", "provenance.json", "site", "report.html"}
 
-pytestmark = [
-    pytest.mark.xdist_group("whole_workflow"),
-    pytest.mark.skipif(
-        bool(slurm.missing()), reason=f"not installed: {', '.join(slurm.missing())}"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    bool(slurm.missing()), reason=f"not installed: {', '.join(slurm.missing())}"
+)
 
 
 @pytest.fixture(scope="module")

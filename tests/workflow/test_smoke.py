@@ -17,8 +17,6 @@ from dpmc import store
 from dpmc.spec import load_config
 from tests.workflow.conftest import PAPERS, ROOT, SMOKE, THESIS_ALONE, Project
 
-# Shares one run of the whole workflow with other files.
-pytestmark = pytest.mark.xdist_group("whole_workflow")
 SCALE = "config/scales/smoke.yaml"
 PAPER = "config/papers/raisa2021dphmc.yaml"
 DRAWN = ("png", "svg", "pdf", "data.csv")
