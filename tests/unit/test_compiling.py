@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -105,6 +106,25 @@ def test_closures_are_kept_by_what_they_close_over(kept_here):
     for slope, value, known in ((2.0, 6.0, 0), (2.0, 6.0, 1), (5.0, 15.0, 0)):
         function = compiling.kept_closure(row_function(slope))
         assert (function(3.0), hits(function)) == (value, known)
+
+
+def loop(slope, count):
+    """Return a compiled loop that closes over a compiled function and a number."""
+    row = compiling.kept_closure(row_function(slope))
+
+    def total(x):
+        return sum([row(x) for _ in range(count)])
+
+    total.__module__ = "dpmc.kernels"
+    return compiling.kept_loop(numba.njit(total))
+
+
+def test_loops_are_kept_by_the_functions_and_numbers_that_they_close_over(kept_here):
+    for slope, count, value, known in ((2.0, 3, 18.0, 0), (2.0, 3, 18.0, 1), (5.0, 3, 45.0, 0)):
+        function = loop(slope, count)
+        assert (function(3.0), hits(function)) == (value, known)
+    function = loop(2.0, 4)
+    assert (function(3.0), hits(function)) == (24.0, 0)
 
 
 def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
