@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from dpmc.rng import stream
 from dpmc.types import Dataset, Model
 
 # Files whose tests look at one run of the whole workflow.
-WHOLE_WORKFLOW = tuple(
-    f"tests/workflow/test_{name}.py" for name in ("regression", "site", "slurm", "smoke")
-)
+WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression", "site", "smoke"))
+# They take longest, and those of the cluster mostly wait.
+FIRST = (*WHOLE_WORKFLOW, "tests/workflow/test_slurm.py")
+MOST_PROCESSES = 4
 
 
 def rows(name: str, num_rows: int, dim: int) -> Dataset:
@@ -46,6 +48,10 @@ class ByFile(LoadScopeScheduling):
         return "whole workflow" if path.startswith(WHOLE_WORKFLOW) else path
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
     return ByFile(config, log)
 
@@ -55,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         items.sort(
             key=lambda item: (
-                not item.nodeid.startswith(WHOLE_WORKFLOW),
+                not item.nodeid.startswith(FIRST),
                 item.path.parent.name != "workflow",
             )
         )

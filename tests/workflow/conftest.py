@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -111,7 +112,7 @@ def copy_tiny(folder: Path) -> Project:
     return project
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def no_raw_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Hide raw files and the network, and keep compiled chains where they are."""
     folder = tmp_path_factory.mktemp("raw")
@@ -125,16 +126,43 @@ def no_raw_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="session")
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of all processes that run tests of this session."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def results_of_first_paper(shared: Path, project: Project) -> Path:
+    """Return the first paper at scale smoke, run in `project` unless another process has it."""
+    kept = shared / "of_first_paper"
+    with (shared / "of_first_paper.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            done = project.snakemake(config=ALONE)
+            assert done.returncode == 0, done.stdout[-5000:]
+            shutil.copytree(project.results, shared / "partial")
+            (shared / "partial").rename(kept)
+    return kept
+
+
+@pytest.fixture(scope="package")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a copy in which scale smoke has run from end to end."""
     project = copy_project(tmp_path_factory.mktemp("finished"))
+    results_of_first_paper(shared_folder(tmp_path_factory), project)
     done = project.snakemake()
     assert done.returncode == 0, done.stdout[-5000:]
     return project
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def of_first_paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the results of the first paper at scale smoke on this machine."""
+    project = copy_project(tmp_path_factory.mktemp("first"))
+    return results_of_first_paper(shared_folder(tmp_path_factory), project)
+
+
+@pytest.fixture(scope="package")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a copy in which the tiny configuration has run from end to end."""
     project = copy_tiny(tmp_path_factory.mktemp("tiny"))

@@ -169,7 +169,6 @@ def test_twenty_kills_change_no_byte(tiny: Project, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     kills: Counter[str] = Counter()
     rounds = 0
-    span = 0.0
     while kills.total() < KILLS or not rounds:
         victim = rng.choice(["scheduler", "everything", "everything", "job"])
         share = rng.random()
@@ -177,8 +176,7 @@ def test_twenty_kills_change_no_byte(tiny: Project, tmp_path: Path) -> None:
         with running(project) as run:
             # The first job marks the time that a start takes on this machine, now.
             wait_until(lambda: run.process.poll() is not None or run.jobs(), "no job began")
-            span = max(span, time.monotonic() - start)
-            moment = time.monotonic() + share * span
+            moment = time.monotonic() + share * (time.monotonic() - start)
             while time.monotonic() < moment and run.process.poll() is None:
                 time.sleep(0.02)
             if kills.total() >= KILLS:

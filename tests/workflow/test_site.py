@@ -24,7 +24,7 @@ needs_browser = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def published(tiny: Project) -> Path:
     """Return the folder of the site of the results under version control."""
     results = tiny.folder / "results" / "published"
