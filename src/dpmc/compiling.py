@@ -20,6 +20,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
 from dpmc.digest import PACKAGE, canonical, code_digest
 
@@ -32,6 +33,35 @@ FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
 KEY = "_dpmc_key"
 # Loops divide by zero as NumPy does; functions of a model raise, as Python does.
 LOOP: dict[str, Any] = {"error_model": "numpy"}
+
+
+class SelfContained(JITCodeLibrary):
+    """Compiled code that calls its own copies of the functions that it calls.
+
+    Numba optimises these copies once more, but the process that compiles them calls whatever of
+    that name it has compiled before, and only one that takes the code from disk calls the copies:
+    with sums that may be reordered their last digits differ. Copies that are private leave no
+    choice.
+    """
+
+    def finalize(self) -> None:
+        """Link, optimise and compile, once; see Numba."""
+        self._own = {function.name for function in _defined(self._final_module)}
+        super().finalize()  # type: ignore[no-untyped-call]
+
+    def _optimize_final_module(self) -> None:
+        for function in _defined(self._final_module):
+            # Reference counts are those of one runtime.
+            if function.name not in self._own and not function.name.startswith("NRT_"):
+                function.linkage = "internal"
+        super()._optimize_final_module()  # type: ignore[no-untyped-call]
+
+
+def _defined(module: Any) -> list[Any]:
+    return [function for function in module.functions if not function.is_declaration]
+
+
+JITCPUCodegen._library_class = SelfContained
 
 
 def root() -> Path:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dpmc.batches import Batches, Draws, draw_distinct
 from dpmc.chains import Progress, Run, Sampler, silent
+from dpmc.compiling import kept_loop
 from dpmc.kernels import compiled, gather_kernel, gradient_kernel, identity
 from dpmc.posterior import Posterior
 from dpmc.privacy.mechanisms import Ledger
@@ -30,7 +31,7 @@ BLOCK = 128
 def _block(
     posterior: Posterior, update: Callable[..., Any], coefficients: Any, kernel: Any, bits: int
 ) -> Any:
-    """Compile the loop over the iterations of one block."""
+    """Return the loop over the iterations of one block, compiled and kept."""
     prior_gradient = posterior.log_prior_gradient
     dim = posterior.dim
     gather = gather_kernel(posterior.batch_rows.shape[1])
@@ -70,7 +71,7 @@ def _block(
                     stored[slot, k] = state[k]
         return int(noise.shape[0])
 
-    return block
+    return kept_loop(block)
 
 
 def sampler(
