@@ -5,8 +5,11 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from llvmlite.binding import Linkage
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
 from dpmc import compiling, digest
+from dpmc.batches import Draws, draw_distinct
 from dpmc.types import DpmcError
 
 CALLER = "from dpmc.callee import inner\n"
@@ -125,6 +128,33 @@ def test_loops_are_kept_by_the_functions_and_numbers_that_they_close_over(kept_h
         assert (function(3.0), hits(function)) == (value, known)
     function = loop(2.0, 4)
     assert (function(3.0), hits(function)) == (24.0, 0)
+
+
+def shared_copies():
+    """Compile a loop that draws two batches; return what in it other code of that name replaces."""
+
+    def draw(words, bits, num_rows, mask, candidates, batch):
+        first = draw_distinct(words, bits, num_rows, mask, candidates, batch)
+        return first and draw_distinct(words[::2], bits, num_rows, mask, candidates, batch)
+
+    draw.__module__ = "dpmc.kernels"
+    function, draws = compiling.kept_loop(numba.njit(draw)), Draws(1000, 10)
+    words = np.random.default_rng(1).integers(0, 2**64, draws.words_per_batch, dtype=np.uint64)
+    function(words, draws.bits, 1000, *draws.scratch())
+    (compiled,) = function.overloads.values()
+    made = [f for f in compiled.library._final_module.functions if not f.is_declaration]
+    assert any(f.linkage == Linkage.external for f in made)
+    weak = {f.name for f in made if f.linkage == Linkage.linkonce_odr}
+    return {name for name in weak if not name.startswith("NRT_")}
+
+
+def test_a_process_that_compiles_runs_what_another_takes_from_disk(kept_here, monkeypatch):
+    """Numba leaves the choice between two copies, of which one is optimised once more."""
+    assert shared_copies() == set()
+    (kept_here / "other").mkdir()
+    monkeypatch.setattr(compiling.CONFIG, "CACHE_DIR", str(kept_here / "other"))
+    monkeypatch.setattr(JITCPUCodegen, "_library_class", JITCodeLibrary)
+    assert any("draw_distinct" in name for name in shared_copies())
 
 
 def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
