@@ -16,7 +16,7 @@ from dpmc.types import Dataset, Model
 
 # Files whose tests look at one run of the whole workflow.
 WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression", "site", "smoke"))
-# They take longest, and those of the cluster mostly wait.
+# The tests of the workflow that take longest; those of the cluster mostly wait.
 FIRST = (*WHOLE_WORKFLOW, "tests/workflow/test_slurm.py")
 MOST_PROCESSES = 4
 
@@ -57,12 +57,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, where tests run on several processors."""
+    """End with the workflow, which finds much compiled by then, and there with its longest parts.
+
+    They would otherwise compile the same functions side by side.
+    """
     if hasattr(config, "workerinput"):
         items.sort(
             key=lambda item: (
+                item.path.parent.name == "workflow",
                 not item.nodeid.startswith(FIRST),
-                item.path.parent.name != "workflow",
             )
         )
 
