@@ -8,20 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import yaml
 
 from dpmc import series
 from dpmc.claims import KEYS, KINDS, exact, exactly, setting
 from dpmc.decision import NOT_COMPARABLE, NOT_REPRODUCED, Decision, decide
 from dpmc.evidence import AS_PUBLISHED, Evidence, NotRunError, unavailable
 from dpmc.rng import stream
+from dpmc.spec import read_yaml
 from dpmc.types import DpmcError
 
 if TYPE_CHECKING:
     from dpmc.outputs._context import Context
 
-# Compiled where PyYAML has it.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 COLUMNS = ("id", "where", "variant", "published", "ours", "ours_se", "rule", "verdict", "reason")
 ENTRY_KEYS = {
     "id", "where", "published", "variants", "rule", "low", "high", "scaled", "exceptions"
@@ -35,15 +33,12 @@ def load(path: Path | str) -> dict[str, Any]:
     Raises
     ------
     DpmcError
-        If the file is not YAML, or an entry is unknown, incomplete or named twice.
+        If the file is missing, is not YAML or repeats a key, or if an entry is unknown,
+        incomplete or named twice.
     """
-    try:
-        values = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=LOADER)
-    except (OSError, yaml.YAMLError) as error:
-        raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
+    values = read_yaml(Path(path))
     _check(values, str(path))
-    result: dict[str, Any] = values
-    return result
+    return values
 
 
 def verdicts(

@@ -117,9 +117,8 @@ class Cluster:
         memory, limit = line.strip().split("|")
         *days, clock = limit.split("-")
         hours, minutes, _ = [0, 0, *map(int, clock.split(":"))][-3:]
-        return int(memory.rstrip("M")), (
-            int(days[0]) * 24 if days else 0
-        ) * 60 + hours * 60 + minutes
+        hours += 24 * sum(map(int, days))
+        return int(memory.rstrip("M")), 60 * hours + minutes
 
     def logs(self) -> str:
         """Return the ends of the logs of the daemons."""
