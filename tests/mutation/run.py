@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +36,7 @@ KILLED, SURVIVED, ERROR = "killed", "survived", "error"
 PYTEST = ("-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider")
 TESTS_FAILED = 1
 LAST_LINES = 15
+AN_HOUR = 3600 * 10**9  # in nanoseconds
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Tree:
     @classmethod
     def copy(cls, folder: Path) -> Tree:
         """Copy what the tests need to `folder`."""
-        ignored = shutil.ignore_patterns("__pycache__", "results", ".*_cache", ".hypothesis")
+        ignored = shutil.ignore_patterns("results", ".*_cache", ".hypothesis", "*-pytest-*")
         for name in COPIED:
             if (ROOT / name).is_dir():
                 shutil.copytree(ROOT / name, folder / name, ignore=ignored)
@@ -77,7 +79,7 @@ class Tree:
         limit : float
             In seconds.
         """
-        # Python's own caches go by the time and size of a file, which a bug need not change.
+        # Nothing is added to Python's own caches, which go by the time and size of a file.
         environment = os.environ | {
             "PYTHONPATH": str(self.folder / "src"),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -110,16 +112,19 @@ class Tree:
                 return -1, done.stderr
         return done.returncode, done.stdout + done.stderr
 
-    def mutate(self, bug: Bug) -> str:
-        """Plant `bug`; return the source that it replaces."""
+    @contextmanager
+    def planted(self, bug: Bug) -> Iterator[None]:
+        """Plant `bug` for as long as the context lasts."""
         path = self.folder / PACKAGE / bug.file
-        source = path.read_text(encoding="utf-8")
-        path.write_text(bug.planted(source), encoding="utf-8")
-        return source
-
-    def restore(self, bug: Bug, source: str) -> None:
-        """Undo :meth:`mutate`."""
-        (self.folder / PACKAGE / bug.file).write_text(source, encoding="utf-8")
+        source, written = path.read_text(encoding="utf-8"), path.stat().st_mtime_ns
+        try:
+            path.write_text(bug.planted(source), encoding="utf-8")
+            # What is cached for a file of the same size must not be taken for the bug's.
+            os.utime(path, ns=(written, written + AN_HOUR))
+            yield
+        finally:
+            path.write_text(source, encoding="utf-8")
+            os.utime(path, ns=(written, written))
 
 
 @dataclass
@@ -128,7 +133,7 @@ class Runner:
 
     folder: Path
     jobs: int = 1
-    limit: float = 900.0
+    limit: float = 1800.0
     _trees: queue.Queue[Tree] = field(default_factory=queue.Queue)
     _sound: dict[tuple[str, ...], tuple[int, str]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -139,6 +144,7 @@ class Runner:
 
     def run(self, bugs: Sequence[Bug]) -> Iterator[Outcome]:
         """Yield what becomes of each bug, in order."""
+        self._try_all_at_once(bugs)
         with ThreadPoolExecutor(self.jobs) as pool:
             yield from pool.map(self._one, bugs)
 
@@ -161,16 +167,22 @@ class Runner:
             shared = self.folder / "compiled"
             if shared.is_dir():
                 shutil.copytree(shared, compiled, dirs_exist_ok=True)
-            source = tree.mutate(bug)
-            try:
+            with tree.planted(bug):
                 status, output = tree.run(bug.tests, Path(compiled), self.limit)
-            finally:
-                tree.restore(bug, source)
         if status == TESTS_FAILED:
             return KILLED, ""
         if status == 0:
             return SURVIVED, ""
         return ERROR, f"pytest ended with status {status}\n{_end(output)}"
+
+    def _try_all_at_once(self, bugs: Sequence[Bug]) -> None:
+        """Run the tests of all bugs where there is none: if all pass, none is run by itself."""
+        tree = self._trees.get()
+        every = list(dict.fromkeys(test for bug in bugs for test in bug.tests))
+        passed = tree.run(every, self.folder / "compiled", self.limit)
+        self._trees.put(tree)
+        if passed[0] == 0:
+            self._sound = dict.fromkeys((bug.tests for bug in bugs), passed)
 
     def _without_bugs(self, tests: tuple[str, ...], tree: Tree) -> tuple[int, str]:
         """Run tests where there is no bug, once for each set of them."""
