@@ -16,13 +16,16 @@ from numba.extending import intrinsic
 
 
 @intrinsic
-def _fma(_: Any, a: Any, b: Any, c: Any) -> Any:
+def _fused(_: Any, a: Any, b: Any, c: Any) -> Any:
     """Return ``a * b + c``, rounded once."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fma(*args)
 
     return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+_fma: Any = _fused  # it has no types
 
 
 @njit(nogil=True, error_model="numpy", fastmath=False)
