@@ -14,7 +14,7 @@ from tests.mutation.catalogue import HERE, Bug, problems, read, sample
 
 BUGS = read()
 SAMPLED = 5
-AREAS = {"privacy": 20, "targets": 15, "metrics": 8, "verdicts": 8, "storage": 8}
+AREAS = {"privacy": 20, "clips": 10, "targets": 15, "metrics": 8, "verdicts": 8, "storage": 8}
 
 
 def test_every_planted_bug_still_applies():
