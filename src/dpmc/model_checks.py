@@ -304,7 +304,9 @@ def _check_lipschitz(model: Model, num_columns: int, row_norm: float | None) -> 
     row, largest = RowFunction(model, model.gradient), 0.0
     for theta in probes.thetas(model):
         c = probes.coefficients(model, theta)
-        for point in probes.describe(model, x).T.tolist() if c is not None else ():
+        if c is None:
+            continue
+        for point in probes.describe(model, x).T.tolist():
             gradient = row(c, tuple(point))
             if gradient is not None:
                 largest = max(largest, float(np.linalg.norm(gradient)))
