@@ -49,8 +49,9 @@ def with_release(releases: Releases, budget: Budget) -> Releases:
         If the accountant of the budget proves nothing of a Gaussian release from all rows.
     """
     event = events.gaussian(calibration.share_multiplier(budget, SHARE))
+    accountant = accounting.load(budget.accountant)
     try:
-        accounting.load(budget.accountant).delta({event: 0}, budget.epsilon)
+        accountant.delta({event: 0}, budget.epsilon)
     except DpmcError:
         raise DpmcError(
             f"diagnostics: 'private', allowed 'none' or 'exact' with accountant "

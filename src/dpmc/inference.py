@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dpmc import checks, model_checks, registry
+from dpmc import checks, model_checks, registry, row_functions
 from dpmc.chains import Progress, Run, Sampler, silent
 from dpmc.diagnostics import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.diagnostics import release as released_diagnostics
@@ -127,6 +127,7 @@ def fit(
         diagnostics,
     )
     starts = start_points(start, model.dim, num_chains)
+    model = row_functions.without_errors(model)
     nan_rows = dataset.invalid_rows == "zero"
     model_checks.check(model, dataset.x.shape[1], dataset.bounds, nan_rows)
     posterior = Posterior(model, dataset)

@@ -8,15 +8,12 @@ contributes is clipped whatever it is.
 
 from __future__ import annotations
 
-import dis
 import functools
-import types
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dpmc import probes
+from dpmc import probes, row_functions
 from dpmc.kernels import compiled
 from dpmc.probes import Probes, RowFunction
 from dpmc.types import Array, DpmcError, Model
@@ -31,8 +28,6 @@ MOST_COMPONENTS = 16
 STEP = 1e-5
 # Relative disagreement, and rounding per unit of what a sum is made of.
 LOOSE, CLOSE, ROUNDING = 1e-3, 1e-7, 1e-12
-# Modules whose functions are known not to raise for numbers, compiled.
-TRUSTED = ("numba", "numpy", "math", "scipy")
 
 
 @functools.lru_cache(maxsize=64)
@@ -58,8 +53,7 @@ def check_rows(model: Model, num_columns: int) -> Probes:
         components than it should, or is finite on no probe; if features of a row depend on
         other rows; or if the log-likelihood is not linear or affine although it is declared.
     """
-    for function in (model.log_likelihood, model.gradient):
-        _refuse_errors(model, probes.plain(function))
+    row_functions.refuse_errors(model)
     _check_features(model, num_columns)
     made = probes.make(model, num_columns)
     _check_components(model, made)
@@ -98,35 +92,6 @@ def check(
         _check_lipschitz(model, num_columns, bounds.get("row_norm"))
     if nan_rows:
         _check_nan(model, made)
-
-
-def _refuse_errors(model: Model, function: Any) -> None:
-    """Refuse a row function with a raise or assert: an error in a loop would tell of a row."""
-    for part in _parts(function, set()):
-        if any(step.opname == "RAISE_VARARGS" for step in dis.get_instructions(part)):
-            raise DpmcError(
-                f"model {model.name!r}: {function.__name__} can raise an error ({part.co_name}, "
-                f"line {part.co_firstlineno}), allowed a number for every row, such as NaN"
-            )
-
-
-def _parts(function: Any, seen: set[int]) -> Iterator[types.CodeType]:
-    """Return the code of a function, of those within it and of those that it calls by name."""
-    if not isinstance(function, types.FunctionType) or id(function) in seen:
-        return
-    seen.add(id(function))
-    if (function.__module__ or "").partition(".")[0] in TRUSTED:
-        return
-    stack, names = [function.__code__], set()
-    while stack:
-        code = stack.pop()
-        yield code
-        names |= {*code.co_names}
-        stack += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    called = [function.__globals__[name] for name in names if name in function.__globals__]
-    called += [cell.cell_contents for cell in function.__closure__ or ()]
-    for other in called:
-        yield from _parts(getattr(other, "py_func", other), seen)
 
 
 def _check_features(model: Model, num_columns: int) -> None:
