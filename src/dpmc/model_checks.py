@@ -30,7 +30,6 @@ STEP = 1e-5
 LOOSE, CLOSE, ROUNDING = 1e-3, 1e-7, 1e-12
 
 
-@functools.lru_cache(maxsize=64)
 def check_rows(model: Model, num_columns: int) -> Probes:
     """Refuse a model on which the sensitivity of sums over rows could not rest.
 
@@ -53,6 +52,13 @@ def check_rows(model: Model, num_columns: int) -> Probes:
         components than it should, or is finite on no probe; if features of a row depend on
         other rows; or if the log-likelihood is not linear or affine although it is declared.
     """
+    examples = model.example_rows, model.example_thetas  # which no comparison of models regards
+    key = (None if one is None else (one.shape, one.tobytes()) for one in examples)
+    return _checked_rows(model, num_columns, *key)
+
+
+@functools.lru_cache(maxsize=64)
+def _checked_rows(model: Model, num_columns: int, *examples: object) -> Probes:
     row_functions.refuse_errors(model)
     _check_features(model, num_columns)
     made = probes.make(model, num_columns)
@@ -261,7 +267,7 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
 def _check_lipschitz(model: Model, num_columns: int, row_norm: float | None) -> None:
     """Refuse a constant that a row gradient exceeds, at examples or rows of the largest norm."""
     if model.example_rows is not None:
-        x = np.asarray(model.example_rows, dtype=np.float64)[: probes.MOST_EXAMPLES]
+        x = model.example_rows[: probes.MOST_EXAMPLES]
     elif row_norm is not None:
         x = probes.bounded_rows(row_norm, num_columns)
     else:

@@ -71,7 +71,7 @@ def rows(model: Model, num_columns: int) -> Array:
     """
     rng = np.random.default_rng(SEED)
     if model.example_rows is not None:
-        given = np.asarray(model.example_rows, dtype=np.float64)[:MOST_EXAMPLES]
+        given = model.example_rows[:MOST_EXAMPLES]
         if given.shape[1] != num_columns:
             raise DpmcError(
                 f"model {model.name!r}: example_rows with {given.shape[1]} columns, "
@@ -105,7 +105,7 @@ def thetas(model: Model) -> Array:
         If the example parameters have another dimension.
     """
     if model.example_thetas is not None:
-        given = np.asarray(model.example_thetas, dtype=np.float64)[:MOST_EXAMPLES]
+        given = model.example_thetas[:MOST_EXAMPLES]
         if given.shape[1] != model.dim:
             raise DpmcError(
                 f"model {model.name!r}: example_thetas with {given.shape[1]} components, "

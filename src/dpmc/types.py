@@ -209,6 +209,7 @@ class Model:
             examples = getattr(self, name)
             if examples is not None:
                 _check_examples(self.name, name, np.asarray(examples))
+                object.__setattr__(self, name, np.array(examples, dtype=np.float64))
         if self.dim < 1:
             raise DpmcError(f"model {self.name!r}: dim {self.dim}, allowed an integer >= 1")
         if self.affine and not self.linear:

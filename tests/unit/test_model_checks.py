@@ -224,7 +224,7 @@ def test_a_wrong_gradient_is_an_error_of_fit():
 def test_a_lipschitz_constant_that_is_too_small_is_refused_where_rows_are_bounded():
     model = logistic(lipschitz=1.5)
     model_checks.check(model, 2, {"row_norm": 1.5})
-    with pytest.raises(DpmcError, match=r"lipschitz 1.5, allowed .* example_rows"):
+    with pytest.raises(DpmcError, match=r"lipschitz 1.5, allowed 3 .*example_rows"):
         model_checks.check(model, 2, {"row_norm": 3.0})
     model_checks.check(model, 2, {})  # no row is known to be admissible
     short = replace(model, example_rows=np.array([[1.0, 0.5], [0.1, -1.0]]))
@@ -362,13 +362,13 @@ def test_row_functions_run_in_plain_python_on_probes_alone(monkeypatch):
     monkeypatch.setattr(
         probes.RowFunction, "__call__", lambda self, c, x: seen.append(x) or call(self, c, x)
     )
-    model_checks.check_rows.cache_clear()
+    model_checks._checked_rows.cache_clear()
     rows = np.full((50, 2), 0.12345) + 1e-6 * np.arange(100.0).reshape(50, 2)
     model = replace(gaussian_model(2), features=np.transpose)
 
     def points(x):
         seen.clear()
-        model_checks.check_rows.cache_clear()
+        model_checks._checked_rows.cache_clear()
         Posterior(model, Dataset("d", x)).sums.ratio(np.zeros(2), np.ones(2), 1.0)
         return list(seen)
 
