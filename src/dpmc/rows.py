@@ -116,7 +116,10 @@ def feature_rows(
     shape = (count, n) if order == "features" else (n, count)
     out = in_place if fits and consume else np.empty(shape)
     for first in range(0, n, CHUNK):
-        part = _described(model, x[first : first + CHUNK], count)
+        rows = x[first : first + CHUNK]
+        part = _described(model, rows, count)
+        if dataset.invalid_rows == "zero":
+            part = np.where(np.isnan(rows).all(axis=1), np.nan, part)
         if order == "features":
             out[:, first : first + CHUNK] = part
         else:
@@ -132,10 +135,6 @@ def _described(model: Model, x: Array, count: int) -> Array:
             alone = [_attempt(model, x[k : k + 1], count) for k in range(len(x))]
             nothing = np.full((count, 1), np.nan)
             part = np.concatenate([nothing if one is None else one for one in alone], axis=1)
-    absent = np.isnan(x).all(axis=1)
-    if absent.any():
-        part = part.copy()
-        part[:, absent] = np.nan
     return part
 
 
