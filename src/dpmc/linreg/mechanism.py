@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmc import checks
 from dpmc.linreg import noise
 from dpmc.linreg.noise import CALIBRATIONS, Calibration
+from dpmc.linreg.sensitivity import check_scale
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Guarantee, Neighbours, check_epsilon_delta
@@ -21,7 +21,7 @@ Source = Literal["public", "data"]
 
 DATA_BOUNDS = "bounds taken from the data"
 EXACT_COUNTS = "exact numbers of rows"
-_SLACK = 1 + 1e-9  # rounding of sums over rows that lie on a bound
+_SLACK = 1 + 1e-12  # rounding of bounds that are computed from others
 
 
 @dataclass(frozen=True)
@@ -138,29 +138,44 @@ def assemble(
     )
 
 
-def check_within(statistics: NodeStatistics, x_bound: float, y_bound: float) -> None:
-    """Refuse statistics that rows within the bounds cannot have.
+def check_within(
+    statistics: NodeStatistics, x_bound: float, y_bound: float, intercept: bool = False
+) -> None:
+    """Refuse statistics of rows that were not clipped to the bounds that a release assumes.
 
-    A safeguard against bounds that are not those the rows were clipped to; it does not
-    find all of them.
+    Only what is public is compared: the bounds that the rows were clipped to.
+
+    Parameters
+    ----------
+    statistics : NodeStatistics
+    x_bound, y_bound : float
+        What the sensitivity is computed from.
+    intercept : bool
+        Whether the rows should have a leading one.
 
     Raises
     ------
     DpmcError
-        If a bound is not finite and > 0, or a trace of S, u or a norm of z is too large.
+        If a bound is out of range, the statistics have none or wider ones, or rows have a
+        leading one where they should not, or none where they should.
     """
-    checks.positive("x_bound", x_bound)
-    checks.positive("y_bound", y_bound)
-    num_rows: npt.NDArray[np.float64] = statistics.num_rows.astype(np.float64)
-    largest = (
-        (np.trace(statistics.s, axis1=1, axis2=2), x_bound**2),
-        (np.linalg.norm(statistics.z, axis=1), x_bound * y_bound),
-        (statistics.u, y_bound**2),
-    )
-    if any((value > num_rows * bound * _SLACK).any() for value, bound in largest):
+    for name, bound in (("x_bound", x_bound), ("y_bound", y_bound)):
+        checks.positive(name, bound)
+        check_scale(name, bound)
+    if statistics.bounds is None:
         raise DpmcError(
-            f"x_bound, y_bound: {x_bound:g}, {y_bound:g}, allowed what bounds every row: "
-            "the statistics exceed n_j times them"
+            "`statistics` must name the bounds that every row was clipped to, as those of "
+            "node_statistics do, got none"
+        )
+    if statistics.intercept != intercept:
+        wanted = "with" if intercept else "without"
+        raise DpmcError(f"`statistics` must be of rows {wanted} a leading one, got others")
+    wide = [one > other * _SLACK for one, other in zip(statistics.bounds, (x_bound, y_bound), strict=True)]
+    if any(wide):
+        raise DpmcError(
+            f"`x_bound`, `y_bound` must be at least {statistics.bounds[0]:g}, "
+            f"{statistics.bounds[1]:g}, which the rows were clipped to, "
+            f"got {x_bound:g}, {y_bound:g}"
         )
 
 

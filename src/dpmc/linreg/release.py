@@ -52,7 +52,8 @@ def release(
     Parameters
     ----------
     statistics : NodeStatistics
-        Of rows with ``||x|| <= x_bound`` and ``|y| <= y_bound``.
+        Of rows clipped to ``||x|| <= x_bound`` and ``|y| <= y_bound``, as
+        `dpmc.linreg.statistics.node_statistics` returns them.
     x_bound, y_bound : float
         > 0.
     epsilon, delta, neighbours, calibration, bounds_source
@@ -79,8 +80,7 @@ def release(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, or the statistics cannot be those of rows within the
-        bounds.
+        If an argument is not allowed, or the rows were clipped to wider bounds or none.
     """
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)

@@ -28,6 +28,12 @@ class NodeStatistics:
         y'y.
     num_clipped : int
         Rows that lay beyond the declared bounds and were clipped.
+    bounds : (float, float) or None
+        What every row was clipped to, public: the largest norm of features, without a
+        leading one, and the largest absolute target. Statistics without bounds cannot be
+        released.
+    intercept : bool
+        Whether the first feature of every row is a one.
     """
 
     num_rows: npt.NDArray[np.int64]
@@ -35,6 +41,8 @@ class NodeStatistics:
     z: Array
     u: Array
     num_clipped: int = 0
+    bounds: tuple[float, float] | None = None
+    intercept: bool = False
 
     @property
     def num_nodes(self) -> int:

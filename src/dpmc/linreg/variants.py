@@ -16,24 +16,29 @@ from dpmc.linreg import mechanism
 from dpmc.linreg.mechanism import Source, Terms
 from dpmc.linreg.noise import Calibration
 from dpmc.linreg.release import jointly
-from dpmc.linreg.sensitivity import check_bounds, statistics_sensitivity
+from dpmc.linreg.sensitivity import check_bounds, check_scale, statistics_sensitivity
+from dpmc.linreg.statistics import bound_rows
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 
-def averaged(rows: Array, block_size: int) -> Array:
+def averaged(rows: Array, block_size: int, bound: float) -> Array:
     """Return the sums of blocks of consecutive rows over sqrt(k), nearly Gaussian for large k.
 
     With y treated as one more column, the regression of the new rows has the same theta and
-    sigma_y^2 [alparslan2023thesis, section 5.2.4.1].
+    sigma_y^2 [alparslan2023thesis, section 5.2.4.1]. Every row is bounded before it is added:
+    a sum bounded in the end would let one row decide where the others of its block go.
 
     Parameters
     ----------
     rows : ndarray of shape (n,) or (n, p)
-        Rows of one node, their number a multiple of k: which rows form a block is public.
+        Rows of one node, of any floats, their number a multiple of k: which rows form a
+        block is public. NaN counts as 0.
     block_size : int
         k.
+    bound : float
+        Of the Euclidean norm of a row, or the absolute value of a number.
 
     Returns
     -------
@@ -43,12 +48,18 @@ def averaged(rows: Array, block_size: int) -> Array:
     Raises
     ------
     DpmcError
-        If the number of rows is no multiple of `block_size`.
+        If the number of rows is no multiple of `block_size`, or the bound is out of range.
     """
     checks.at_least("block_size", block_size, 1)
+    checks.positive("bound", bound)
+    check_scale("bound", bound)
     if len(rows) % block_size:
         raise DpmcError(f"rows: {len(rows)}, allowed a multiple of block_size {block_size}")
-    blocks = rows.reshape(len(rows) // block_size, block_size, *rows.shape[1:])
+    inside = np.zeros((len(rows), (rows.shape[1] if rows.ndim == 2 else 1) + 1))
+    inside[:, :-1] = rows if rows.ndim == 2 else rows[:, None]
+    bound_rows(inside, bound, bound)
+    kept = inside[:, :-1].reshape(rows.shape)
+    blocks = kept.reshape(len(rows) // block_size, block_size, *rows.shape[1:])
     return np.asarray(blocks.sum(axis=1) / math.sqrt(block_size))
 
 
@@ -137,11 +148,6 @@ def release_averaged(
     return jointly(statistics, changes, rng, terms, with_u, ledgers)
 
 
-def with_intercept(x: Array) -> Array:
-    """Return features with a leading one, shape (n, d + 1)."""
-    return np.concatenate([np.ones((len(x), 1)), x], axis=1)
-
-
 def intercept_sensitivity(
     x_bound: float,
     y_bound: float,
@@ -199,7 +205,7 @@ def release_with_intercept(
     Parameters
     ----------
     statistics : NodeStatistics
-        Of rows `with_intercept`.
+        Of `dpmc.linreg.statistics.node_statistics` with ``intercept=True``.
     x_bound, y_bound : float
         Of the rows without the leading one.
     epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers
@@ -214,12 +220,10 @@ def release_with_intercept(
     Raises
     ------
     DpmcError
-        As `dpmc.linreg.release.release`, or if the first column is not one.
+        As `dpmc.linreg.release.release`, or if the rows have no leading one.
     """
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
-    if (statistics.s[:, 0, 0] != statistics.num_rows).any() or statistics.dim < 2:
-        raise DpmcError("statistics: of other rows, allowed those of rows with a leading one")
-    mechanism.check_within(statistics, math.hypot(1, x_bound), y_bound)
+    mechanism.check_within(statistics, x_bound, y_bound, intercept=True)
     changes: dict[Neighbours, float] = {
         relation: intercept_sensitivity(x_bound, y_bound, statistics.dim - 1, relation, with_u)
         for relation in NEIGHBOURS
