@@ -158,7 +158,10 @@ def test_a_node_takes_its_share_of_the_rows():
         ({"bounds": (0.0, 1.0)}, r"^x bound: 0.0, allowed a finite number > 0$"),
         ({"bounds": (1.0, float("inf"))}, r"^y bound: inf, allowed a finite number > 0$"),
         ({"beyond": "drop"}, r"^beyond: 'drop', allowed 'clip', 'refuse'$"),
-        ({"beyond": "refuse", "bounds": (1.0, 9.0)}, r"^`chunks` must hold features of .*, got a row beyond"),
+        (
+            {"beyond": "refuse", "bounds": (1.0, 9.0)},
+            r"^`chunks` must hold features of .*, got a row beyond",
+        ),
         ({"num_rows": 13}, r"^chunks: 12 rows, allowed 13 \(num_rows\)$"),
         ({"num_rows": 11}, r"^chunks: more rows than num_rows, allowed 11$"),
         ({"chunks": []}, r"^chunks: 0 rows, allowed 12 \(num_rows\)$"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,10 @@ class NoisyStatistics:
         What else a release holds, such as the noisy smallest eigenvalues of adaSSP.
     guarantee : Guarantee
         The privacy that the release really has.
+    noise : {"continuous", "discrete"}
+        Whether the noise is floating-point noise, or the release was rounded to a grid so
+        fine that estimators take its noise for continuous: see
+        :mod:`dpmc.privacy.single_releases`.
     """
 
     num_rows: npt.NDArray[np.int64]
@@ -86,6 +90,7 @@ class NoisyStatistics:
     u_sd: float
     guarantee: Guarantee
     extra: Mapping[str, Array] = field(default_factory=dict)
+    noise: Literal["continuous", "discrete"] = "continuous"
 
     @property
     def num_nodes(self) -> int:

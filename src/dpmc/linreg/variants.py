@@ -20,6 +20,7 @@ from dpmc.linreg.sensitivity import check_bounds, check_scale, statistics_sensit
 from dpmc.linreg.statistics import bound_rows
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics
 from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 
@@ -108,7 +109,7 @@ def release_averaged(
     y_bound: float,
     epsilon: float,
     delta: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     block_size: int,
     neighbours: Neighbours = "replace",
@@ -116,6 +117,7 @@ def release_averaged(
     with_u: bool = False,
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
 ) -> NoisyStatistics:
     """Release the statistics of averaged rows.
 
@@ -127,7 +129,7 @@ def release_averaged(
         Of the rows before averaging.
     block_size : int
         k.
-    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers
+    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers, noise
         See `dpmc.linreg.release.release`.
 
     Raises
@@ -135,7 +137,7 @@ def release_averaged(
     DpmcError
         As `dpmc.linreg.release.release`.
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.at_least("block_size", block_size, 1)
     root = math.sqrt(block_size)
     mechanism.check_within(statistics, root * x_bound, root * y_bound)
@@ -192,13 +194,14 @@ def release_with_intercept(
     y_bound: float,
     epsilon: float,
     delta: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     neighbours: Neighbours = "replace",
     calibration: Calibration = "analytic",
     with_u: bool = False,
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
 ) -> NoisyStatistics:
     """Release the statistics of rows (1, x), their number without noise.
 
@@ -208,7 +211,7 @@ def release_with_intercept(
         Of `dpmc.linreg.statistics.node_statistics` with ``intercept=True``.
     x_bound, y_bound : float
         Of the rows without the leading one.
-    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers
+    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers, noise
         See `dpmc.linreg.release.release`.
 
     Returns
@@ -222,7 +225,7 @@ def release_with_intercept(
     DpmcError
         As `dpmc.linreg.release.release`, or if the rows have no leading one.
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     mechanism.check_within(statistics, x_bound, y_bound, intercept=True)
     changes: dict[Neighbours, float] = {
         relation: intercept_sensitivity(x_bound, y_bound, statistics.dim - 1, relation, with_u)
