@@ -309,8 +309,8 @@ def releases_of(value, noise, nodes):
 
 
 def ends_in_zeros(y, scale):
-    """Whether a small number is a multiple of 2**-52, as a sum with 1 is."""
-    return ((np.abs(y) < 2.0**-6) & (np.ldexp(y, 52) % 1 == 0)).any(axis=1)
+    """Whether a small number is a multiple of 2**-53, as a sum with 1 is."""
+    return ((np.abs(y) < 2.0**-5) & (np.ldexp(y, 53) % 1 == 0)).any(axis=1)
 
 
 def not_from_zero(y, scale):
@@ -328,14 +328,14 @@ def lower_bound(event, other, level=1e-6):
     return math.log(max(low - CLAIM[1], 1e-300) / high)
 
 
-@pytest.mark.parametrize(("attack", "nodes"), [(ends_in_zeros, 50_000), (not_from_zero, 3000)])
+@pytest.mark.parametrize(("attack", "nodes"), [(ends_in_zeros, 30_000), (not_from_zero, 3000)])
 def test_low_bits_betray_continuous_noise_and_not_discrete_noise(attack, nodes):
     """Rows (0, 0) and (1, 1). Discrete noise that is sound fails with probability 4e-6."""
     proved = {}
     for noise in ("continuous", "discrete"):
         events = [attack(*releases_of(value, noise, nodes)) for value in (1.0, 0.0)]
         proved[noise] = max(lower_bound(*events), lower_bound(*events[::-1]))
-    assert proved["continuous"] > 1.2 * CLAIM[0]
+    assert proved["continuous"] > CLAIM[0]
     assert proved["discrete"] <= CLAIM[0]
 
 
