@@ -18,7 +18,7 @@ from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
 from dpmc.privacy.events import parse
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.mechanisms import Ledger, Noise
 from dpmc.rng import Streams
 from dpmc.types import NO_GUARANTEE, Array, Budget, Dataset, DpmcError, Fit, Guarantee, Model
 
@@ -36,6 +36,7 @@ def fit(
     num_chains: int = 4,
     start: Array | None = None,
     seed: int | None = None,
+    noise: Noise = "continuous",
     progress: bool = True,
     **params: Any,
 ) -> Fit:
@@ -67,7 +68,11 @@ def fit(
         Start points, chosen without looking at the data; the origin by default.
     seed : int, optional
         Makes a run repeatable, and thereby not private: whoever knows the seed can
-        subtract the noise. By default the operating system seeds it.
+        subtract the noise. By default cryptographic generators are keyed by the operating
+        system.
+    noise : {"continuous", "discrete"}
+        ``"discrete"`` rounds what is released to a grid far below the noise, so that the
+        last digits of floating-point numbers tell nothing (:mod:`dpmc.privacy.discrete`).
     progress : bool
         Whether to show a progress bar.
     **params
@@ -106,7 +111,7 @@ def fit(
         outside += [] if seed is None else ["a known seed"]
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar))
+        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), noise)
 
 
 def allocate(
@@ -161,6 +166,7 @@ def run(
     streams: Sequence[Streams],
     outside: Sequence[str],
     progress: Progress = silent,
+    noise: Noise = "continuous",
 ) -> Fit:
     """Run the chains of one replicate under `plan` and say what privacy they have.
 
@@ -180,8 +186,10 @@ def run(
         Uses of the private rows that no budget covers.
     progress : callable
         Told the iterations done and to do.
+    noise : {"continuous", "discrete"}
+        See `fit`.
     """
-    ledger = Ledger(plan)
+    ledger = Ledger(plan, noise)
     result = sampler(starts, num_iterations, streams, ledger, progress)
     if plan is None:
         guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
@@ -192,6 +200,7 @@ def run(
         summary = plan.summary() | {
             "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
         }
+        summary |= {"noise": noise} if noise != "continuous" else {}
     return Fit(
         draws=result.draws,
         info=result.info,

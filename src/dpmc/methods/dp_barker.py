@@ -114,7 +114,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
 
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
-        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.chain)
+        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.batches)
         noisy = ledger.release_barker(batch.log_ratio, batch.variance, event, streams.noise)
         log_prior = posterior.log_prior(proposal)
         logistic = correction.draw(streams.chain)
