@@ -70,13 +70,13 @@ def build(columns=COLUMNS):
 
 
 # %% [markdown]
-# No clip bound is given: the Lipschitz constant takes its place, and the counter of clipped
-# ratios stays at zero. The noise multiplier trades the noise of one decision against the
+# No clip bound is given: the Lipschitz constant takes its place, and no ratio is clipped. How
+# many are is private too: what is printed below was released with noise. The noise multiplier trades the noise of one decision against the
 # number of decisions that the budget buys.
 
 
 # %%
-def sample(rows, model, epsilon, seed=None):
+def sample(rows, model, epsilon, seed=None, diagnostics="private"):
     """Return the fit of DP-penalty under one budget."""
     return dpmc.fit(
         "dp_penalty",
@@ -89,6 +89,7 @@ def sample(rows, model, epsilon, seed=None):
         num_chains=1,
         start=np.array([0.0, -1.0, 2.0]),
         seed=seed,
+        diagnostics=diagnostics,
         progress=False,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -11,16 +11,32 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dpmc import checks, registry
-from dpmc.chains import Progress, Sampler, silent
+from dpmc import checks, model_checks, registry, row_functions
+from dpmc.chains import Progress, Run, Sampler, silent
+from dpmc.diagnostics import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
+from dpmc.diagnostics import release as released_diagnostics
 from dpmc.posterior import Posterior
 from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
 from dpmc.privacy.events import parse
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.mechanisms import Ledger, Noise
 from dpmc.rng import Streams
-from dpmc.types import NO_GUARANTEE, Array, Budget, Dataset, DpmcError, Fit, Guarantee, Model
+from dpmc.types import (
+    CLIPS_OUTSIDE,
+    NO_GUARANTEE,
+    Array,
+    Budget,
+    Dataset,
+    Diagnostic,
+    DpmcError,
+    Fit,
+    Guarantee,
+    InvalidRows,
+    Model,
+)
+
+Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
 
 
 def fit(
@@ -36,7 +52,10 @@ def fit(
     num_chains: int = 4,
     start: Array | None = None,
     seed: int | None = None,
+    noise: Noise = "continuous",
     progress: bool = True,
+    diagnostics: Diagnostics = "private",
+    invalid_rows: InvalidRows = "refuse",
     **params: Any,
 ) -> Fit:
     """Sample the posterior of `model` given `data` with a private method.
@@ -67,9 +86,20 @@ def fit(
         Start points, chosen without looking at the data; the origin by default.
     seed : int, optional
         Makes a run repeatable, and thereby not private: whoever knows the seed can
-        subtract the noise. By default the operating system seeds it.
+        subtract the noise. By default cryptographic generators are keyed by the operating
+        system.
+    noise : {"continuous", "discrete"}
+        ``"discrete"`` rounds what is released to a grid far below the noise, so that the
+        last digits of floating-point numbers tell nothing (:mod:`dpmc.privacy.discrete`).
     progress : bool
         Whether to show a progress bar.
+    diagnostics : {"private", "none", "exact"}
+        Shares of clipped rows: released with noise from one hundredth of the budget, in
+        ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and ``Fit.totals``, which the
+        guarantee then names as outside of it. A method without privacy has them exact.
+    invalid_rows : {"refuse", "zero"}
+        Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
+        so itself.
     **params
         Parameters of the method, as in its ``Params``.
 
@@ -81,12 +111,14 @@ def fit(
     Raises
     ------
     DpmcError
-        On any input that is refused, before any row is used.
+        On any input that is refused, and on a model that fails on public probes, before any
+        row is used.
     """
     module = registry.load("method", method)
     settings = registry.parameters(module, params)
-    dataset = data if isinstance(data, Dataset) else Dataset("data", np.asarray(data, np.float64))
+    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     checks.at_least("num_chains", num_chains, 1)
+    checks.one_of("diagnostics", diagnostics, CHOICES)
     plan, iterations = allocate(
         module,
         settings,
@@ -97,16 +129,58 @@ def fit(
         delta,
         accountant,
         max_iterations,
+        diagnostics,
     )
     starts = start_points(start, model.dim, num_chains)
-    sampler = module.sampler(Posterior(model, dataset), settings)
+    model = row_functions.without_errors(model)
+    nan_rows = dataset.invalid_rows == "zero"
+    model_checks.check(model, dataset.x.shape[1], dataset.bounds, nan_rows)
+    posterior = Posterior(model, dataset)
+    sampler = module.sampler(posterior, settings)
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
+    release = None
     if plan is not None:
-        outside.append("clip counts in info and totals")
+        outside += [CLIPS_OUTSIDE] if diagnostics == "exact" else []
         outside += [] if seed is None else ["a known seed"]
+        release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar))
+        return run(
+            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise
+        )
+
+
+def _releaser(
+    module: ModuleType,
+    settings: Any,
+    posterior: Posterior,
+    plan: Plan,
+    seed: int | None,
+    method: str,
+    diagnostics: str,
+) -> Release | None:
+    """Return what takes the clip counts from a run, and releases their shares where wanted."""
+    if diagnostics == "exact":
+        return None
+    if diagnostics == "none":
+        return lambda result, starts, ledger: {}
+    streams = Streams.of(seed, method, "diagnostics")
+    noise_multiplier = calibration.share_multiplier(plan.budget, SHARE)
+
+    def release(result: Run, starts: Array, ledger: Ledger) -> dict[str, Diagnostic]:
+        return released_diagnostics(
+            module,
+            settings,
+            posterior,
+            result,
+            starts,
+            noise_multiplier,
+            ledger,
+            streams.chain,
+            streams.noise,
+        )
+
+    return release
 
 
 def allocate(
@@ -119,8 +193,11 @@ def allocate(
     delta: float | None,
     accountant: str | None = None,
     max_iterations: int | None = None,
+    diagnostics: Diagnostics = "exact",
 ) -> tuple[Plan | None, int]:
     """Return the plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
+
+    Private diagnostics are paid for first.
 
     Raises
     ------
@@ -149,6 +226,8 @@ def allocate(
     budget = Budget(
         epsilon, delta, accountant or calibration.best_accountant(releases.counts(1, 1))
     )
+    if diagnostics == "private":
+        releases = with_release(releases, budget)
     plan = calibration.plan(releases, budget, num_chains, max_iterations)
     return plan, plan.num_iterations
 
@@ -161,6 +240,8 @@ def run(
     streams: Sequence[Streams],
     outside: Sequence[str],
     progress: Progress = silent,
+    release: Release | None = None,
+    noise: Noise = "continuous",
 ) -> Fit:
     """Run the chains of one replicate under `plan` and say what privacy they have.
 
@@ -180,9 +261,17 @@ def run(
         Uses of the private rows that no budget covers.
     progress : callable
         Told the iterations done and to do.
+    release : callable ``(Run, starts, ledger) -> mapping of str to Diagnostic``, optional
+        Releases diagnostics; the exact clip counts are then left out. Without it they stay.
+    noise : {"continuous", "discrete"}
+        See `fit`.
     """
-    ledger = Ledger(plan)
+    ledger = Ledger(plan, noise)
     result = sampler(starts, num_iterations, streams, ledger, progress)
+    released: Mapping[str, Diagnostic] = {}
+    if release is not None:
+        released = release(result, starts, ledger)
+        result = without_clip_counts(result)
     if plan is None:
         guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
         summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
@@ -192,6 +281,7 @@ def run(
         summary = plan.summary() | {
             "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
         }
+        summary |= {"noise": noise} if noise != "continuous" else {}
     return Fit(
         draws=result.draws,
         info=result.info,
@@ -200,6 +290,7 @@ def run(
         ledger=ledger.records(),
         guarantee=guarantee,
         plan=summary,
+        diagnostics=released,
     )
 
 

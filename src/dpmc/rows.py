@@ -16,6 +16,7 @@ from numba.extending import overload
 
 from dpmc.inner_sums import InnerSums
 from dpmc.kernels import compiled, gradient_kernel, ratio_kernel
+from dpmc.model_checks import check_rows
 from dpmc.sorted_sums import SortedSums
 from dpmc.types import Array, Dataset, DpmcError, Model
 
@@ -94,15 +95,20 @@ def feature_rows(
         Write the features over the rows where layout and size allow, so that the data
         are held once; the data set must not be used afterwards.
 
+    Returns
+    -------
+    ndarray
+        NaN where the features of a row cannot be computed, and for all of a row that is NaN:
+        no error tells of a row.
+
     Raises
     ------
     DpmcError
-        If the features of the model do not fit the rows or are not finite.
+        If the model is refused on public probes, see :mod:`dpmc.model_checks`.
     """
     x = dataset.x
     n = dataset.num_rows
-    describe = model.features or np.transpose
-    count = len(describe(x[:1]))
+    count = len(check_rows(model, x.shape[1]).features)
     in_place = x.T if order == "features" else x
     fits = x.dtype == np.float64 and count == x.shape[1] and in_place.flags.c_contiguous
     if fits and model.features is None:
@@ -110,17 +116,34 @@ def feature_rows(
     shape = (count, n) if order == "features" else (n, count)
     out = in_place if fits and consume else np.empty(shape)
     for first in range(0, n, CHUNK):
-        part = describe(x[first : first + CHUNK])
-        if part.shape != (count, min(CHUNK, n - first)) or not np.isfinite(part.sum()):
-            raise DpmcError(
-                f"model {model.name!r}: features of rows from {first} on have shape {part.shape} "
-                f"or are not finite, allowed finite numbers of shape ({count}, rows)"
-            )
+        rows = x[first : first + CHUNK]
+        part = _described(model, rows, count)
+        if dataset.invalid_rows == "zero":
+            part = np.where(np.isnan(rows).all(axis=1), np.nan, part)
         if order == "features":
             out[:, first : first + CHUNK] = part
         else:
             out[first : first + CHUNK] = part.T
     return out
+
+
+def _described(model: Model, x: Array, count: int) -> Array:
+    """Return the features of rows, shape (count, rows); row by row where they fail together."""
+    with np.errstate(all="ignore"):
+        part = _attempt(model, x, count)
+        if part is None:
+            alone = [_attempt(model, x[k : k + 1], count) for k in range(len(x))]
+            nothing = np.full((count, 1), np.nan)
+            part = np.concatenate([nothing if one is None else one for one in alone], axis=1)
+    return part
+
+
+def _attempt(model: Model, x: Array, count: int) -> Array | None:
+    try:
+        part: Array = np.asarray((model.features or np.transpose)(x), dtype=np.float64)
+    except Exception:  # what it says may depend on private rows
+        return None
+    return part if part.shape == (count, len(x)) else None
 
 
 class RowSums:
@@ -141,8 +164,7 @@ class RowSums:
     Raises
     ------
     DpmcError
-        If the row functions do not fit the rows: wrong number of features or components,
-        or not affine although the model says so.
+        If the model is refused on public probes, see :mod:`dpmc.model_checks`.
     """
 
     def __init__(self, model: Model, dataset: Dataset, consume: bool = False) -> None:
@@ -156,12 +178,9 @@ class RowSums:
         self._gradient = gradient_kernel(model.gradient, model.dim, count, len(self.features))
         self._none = np.empty(0)
         self._probe = probe
-        self._check(probe)
         self._sorted: SortedSums | None = None
         self._inner: InnerSums | None = None
         self._borrowed = not consume and np.shares_memory(self.features, dataset.x)
-        if model.affine:
-            self._check_affine(probe + 1.0)
         # Rows that are not finite are for passes alone, which clip each by itself.
         with np.errstate(over="ignore", invalid="ignore"):
             self._fast = model.affine and bool(np.isfinite(self.features.sum()))
@@ -261,43 +280,13 @@ class RowSums:
                 self.features = self.features.copy()
             self._inner = InnerSums(self.model, self.features, len(self.coefficients(self._probe)))
 
-    def _check(self, theta: Array) -> None:
-        """Refuse row functions that do not fit, by one row in plain Python."""
-        name, count = self.model.name, len(self.features)
-        c = tuple(self.coefficients(theta).tolist())
-        try:
-            length = len(compiled(self.model.gradient).py_func(c, tuple(self.features[:, 0])))
-        except IndexError as error:
-            raise DpmcError(
-                f"model {name!r}: row functions do not fit rows of {count} features: {error}"
-            ) from None
-        if length != self.model.dim:
-            raise DpmcError(
-                f"model {name!r}: gradient has {length} components, allowed {self.model.dim}"
-            )
-
     def _try(self, kernel: Any, *arguments: Any) -> None:
-        """Compile a kernel on one row, or refuse the row functions that it is made of."""
+        """Compile a kernel, on no row, or refuse the row functions that it is made of."""
         try:
-            kernel(np.ascontiguousarray(self.features[:, :1]), *arguments, 0, 1)
+            kernel(np.zeros((len(self.features), 1)), *arguments, 0, 0)
         except numba.core.errors.TypingError as error:
             reason = " ".join(str(error).split())[:300]
             raise DpmcError(
                 f"model {self.model.name!r}: row functions do not compile for rows of "
                 f"{len(self.features)} features: {reason}"
             ) from None
-
-    def _check_affine(self, theta: Array) -> None:
-        """Refuse an affine model of which a row function is bent between three points."""
-        c = tuple(self.coefficients(theta).tolist())
-        x = self.features[:, 0]
-        points = [tuple(point.tolist()) for point in (x, 2.0 * x + 1.0, 1.5 * x + 0.5)]
-        for function in (self.model.log_likelihood, self.model.gradient):
-            row = compiled(function).py_func
-            start, end, middle = (np.atleast_1d(row(c, point)) for point in points)
-            bend = np.abs(0.5 * (start + end) - middle)
-            if np.any(bend > 1e-6 * (np.abs(start) + np.abs(end))):
-                raise DpmcError(
-                    f"model {self.model.name!r}: affine True, allowed False: "
-                    f"{row.__name__} is not affine in the features"
-                )

@@ -14,7 +14,7 @@ from dpmc.digest import canonical
 from dpmc.posterior import Posterior
 from dpmc.problems import Settings, make_model, start_points
 from dpmc.rng import Streams
-from dpmc.types import Array, Dataset, Fit
+from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset, Fit
 
 
 def row_order(settings: Settings) -> Literal["features", "rows"]:
@@ -91,4 +91,4 @@ def _outside(problem: Settings, dataset: Dataset, declared: Iterable[str]) -> li
         outside.append(f"start points {around}scaled by the exact posterior")
     if dataset.bounds_source == "data":
         outside.append("bounds taken from the data")
-    return [*outside, "clip fractions", "a known seed"]
+    return [*outside, CLIP_FRACTIONS_OUTSIDE, "a known seed"]

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dpmc import encoding
 from dpmc.files import ABSENT, replacing
-from dpmc.types import Array, Dataset, DpmcError, Fit, Guarantee, UnavailableError
+from dpmc.types import Array, Dataset, Diagnostic, DpmcError, Fit, Guarantee, UnavailableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +102,8 @@ def write_dataset(path: str | Path, dataset: Dataset) -> None:
         "bounds_source": dataset.bounds_source,
         "truth": truth,
     }
+    if dataset.invalid_rows != "refuse":
+        head["invalid_rows"] = dataset.invalid_rows
     _write(path, columns, {"dpmc_dataset": head})
 
 
@@ -136,7 +138,8 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
             x[first:last, k] = column
         first = last
     truth = None if head["truth"] is None else np.asarray(head["truth"], dtype=np.float64)
-    return Dataset(head["name"], x, head["bounds"], head["bounds_source"], truth)
+    invalid = head.get("invalid_rows", "refuse")
+    return Dataset(head["name"], x, head["bounds"], head["bounds_source"], truth, invalid)
 
 
 def write_absence(path: str | Path, reason: str) -> None:
@@ -275,7 +278,7 @@ def _rows(replicate: int, fit: Fit) -> pa.Table:
 def _head(replicate: int, fit: Fit) -> dict[str, Any]:
     guarantee = {**vars(fit.guarantee), "outside": list(fit.guarantee.outside)}
     totals = {key: [v.dtype.str, v.tolist()] for key, v in fit.totals.items()}
-    return {
+    head = {
         "replicate": replicate,
         "shape": None if fit.draws is None else list(fit.draws.shape),
         "chains": int(next((v.shape[1] for v in fit.info.values()), 0)),
@@ -285,6 +288,11 @@ def _head(replicate: int, fit: Fit) -> dict[str, Any]:
         "guarantee": guarantee,
         "plan": dict(fit.plan),
     }
+    if fit.diagnostics:
+        head["diagnostics"] = {
+            name: [one.value, one.standard_error] for name, one in fit.diagnostics.items()
+        }
+    return head
 
 
 def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fit:
@@ -309,4 +317,5 @@ def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fi
         ledger=tuple((str(event), int(count)) for event, count in head["ledger"]),
         guarantee=Guarantee(**guarantee),
         plan=head["plan"],
+        diagnostics={k: Diagnostic(*values) for k, values in head.get("diagnostics", {}).items()},
     )

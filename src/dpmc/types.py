@@ -19,6 +19,13 @@ NEIGHBOURS: Mapping[Neighbours, str] = {
     "replace": "substitution of one row",
     "add_remove": "addition or removal of one row",
 }
+InvalidRows = Literal["refuse", "zero"]
+# Columns of `Fit.info` that are functions of released numbers and public randomness alone.
+PUBLIC_INFO = ("accepted", "diverged")
+# Counts of private rows, which are not, and what a guarantee names them by.
+CLIP_COUNTS = ("ratio_clipped", "gradient_clipped")
+CLIPS_OUTSIDE = "clip counts in info and totals"
+CLIP_FRACTIONS_OUTSIDE = "clip fractions"
 
 
 class DpmcError(ValueError):
@@ -50,11 +57,16 @@ class Dataset:
         guarantee then lists them as outside of it.
     truth : ndarray of shape (d,), optional
         The parameter that generated synthetic rows.
+    invalid_rows : {"refuse", "zero"}
+        What becomes of rows with an entry that is not finite. To refuse them depends on
+        private rows, and no guarantee covers it. ``"zero"`` makes all of such a row NaN, in
+        a copy: it contributes nothing to any sum.
 
     Raises
     ------
     DpmcError
-        If `x` is not a finite two-dimensional array with at least one row.
+        If `x` is not a two-dimensional floating-point array with at least one row, or not
+        finite and to be refused; the message names a column, never a row or a value.
     """
 
     name: str
@@ -62,8 +74,14 @@ class Dataset:
     bounds: Mapping[str, float] = field(default_factory=dict)
     bounds_source: Literal["public", "data"] = "public"
     truth: Array | None = None
+    invalid_rows: InvalidRows = "refuse"
 
     def __post_init__(self) -> None:
+        if np.ma.isMaskedArray(self.x):
+            raise DpmcError(
+                f"data {self.name!r}: a masked array, allowed an ordinary one (with NaN in masked "
+                "entries and invalid_rows='zero')"
+            )
         x = np.asarray(self.x)
         if x.ndim != 2 or 0 in x.shape:
             raise DpmcError(
@@ -71,17 +89,49 @@ class Dataset:
             )
         if not np.issubdtype(x.dtype, np.floating):
             raise DpmcError(f"data {self.name!r}: dtype {x.dtype}, allowed a floating-point type")
-        if not np.isfinite(np.sum(x)):
-            row, column = np.argwhere(~np.isfinite(x))[0]
-            where = f"data {self.name!r}: row {row}, column {column}"
-            raise DpmcError(f"{where} is {x[row, column]}, allowed a finite number")
         if self.bounds_source not in ("public", "data"):
             raise DpmcError(f"bounds_source: {self.bounds_source!r}, allowed 'public' or 'data'")
+        if self.invalid_rows not in ("refuse", "zero"):
+            raise DpmcError(f"invalid_rows: {self.invalid_rows!r}, allowed 'refuse' or 'zero'")
+        columns = _columns_not_finite(x)
+        if columns and self.invalid_rows == "refuse":
+            raise DpmcError(
+                f"data {self.name!r}: column {columns[0]} must hold finite numbers only, "
+                "or invalid_rows be 'zero'"
+            )
+        if columns:
+            x = x.copy(order="K")
+            x[~np.isfinite(x).all(axis=1)] = np.nan
+            object.__setattr__(self, "x", x)
+
+    @classmethod
+    def of(cls, name: str, data: Any, invalid_rows: InvalidRows = "refuse") -> Dataset:
+        """Return the data set of an array of numbers of any real type.
+
+        Raises
+        ------
+        DpmcError
+            If `data` is no array of real numbers, or its rows are refused.
+        """
+        x = data if np.ma.isMaskedArray(data) else np.asarray(data)
+        if x.dtype.kind in "biu":
+            x = x.astype(np.float64)
+        if x.dtype.kind != "f":
+            raise DpmcError(f"data {name!r}: dtype {x.dtype}, allowed real numbers")
+        return cls(name, x, invalid_rows=invalid_rows)
 
     @property
     def num_rows(self) -> int:
         """Number of rows, public under the substitution relation."""
         return int(self.x.shape[0])
+
+
+def _columns_not_finite(x: Array) -> list[int]:
+    """Return the columns with an entry that is not finite; a finite sum rules out all of them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(x)):
+            return []
+    return [k for k, column in enumerate(x.T) if not np.isfinite(column).all()]
 
 
 @dataclass(frozen=True)
@@ -125,6 +175,17 @@ class Model:
         theta. A clip bound at or above it never clips.
     reference : callable ``(Dataset, size, Generator) -> ndarray of shape (size, d)``, optional
         Exact posterior draws, where they can be had.
+    example_rows : ndarray of shape (k, p), optional
+        Public rows, made up, for models whose functions exist for some rows only, such as
+        counts or labels. What the model declares is checked on them and on mixtures of them,
+        instead of on normal ones.
+    example_thetas : ndarray of shape (k, d), optional
+        Public parameters, for the same purpose.
+
+    Notes
+    -----
+    `affine` and row-wise `features` are promises that a guarantee rests on. They are checked
+    on public probes (:mod:`dpmc.model_checks`), which finds mistakes and proves nothing.
     """
 
     name: str
@@ -140,8 +201,15 @@ class Model:
     tempering: float = 1.0
     lipschitz: float | None = None
     reference: Callable[[Dataset, int, np.random.Generator], Array] | None = None
+    example_rows: Array | None = field(default=None, compare=False)
+    example_thetas: Array | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        for name in ("example_rows", "example_thetas"):
+            examples = getattr(self, name)
+            if examples is not None:
+                _check_examples(self.name, name, np.asarray(examples))
+                object.__setattr__(self, name, np.array(examples, dtype=np.float64))
         if self.dim < 1:
             raise DpmcError(f"model {self.name!r}: dim {self.dim}, allowed an integer >= 1")
         if self.affine and not self.linear:
@@ -150,6 +218,15 @@ class Model:
             raise DpmcError(f"model {self.name!r}: tempering {self.tempering}, allowed (0, 1]")
         if self.lipschitz is not None and not self.lipschitz > 0:
             raise DpmcError(f"model {self.name!r}: lipschitz {self.lipschitz}, allowed > 0")
+
+
+def _check_examples(model: str, name: str, examples: Array) -> None:
+    numbers = examples.ndim == 2 and examples.size and examples.dtype.kind in "biuf"
+    if not (numbers and np.isfinite(examples).all()):
+        raise DpmcError(
+            f"model {model!r}: {name} of shape {examples.shape} and dtype {examples.dtype}, "
+            "allowed finite real numbers, one row or more"
+        )
 
 
 @dataclass(frozen=True)
@@ -229,6 +306,22 @@ NO_GUARANTEE = Guarantee(math.inf, 0.0)
 
 
 @dataclass(frozen=True)
+class Diagnostic:
+    """A share of private rows as it was released.
+
+    Parameters
+    ----------
+    value : float
+        In [0, 1], with noise on it.
+    standard_error : float
+        Standard deviation of the noise, 0 where there is none.
+    """
+
+    value: float
+    standard_error: float = 0.0
+
+
+@dataclass(frozen=True)
 class Fit:
     """What a run of a method produced.
 
@@ -241,7 +334,8 @@ class Fit:
     totals : mapping of str to ndarray of shape (chains,)
         Counts over all iterations, stored or not: ``num_iterations``, and, where
         the method has them, ``accepted``, ``diverged``, ``ratio_clipped`` of
-        ``ratio_rows`` and ``gradient_clipped`` of ``gradient_rows``.
+        ``ratio_rows`` and ``gradient_clipped`` of ``gradient_rows``. The clip counts are
+        there, and in `info`, with exact diagnostics only.
     status : str
         ``"complete"``, or why the run stopped early.
     ledger : tuple of (str, int)
@@ -250,6 +344,8 @@ class Fit:
         The privacy that the draws really have.
     plan : mapping
         What the budget bought.
+    diagnostics : mapping of str to Diagnostic
+        Released shares of clipped rows, ``ratio_clipped`` and ``gradient_clipped``.
     """
 
     draws: Array | None
@@ -259,6 +355,7 @@ class Fit:
     ledger: tuple[tuple[str, int], ...]
     guarantee: Guarantee
     plan: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: Mapping[str, Diagnostic] = field(default_factory=dict)
 
     def kept(self) -> Array:
         """Return the draws after warm-up, shape (kept, chains, d).
@@ -275,20 +372,44 @@ class Fit:
         return self.draws[max(0, (len(self.draws) - 1) // 2) :]
 
     def to_arviz(self) -> Any:
-        """Return the draws after warm-up as ``arviz.InferenceData`` with variable ``theta``."""
+        """Return the draws after warm-up as ``arviz.InferenceData`` with variable ``theta``.
+
+        Of `info` it holds what is a function of released numbers, and clip counts where the
+        guarantee names them or there is none; released shares are among the attributes.
+        """
         import arviz
 
         kept = self.kept()
         first = 0 if self.draws is None else len(self.draws) - len(kept)
-        stats = {name: np.moveaxis(values[first:], 1, 0) for name, values in self.info.items()}
+        stats = {
+            name: np.moveaxis(values[first:], 1, 0)
+            for name, values in self.info.items()
+            if self._may_export(name)
+        }
+        released = {
+            f"diagnostics_{name}{suffix}": value
+            for name, one in self.diagnostics.items()
+            for suffix, value in (("", one.value), ("_standard_error", one.standard_error))
+        }
         return arviz.from_dict(
             posterior={"theta": np.moveaxis(kept, 1, 0)},
             sample_stats=stats or None,
-            attrs={"guarantee": str(self.guarantee), "status": self.status},
+            attrs={"guarantee": str(self.guarantee), "status": self.status, **released},
         )
 
+    def _may_export(self, name: str) -> bool:
+        named = {CLIPS_OUTSIDE, CLIP_FRACTIONS_OUTSIDE} & set(self.guarantee.outside)
+        if not self.guarantee.private or name in PUBLIC_INFO:
+            return True
+        return name in CLIP_COUNTS and bool(named)
+
     def fraction(self, counted: str, of: str) -> float:
-        """Return the ratio of two totals over all chains; NaN where the method has none."""
+        """Return the ratio of two totals over all chains; NaN where the method has none.
+
+        Where the count is not there but its share was released, that share.
+        """
+        if counted in self.diagnostics:
+            return self.diagnostics[counted].value
         if counted not in self.totals or not self.totals[of].sum():
             return math.nan
         return float(self.totals[counted].sum() / self.totals[of].sum())

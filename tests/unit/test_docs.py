@@ -102,7 +102,7 @@ def test_penalty_is_exact_on_red_wine(logistic):
     rows, model = logistic["build"]()
     assert np.linalg.norm(rows.x, axis=1).max() <= rows.bounds["row_norm"]
     truth = logistic["exact"](rows, model, 60_000)
-    fit = logistic["sample"](rows, model, 1000, seed=1)
+    fit = logistic["sample"](rows, model, 1000, seed=1, diagnostics="exact")
     assert fit.totals["ratio_clipped"].sum() == 0
     draws = fit.kept()[:, 0]
     ess = az.ess(fit.to_arviz())["theta"].values

@@ -83,12 +83,15 @@ def test_hmc_releases_what_its_theorem_counts(reuse):
 
 
 def test_a_cap_on_the_iterations_improves_the_guarantee():
-    capped = fit(max_iterations=7)
+    capped = fit(max_iterations=7, diagnostics="none")
     assert capped.plan["num_iterations"] == 7
     assert capped.draws.shape == (7, 2, 2)
     assert dict(capped.ledger) == {"gaussian(8.0)": 14}
     assert capped.guarantee.epsilon < 0.9 * fit().guarantee.epsilon
     np.testing.assert_array_equal(capped.draws, fit().draws[:7])
+    diagnosed = dict(fit(max_iterations=7).ledger)
+    assert len(diagnosed) == 2
+    assert diagnosed["gaussian(8.0)"] == 14
 
 
 def test_a_cap_without_a_budget_is_refused():
@@ -167,7 +170,7 @@ def test_bad_input_is_refused_in_one_line(method, changes, message):
     ("x", "message"),
     [
         (np.zeros(5), r"shape \(5,\)"),
-        (np.array([[1.0, np.nan]]), r"row 0, column 1 is nan"),
+        (np.array([[1.0, np.nan]]), r"column 1 must hold finite numbers only"),
         (np.zeros((0, 2)), r"shape \(0, 2\)"),
     ],
 )

@@ -6,5 +6,7 @@ A method is a module with
 - ``ROW_ORDER``: ``"features"`` for passes over all rows, ``"rows"`` for batches of a few;
 - ``releases(params, num_rows) -> Releases | None``: what it releases of the private
   rows, or ``None`` for an algorithm without privacy;
-- ``sampler(posterior, params) -> Sampler``: the algorithm itself.
+- ``sampler(posterior, params) -> Sampler``: the algorithm itself;
+- with batches, ``clip_shares(posterior, params, states, rng)``: the shares of all rows that are
+  clipped at released states, which :mod:`dpmc.diagnostics` releases in place of what batches show.
 """

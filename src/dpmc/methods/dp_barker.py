@@ -31,7 +31,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dpmc import barker, checks, moves
+import numpy as np
+
+from dpmc import barker, checks, diagnostics, moves
 from dpmc.chains import Info, Kernel, Sampler
 from dpmc.chains import sampler as chain_sampler
 from dpmc.minibatch import BatchRatios
@@ -94,6 +96,11 @@ def _event(params: Params, num_rows: int) -> events.BarkerEvent:
     return events.barker(params.noise_variance, params.clip_scale, params.batch_size, num_rows)
 
 
+def _clip_bound(posterior: Posterior, params: Params) -> float:
+    bound = params.clip_scale * math.sqrt(params.batch_size)
+    return bound / (posterior.num_rows * posterior.tempering)
+
+
 def sampler(posterior: Posterior, params: Params) -> Sampler:
     """Return the sampler of `posterior`.
 
@@ -106,16 +113,18 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     ratios = BatchRatios(posterior, params.batch_size)
     correction = barker.correction(float(params.noise_variance))
-    clip_bound = params.clip_scale * math.sqrt(params.batch_size)
-    clip_bound /= posterior.num_rows * posterior.tempering
+    clip_bound = _clip_bound(posterior, params)
+    most = params.clip_scale**2
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
         return State(theta, posterior.log_prior(theta))
 
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
-        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.chain)
-        noisy = ledger.release_barker(batch.log_ratio, batch.variance, event, streams.noise)
+        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.batches)
+        # Beyond the bound by rounding alone, and a ledger that refuses would tell of rows.
+        variance = min(batch.variance, most)
+        noisy = ledger.release_barker(batch.log_ratio, variance, event, streams.noise)
         log_prior = posterior.log_prior(proposal)
         logistic = correction.draw(streams.chain)
         # NaN compares false: a rejection.
@@ -124,3 +133,13 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         return state, Info(False, batch.clipped)
 
     return chain_sampler(Kernel(init, step, params.batch_size))
+
+
+def clip_shares(
+    posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the share of all rows whose ratio is clipped, at fresh moves from released states."""
+    proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
+    proposals = np.stack([moves.random_walk(theta, proposal_sd, rng) for theta in states])
+    bounds = [_clip_bound(posterior, params)] * len(states)
+    return {"ratio_clipped": diagnostics.ratio_share(posterior, states, proposals, bounds)}

@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from dpmc import checks, stochastic
+from dpmc import checks, diagnostics, stochastic
 from dpmc.batches import Batches
 from dpmc.chains import Sampler
 from dpmc.posterior import Posterior
@@ -103,3 +103,11 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         return np.concatenate([theta, momentum, [params.friction]])
 
     return stochastic.sampler(posterior, update_rule, init, update)
+
+
+def clip_shares(
+    posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the share of all rows whose gradient is clipped at released states."""
+    bound = params.clip_bound
+    return {"gradient_clipped": diagnostics.gradient_share(posterior, states, bound)}

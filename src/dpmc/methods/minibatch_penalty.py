@@ -27,7 +27,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dpmc import checks, moves
+import numpy as np
+
+from dpmc import checks, diagnostics, moves
 from dpmc.chains import Info, Kernel, Sampler
 from dpmc.chains import sampler as chain_sampler
 from dpmc.minibatch import BatchRatios
@@ -151,7 +153,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
-        batch = ratios.estimate(state.theta, proposal, bound, streams.chain)
+        batch = ratios.estimate(state.theta, proposal, bound, streams.batches)
         penalised = batch.log_ratio - 0.5 * factor * batch.variance
         change = sensitivity(ratios.scale * bound, *variance_terms)
         noisy = ledger.release(penalised, change, noise_multiplier, streams.noise, sampled)
@@ -162,3 +164,16 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         return State(state.theta, state.log_prior, flipped), Info(False, batch.clipped)
 
     return chain_sampler(Kernel(init, step, params.batch_size))
+
+
+def clip_shares(
+    posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the share of all rows whose ratio is clipped, at fresh moves from released states."""
+    proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
+    walk = moves.Walk(proposal_sd, params.one_component, params.guided)
+    clip_bound = posterior.clip_bound(params.clip_bound)
+    proposals = [walk.propose(theta, walk.direction(rng), rng)[0] for theta in states]
+    bounds = [clip_bound * math.dist(a, b) for a, b in zip(proposals, states, strict=True)]
+    shares = diagnostics.ratio_share(posterior, states, np.stack(proposals), bounds)
+    return {"ratio_clipped": shares}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpmc.privacy import accounting, events
+from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases
 from dpmc.types import Budget, DpmcError, Guarantee
 
@@ -108,6 +110,28 @@ def plan(
     counts = releases.counts(num_iterations, num_chains)
     spent = float(accountant.delta(counts, budget.epsilon))
     return Plan(budget, releases, num_iterations, num_chains, spent, _guarantee(counts, budget))
+
+
+def share_multiplier(budget: Budget, share: float) -> float:
+    """Return the noise multiplier of one Gaussian release that costs a share of a budget.
+
+    Gaussian privacy adds up in mu^2 (Dong, Roth and Su 2022, corollary 3.3), and the budget
+    holds as much of it as its delta at its epsilon is that of one Gaussian release.
+
+    Parameters
+    ----------
+    budget : Budget
+        Only its epsilon and delta count.
+    share : float
+        Of mu^2, in (0, 1).
+
+    Returns
+    -------
+    float
+        ``1 / sqrt(share mu^2)``.
+    """
+    mean_loss = affordable_mean_loss(budget.epsilon, budget.delta)  # mu^2 / 2
+    return 1.0 / math.sqrt(2 * share * mean_loss)
 
 
 def best_accountant(counts: Counts) -> str:

@@ -262,6 +262,8 @@ class Releases:
         Released once, before the first iteration.
     per_iteration : tuple of (event, int)
         Released in every iteration; at least one.
+    once : tuple of (event, int)
+        Released once for all chains together, however many they are.
 
     Raises
     ------
@@ -271,9 +273,10 @@ class Releases:
 
     initial: tuple[tuple[Event, int], ...] = ()
     per_iteration: tuple[tuple[Event, int], ...] = ()
+    once: tuple[tuple[Event, int], ...] = ()
 
     def __post_init__(self) -> None:
-        for event, count in (*self.initial, *self.per_iteration):
+        for event, count in (*self.initial, *self.per_iteration, *self.once):
             if count < 0:
                 raise DpmcError(f"count of {text(event)}: {count}, allowed an integer >= 0")
         if not any(count for _, count in self.per_iteration):
@@ -282,6 +285,8 @@ class Releases:
     def counts(self, num_iterations: int, num_chains: int) -> dict[Event, int]:
         """Return how often each event occurs in `num_chains` chains of `num_iterations` each."""
         total: dict[Event, int] = {}
+        for event, count in self.once:
+            total[event] = total.get(event, 0) + count
         for event, count in self.initial:
             total[event] = total.get(event, 0) + count * num_chains
         for event, count in self.per_iteration:
