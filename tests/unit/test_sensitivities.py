@@ -40,6 +40,8 @@ CASES = {
         "clip_bound": 1.5,
     },
 }
+# A third of the rows, whose sum is scaled to all of them.
+CASES["minibatch_penalty of few"] = CASES["minibatch_penalty"] | {"batch_size": ROWS // 3}
 STEPS = 60
 # Opposite directions that differ, so that a move along any of them meets far rows of both signs.
 FAR = 1e4 * np.array([[1.0, 0.3], [-1.0, -0.3], [0.4, -1.0], [-0.4, 1.0]])
@@ -61,7 +63,7 @@ class Blind(Ledger):
 
 def releases(method: str, x: np.ndarray, claimed: float = 1.0, tempering: float = 1.0):
     """Return what a run hands to its ledger, and its streams."""
-    module = registry.load("method", method)
+    module = registry.load("method", method.partition(" ")[0])
     params = registry.parameters(module, CASES[method])
     posterior = Posterior(gaussian_model(2, tempering), Dataset("far", x))
     ledger, streams = Blind(claimed), Streams.of(3, "sensitivity", method)
@@ -91,7 +93,7 @@ def test_no_row_moves_a_release_by_more_than_its_sensitivity_and_some_do_by_as_m
             continue
         assert share <= 1 + 1e-9
         # The variance of a batch and its mean are not moved most by the same row.
-        assert share > (0.5 if method == "minibatch_penalty" else 0.999)
+        assert share > (0.5 if method.startswith("minibatch") else 0.999)
 
 
 @pytest.mark.parametrize("method", CASES)
@@ -122,7 +124,7 @@ def test_the_penalty_is_that_of_the_noise_that_was_released(method, tempering, m
     given, _ = releases(method, rows("sensitivity", ROWS, 2).x, tempering=tempering)
     ratios = [(s, z) for value, s, z, _ in given if value.ndim == 0]
     # The sum of a batch is tempered before it is released.
-    power = 1.0 if method == "minibatch_penalty" else tempering
+    power = 1.0 if method.startswith("minibatch") else tempering
     expected = [power * s * z for s, z in ratios]
     np.testing.assert_allclose(penalties, expected, rtol=1e-12)
     assert len(penalties) == STEPS
@@ -189,6 +191,27 @@ def test_the_correction_of_barker_is_that_of_the_noise_that_is_added(monkeypatch
     dp_barker.sampler(posterior, params)(np.zeros((1, 2)), 5, [streams], Recording())
     assert made == [1.7]
     assert added == [1.7] * 5
+
+
+@pytest.mark.parametrize("tempering", [1.0, 0.3])
+def test_one_row_moves_the_ratio_of_barker_as_far_as_its_event_says(tempering):
+    """The mean of a batch of all rows, of which one is replaced by its opposite."""
+    event = dp_barker.releases(dp_barker.Params(0.3, ROWS), ROWS).per_iteration[0][0]
+
+    class Same(Ledger):
+        def release_barker(self, value, batch_variance, event, rng):
+            values.append(value)
+            return 0.0
+
+    runs = []
+    for far in FAR:
+        values: list[float] = []
+        x = np.vstack([0.01 * rows("sensitivity", ROWS - 1, 2).x, far])
+        posterior = Posterior(gaussian_model(2, tempering), Dataset("far", x))
+        sampler = dp_barker.sampler(posterior, dp_barker.Params(0.3, ROWS))
+        sampler(np.zeros((1, 2)), 20, [Streams.of(8, "barker")], Same())
+        runs.append(values)
+    assert np.ptp(runs, axis=0).max() == pytest.approx(event.mean_change, rel=1e-9)
 
 
 def log_posterior(x: np.ndarray, theta: np.ndarray, tempering: float) -> float:
