@@ -1,8 +1,12 @@
 """Clipped sums over all rows of an affine model that pass over few of them.
 
-The ratio or gradient of a row is that of the mean row plus a slope times how far the row is
+The ratio or gradient of a row is that of the median row plus a slope times how far the row is
 from it. Rows closer than a radius can therefore not be clipped, and theirs add up to a prefix
 sum; only those further out are looked at one by one. Rows are ordered by their distance once.
+
+No row moves the sum by more than its clip allows, whatever float it is: slopes depend on theta
+alone, what all inner rows share is multiplied by their number with twice the digits, and the
+median and the prefix sums of inner rows do not feel rows far out.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from dpmc.compiling import kept_loop
+from dpmc.exact_sums import add_product
 from dpmc.kernels import compile_source, compiled, tuple_text
 from dpmc.types import Array, Model
 
@@ -24,12 +30,13 @@ BLOCK = 512
 CHUNK = 128 * BLOCK
 # How far below the bound a row has to be, relative, not to be looked at: far above rounding.
 MARGIN = 1e-9
+# Where slopes are measured: a power of two, far out, so that what is there at zero rounds little.
+REACH = 2.0**20
 
 
-# What is compiled here calls nothing outside of this file, so that it can be kept on disk.
-@numba.njit(nogil=True, error_model="numpy", cache=True)
+@numba.njit(nogil=True, error_model="numpy", fastmath=False)
 def _inner(
-    base: Any, slopes: Any, bound: float, sizes: Any, radii: Any, prefix: Any
+    origin: Any, slopes: Any, bound: float, centre: Any, sizes: Any, radii: Any, prefix: Any
 ) -> tuple[Any, Any]:
     """Return the first row of each chunk to look at, and the sum of those before, shape (d,).
 
@@ -37,20 +44,26 @@ def _inner(
 
     Parameters
     ----------
-    base : ndarray of shape (d,)
-        What the mean row contributes.
+    origin : ndarray of shape (d,)
+        What a row of zeros contributes.
     slopes : ndarray of shape (d, q)
         S: what it changes by along each feature. The spectral norm of S is at most
         ``sqrt(|S|_1 |S|_inf)``, and that of one row its length.
     bound : float
         Rows are clipped to this norm.
+    centre : ndarray of shape (q,)
+        The median row.
     sizes, radii, prefix : ndarray
         Of each chunk: its rows, the radius of each block, the sum of what is before it.
     """
     dim, num_features = slopes.shape
     length = 0.0
     row = column = square = 0.0
+    base, rest = origin.copy(), np.zeros(dim)
     for k in range(dim):
+        for i in range(num_features):
+            if slopes[k, i] != 0.0:  # few are in most models
+                base[k], rest[k] = add_product(base[k], rest[k], slopes[k, i], centre[i])
         length += base[k] * base[k]
         total = 0.0
         for i in range(num_features):
@@ -81,22 +94,30 @@ def _inner(
         count += first[chunk]
         for i in range(num_features):
             inner[i] += prefix[chunk, low, i]
-    sums = count * base
+    sums = np.zeros(dim)
+    if count == 0:
+        return first, sums
     for k in range(dim):
+        sums[k], low_digits = add_product(0.0, count * rest[k], float(count), base[k])
         for i in range(num_features):
-            sums[k] += slopes[k, i] * inner[i]
+            low_digits += slopes[k, i] * inner[i]
+        sums[k] += low_digits
     return first, sums
 
 
 @functools.cache
+def _inner_kernel() -> Any:
+    return kept_loop(_inner)
+
+
+@functools.cache
 def slopes_kernel(function: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
-    """Compile what a row function gives at the mean row, and its slope along each feature.
+    """Compile what a row function gives for a row of zeros, and its slope along each feature.
 
     Returns
     -------
-    compiled function ``(c, centre, reach, base, slopes)``
-        `c` has shape (m,), `centre` and `reach` (q,): the mean row, and how far each
-        feature goes from it. It writes to `base`, shape (d,), and `slopes`, shape (d, q).
+    compiled function ``(c, origin, slopes)``
+        `c` has shape (m,). It writes to `origin`, shape (d,), and `slopes`, shape (d, q).
     """
     entry = "[{k}]" if dim > 1 else ""
 
@@ -106,20 +127,19 @@ def slopes_kernel(function: Any, dim: int, num_coefficients: int, num_features: 
         )
 
     source = f"""
-def kernel(coefficients, centre, reach, base, slopes):
+def kernel(coefficients, origin, slopes):
     c = {tuple_text("coefficients[{k}]", num_coefficients)}
-    g = function(c, {tuple_text("centre[{k}]", num_features)})
-{lines("base[{k}] = gENTRY", 4)}
+    g = function(c, {tuple_text("0.0", num_features)})
+{lines("origin[{k}] = gENTRY", 4)}
     for i in range({num_features}):
-        probe = {tuple_text("centre[{k}] + (reach[{k}] if i == {k} else 0.0)", num_features)}
-        h = function(c, probe)
-{lines("slopes[{k}, i] = (hENTRY - gENTRY) / reach[i]", 8)}
+        h = function(c, {tuple_text(f"{REACH!r} if i == {{k}} else 0.0", num_features)})
+{lines(f"slopes[{{k}}, i] = (hENTRY - gENTRY) / {REACH!r}", 8)}
 """
     return compile_source(source, False, function=compiled(function))
 
 
 class InnerSums:
-    """Rows in the order of their distance from the mean row, and what their blocks add up to.
+    """Rows in the order of their distance from the median row, and what their blocks add up to.
 
     Beside the rows it holds (q + 1) / 512 numbers per row.
 
@@ -128,7 +148,8 @@ class InnerSums:
     model : Model
         An affine one.
     features : ndarray of shape (q, n)
-        What the row functions read of each row. Put in order in place, chunk by chunk.
+        What the row functions read of each row, all finite. Put in order in place, chunk
+        by chunk.
     num_coefficients : int
         Number m of coefficients.
     """
@@ -137,7 +158,9 @@ class InnerSums:
         self._model = model
         self._shape = (num_coefficients, len(features))
         num_features, num_rows = features.shape
-        centre = features.mean(axis=1)
+        middle = num_rows // 2
+        # One of the values: the mean of two could overflow.
+        centre = np.array([np.partition(feature, middle)[middle] for feature in features])
         starts = range(0, num_rows, CHUNK)
         self._starts = np.array(starts)
         sizes = np.minimum(CHUNK, num_rows - self._starts)
@@ -145,10 +168,8 @@ class InnerSums:
         prefix = np.zeros((len(starts), CHUNK // BLOCK + 1, num_features))
         for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             _order(features[:, start : start + size], centre, radii[k], prefix[k])
-        reach = np.maximum(features.max(axis=1) - centre, centre - features.min(axis=1))
-        reach = np.where(reach > 0, reach, 1.0)
-        self._rows = sizes, radii, prefix
-        self._probes = centre, reach
+        self._rows = centre, sizes, radii, prefix
+        self._inner = _inner_kernel()
         self._buffers = [(np.empty(d), np.empty((d, num_features))) for d in (1, model.dim)]
 
     @functools.cached_property
@@ -173,9 +194,9 @@ class InnerSums:
         outside : callable ``(first, last) -> (sum, number clipped)``
             The same for the rows from `first` on and before `last`, by a pass over them.
         """
-        base, slopes = self._buffers[0]
-        self._ratio(change, *self._probes, base, slopes)
-        first, sums = _inner(base, slopes, bound, *self._rows)
+        origin, slopes = self._buffers[0]
+        self._ratio(change, origin, slopes)
+        first, sums = self._inner(origin, slopes, bound, *self._rows)
         total, clipped = float(sums[0]), 0
         for low, high in self._ranges(first):
             part, count = outside(low, high)
@@ -190,9 +211,9 @@ class InnerSums:
         outside: Callable[[int, int], tuple[Sequence[float], int]],
     ) -> tuple[Array, int]:
         """Return what :attr:`dpmc.rows.RowSums.gradient` does; `outside` as in :meth:`ratio`."""
-        base, slopes = self._buffers[1]
-        self._gradient(coefficients, *self._probes, base, slopes)
-        first, total = _inner(base, slopes, bound, *self._rows)
+        origin, slopes = self._buffers[1]
+        self._gradient(coefficients, origin, slopes)
+        first, total = self._inner(origin, slopes, bound, *self._rows)
         clipped = 0
         for low, high in self._ranges(first):
             part, count = outside(low, high)
@@ -202,15 +223,16 @@ class InnerSums:
 
     def _ranges(self, first: Any) -> list[tuple[int, int]]:
         """Return the rows of each chunk that are to be looked at."""
-        sizes = self._rows[0]
+        sizes = self._rows[1]
         low, high = (self._starts + first).tolist(), (self._starts + sizes).tolist()
         return [(a, b) for a, b in zip(low, high, strict=True) if a < b]
 
 
 def _order(rows: Array, centre: Array, radii: Array, prefix: Array) -> None:
     """Order the rows of one chunk in place, and write the radii and prefix sums of its blocks."""
-    away = rows - centre[:, None]
-    squares = np.einsum("qn,qn->n", away, away)
+    with np.errstate(over="ignore"):  # an infinite distance is far out as well
+        away = rows - centre[:, None]
+        squares = np.einsum("qn,qn->n", away, away)
     order = np.argsort(squares, kind="stable")
     rows[:] = rows[:, order]
     away = away[:, order]
@@ -218,7 +240,8 @@ def _order(rows: Array, centre: Array, radii: Array, prefix: Array) -> None:
     last = np.minimum(blocks + BLOCK, order.size) - 1
     # Rounding of a radius is far below the margin.
     radii[: blocks.size] = np.sqrt(squares[order][last])
-    sums = np.add.reduceat(away, blocks, axis=1)
-    prefix[1 : blocks.size + 1] = np.cumsum(sums, axis=1, dtype=np.longdouble).T
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduceat(away, blocks, axis=1)
+        prefix[1 : blocks.size + 1] = np.cumsum(sums, axis=1, dtype=np.longdouble).T
     # An infinite limit takes in the blocks that are not there.
     prefix[blocks.size + 1 :] = prefix[blocks.size]

@@ -17,6 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from dpmc.clipping import clip_vector
 from dpmc.compiling import FASTMATH, kept_closure, kept_source
 
 # Rows that one pass keeps in the first-level cache while it looks for a clipped one.
@@ -51,6 +52,12 @@ def compile_source(source: str, fastmath: Any = FASTMATH, **names: Any) -> Any:
     return kept_source(source, fastmath, names)
 
 
+# The clip of a ratio r that is a number, see :mod:`dpmc.clipping`. A sum that is none tells that
+# a ratio was none, and is done again without it: looking at each would cost a third of the time.
+_CLIPPED = "-bound if r < -bound else (bound if r > bound else r)"
+_MISSING = "total != total and bound < math.inf"
+
+
 def _lines(numbers: Iterable[int], template: str, indent: int) -> str:
     return "\n".join(" " * indent + template.format(k=k) for k in numbers)
 
@@ -65,27 +72,36 @@ def ratio_kernel(log_likelihood: Any, num_coefficients: int, num_features: int) 
         `features` has shape (q, n), `old` and `new` shape (m,); the rows from `start` on
         and before `stop` count. The row function is
         evaluated at both, or, where `old` is empty, once at `new`: the difference of
-        the coefficients of a model that is linear in them.
+        the coefficients of a model that is linear in them. A ratio that is not a number
+        counts as zero and as clipped, unless the bound is infinite.
     """
     x = tuple_text("x{k}[j]", num_features)
+
+    def loop(ratio: str) -> str:
+        return f"""
+        for j in range(x0.size):
+            r = {ratio}
+            total += {_CLIPPED}
+            clipped += abs(r) > bound
+        if {_MISSING}:
+            total = 0.0
+            clipped = 0
+            for j in range(x0.size):
+                r = {ratio}
+                if r == r:
+                    total += {_CLIPPED}
+                clipped += not abs(r) <= bound"""
+
     source = f"""
 def kernel(features, old, new, bound, start, stop):
     b = {tuple_text("new[{k}]", num_coefficients)}
 {_lines(range(num_features), "x{k} = features[{k}, start:stop]", 4)}
     total = 0.0
     clipped = 0
-    if old.size == 0:
-        for j in range(x0.size):
-            r = log_likelihood(b, {x})
-            total += -bound if r < -bound else (bound if r > bound else r)
-            clipped += abs(r) > bound
+    if old.size == 0:{loop(f"log_likelihood(b, {x})")}
     else:
         a = {tuple_text("old[{k}]", num_coefficients)}
-        for j in range(x0.size):
-            x = {x}
-            r = log_likelihood(b, x) - log_likelihood(a, x)
-            total += -bound if r < -bound else (bound if r > bound else r)
-            clipped += abs(r) > bound
+{loop(f"log_likelihood(b, {x}) - log_likelihood(a, {x})")}
     return total, clipped
 """
     return compile_source(source, log_likelihood=compiled(log_likelihood))
@@ -104,18 +120,32 @@ def batch_ratio_kernel(log_likelihood: Any, num_coefficients: int, num_features:
     """
     one = "log_likelihood(b, x)"
     two = one + " - log_likelihood(a, x)"
+    row = tuple_text("rows[i, {k}]", num_features)
 
     def loop(ratio: str) -> str:
         return f"""
         for j in range(batch.size):
 {_ask_ahead(num_features, "j", 12)}
             i = batch[j]
-            x = {tuple_text("rows[i, {k}]", num_features)}
+            x = {row}
             r = {ratio}
             clipped += abs(r) > bound
-            r = -bound if r < -bound else (bound if r > bound else r)
+            r = {_CLIPPED}
             total += r
-            squares += r * r"""
+            squares += r * r
+        if {_MISSING}:
+            total = 0.0
+            squares = 0.0
+            clipped = 0
+            for j in range(batch.size):
+                i = batch[j]
+                x = {row}
+                r = {ratio}
+                clipped += not abs(r) <= bound
+                if r == r:
+                    r = {_CLIPPED}
+                    total += r
+                    squares += r * r"""
 
     source = f"""
 def kernel(rows, batch, old, new, bound):
@@ -145,7 +175,8 @@ def gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features
     compiled function ``(features, c, bound, start, stop) -> (tuple of d floats, number clipped)``
         The rows from `start` on and before `stop` count. A block of them without a clipped
         one costs no square root and no division: the first loop finds out, and the second
-        is skipped.
+        is skipped. A block with a row whose squared norm is not finite is done again, row by
+        row, by :func:`dpmc.clipping.clip_vector`, unless the bound is infinite.
     """
     if dim > GROUP + 2:
         return _wide_gradient_kernel(gradient, dim, num_coefficients, num_features)
@@ -168,22 +199,46 @@ def kernel(features, coefficients, bound, start, stop):
                 g = {row}
                 count += {norm} > squared
 {_lines(range(dim), "p{k} += g[{k}]", 16)}
-            if count == 0:
+            whole = {" + ".join(f"p{k}" for k in range(dim))}
+            if count == 0 and whole == whole:
 {_lines(range(dim), "a{k} += p{k}", 16)}
                 continue
         count = 0
+        odd = 0
+{_lines(range(dim), "s{k} = a{k}", 8)}
         for j in range(x0.size):
             g = {row}
             length = {norm}
-            over = length > squared
+            over = not length <= squared
             w = bound / math.sqrt(length) if over else 1.0
             count += over
+            odd += not length < math.inf
 {_lines(range(dim), "a{k} += w * g[{k}]", 12)}
+{_one_by_one(row, dim, "a{k} = s{k}")}
         clipping = count > 0
         clipped += count
     return {tuple_text("a{k}", dim)}, clipped
 """
-    return compile_source(source, gradient=compiled(gradient))
+    return compile_source(source, gradient=compiled(gradient), **ONE_BY_ONE)
+
+
+# What the lines of :func:`_one_by_one` use.
+ONE_BY_ONE: dict[str, Any] = {"clip_vector": clip_vector, "np": np}
+
+
+def _one_by_one(row: str, dim: int, undo: str) -> str:
+    """Return lines that add a block with odd rows to the accumulators, each row by itself."""
+    return f"""
+        if odd > 0 and bound < math.inf:
+{_lines(range(dim), undo, 12)}
+            count = 0
+            one = np.empty({dim})
+            for j in range(x0.size):
+                g = {row}
+{_lines(range(dim), "one[{k}] = g[{k}]", 16)}
+                count += clip_vector(one, bound)
+{_lines(range(dim), "a{k} += one[{k}]", 16)}
+"""
 
 
 def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
@@ -192,7 +247,8 @@ def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_fe
     More than a dozen accumulators do not fit the registers. What a group does not use
     of the gradient, the compiler leaves out.
     """
-    row = f"g = gradient(c, {tuple_text('x{k}[j]', num_features)})"
+    value = f"gradient(c, {tuple_text('x{k}[j]', num_features)})"
+    row = f"g = {value}"
     norms = "".join(
         f"""
         for j in range(x0.size):
@@ -203,10 +259,10 @@ def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_fe
     )
     sums = "".join(
         f"""
-        for j in range(x0.size):
-            {row}
-            w = weights[j]
-{_lines(range(low, min(low + GROUP, dim)), "a{k} += w * g[{k}]", 12)}
+            for j in range(x0.size):
+                {row}
+                w = weights[j]
+{_lines(range(low, min(low + GROUP, dim)), "a{k} += w * g[{k}]", 16)}
 """
         for low in range(0, dim, GROUP)
     )
@@ -221,15 +277,21 @@ def kernel(features, coefficients, bound, start, stop):
         last = min(first + {WIDE_BLOCK}, stop)
 {_lines(range(num_features), "x{k} = features[{k}, first:last]", 8)}
 {norms}
+        count = 0
+        odd = 0
         for j in range(x0.size):
             length = weights[j]
-            over = length > squared
+            over = not length <= squared
             weights[j] = bound / math.sqrt(length) if over else 1.0
-            clipped += over
+            count += over
+            odd += not length < math.inf
+{_one_by_one(value, dim, "pass")}
+        else:
 {sums}
+        clipped += count
     return {tuple_text("a{k}", dim)}, clipped
 """
-    return compile_source(source, gradient=compiled(gradient), np=np)
+    return compile_source(source, gradient=compiled(gradient), **ONE_BY_ONE)
 
 
 @functools.cache

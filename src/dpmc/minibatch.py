@@ -89,11 +89,11 @@ class BatchRatios:
         Returns
         -------
         Estimate
-            With a NaN estimate and variance 0 where a row ratio is not a number.
+            A row ratio that is not a number counts as zero.
         """
         total, squares, clipped = self.sums(theta, theta_new, bound, rng)
         variance = self.scale**2 * (squares - total * total / self._batch_size)
-        # Zero comes first: rounding can make a variance negative, and NaN never is the larger.
+        # Rounding can make a variance negative.
         return Estimate(self.scale * total, max(0.0, variance), clipped)
 
 

@@ -181,7 +181,10 @@ class RowSums:
         self._sorted: SortedSums | None = None
         self._inner: InnerSums | None = None
         self._borrowed = not consume and np.shares_memory(self.features, dataset.x)
-        if model.affine:
+        # Rows that are not finite are for passes alone, which clip each by itself.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._fast = model.affine and bool(np.isfinite(self.features.sum()))
+        if self._fast:
             self._sorted = SortedSums(model, self.features, count)
 
     def coefficients(self, theta: Array) -> Array:
@@ -203,7 +206,7 @@ class RowSums:
             If the log-likelihood does not compile.
         """
         self._try(self._ratio, self._none, self.coefficients(self._probe), 1.0)
-        if self.model.affine and len(self.features) >= WIDE:
+        if self._fast and len(self.features) >= WIDE:
             self._put_in_order()
         return self._any_ratio
 
@@ -245,7 +248,7 @@ class RowSums:
             If the gradient does not compile.
         """
         self._try(self._gradient, self.coefficients(self._probe), 1.0)
-        if self.model.affine and len(self.features) > 1:
+        if self._fast and len(self.features) > 1:
             self._put_in_order()
         return self._any_gradient
 

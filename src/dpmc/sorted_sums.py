@@ -4,16 +4,24 @@ Where a row contributes a + b u with one feature u of it, those that are clipped
 and from above are the two ends of the rows in the order of u, and the rest adds up to a
 difference of prefix sums. So it is for the ratio of a move that changes the weight of one
 feature of an affine model, and for its gradient where all rows share one direction.
+
+No row moves the sum by more than its clip allows, whatever float it is. The numbers a and b
+depend on theta alone, so each row contributes a function of itself; prefix sums have twice
+the digits and start in the middle of the rows, so that those at the ends spoil none that
+does not include them; and a sum whose rounding could still be seen is not used.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
+from dpmc.compiling import kept_loop
+from dpmc.exact_sums import add, add_product, running_sums
 from dpmc.kernels import compile_source, compiled, identity, tuple_text
 from dpmc.types import Array, Model
 
@@ -21,12 +29,16 @@ from dpmc.types import Array, Model
 BLOCK = 64
 # How far gradients may turn, as a part of their length, and count as of one direction.
 TURN = 1e-13
-# Bits of the centre of a feature, relative to its largest value.
-CENTRE_BITS = 8
+# Where slopes are measured: a power of two, far out, so that what is there at zero rounds little.
+REACH = 2.0**20
+# Rounding of a sum that is used, as a part of the bound.
+TOLERANCE = 1e-10
+# Relative rounding of a number, and of a sum of a billion numbers with twice its digits.
+ROUNDING, DOUBLED = 2.0**-52, 2.0**-70
 
 
 class Column(NamedTuple):
-    """One feature of all rows, sorted and centred, which keeps its prefix sums small.
+    """One feature of all rows, sorted, with sums of its blocks from the middle outwards.
 
     Parameters
     ----------
@@ -34,27 +46,37 @@ class Column(NamedTuple):
         Ascending.
     first : ndarray of shape (blocks,)
         The first value of each block.
-    before : ndarray of shape (blocks + 1,)
-        Sum of the values before each block, and of all.
+    before : ndarray of shape (blocks + 1, 2)
+        Sum of the values before each block, and of all, less that of those before the
+        middle: two numbers, whose sum it is.
     """
 
     values: Array
     first: Array
     before: Array
 
+    @property
+    def middle(self) -> int:
+        """The block at which sums begin."""
+        return self.first.size // 2
+
     @classmethod
-    def of(cls, feature: Array, centre: float) -> Column:
-        """Sort the values of one feature, shape (n,)."""
-        values = feature - centre
-        values.sort()
-        # Extended precision where there is some: the sums swing far out and back to zero.
-        blocks = np.add.reduceat(values, np.arange(0, values.size, BLOCK))
-        before = np.concatenate(([0.0], np.cumsum(blocks, dtype=np.longdouble)))
-        return cls(values, values[::BLOCK].copy(), before.astype(np.float64))
+    def of(cls, feature: Array) -> Column:
+        """Sort the values of one feature, shape (n,), all finite."""
+        values = np.sort(feature)
+        first = values[::BLOCK].copy()
+        middle = first.size // 2
+        before = np.zeros((first.size + 1, 2))
+        start = middle * BLOCK
+        # The last block may be a short one.
+        padded = np.concatenate((values[start:], np.zeros(-values.size % BLOCK)))
+        running_sums(padded, 0, padded.size, 1, BLOCK, before[middle + 1 :])
+        running_sums(values, start - 1, -1, -1, BLOCK, before[:middle][::-1])
+        before[:middle] *= -1.0
+        return cls(values, first, before)
 
 
-# What is compiled here calls nothing outside of this file, so that it can be kept on disk.
-@numba.njit(nogil=True, error_model="numpy", cache=True)
+@numba.njit(nogil=True, error_model="numpy", fastmath=False)
 def _count(
     values: Any, low: int, high: int, length: float, slope: float, level: float, equal: bool
 ) -> int:
@@ -73,7 +95,7 @@ def _count(
     return low
 
 
-@numba.njit(nogil=True, error_model="numpy", cache=True)
+@numba.njit(nogil=True, error_model="numpy", fastmath=False)
 def _below(values: Any, first: Any, length: float, slope: float, level: float, equal: bool) -> int:
     """Return how many terms are below `level`, or, with `equal`, not above it."""
     block = _count(first, 0, first.size, length, slope, level, equal) - 1
@@ -83,41 +105,67 @@ def _below(values: Any, first: Any, length: float, slope: float, level: float, e
     return int(_count(values, block * BLOCK + 1, end, length, slope, level, equal))
 
 
-@numba.njit(nogil=True, error_model="numpy", cache=True)
-def _prefix(values: Any, before: Any, count: int) -> float:
-    """Return the sum of the first `count` values."""
-    block = count // BLOCK
-    total = before[block]
-    for j in range(block * BLOCK, count):
-        total += values[j]
-    return float(total)
+@numba.njit(nogil=True, error_model="numpy", fastmath=False)
+def _prefix(values: Any, before: Any, middle: int, count: int) -> tuple[float, float, float]:
+    """Return the sum of the first `count` values less that of those before the middle.
 
-
-@numba.njit(nogil=True, error_model="numpy", cache=True)
-def clipped_sum(
-    values: Any, first: Any, before: Any, length: float, slope: float, bound: float
-) -> tuple[float, int]:
-    """Return the sum of ``length + slope * value``, each clipped, and how many are clipped.
-
-    Parameters
-    ----------
-    values, first, before : ndarray
-        The fields of a :class:`Column`.
-    length, slope : float
-        Finite.
-    bound : float
-        Each term is clipped to [-bound, bound]; ``inf`` clips nothing.
+    Two numbers, whose sum it is, and how far values are from that which is counted on: the
+    first of them seen from the middle.
     """
+    block = count // BLOCK
+    inner = block >= middle
+    low, high = (block * BLOCK, count) if inner else (count, min((block + 1) * BLOCK, values.size))
+    total, rest = before[block if inner else block + 1]
+    if low == high:
+        return total, rest, 0.0
+    start = values[low] if inner else values[high - 1]
+    part = 0.0
+    for j in range(low, high):
+        part += values[j] - start
+    sign = 1.0 if inner else -1.0
+    total, rest = add_product(total, rest, sign * (high - low), start)
+    total, rest = add(total, rest, sign * part)
+    return total, rest, max(abs(values[low] - start), abs(values[high - 1] - start))
+
+
+@numba.njit(nogil=True, error_model="numpy", fastmath=False)
+def _clipped_sum(
+    values: Any, first: Any, before: Any, middle: int, length: float, slope: float, bound: float
+) -> tuple[float, int, float]:
     sign = -1.0 if slope < 0 else 1.0
     length, slope = sign * length, sign * slope
     low = _below(values, first, length, slope, -bound, False)
     high = _below(values, first, length, slope, bound, True)
-    total = length * (high - low)
-    total += slope * (_prefix(values, before, high) - _prefix(values, before, low))
     above = values.size - high
+    total = rest = far = 0.0
+    if low != high:
+        to_high, high_rest, high_far = _prefix(values, before, middle, high)
+        to_low, low_rest, low_far = _prefix(values, before, middle, low)
+        total, rest = add_product(total, rest, length, high - low)
+        total, rest = add_product(total, rest, slope, to_high)
+        total, rest = add_product(total, rest, -slope, to_low)
+        rest += slope * (high_rest - low_rest)
+        far = slope * max(high_far, low_far)
     if low != above:
-        total += bound * (above - low)
-    return sign * total, low + above
+        total, rest = add_product(total, rest, bound, above - low)
+    # What lies between the middle and the rows that count is no larger than these.
+    size = abs(length) + slope * abs(values[min(middle * BLOCK, values.size - 1)])
+    error = BLOCK * ROUNDING * far + values.size * DOUBLED * (size + far)
+    return sign * (total + rest), low + above, error
+
+
+@functools.cache
+def clipped_sum() -> Any:
+    """Compile the sum of ``length + slope * value``, each clipped.
+
+    Returns
+    -------
+    compiled function ``(*column, middle, length, slope, bound) -> (sum, number clipped, error)``
+        The fields of a :class:`Column` and its middle, two finite numbers, and the bound:
+        each term is clipped to [-bound, bound]; ``inf`` clips nothing. The sum is off by
+        the error at most.
+    """
+    return kept_loop(_clipped_sum)
 
 
 @functools.cache
@@ -131,29 +179,26 @@ def weight_kernel(
 
     Returns
     -------
-    compiled function ``(theta, theta_new, centre, reach) -> (feature, weight, ratio)``
-        `centre` and `reach` have shape (q,): a point among the rows, and how far each
-        feature goes. The log-likelihood ratio is `ratio` at the centre, and `weight` its
+    compiled function ``(theta, theta_new) -> (feature, weight, ratio)``
+        The log-likelihood ratio is `ratio` where all features are zero, and `weight` its
         slope along `feature`; -1 as the feature if several have a weight.
     """
-    zeros = tuple_text("0.0", num_features)
     source = f"""
-def kernel(theta, theta_new, centre, reach):
+def kernel(theta, theta_new):
     old = coefficients(theta)
     new = coefficients(theta_new)
     c = {tuple_text("new[{k}] - old[{k}]", num_coefficients)}
-    ratio = log_likelihood(c, {tuple_text("centre[{k}]", num_features)})
-    base = log_likelihood(c, {zeros})
+    ratio = log_likelihood(c, {tuple_text("0.0", num_features)})
     feature = -1
     weight = 0.0
-    for i in range(reach.size):
-        x = {tuple_text("reach[{k}] if i == {k} else 0.0", num_features)}
-        rise = log_likelihood(c, x) - base
+    for i in range({num_features}):
+        x = {tuple_text(f"{REACH!r} if i == {{k}} else 0.0", num_features)}
+        rise = log_likelihood(c, x) - ratio
         if rise != 0.0:
             if feature != -1:
                 return -1, 0.0, ratio
             feature = i
-            weight = rise / reach[i]
+            weight = rise / {REACH!r}
     if not (math.isfinite(weight) and math.isfinite(ratio)):
         return -1, 0.0, ratio
     return max(feature, 0), weight, ratio
@@ -168,19 +213,18 @@ def direction_kernel(coefficients: Any, gradient: Any, dim: int, num_coefficient
 
     Returns
     -------
-    compiled function ``(theta, centre, reach) -> (whether, slope, length, direction)``
-        The gradient of a row is `direction`, of length one, times `length` at the centre
-        and `slope` times the feature beyond it. Not so (the first entry says whether) if
-        gradients turn by more than rounding as the feature goes from `centre` to
-        `centre` + `reach`, each of shape (1,).
+    compiled function ``(theta) -> (whether, slope, length, direction)``
+        The gradient of a row is `direction`, of length one, times `length` and `slope`
+        times the feature. Not so (the first entry says whether) if gradients turn by more
+        than rounding as the feature goes from 0 to 1.
     """
     source = f"""
-def kernel(theta, centre, reach):
+def kernel(theta):
     v = coefficients(theta)
     c = {tuple_text("v[{k}]", num_coefficients)}
-    g = gradient(c, (centre[0],))
-    h = gradient(c, (centre[0] + reach[0],))
-    s = {tuple_text("h[{k}] - g[{k}]", dim)}
+    g = gradient(c, (0.0,))
+    h = gradient(c, ({REACH!r},))
+    s = {tuple_text(f"(h[{{k}}] - g[{{k}}]) / {REACH!r}", dim)}
     gg = {_products("g", "g", dim)}
     ss = {_products("s", "s", dim)}
     gs = {_products("g", "s", dim)}
@@ -191,7 +235,7 @@ def kernel(theta, centre, reach):
     slope = gs / norm if gg >= ss else math.sqrt(ss)
     e = {tuple_text("(g[{k}] if gg >= ss else s[{k}]) / norm", dim)}
     t = {tuple_text("max(abs(g[{k}] - length * e[{k}]), abs(s[{k}] - slope * e[{k}]))", dim)}
-    return {_products("t", "t", dim)} <= ({TURN} * norm) ** 2, slope / reach[0], length, e
+    return {_products("t", "t", dim)} <= ({TURN} * norm) ** 2, slope, length, e
 """
     names = {"coefficients": compiled(coefficients), "gradient": compiled(gradient)}
     return compile_source(source, False, **names)
@@ -212,23 +256,18 @@ class SortedSums:
     model : Model
         An affine one.
     features : ndarray of shape (q, n)
-        What the row functions read of each row.
+        What the row functions read of each row, all finite.
     num_coefficients : int
         Number m of coefficients.
     """
 
     def __init__(self, model: Model, features: Array, num_coefficients: int) -> None:
         self._features = features
-        reach = np.maximum(features.max(axis=1), -features.min(axis=1))
-        self._reach = np.where(reach > 0, reach, 1.0)
-        # The mean, to a few bits: what is subtracted then rounds little, or not at all.
-        quantum = np.exp2(np.floor(np.log2(self._reach)) - CENTRE_BITS)
-        self._centre = np.round(features.mean(axis=1) / quantum) * quantum
-        self._columns: list[Column | None] = [None] * len(features)
+        self._columns: list[tuple[Any, ...] | None] = [None] * len(features)
         coefficients = compiled(model.coefficients or identity)
         shape = (num_coefficients, len(features))
         self._weight = weight_kernel(coefficients, model.log_likelihood, *shape)
-        self._sum: Any = clipped_sum
+        self._sum = clipped_sum()
         self._direction: Any = None
         if len(features) == 1:
             self._direction = direction_kernel(
@@ -238,27 +277,28 @@ class SortedSums:
     def ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int] | None:
         """Return what :attr:`dpmc.rows.RowSums.ratio` does, None for a move that is not so."""
         # A move of several components changes several weights: no search, nothing to compile.
-        if len(self._reach) > 1 and np.count_nonzero(theta_new != theta) > 1:
+        if len(self._columns) > 1 and np.count_nonzero(theta_new != theta) > 1:
             return None
-        feature, weight, ratio = self._weight(theta, theta_new, self._centre, self._reach)
+        feature, weight, ratio = self._weight(theta, theta_new)
         if feature < 0:
             return None
         column = self._columns[feature] or self._sort(feature)
-        total, clipped = self._sum(*column, ratio, weight, bound)
-        return total, clipped
+        total, clipped, error = self._sum(*column, ratio, weight, bound)
+        return (total, clipped) if error <= TOLERANCE * bound else None
 
     def gradient(self, theta: Array, bound: float) -> tuple[Array, int] | None:
         """Return what :attr:`dpmc.rows.RowSums.gradient` does, None if gradients turn."""
         if self._direction is None:
             return None
-        shared, slope, length, direction = self._direction(theta, self._centre, self._reach)
-        if not shared:
+        shared, slope, length, direction = self._direction(theta)
+        if not (shared and math.isfinite(slope) and math.isfinite(length)):
             return None
         column = self._columns[0] or self._sort(0)
-        total, clipped = self._sum(*column, length, slope, bound)
-        return total * np.array(direction), clipped
+        total, clipped, error = self._sum(*column, length, slope, bound)
+        return (total * np.array(direction), clipped) if error <= TOLERANCE * bound else None
 
-    def _sort(self, feature: int) -> Column:
-        column = Column.of(self._features[feature], self._centre[feature])
-        self._columns[feature] = column
-        return column
+    def _sort(self, feature: int) -> tuple[Any, ...]:
+        column = Column.of(self._features[feature])
+        arguments = (*column, column.middle)
+        self._columns[feature] = arguments
+        return arguments

@@ -75,13 +75,13 @@ def test_sums_and_counts_are_those_of_a_pass(name):
 
 
 def prefix_of_a_block_less(rows: tuple) -> tuple:
-    sizes, radii, prefix = rows
-    return sizes, radii, np.roll(prefix, 1, axis=1)
+    centre, sizes, radii, prefix = rows
+    return centre, sizes, radii, np.roll(prefix, 1, axis=1)
 
 
 def radii_too_small(rows: tuple) -> tuple:
-    sizes, radii, prefix = rows
-    return sizes, 0.5 * radii, prefix
+    centre, sizes, radii, prefix = rows
+    return centre, sizes, 0.5 * radii, prefix
 
 
 @pytest.mark.parametrize("name", ["banana of two", "gaussian_mean of nine"])
@@ -108,9 +108,11 @@ def test_nothing_is_looked_at_where_nothing_is_clipped_and_all_where_all_is():
 
 
 @pytest.mark.parametrize("theta", [np.nan, np.inf])
-def test_what_diverged_is_not_finite(theta):
+def test_what_diverged_is_not_finite_without_a_bound_and_clipped_with_one(theta):
     sums = sums_of("banana of two")
-    assert not np.isfinite(sums.gradient(np.full(2, theta), 1.0)[0]).all()
+    nowhere = np.full(2, theta)
+    assert not np.isfinite(sums.gradient(nowhere, math.inf)[0]).all()
+    assert np.linalg.norm(sums.gradient(nowhere, 1.0)[0]) <= NUM_ROWS
 
 
 def test_a_feature_that_is_constant_does_no_harm():

@@ -81,7 +81,11 @@ def test_batch_ratios_match_numpy(dim, bound):
             found = kernel(x, batch, origin, new, bound)
             expected = (clipped.sum(), (clipped**2).sum(), np.count_nonzero(abs(r) > bound))
             np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
-    assert math.isnan(kernel(x, batch, old, np.full(dim, math.nan), bound)[1])
+    nowhere = np.full(dim, math.nan)
+    if bound < math.inf:
+        assert kernel(x, batch, old, nowhere, bound) == (0.0, 0.0, 60)
+    else:
+        assert math.isnan(kernel(x, batch, old, nowhere, bound)[1])
 
 
 @settings(max_examples=50, deadline=None)
@@ -137,9 +141,16 @@ def test_one_row_moves_a_clipped_sum_by_at_most_its_sensitivity(bound):
         assert (largest > bound).all()
 
 
-def test_not_a_number_is_not_hidden():
-    sums = Posterior(wide_model(2), make_rows("nan", 100, 2)).sums
-    assert math.isnan(sums.ratio(np.zeros(2), np.array([math.nan, 0.0]), 1.0)[0])
+@pytest.mark.parametrize("dim", [2, 23])
+def test_not_a_number_counts_as_zero_and_is_not_hidden_without_a_bound(dim):
+    sums = Posterior(wide_model(dim), make_rows("nan", 100, dim)).sums
+    nowhere = np.append(math.nan, np.zeros(dim - 1))
+    assert sums.ratio(np.zeros(dim), nowhere, 1.0) == (0.0, 100)
+    total, clipped = sums.gradient(nowhere, 1.0)
+    assert (total == 0).all()
+    assert clipped == 100
+    assert math.isnan(sums.ratio(np.zeros(dim), nowhere, math.inf)[0])
+    assert math.isnan(sums.gradient(nowhere, math.inf)[0][0])
 
 
 @pytest.mark.parametrize("order", ["features", "rows"])
