@@ -20,7 +20,7 @@ from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
 from dpmc.privacy.events import parse
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.mechanisms import Ledger, Noise
 from dpmc.rng import Streams
 from dpmc.types import (
     CLIPS_OUTSIDE,
@@ -52,6 +52,7 @@ def fit(
     num_chains: int = 4,
     start: Array | None = None,
     seed: int | None = None,
+    noise: Noise = "continuous",
     progress: bool = True,
     diagnostics: Diagnostics = "private",
     invalid_rows: InvalidRows = "refuse",
@@ -85,7 +86,11 @@ def fit(
         Start points, chosen without looking at the data; the origin by default.
     seed : int, optional
         Makes a run repeatable, and thereby not private: whoever knows the seed can
-        subtract the noise. By default the operating system seeds it.
+        subtract the noise. By default cryptographic generators are keyed by the operating
+        system.
+    noise : {"continuous", "discrete"}
+        ``"discrete"`` rounds what is released to a grid far below the noise, so that the
+        last digits of floating-point numbers tell nothing (:mod:`dpmc.privacy.discrete`).
     progress : bool
         Whether to show a progress bar.
     diagnostics : {"private", "none", "exact"}
@@ -140,7 +145,7 @@ def fit(
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release)
+        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
 
 
 def _releaser(
@@ -234,6 +239,7 @@ def run(
     outside: Sequence[str],
     progress: Progress = silent,
     release: Release | None = None,
+    noise: Noise = "continuous",
 ) -> Fit:
     """Run the chains of one replicate under `plan` and say what privacy they have.
 
@@ -255,8 +261,10 @@ def run(
         Told the iterations done and to do.
     release : callable ``(Run, starts, ledger) -> mapping of str to Diagnostic``, optional
         Releases diagnostics; the exact clip counts are then left out. Without it they stay.
+    noise : {"continuous", "discrete"}
+        See `fit`.
     """
-    ledger = Ledger(plan)
+    ledger = Ledger(plan, noise)
     result = sampler(starts, num_iterations, streams, ledger, progress)
     released: Mapping[str, Diagnostic] = {}
     if release is not None:
@@ -271,6 +279,7 @@ def run(
         summary = plan.summary() | {
             "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
         }
+        summary |= {"noise": noise} if noise != "continuous" else {}
     return Fit(
         draws=result.draws,
         info=result.info,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +18,8 @@ def stream(seed: int | None, purpose: str, *key: Key) -> np.random.Generator:
     Parameters
     ----------
     seed : int or None
-        Root of all streams. ``None`` draws from the operating system: the only
-        choice under which a released result is private, since whoever knows the
-        seed can subtract the noise.
+        Root of all streams. ``None`` is the only choice under which a released result is
+        private, since whoever knows the seed can subtract the noise.
     purpose : str
         What the stream is for, such as ``"data"``, ``"init"``, ``"chain"`` or ``"noise"``.
     *key : str, int, float, bool or None
@@ -28,13 +28,27 @@ def stream(seed: int | None, purpose: str, *key: Key) -> np.random.Generator:
     Returns
     -------
     numpy.random.Generator
-        PCG64 seeded by the SHA-256 digest of the key.
+        PCG64 seeded by the SHA-256 digest of the key; without a seed `cryptographic`.
     """
     if seed is None:
-        return np.random.Generator(np.random.PCG64())
+        return cryptographic()
     text = json.dumps([seed, purpose, *key], separators=(",", ":"), allow_nan=False)
     words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words.tolist())))
+
+
+def cryptographic() -> np.random.Generator:
+    """Return a new generator of random bits that cannot be told from earlier ones.
+
+    Returns
+    -------
+    numpy.random.Generator
+        ChaCha with 20 rounds [Bernstein 2008], its key 256 bits of the operating system.
+        Its words have 64 bits, as those of PCG64.
+    """
+    from randomgen import ChaCha  # takes long: only where it is needed
+
+    return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
 
 
 @dataclass(frozen=True)
@@ -44,15 +58,20 @@ class Streams:
     Parameters
     ----------
     chain : numpy.random.Generator
-        Proposals, uniforms, batches and step-size jitter.
+        Proposals, uniforms and step-size jitter: what the draws may show.
     noise : numpy.random.Generator
         Privacy noise; only a ledger draws from it.
+    batches : numpy.random.Generator
+        Which rows a batch has: secret, since amplification by sampling rests on it. With a
+        seed, where nothing is secret, `chain` itself.
     """
 
     chain: np.random.Generator
     noise: np.random.Generator
+    batches: np.random.Generator
 
     @classmethod
     def of(cls, seed: int | None, *key: Key) -> Streams:
-        """Return the streams of the chain that `key` names."""
-        return cls(stream(seed, "chain", *key), stream(seed, "noise", *key))
+        """Return the streams of the chain that `key` names; without a seed they are three."""
+        chain, noise = stream(seed, "chain", *key), stream(seed, "noise", *key)
+        return cls(chain, noise, cryptographic() if seed is None else chain)

@@ -26,6 +26,17 @@ from dpmc.types import Array, DpmcError
 
 # Iterations whose noise and random words are drawn at once: few enough for the cache.
 BLOCK = 128
+# Of the grid of discrete noise: with noise on it, a sum still has an exact integer of them.
+MOST_STEPS = 2.0**52
+
+
+@numba.njit(nogil=True)
+def on_steps(value: float, grid: float) -> float:
+    """Return the multiple of a power of two next to a value: NaN counts as 0, ends are clamped."""
+    steps = np.rint(value / grid)
+    if not -MOST_STEPS <= steps <= MOST_STEPS:
+        steps = MOST_STEPS * np.sign(steps) if steps == steps else 0.0
+    return float(steps * grid)
 
 
 def _block(
@@ -41,6 +52,7 @@ def _block(
         rows: Any,
         state: Any,
         noise: Any,
+        grid: float,
         words: Any,
         mask: Any,
         candidates: Any,
@@ -62,7 +74,10 @@ def _block(
             total, count = kernel(gathered, coefficients(theta), bound, 0, gathered.shape[1])
             prior = prior_gradient(theta)
             for k in range(dim):
-                drift[k] = scale * total[k] + noise[i, k]
+                summed = scale * total[k]
+                if grid > 0:
+                    summed = on_steps(summed, grid)
+                drift[k] = summed + noise[i, k]
             update(state, prior, drift)
             slot = (first + i) // thin
             clipped[slot] += count
@@ -119,6 +134,7 @@ def sampler(
         num_stored = (num_iterations + skipped) // thin
         stored, clipped = np.empty((num_stored, dim)), np.zeros(num_stored, dtype=np.int64)
         state = init(theta, streams.chain)
+        grid = ledger.grid(batches.sensitivity, batches.noise_multiplier)
         done = 0
         while done < num_iterations:
             size = min(BLOCK, num_iterations - done)
@@ -130,15 +146,17 @@ def sampler(
                 streams.noise,
                 batches.batch_size,
                 num_rows,
+                grid,
             )
             used = 0
             while used < size:
-                words = streams.chain.integers(0, 2**64, (size - used, width), dtype=np.uint64)
+                words = streams.batches.integers(0, 2**64, (size - used, width), dtype=np.uint64)
                 first = skipped + done + used
                 used += block(
                     rows,
                     state,
                     noise[used:],
+                    grid,
                     words,
                     *scratch,
                     batches.clip_bound,

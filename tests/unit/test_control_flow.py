@@ -238,7 +238,7 @@ def test_neighbours_give_fits_of_one_outline(method, extreme):
     assert outline(fit(method, x)) == outline(fit(method, other))
 
 
-# --- rows of which a function is no number ---------------------------------------------------
+# --- once what is not a number counts as zero in every sum -----------------------------------
 
 
 def poisson_log_likelihood(theta, x):
@@ -289,7 +289,8 @@ def test_invalid_rows_contribute_nothing_to_a_sum(model, bound):
 
 
 @pytest.mark.parametrize("method", ["dp_sgld", "minibatch_penalty", "dp_barker"])
-def test_chains_go_on_where_half_of_the_rows_are_invalid(method):
+def test_a_batch_of_invalid_rows_alone_is_one_of_rows_without_a_gradient(method):
+    """Half of the rows: chains go on, and nothing but finite numbers comes out."""
     x = make_rows()
     x[::2] = math.nan
     result = fit(method, Dataset("x", x, invalid_rows="zero"), max_iterations=200)

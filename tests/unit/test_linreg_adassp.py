@@ -39,6 +39,7 @@ def statistics_of(x, y, num_nodes=3):
         s=np.stack([a.T @ a for a, _ in nodes]),
         z=np.stack([a.T @ b for a, b in nodes]),
         u=np.array([b @ b for _, b in nodes]),
+        bounds=BOUNDS,
     )
 
 

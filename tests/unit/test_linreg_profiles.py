@@ -23,7 +23,9 @@ METHODS = {
     for info in pkgutil.iter_modules(methods.__path__)
     if not info.name.startswith("_")
 }
-STATISTICS = NodeStatistics(np.array([9]), np.eye(2)[None], np.ones((1, 2)), np.ones(1))
+STATISTICS = NodeStatistics(
+    np.array([9]), np.eye(2)[None], np.ones((1, 2)), np.ones(1), bounds=(1.0, 1.0)
+)
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import variants
+from dpmc.linreg import statistics, variants
 from dpmc.linreg.mechanism import DATA_BOUNDS, EXACT_COUNTS, guarantee
 from dpmc.linreg.noise import analytic_multiplier, published_multiplier, true_delta, true_epsilon
 from dpmc.linreg.release import guarantees, release
@@ -26,13 +26,14 @@ DELTA = 1 / 7655
 LEVEL = 1e-6
 
 
-def node_statistics(x, y, num_nodes):
+def node_statistics(x, y, num_nodes, bounds=(1.0, 1.0)):
     nodes = [(a, b) for a, b in zip(np.split(x, num_nodes), np.split(y, num_nodes), strict=True)]
     return NodeStatistics(
         num_rows=np.array([len(b) for _, b in nodes]),
         s=np.stack([a.T @ a for a, _ in nodes]),
         z=np.stack([a.T @ b for a, b in nodes]),
         u=np.array([b @ b for _, b in nodes]),
+        bounds=bounds,
     )
 
 
@@ -44,7 +45,7 @@ def bounded_rows(num_rows, dim, x_bound=1.0, y_bound=1.0):
 
 
 def statistics_of(num_nodes=3, dim=2, bounds=(1.0, 1.0), num_rows=60):
-    return node_statistics(*bounded_rows(num_rows, dim, *bounds), num_nodes)
+    return node_statistics(*bounded_rows(num_rows, dim, *bounds), num_nodes, bounds)
 
 
 def entries(noisy, exact, with_u=True):
@@ -331,7 +332,9 @@ def test_a_nominal_epsilon_that_does_not_hold_is_not_returned():
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 def test_averaged_rows_are_released_with_their_own_sensitivity(neighbours):
     x, y = bounded_rows(60, 2, 1.0, 0.5)
-    exact = node_statistics(variants.averaged(x, 5), variants.averaged(y, 5), 2)
+    root = math.sqrt(5)
+    blocks = variants.averaged(x, 5, 1.0), variants.averaged(y, 5, 0.5)
+    exact = statistics.node_statistics(blocks, 2, 12, (root, 0.5 * root))
     noisy = variants.release_averaged(
         exact,
         1.0,
@@ -352,14 +355,14 @@ def test_averaged_rows_are_released_with_their_own_sensitivity(neighbours):
 
 def test_only_what_is_unknown_of_rows_with_an_intercept_gets_noise():
     x, y = bounded_rows(60, 2)
-    exact = node_statistics(variants.with_intercept(x), y, 3)
+    exact = statistics.node_statistics((x, y), 3, 60, (1.0, 1.0), intercept=True)
     noisy = variants.release_with_intercept(exact, 1.0, 1.0, 1.0, DELTA, np.random.default_rng())
     np.testing.assert_array_equal(noisy.s[:, 0, 0], [20, 20, 20])
     assert ((noisy.s == exact.s).sum(axis=(1, 2)) == 1).all()
     assert (noisy.z != exact.z).all()
     change = variants.intercept_sensitivity(1.0, 1.0, 2)
     assert noisy.s_sd == pytest.approx(change * analytic_multiplier(1.0, DELTA), rel=1e-12)
-    with pytest.raises(DpmcError, match="allowed those of rows with a leading one"):
+    with pytest.raises(DpmcError, match="must be of rows with a leading one, got others"):
         variants.release_with_intercept(
             node_statistics(x, y, 3), 1.0, 1.0, 1.0, DELTA, np.random.default_rng()
         )
@@ -397,6 +400,6 @@ def test_arguments_that_are_refused_before_any_noise_is_drawn(changed, message):
 @pytest.mark.parametrize("bounds", [(0.5, 1.0), (1.0, 0.4), (0.6, 0.5)])
 def test_bounds_that_the_rows_were_not_clipped_to_are_refused(bounds):
     x, y = np.ones((60, 1)), np.ones(60)
-    with pytest.raises(DpmcError, match=r"x_bound, y_bound: .*, allowed what bounds every row"):
+    with pytest.raises(DpmcError, match="`x_bound`, `y_bound` must be at least 1, 1, which the"):
         release(node_statistics(x, y, 3), *bounds, 1.0, DELTA, np.random.default_rng())
     assert release(node_statistics(x, y, 3), 1.0, 1.0, 1.0, DELTA, np.random.default_rng())

@@ -238,12 +238,12 @@ def test_an_intercept_costs_less_than_the_bound_on_longer_rows():
 def test_averaged_rows_are_those_of_the_matrix_of_the_thesis():
     rows = stream(7, "tests", "averages").standard_normal((12, 3))
     matrix = np.kron(np.eye(4), np.ones((1, 3))) / math.sqrt(3)
-    np.testing.assert_allclose(variants.averaged(rows, 3), matrix @ rows, rtol=1e-13)
+    np.testing.assert_allclose(variants.averaged(rows, 3, 100.0), matrix @ rows, rtol=1e-13)
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(4), atol=1e-15)
-    np.testing.assert_array_equal(variants.averaged(rows, 1), rows)
-    assert variants.averaged(rows[:, 0], 4).shape == (3,)
+    np.testing.assert_array_equal(variants.averaged(rows, 1, 100.0), rows)
+    assert variants.averaged(rows[:, 0], 4, 100.0).shape == (3,)
     with pytest.raises(DpmcError, match="rows: 12, allowed a multiple of block_size 5"):
-        variants.averaged(rows, 5)
+        variants.averaged(rows, 5, 100.0)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_rows_beyond_the_bounds_are_clipped_and_counted():
     found = node_statistics((x, y), 4, 500, (1.2, 0.8))
     norms = np.linalg.norm(x / np.abs(x).max(axis=1)[:, None], axis=1) * np.abs(x).max(axis=1)
     shorter = x * np.minimum(1.0, 1.2 / norms)[:, None]
-    shorter[7] = 0
+    shorter[7] = 1.2 * x[7] / norms[7]
     nearer = np.clip(y, -0.8, 0.8)
     assert found.num_clipped == np.sum((norms > 1.2) | (np.abs(y) > 0.8))
     np.testing.assert_allclose(found.s.sum(axis=0), shorter.T @ shorter, rtol=1e-11)
@@ -158,7 +158,10 @@ def test_a_node_takes_its_share_of_the_rows():
         ({"bounds": (0.0, 1.0)}, r"^x bound: 0.0, allowed a finite number > 0$"),
         ({"bounds": (1.0, float("inf"))}, r"^y bound: inf, allowed a finite number > 0$"),
         ({"beyond": "drop"}, r"^beyond: 'drop', allowed 'clip', 'refuse'$"),
-        ({"beyond": "refuse", "bounds": (1.0, 9.0)}, r"^row \d+ is beyond the bounds, allowed"),
+        (
+            {"beyond": "refuse", "bounds": (1.0, 9.0)},
+            r"^`chunks` must hold features of .*, got a row beyond",
+        ),
         ({"num_rows": 13}, r"^chunks: 12 rows, allowed 13 \(num_rows\)$"),
         ({"num_rows": 11}, r"^chunks: more rows than num_rows, allowed 11$"),
         ({"chunks": []}, r"^chunks: 0 rows, allowed 12 \(num_rows\)$"),
@@ -178,8 +181,8 @@ def test_settings_that_do_not_fit_are_refused(change, message):
         (np.zeros((4, 3)), np.zeros(4), r"x of shape \(4, 3\), allowed \(m, 2\)"),
         (np.zeros((4, 2)), np.zeros((4, 1)), r"y of shape \(4, 1\), allowed \(4,\)"),
         (np.zeros((4, 2), dtype=complex), np.zeros(4), r"complex128 .*, allowed real numbers"),
-        (np.full((4, 2), np.nan), np.zeros(4), r"^row 3: x, column 0 is nan, allowed a finite"),
-        (np.zeros((4, 2)), np.array([0, 0, -np.inf, 0]), r"^row 5: y is -inf, allowed a finite"),
+        (np.full((4, 2), np.nan), np.zeros(4), r"^`x, column 0,` must be finite numbers"),
+        (np.zeros((4, 2)), np.array([0, 0, -np.inf, 0]), r"^`y` must be finite numbers"),
     ],
 )
 def test_rows_of_the_wrong_kind_are_refused(x, y, message):

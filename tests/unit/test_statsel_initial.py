@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 from scipy.stats import beta, norm
 
-from dpmc.statsel import initial_data, lookup
+from dpmc.statsel import initial_data, initial_laws, lookup
 from dpmc.statsel.selection_tasks import Task
 from dpmc.statsel.selections import fixed_all, fixed_split, second_only, selected
 from dpmc.studies import statsel_selection
@@ -72,7 +72,7 @@ def test_posterior_given_the_first_release(bound, y, mechanism):
     nodes, weights = np.polynomial.legendre.leggauss(40)
     theta = bound * (nodes + 1) / 2
     values = weights * [densities(np.array([y]), t, *arguments)[0] for t in theta]
-    mean = initial_data.normalised(ours[None])[0] @ found.theta
+    mean = initial_laws.normalised(ours[None])[0] @ found.theta
     assert mean == pytest.approx(values @ theta / values.sum(), rel=2e-3)
 
 
@@ -113,7 +113,7 @@ def test_the_candidate_of_the_lowest_mean_is_selected():
     found = plan()
     y = np.array([-0.5, 0.05, 0.3, 0.9])
     one = np.zeros(len(y), np.int64)
-    weights = initial_data.normalised(initial_data.log_likelihood(found, found.first_laws, y, one))
+    weights = initial_laws.normalised(initial_data.log_likelihood(found, found.first_laws, y, one))
     expected = [np.argmin([w @ (1 / f) for f in found.laws.information]) for w in weights]
     assert initial_data.select(found, y).tolist() == expected
     assert len(set(expected)) > 1

@@ -8,20 +8,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmc import checks
 from dpmc.linreg import noise
 from dpmc.linreg.noise import CALIBRATIONS, Calibration
+from dpmc.linreg.sensitivity import check_scale
+from dpmc.linreg.statistics import BLOCK
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics
+from dpmc.privacy import single_releases
 from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Guarantee, Neighbours, check_epsilon_delta
 
 Source = Literal["public", "data"]
 
 DATA_BOUNDS = "bounds taken from the data"
 EXACT_COUNTS = "exact numbers of rows"
-_SLACK = 1 + 1e-9  # rounding of sums over rows that lie on a bound
+_SLACK = 1 + 1e-12  # rounding of bounds that are computed from others
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ class Terms:
         (epsilon, delta).
     bounds_source : {"public", "data"}
         Whether the bounds on the rows are public constants.
+    noise : {"continuous", "discrete"}
+        See :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of
+        real numbers, which its floating-point numbers do not keep.
 
     Raises
     ------
@@ -51,12 +57,14 @@ class Terms:
     neighbours: Neighbours = "replace"
     calibration: Calibration = "analytic"
     bounds_source: Source = "public"
+    noise: Noise = "continuous"
 
     def __post_init__(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
         checks.one_of("neighbours", self.neighbours, tuple(NEIGHBOURS))
         checks.one_of("calibration", self.calibration, CALIBRATIONS)
         checks.one_of("bounds_source", self.bounds_source, ("public", "data"))
+        single_releases.check_noise(self.noise)
 
     def multiplier(self, parts: int = 1) -> float:
         """Return the noise multiplier of one of `parts` equal shares of epsilon and delta."""
@@ -82,16 +90,50 @@ def draw(
     vectors: Array,
     sensitivity: float,
     noise_multiplier: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
+    rounding: float = 0.0,
 ) -> Array:
-    """Release one vector of each node through its ledger, shape (J, m)."""
+    """Release one vector of each node through its ledger, shape (J, m).
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (J, m)
+    sensitivity, noise_multiplier, rng, noise, rounding
+        See `dpmc.privacy.single_releases.gaussian`.
+    ledgers : sequence of Ledger, optional
+
+    Raises
+    ------
+    DpmcError
+        If there is not one ledger for each node, or one refuses.
+    """
     if ledgers is None:
         ledgers = [Ledger() for _ in vectors]
     if len(ledgers) != len(vectors):
         raise DpmcError(f"ledgers: {len(ledgers)}, allowed one for each of {len(vectors)} nodes")
-    pairs = zip(ledgers, vectors, strict=True)
-    return np.stack([one.release(v, sensitivity, noise_multiplier, rng) for one, v in pairs])
+    if noise == "continuous":
+        rng = single_releases.generator(rng)
+    return np.stack(
+        [
+            single_releases.gaussian(v, sensitivity, noise_multiplier, rng, one, noise, rounding)
+            for one, v in zip(ledgers, vectors, strict=True)
+        ]
+    )
+
+
+def rounding(statistics: NodeStatistics) -> float:
+    """Return how much farther a row moves floating-point sums, over their sensitivity.
+
+    Products of at most `BLOCK` rows are added at once and then block by block, and the
+    smallest eigenvalue comes from a backward stable routine: all errs by less than k n u
+    times the sensitivity, where k is the length of the longest chain of operations,
+    u = 2**-53 and n is the number of rows of the largest node; twice, for two data sets.
+    """
+    num_rows = int(statistics.num_rows.max())
+    longest = BLOCK + num_rows / BLOCK + 100 * statistics.dim
+    return longest * num_rows * 2.0**-52
 
 
 def assemble(
@@ -134,33 +176,49 @@ def assemble(
         z_sd=z_sd,
         u_sd=u_sd,
         guarantee=proved,
+        noise=terms.noise,
         extra={**told, **(extra or {})},
     )
 
 
-def check_within(statistics: NodeStatistics, x_bound: float, y_bound: float) -> None:
-    """Refuse statistics that rows within the bounds cannot have.
+def check_within(
+    statistics: NodeStatistics, x_bound: float, y_bound: float, intercept: bool = False
+) -> None:
+    """Refuse statistics of rows that were not clipped to the bounds that a release assumes.
 
-    A safeguard against bounds that are not those the rows were clipped to; it does not
-    find all of them.
+    Only what is public is compared: the bounds that the rows were clipped to.
+
+    Parameters
+    ----------
+    statistics : NodeStatistics
+    x_bound, y_bound : float
+        What the sensitivity is computed from.
+    intercept : bool
+        Whether the rows should have a leading one.
 
     Raises
     ------
     DpmcError
-        If a bound is not finite and > 0, or a trace of S, u or a norm of z is too large.
+        If a bound is out of range, the statistics have none or wider ones, or rows have a
+        leading one where they should not, or none where they should.
     """
-    checks.positive("x_bound", x_bound)
-    checks.positive("y_bound", y_bound)
-    num_rows: npt.NDArray[np.float64] = statistics.num_rows.astype(np.float64)
-    largest = (
-        (np.trace(statistics.s, axis1=1, axis2=2), x_bound**2),
-        (np.linalg.norm(statistics.z, axis=1), x_bound * y_bound),
-        (statistics.u, y_bound**2),
-    )
-    if any((value > num_rows * bound * _SLACK).any() for value, bound in largest):
+    for name, bound in (("x_bound", x_bound), ("y_bound", y_bound)):
+        checks.positive(name, bound)
+        check_scale(name, bound)
+    if statistics.bounds is None:
         raise DpmcError(
-            f"x_bound, y_bound: {x_bound:g}, {y_bound:g}, allowed what bounds every row: "
-            "the statistics exceed n_j times them"
+            "`statistics` must name the bounds that every row was clipped to, as those of "
+            "node_statistics do, got none"
+        )
+    if statistics.intercept != intercept:
+        wanted = "with" if intercept else "without"
+        raise DpmcError(f"`statistics` must be of rows {wanted} a leading one, got others")
+    used = zip(statistics.bounds, (x_bound, y_bound), strict=True)
+    if any(clipped > assumed * _SLACK for clipped, assumed in used):
+        raise DpmcError(
+            f"`x_bound`, `y_bound` must be at least {statistics.bounds[0]:g}, "
+            f"{statistics.bounds[1]:g}, which the rows were clipped to, "
+            f"got {x_bound:g}, {y_bound:g}"
         )
 
 

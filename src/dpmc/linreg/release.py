@@ -26,6 +26,7 @@ from dpmc.linreg.sensitivity import (
 )
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics
 from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
 
 Split = Literal["joint", "separate", "best"]
@@ -38,7 +39,7 @@ def release(
     y_bound: float,
     epsilon: float,
     delta: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     neighbours: Neighbours = "replace",
     calibration: Calibration = "analytic",
@@ -46,19 +47,22 @@ def release(
     with_u: bool = False,
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
 ) -> NoisyStatistics:
     """Release S and z of every node, and u where it is asked for.
 
     Parameters
     ----------
     statistics : NodeStatistics
-        Of rows with ``||x|| <= x_bound`` and ``|y| <= y_bound``.
+        Of rows clipped to ``||x|| <= x_bound`` and ``|y| <= y_bound``, as
+        `dpmc.linreg.statistics.node_statistics` returns them.
     x_bound, y_bound : float
         > 0.
-    epsilon, delta, neighbours, calibration, bounds_source
+    epsilon, delta, neighbours, calibration, bounds_source, noise
         See `dpmc.linreg.mechanism.Terms`.
-    rng : numpy.random.Generator
-        Seeded by the operating system where privacy is meant.
+    rng : numpy.random.Generator, optional
+        Only to repeat a release: whoever knows its seed can take the noise off. By default
+        noise comes from the operating system.
     split : {"joint", "separate", "best"}
         ``"joint"`` releases one vector. ``"separate"`` gives S and z half of epsilon and
         delta each, and ``"best"``, as the public code of the thesis, does so where the sum
@@ -79,10 +83,9 @@ def release(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, or the statistics cannot be those of rows within the
-        bounds.
+        If an argument is not allowed, or the rows were clipped to wider bounds or none.
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)
     mechanism.check_within(statistics, x_bound, y_bound)
     joint = statistics_sensitivity(x_bound, y_bound, statistics.dim, neighbours, with_u)
@@ -103,7 +106,7 @@ def release(
 def jointly(
     statistics: NodeStatistics,
     changes: Mapping[Neighbours, float],
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     terms: Terms,
     with_u: bool,
     ledgers: Sequence[Ledger] | None = None,
@@ -126,7 +129,10 @@ def jointly(
     vectors = np.concatenate(blocks, axis=1)
     sensitivity = changes[terms.neighbours]
     multiplier = terms.multiplier()
-    vectors[:, known:] = mechanism.draw(vectors[:, known:], sensitivity, multiplier, rng, ledgers)
+    rounding = mechanism.rounding(statistics)
+    vectors[:, known:] = mechanism.draw(
+        vectors[:, known:], sensitivity, multiplier, rng, ledgers, terms.noise, rounding
+    )
     ends = np.cumsum([block.shape[1] for block in blocks])
     parts = np.split(vectors, ends[:-1], axis=1)
     sd = sensitivity * multiplier
@@ -166,14 +172,15 @@ def _separately(
     x_bound: float,
     y_bound: float,
     parts: tuple[float, float],
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     terms: Terms,
     ledgers: Sequence[Ledger] | None,
 ) -> NoisyStatistics:
     half = terms.multiplier(2)
     s_sd, z_sd = half * parts[0], half * parts[1]
-    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], half, rng, ledgers)
-    z = mechanism.draw(statistics.z, parts[1], half, rng, ledgers)
+    how = rng, ledgers, terms.noise, mechanism.rounding(statistics)
+    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], half, *how)
+    z = mechanism.draw(statistics.z, parts[1], half, *how)
     shifts: dict[Neighbours, float] = {
         relation: scaled_sensitivity(x_bound, y_bound, statistics.dim, relation, s_sd, z_sd)
         for relation in NEIGHBOURS

@@ -19,7 +19,10 @@ from __future__ import annotations
 import math
 
 from dpmc import checks
-from dpmc.types import NEIGHBOURS, Neighbours
+from dpmc.types import NEIGHBOURS, DpmcError, Neighbours
+
+# Of bounds: their fourth powers are ordinary numbers.
+SCALES = 1e-75, 1e75
 
 
 def statistics_sensitivity(
@@ -119,6 +122,19 @@ def smallest_eigenvalue_sensitivity(x_bound: float) -> float:
     """
     checks.positive("x_bound", x_bound)
     return x_bound**2
+
+
+def check_scale(name: str, bound: float) -> None:
+    """Refuse a bound whose fourth power, and the sensitivity with it, is 0 or infinite as a float.
+
+    Raises
+    ------
+    DpmcError
+        If it is not from 1e-75 to 1e75.
+    """
+    low, high = SCALES
+    if not low <= bound <= high:
+        raise DpmcError(f"`{name}` must be from {low:g} to {high:g}, got {bound:g}")
 
 
 def check_bounds(x_bound: float, y_bound: float, dim: int, neighbours: Neighbours) -> None:

@@ -1,4 +1,8 @@
-"""The sums X'X, X'y and y'y of each node, in one pass over rows that need not fit in memory."""
+"""The sums X'X, X'y and y'y of each node, in one pass over rows that need not fit in memory.
+
+Every row is bounded before it meets another one: a product or a sum of rows never holds a
+number that the bounds do not allow, whatever floats the rows are.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc.checks import at_least, one_of, positive
+from dpmc.linreg.sensitivity import check_scale
 from dpmc.linreg.values import NodeStatistics
 from dpmc.types import Array, DpmcError
 
@@ -20,6 +25,7 @@ BLOCK = 4096
 ROUNDING = 1e-12
 # What is clipped goes below the bound by more than the rounding of doing so.
 INSIDE = 1.0 - 1e-14
+INVALID_ROWS = ("refuse", "zero")
 
 
 def node_sizes(num_rows: int, num_nodes: int) -> npt.NDArray[np.int64]:
@@ -45,6 +51,9 @@ def node_statistics(
     num_rows: int,
     bounds: tuple[float, float],
     beyond: Literal["clip", "refuse"] = "clip",
+    *,
+    invalid_rows: Literal["refuse", "zero"] = "refuse",
+    intercept: bool = False,
 ) -> NodeStatistics:
     """Add up the rows of each node in one pass.
 
@@ -66,6 +75,11 @@ def node_statistics(
     beyond : {"clip", "refuse"}
         What becomes of a row beyond them: its features are shortened to the bound and its
         target is moved to the nearest end, and the row is counted; or it is an error.
+    invalid_rows : {"refuse", "zero"}
+        What becomes of a row with an entry that is NaN or infinite: it is an error, or it
+        counts as a row of zeros.
+    intercept : bool
+        Put a one before the features of every row, after they are bounded.
 
     Returns
     -------
@@ -75,14 +89,23 @@ def node_statistics(
     ------
     DpmcError
         If there are more nodes than rows, a node has fewer rows than features, a bound is
-        not > 0, the shapes or the number of rows do not fit, or a row has NaN or is beyond
-        the bounds and to be refused.
+        out of range, the shapes or the number of rows do not fit, or a row is not finite or
+        beyond the bounds and to be refused.
+
+    Notes
+    -----
+    A refusal tells that some row is to be refused, which no budget covers; its text tells
+    neither which row nor what it holds. With ``beyond="clip"`` and ``invalid_rows="zero"``
+    nothing is refused for what rows hold.
     """
     sizes = node_sizes(num_rows, num_nodes)
     for name, bound in zip(("x bound", "y bound"), bounds, strict=True):
         positive(name, bound)
+        check_scale(name, bound)
     one_of("beyond", beyond, ("clip", "refuse"))
-    sums = _Sums(sizes, bounds, beyond)
+    one_of("invalid_rows", invalid_rows, INVALID_ROWS)
+    one_of("intercept", intercept, (False, True))
+    sums = _Sums(sizes, bounds, beyond, invalid_rows, int(intercept))
     pairs: Any = [chunks] if _is_pair(chunks) else chunks
     for x, y in pairs:
         sums.add(np.asarray(x), np.asarray(y))
@@ -100,11 +123,18 @@ class _Sums:
     """Rows wait in a buffer until a block of fixed place in its node is full."""
 
     def __init__(
-        self, sizes: npt.NDArray[np.int64], bounds: tuple[float, float], beyond: str
+        self,
+        sizes: npt.NDArray[np.int64],
+        bounds: tuple[float, float],
+        beyond: str,
+        invalid_rows: str,
+        ones: int,
     ) -> None:
         self.sizes = sizes
         self.bounds = bounds
         self.refuse = beyond == "refuse"
+        self.zero = invalid_rows == "zero"
+        self.ones = ones  # leading columns of ones, 0 or 1
         self.node = 0
         self.left = int(sizes[0])
         self.added = 0
@@ -122,8 +152,9 @@ class _Sums:
             if count == 0:
                 raise DpmcError(f"chunks: more rows than num_rows, allowed {self.sizes.sum()}")
             part = self.buffer[self.filled : self.filled + count]
-            part[:, :-1] = x[start : start + count]
-            part[:, -1] = y[start : start + count]
+            with np.errstate(over="ignore", invalid="ignore"):  # of longer floats
+                part[:, self.ones : -1] = x[start : start + count]
+                part[:, -1] = y[start : start + count]
             start += count
             self.filled += count
             self.left -= count
@@ -136,11 +167,19 @@ class _Sums:
         if came != self.sizes.sum():
             raise DpmcError(f"chunks: {came} rows, allowed {self.sizes.sum()} (num_rows)")
         s, z, u = self.gram[:, :-1, :-1], self.gram[:, :-1, -1], self.gram[:, -1, -1]
-        return NodeStatistics(self.sizes, s.copy(), z.copy(), u.copy(), self.num_clipped)
+        return NodeStatistics(
+            self.sizes,
+            s.copy(),
+            z.copy(),
+            u.copy(),
+            self.num_clipped,
+            (float(self.bounds[0]), float(self.bounds[1])),
+            self.ones > 0,
+        )
 
     def _check(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
         """Refuse rows of the wrong shape or kind; the first chunk fixes the number of features."""
-        dim = self.buffer.shape[1] - 1 if self.buffer.size else None
+        dim = self.buffer.shape[1] - 1 - self.ones if self.buffer.size else None
         if x.ndim != 2 or x.shape[1] != (dim or x.shape[1]) or x.shape[1] == 0:
             raise DpmcError(f"chunks: x of shape {x.shape}, allowed (m, {dim or 'd >= 1'})")
         if y.shape != (len(x),):
@@ -154,22 +193,23 @@ class _Sums:
                     f"num_nodes: {len(self.sizes)} of {self.sizes[0]} rows or more, allowed nodes "
                     f"of at least {dim} rows, the number of features"
                 )
-            self.buffer = np.empty((BLOCK, dim + 1))
-            self.gram = np.zeros((len(self.sizes), dim + 1, dim + 1))
+            columns = self.ones + dim + 1
+            self.buffer = np.ones((BLOCK, columns))
+            self.gram = np.zeros((len(self.sizes), columns, columns))
 
     def _flush(self) -> None:
         """Bound the rows that wait and add their products to the node."""
         rows = self.buffer[: self.filled]
+        own = rows[:, self.ones :]
         with np.errstate(over="ignore", invalid="ignore"):
-            total = rows.sum()
+            total = own.sum()
         if not np.isfinite(total):
-            self._check_finite(rows)
-        beyond = bound_rows(rows, *self.bounds)
+            self._invalid(own)
+        beyond = bound_rows(own, *self.bounds)
         if self.refuse and beyond.any():
-            row = self.added + int(np.argmax(beyond))
             raise DpmcError(
-                f"row {row} is beyond the bounds, allowed features of norm {self.bounds[0]:g} "
-                f"and a target of {self.bounds[1]:g} at most"
+                f"`chunks` must hold features of norm {self.bounds[0]:g} and targets of "
+                f"{self.bounds[1]:g} at most with beyond='refuse', got a row beyond them"
             )
         self.num_clipped += int(np.count_nonzero(beyond))
         self.gram[self.node] += rows.T @ rows
@@ -179,14 +219,17 @@ class _Sums:
             self.node += 1
             self.left = int(self.sizes[self.node])
 
-    def _check_finite(self, rows: Array) -> None:
-        """Refuse rows that are not finite; a finite sum of them may have overflown."""
-        where = np.argwhere(~np.isfinite(rows))
-        if len(where):
-            row, column = (int(k) for k in where[0])
-            name = "y" if column == rows.shape[1] - 1 else f"x, column {column}"
-            value = rows[row, column]
-            raise DpmcError(f"row {self.added + row}: {name} is {value}, allowed a finite number")
+    def _invalid(self, rows: Array) -> None:
+        """Refuse rows that are not finite or put zeros there; a finite sum may have overflown."""
+        finite = np.isfinite(rows)
+        if finite.all():
+            return
+        if self.zero:
+            rows[~finite.all(axis=1)] = 0.0
+            return
+        column = int(np.argmin(finite.all(axis=0)))
+        name = "y" if column == rows.shape[1] - 1 else f"x, column {column},"
+        raise DpmcError(f"`{name}` must be finite numbers, unless invalid_rows='zero'")
 
 
 def bound_rows(rows: Array, x_bound: float, y_bound: float) -> npt.NDArray[np.bool_]:
@@ -195,19 +238,43 @@ def bound_rows(rows: Array, x_bound: float, y_bound: float) -> npt.NDArray[np.bo
     Parameters
     ----------
     rows : ndarray of shape (m, d + 1)
-        Features, then the target; finite. Features longer than `x_bound` are shortened to
-        it, or to zero where their square is beyond floating point; the target is moved to
-        [-`y_bound`, `y_bound`].
+        Features, then the target, of any floats: NaN counts as 0. Features longer than
+        `x_bound` are shortened to it; if some are infinite, the others count as 0 beside
+        them. The target is moved to [-`y_bound`, `y_bound`].
     x_bound, y_bound : float
-        Positive.
+        From 1e-75 to 1e75.
     """
     x, y = rows[:, :-1], rows[:, -1]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))
-    long = norms > x_bound * INSIDE
-    beyond: npt.NDArray[np.bool_] = norms > x_bound * (1 + ROUNDING)
-    beyond |= np.abs(y) > y_bound * (1 + ROUNDING)
-    if long.any():
-        x[long] *= (x_bound * INSIDE / norms[long])[:, None]
+        odd = ~np.isfinite(norms)
+        if odd.any():
+            x[odd] = _moderate(x[odd], x_bound)
+            norms[odd] = np.sqrt(np.einsum("ij,ij->i", x[odd], x[odd]))
+        long = norms > x_bound * INSIDE
+        beyond: npt.NDArray[np.bool_] = norms > x_bound * (1 + ROUNDING)
+        y[np.isnan(y)] = 0.0
+        beyond |= np.abs(y) > y_bound * (1 + ROUNDING)
+        if long.any():
+            x[long] *= (x_bound * INSIDE / norms[long])[:, None]
     np.clip(y, -y_bound, y_bound, out=y)
     return beyond
+
+
+def _moderate(x: Array, x_bound: float) -> Array:
+    """Return rows without NaN, and those whose square overflows at twice the bound instead.
+
+    Parameters
+    ----------
+    x : ndarray of shape (m, d)
+        Any floats.
+    x_bound : float
+    """
+    x = np.where(np.isnan(x), 0.0, x)
+    infinite = np.isinf(x)
+    x = np.where(infinite.any(axis=1, keepdims=True), np.where(infinite, np.sign(x), 0.0), x)
+    far = infinite.any(axis=1) | ~np.isfinite(np.einsum("ij,ij->i", x, x))
+    direction = x[far] / np.abs(x[far]).max(axis=1, keepdims=True)
+    direction /= np.sqrt(np.einsum("ij,ij->i", direction, direction))[:, None]
+    x[far] = 2 * x_bound * direction
+    return x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,12 @@ class NodeStatistics:
         y'y.
     num_clipped : int
         Rows that lay beyond the declared bounds and were clipped.
+    bounds : (float, float) or None
+        What every row was clipped to, public: the largest norm of features, without a
+        leading one, and the largest absolute target. Statistics without bounds cannot be
+        released.
+    intercept : bool
+        Whether the first feature of every row is a one.
     """
 
     num_rows: npt.NDArray[np.int64]
@@ -35,6 +41,8 @@ class NodeStatistics:
     z: Array
     u: Array
     num_clipped: int = 0
+    bounds: tuple[float, float] | None = None
+    intercept: bool = False
 
     @property
     def num_nodes(self) -> int:
@@ -67,6 +75,10 @@ class NoisyStatistics:
         What else a release holds, such as the noisy smallest eigenvalues of adaSSP.
     guarantee : Guarantee
         The privacy that the release really has.
+    noise : {"continuous", "discrete"}
+        Whether the noise is floating-point noise, or the release was rounded to a grid so
+        fine that estimators take its noise for continuous: see
+        :mod:`dpmc.privacy.single_releases`.
     """
 
     num_rows: npt.NDArray[np.int64]
@@ -78,6 +90,7 @@ class NoisyStatistics:
     u_sd: float
     guarantee: Guarantee
     extra: Mapping[str, Array] = field(default_factory=dict)
+    noise: Literal["continuous", "discrete"] = "continuous"
 
     @property
     def num_nodes(self) -> int:

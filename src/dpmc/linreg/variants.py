@@ -16,24 +16,30 @@ from dpmc.linreg import mechanism
 from dpmc.linreg.mechanism import Source, Terms
 from dpmc.linreg.noise import Calibration
 from dpmc.linreg.release import jointly
-from dpmc.linreg.sensitivity import check_bounds, statistics_sensitivity
+from dpmc.linreg.sensitivity import check_bounds, check_scale, statistics_sensitivity
+from dpmc.linreg.statistics import bound_rows
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics
 from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 
-def averaged(rows: Array, block_size: int) -> Array:
+def averaged(rows: Array, block_size: int, bound: float) -> Array:
     """Return the sums of blocks of consecutive rows over sqrt(k), nearly Gaussian for large k.
 
     With y treated as one more column, the regression of the new rows has the same theta and
-    sigma_y^2 [alparslan2023thesis, section 5.2.4.1].
+    sigma_y^2 [alparslan2023thesis, section 5.2.4.1]. Every row is bounded before it is added:
+    a sum bounded in the end would let one row decide where the others of its block go.
 
     Parameters
     ----------
     rows : ndarray of shape (n,) or (n, p)
-        Rows of one node, their number a multiple of k: which rows form a block is public.
+        Rows of one node, of any floats, their number a multiple of k: which rows form a
+        block is public. NaN counts as 0.
     block_size : int
         k.
+    bound : float
+        Of the Euclidean norm of a row, or the absolute value of a number.
 
     Returns
     -------
@@ -43,12 +49,18 @@ def averaged(rows: Array, block_size: int) -> Array:
     Raises
     ------
     DpmcError
-        If the number of rows is no multiple of `block_size`.
+        If the number of rows is no multiple of `block_size`, or the bound is out of range.
     """
     checks.at_least("block_size", block_size, 1)
+    checks.positive("bound", bound)
+    check_scale("bound", bound)
     if len(rows) % block_size:
         raise DpmcError(f"rows: {len(rows)}, allowed a multiple of block_size {block_size}")
-    blocks = rows.reshape(len(rows) // block_size, block_size, *rows.shape[1:])
+    inside = np.zeros((len(rows), (rows.shape[1] if rows.ndim == 2 else 1) + 1))
+    inside[:, :-1] = rows if rows.ndim == 2 else rows[:, None]
+    bound_rows(inside, bound, bound)
+    kept = inside[:, :-1].reshape(rows.shape)
+    blocks = kept.reshape(len(rows) // block_size, block_size, *rows.shape[1:])
     return np.asarray(blocks.sum(axis=1) / math.sqrt(block_size))
 
 
@@ -97,7 +109,7 @@ def release_averaged(
     y_bound: float,
     epsilon: float,
     delta: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     block_size: int,
     neighbours: Neighbours = "replace",
@@ -105,6 +117,7 @@ def release_averaged(
     with_u: bool = False,
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
 ) -> NoisyStatistics:
     """Release the statistics of averaged rows.
 
@@ -116,7 +129,7 @@ def release_averaged(
         Of the rows before averaging.
     block_size : int
         k.
-    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers
+    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers, noise
         See `dpmc.linreg.release.release`.
 
     Raises
@@ -124,7 +137,7 @@ def release_averaged(
     DpmcError
         As `dpmc.linreg.release.release`.
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.at_least("block_size", block_size, 1)
     root = math.sqrt(block_size)
     mechanism.check_within(statistics, root * x_bound, root * y_bound)
@@ -135,11 +148,6 @@ def release_averaged(
         for relation in NEIGHBOURS
     }
     return jointly(statistics, changes, rng, terms, with_u, ledgers)
-
-
-def with_intercept(x: Array) -> Array:
-    """Return features with a leading one, shape (n, d + 1)."""
-    return np.concatenate([np.ones((len(x), 1)), x], axis=1)
 
 
 def intercept_sensitivity(
@@ -186,23 +194,24 @@ def release_with_intercept(
     y_bound: float,
     epsilon: float,
     delta: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     neighbours: Neighbours = "replace",
     calibration: Calibration = "analytic",
     with_u: bool = False,
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
 ) -> NoisyStatistics:
     """Release the statistics of rows (1, x), their number without noise.
 
     Parameters
     ----------
     statistics : NodeStatistics
-        Of rows `with_intercept`.
+        Of `dpmc.linreg.statistics.node_statistics` with ``intercept=True``.
     x_bound, y_bound : float
         Of the rows without the leading one.
-    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers
+    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers, noise
         See `dpmc.linreg.release.release`.
 
     Returns
@@ -214,12 +223,10 @@ def release_with_intercept(
     Raises
     ------
     DpmcError
-        As `dpmc.linreg.release.release`, or if the first column is not one.
+        As `dpmc.linreg.release.release`, or if the rows have no leading one.
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
-    if (statistics.s[:, 0, 0] != statistics.num_rows).any() or statistics.dim < 2:
-        raise DpmcError("statistics: of other rows, allowed those of rows with a leading one")
-    mechanism.check_within(statistics, math.hypot(1, x_bound), y_bound)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
+    mechanism.check_within(statistics, x_bound, y_bound, intercept=True)
     changes: dict[Neighbours, float] = {
         relation: intercept_sensitivity(x_bound, y_bound, statistics.dim - 1, relation, with_u)
         for relation in NEIGHBOURS

@@ -121,7 +121,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
 
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
-        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.chain)
+        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.batches)
         # Beyond the bound by rounding alone, and a ledger that refuses would tell of rows.
         variance = min(batch.variance, most)
         noisy = ledger.release_barker(batch.log_ratio, variance, event, streams.noise)

@@ -153,7 +153,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
-        batch = ratios.estimate(state.theta, proposal, bound, streams.chain)
+        batch = ratios.estimate(state.theta, proposal, bound, streams.batches)
         penalised = batch.log_ratio - 0.5 * factor * batch.variance
         change = sensitivity(ratios.scale * bound, *variance_terms)
         noisy = ledger.release(penalised, change, noise_multiplier, streams.noise, sampled)

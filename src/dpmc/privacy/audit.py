@@ -30,6 +30,9 @@ _CELLS = 1600, 1024  # of the variance of the Barker test: per change over shift
 _KNOTS = 2000  # of the profile of one batch
 _REACH = 11.0  # standard deviations: a tail of 2e-28 is put at infinite loss
 _MAX_LOSS = 600.0  # what is beyond is put at infinite loss
+# Kinds of Gaussian releases from all rows that are composed one by one. More of them, as a ledger
+# with a budget may have, are put together as the one release that they come to.
+_MAX_KINDS = 8
 
 
 def audit(counts: Counts, delta: float) -> Guarantee:
@@ -62,11 +65,28 @@ def audit(counts: Counts, delta: float) -> Guarantee:
         If an event is neither a Gaussian release, from all rows or a batch, nor one of
         the Barker test.
     """
+    return composed(counts, delta)
+
+
+def composed(counts: Counts, delta: float, bounded: Sequence[Bounded] = ()) -> Guarantee:
+    """Return the guarantee of recorded releases, and of others with known bounds beside them.
+
+    Parameters
+    ----------
+    counts, delta
+        See `audit`.
+    bounded : sequence of Bounded
+
+    Raises
+    ------
+    DpmcError
+        As `audit`.
+    """
     from dp_accounting.pld import pld_pmf
 
     if not 0 < delta < 1:
         raise DpmcError(f"delta: {delta}, allowed a number in (0, 1)")
-    releases = _releases(counts)
+    releases = [*_releases(_together(counts)), *((one, 1) for one in bounded)]
     if not releases:
         return Guarantee(0.0, delta, accountant=NAME)
     spacing = _spacing(releases)
@@ -88,6 +108,41 @@ class _Release(Protocol):
 
     def profile(self, loss: Array) -> Array:
         """Return an upper bound on the divergence at losses on both sides of 0."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A release of which only (epsilon, delta) is known, at its least private.
+
+    That is randomised response of a bit, which tells the bit itself with probability delta
+    [Kairouz, Oh and Viswanath 2015]: no other release with these numbers has a larger divergence
+    anywhere.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite, >= 0.
+    delta : float
+        In [0, 1).
+    """
+
+    epsilon: float
+    delta: float
+
+    def variance(self) -> float:
+        """Return the variance of its privacy loss, roughly."""
+        return self.epsilon**2
+
+    def reach(self) -> float:
+        """Return the largest finite loss."""
+        return self.epsilon
+
+    def profile(self, loss: Array) -> Array:
+        """Return the divergence at losses on both sides of 0."""
+        far = np.minimum(loss - self.epsilon, 0.0)  # e^loss - e^epsilon, over e^epsilon
+        inside = -np.expm1(far) / (1 + math.exp(-self.epsilon))
+        kept = np.where(loss < -self.epsilon, -np.expm1(np.minimum(loss, 0.0)), inside)
+        return np.asarray(self.delta + (1 - self.delta) * kept, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -231,11 +286,28 @@ def _releases(counts: Counts) -> list[tuple[_Release, int]]:
     return found
 
 
+def _together(counts: Counts) -> Counts:
+    """Return counts with many kinds of Gaussian releases from all rows put together as one."""
+    whole = {
+        event: noise[0]
+        for event, count in counts.items()
+        if count
+        and not isinstance(event, BarkerEvent)
+        and (noise := events.noise_of(event)) is not None
+        and noise[1] == 1
+    }
+    if len(whole) <= _MAX_KINDS:
+        return counts
+    cost = math.fsum(counts[event] / multiplier**2 for event, multiplier in whole.items())
+    rest = {event: count for event, count in counts.items() if event not in whole}
+    return {events.gaussian(1 / math.sqrt(cost * (1 + 1e-12))): 1, **rest}
+
+
 def _spacing(releases: Sequence[tuple[_Release, int]]) -> float:
     """Return a grid spacing small against the standard deviation of the average loss."""
     number = sum(count for _, count in releases)
     variance = sum(count * release.variance() for release, count in releases)
-    fine = min(_MAX_SPACING, _SPACING_SHARE * math.sqrt(variance / number))
+    fine = min(_MAX_SPACING, _SPACING_SHARE * math.sqrt((variance or 1.0) / number))
     return max(fine, max(release.reach() for release, _ in releases) / _MAX_POINTS)
 
 
@@ -243,7 +315,7 @@ def _loss_distribution(release: _Release, spacing: float) -> Any:
     """Return dp_accounting's pessimistic distribution of the symmetric profile of one release."""
     from dp_accounting.pld import pld_pmf
 
-    last = math.ceil(release.reach() / spacing)
+    last = max(1, math.ceil(release.reach() / spacing))
     losses = spacing * np.arange(-last, last + 1, dtype=np.float64)
     profile = np.clip(release.profile(losses), 0.0, 1.0)
     falling = np.maximum.accumulate(profile[::-1])[::-1]  # but for rounding it does

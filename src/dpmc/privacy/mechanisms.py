@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 
 from dpmc.privacy import events
+from dpmc.privacy.budgets import UNLIMITED, GaussianBudget, Meter, Tally
 from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
     from dpmc.privacy.calibration import Plan
     from dpmc.privacy.events import BarkerEvent, Counts, Event
 
-_UNLIMITED = 2**62
-
-
-class _Tally:
-    """How often one event was released, and how often it may be."""
-
-    __slots__ = ("allowed", "event", "used")
-
-    def __init__(self, event: Event, allowed: int) -> None:
-        self.event = event
-        self.allowed = allowed
-        self.used = 0
-
-    def add(self, number: int) -> None:
-        """Record `number` releases, or refuse all of them."""
-        if self.used + number > self.allowed:
-            raise DpmcError(
-                f"release of {events.text(self.event)}: {self.used + number} in all, "
-                f"allowed {self.allowed} by the plan"
-            )
-        self.used += number
+Noise = Literal["continuous", "discrete"]
+NOISES: tuple[Noise, ...] = get_args(Noise)
 
 
 class Ledger:
@@ -43,8 +25,17 @@ class Ledger:
 
     Parameters
     ----------
-    plan : Plan or mapping of event to int, optional
-        Releases beyond its counts are refused. Without one all are recorded.
+    plan : Plan, mapping of event to int, or GaussianBudget, optional
+        Releases beyond its counts are refused, and with a budget Gaussian releases of any
+        multiplier beyond its mu. Without one all are recorded.
+    noise : {"continuous", "discrete"}
+        ``"discrete"`` rounds values with noise to a grid, see `dpmc.privacy.discrete`: no
+        digit of them says more than the noise allows.
+
+    Raises
+    ------
+    DpmcError
+        If `noise` is unknown.
 
     Examples
     --------
@@ -55,14 +46,29 @@ class Ledger:
     (('gaussian(5.0)', 1),)
     """
 
-    def __init__(self, plan: Plan | Counts | None = None) -> None:
-        counts = plan if plan is None or isinstance(plan, Mapping) else plan.counts
-        self._allowed = None if counts is None else dict(counts)
-        self._tallies: dict[Event, _Tally] = {}
+    def __init__(
+        self, plan: Plan | Counts | GaussianBudget | None = None, noise: Noise = "continuous"
+    ) -> None:
+        if noise not in NOISES:
+            raise DpmcError(f"noise: {noise!r}, allowed {', '.join(NOISES)}")
+        self.noise = noise
+        self.budget = plan if isinstance(plan, GaussianBudget) else None
+        self._meter = None if self.budget is None else Meter(self.budget)
+        self._allowed: dict[Event, int] | None = None
+        if isinstance(plan, Mapping):
+            self._allowed = dict(plan)
+        elif plan is not None and not isinstance(plan, GaussianBudget):
+            self._allowed = dict(plan.counts)
+        self._discrete: Any = None
+        if noise == "discrete":
+            from dpmc.privacy import discrete  # takes long: only where it is needed
+
+            self._discrete = discrete
+        self._tallies: dict[Event, Tally] = {}
         # Hashing an event costs more than the release: what it is made from, and the last of
         # the Barker test, lead to its tally.
-        self._quick: dict[float | tuple[float, tuple[int, int]], _Tally] = {}
-        self._barker: tuple[BarkerEvent | None, _Tally | None] = None, None
+        self._quick: dict[float | tuple[float, tuple[int, int]], Tally] = {}
+        self._barker: tuple[BarkerEvent | None, Tally | None] = None, None
 
     @overload
     def release(
@@ -109,8 +115,9 @@ class Ledger:
         Returns
         -------
         float or ndarray
-            ``value + sensitivity * noise_multiplier * N(0, I)``; the value itself
-            where the sensitivity is 0, recorded all the same.
+            ``value + sensitivity * noise_multiplier * N(0, I)``, rounded to the grid of
+            `dpmc.privacy.discrete` with discrete noise; the value itself where the
+            sensitivity is 0, recorded all the same.
 
         Raises
         ------
@@ -123,10 +130,15 @@ class Ledger:
         if not 0 <= sensitivity < math.inf:
             raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
         if tally.used >= tally.allowed:
-            tally.add(1)
+            tally.ask(1)
         tally.used += 1
         if sensitivity == 0:
             return value
+        if self._discrete is not None:
+            noisy: float | Array = self._discrete.add_gaussian(
+                value, sensitivity, noise_multiplier, rng=rng
+            )
+            return noisy
         scale = sensitivity * noise_multiplier
         if isinstance(value, float):
             return value + scale * rng.standard_normal()
@@ -168,9 +180,13 @@ class Ledger:
             tally = self._tally(event)
             self._barker = event, tally
         if tally.used >= tally.allowed:
-            tally.add(1)
+            tally.ask(1)
         tally.used += 1
         variance = event.noise_variance - min(batch_variance, largest)
+        if self._discrete is not None:
+            # The variance of the batch is private: the grid is that of the least noise.
+            grid = self._discrete.grid_of(math.sqrt(event.least_variance))
+            return float(self._discrete.add_gaussian(value, math.sqrt(variance), 1.0, grid, rng))
         return value + math.sqrt(variance) * float(rng.standard_normal())
 
     def noise_block(
@@ -182,6 +198,7 @@ class Ledger:
         rng: np.random.Generator,
         batch_size: int | None = None,
         num_rows: int | None = None,
+        grid: float = 0.0,
     ) -> Array:
         """Return the noise of the next releases of a compiled loop, all of them recorded.
 
@@ -200,10 +217,15 @@ class Ledger:
         batch_size, num_rows : int, optional
             Given together: each release is computed from so many rows drawn
             without replacement, afresh, from `num_rows`.
+        grid : float
+            What `grid` returns for these releases, by a loop that rounds its sums to integers
+            times it before noise is added, unless it is 0.
 
         Returns
         -------
         ndarray of shape (num_releases, dim)
+            With discrete noise integers times the grid, relative to the sensitivity of the
+            rounded sums.
 
         Raises
         ------
@@ -222,10 +244,30 @@ class Ledger:
             )
         batch = None if batch_size is None or num_rows is None else (batch_size, num_rows)
         tally = self._gaussian(noise_multiplier, batch)
+        if grid != self.grid(sensitivity, noise_multiplier):
+            raise _refusal(self.noise)
         tally.add(int(num_releases))
+        if grid:
+            std = self._discrete.on_grid(sensitivity, grid, dim) * noise_multiplier
+            drawn: Array = self._discrete.gaussian_noise((num_releases, dim), std, grid, rng)
+            return drawn
         noise = rng.standard_normal((num_releases, dim))
         noise *= (scale * noise_multiplier)[..., None] if scale.ndim else scale * noise_multiplier
         return noise
+
+    def grid(self, sensitivity: float | Array, noise_multiplier: float) -> float:
+        """Return what a compiled loop rounds its sums to before noise is added, 0 for nothing.
+
+        Raises
+        ------
+        DpmcError
+            If releases with discrete noise have different sensitivities.
+        """
+        if self._discrete is None:
+            return 0.0
+        if np.ndim(sensitivity):
+            raise _refusal(self.noise)
+        return float(self._discrete.grid_of(float(sensitivity) * noise_multiplier))
 
     def record(self, event: Event, num_releases: int) -> None:
         """Record the next releases of a compiled loop that draws their noise itself.
@@ -242,10 +284,13 @@ class Ledger:
         Raises
         ------
         DpmcError
-            If the number is negative or the plan does not cover all releases.
+            If the number is negative, the plan does not cover all releases, or the noise is
+            to be discrete.
         """
         if num_releases < 0:
             raise DpmcError(f"num_releases: {num_releases}, allowed an integer >= 0")
+        if self._discrete is not None:
+            raise _refusal(self.noise)
         self._tally(event).add(int(num_releases))
 
     @property
@@ -265,7 +310,40 @@ class Ledger:
         since = {event: count - known.get(event, 0) for event, count in self.counts.items()}
         return tuple(sorted((events.text(event), count) for event, count in since.items() if count))
 
-    def _gaussian(self, noise_multiplier: float, batch: tuple[int, int] | None) -> _Tally:
+    @property
+    def committed(self) -> dict[Event, int]:
+        """What a joint guarantee has to count: all that the plan or budget allows.
+
+        Without either, what was released so far, which is enough only where that did not
+        depend on earlier outputs.
+        """
+        if self.budget is not None:
+            return self.budget.worst()
+        return self.counts if self._allowed is None else dict(self._allowed)
+
+    @property
+    def spent(self) -> float:
+        """Sum of 1 / z^2 over the releases under a `GaussianBudget`, rounded up."""
+        return self._metered().spent
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the mu^2 of a `GaussianBudget`, rounded down."""
+        return self._metered().remaining
+
+    def least_multiplier(self) -> float:
+        """Return the smallest multiplier that a `GaussianBudget` allows one more release.
+
+        Infinite where nothing is left.
+        """
+        return self._metered().least_multiplier()
+
+    def _metered(self) -> Meter:
+        if self._meter is None:
+            raise DpmcError("plan: no GaussianBudget, allowed a ledger that was given one")
+        return self._meter
+
+    def _gaussian(self, noise_multiplier: float, batch: tuple[int, int] | None) -> Tally:
         key = noise_multiplier if batch is None else (noise_multiplier, batch)
         tally = self._quick.get(key)
         if tally is None:
@@ -276,9 +354,13 @@ class Ledger:
             self._quick[key] = tally
         return tally
 
-    def _tally(self, event: Event) -> _Tally:
+    def _tally(self, event: Event) -> Tally:
         tally = self._tallies.get(event)
         if tally is None:
-            allowed = _UNLIMITED if self._allowed is None else self._allowed.get(event, 0)
-            tally = self._tallies[event] = _Tally(event, allowed)
+            allowed = UNLIMITED if self._allowed is None else self._allowed.get(event, 0)
+            tally = self._tallies[event] = Tally(event, allowed, self._meter)
         return tally
+
+
+def _refusal(noise: str) -> DpmcError:
+    return DpmcError(f"noise: {noise!r}, allowed 'continuous' for this method")

@@ -15,43 +15,26 @@ all, and the order that it gives does not depend on how theta is measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpmc import checks
-from dpmc.compiling import kept
-from dpmc.statsel import fisher, laplace_clt, moments
+from dpmc.privacy import single_releases
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.single_releases import Noise
+from dpmc.statsel import records, releases
 from dpmc.statsel.fisher_nodes import plain
-from dpmc.statsel.values import Mechanism, Population, Statistic, check_epsilon
+from dpmc.statsel.initial_laws import NOISES, Indices, Laws, grid, laws_of, normalised
+from dpmc.statsel.records import InvalidRows
+from dpmc.statsel.values import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
-
-Indices = npt.NDArray[np.int64]
 
 SCORES = ("mean_inverse", "mean_log")
 NUM_POINTS = 200
-
-
-class Laws(NamedTuple):
-    """What K statistics of so many records look like at G values of theta.
-
-    Parameters
-    ----------
-    mean, sd : ndarray of shape (K, G)
-        Of the mean of s over the records.
-    scale : ndarray of shape (K,)
-        Of the noise on it: standard deviation or Laplace scale.
-    information : ndarray of shape (K, G)
-        Fisher information of the release.
-    """
-
-    mean: Array
-    sd: Array
-    scale: Array
-    information: Array
 
 
 @dataclass(frozen=True)
@@ -106,12 +89,15 @@ class Outcome(NamedTuple):
         Index of the candidate that y1 releases.
     estimate : ndarray of shape (R,)
         Posterior mean of theta given both.
+    noise : {"continuous", "discrete"}
+        Of both releases: see :mod:`dpmc.privacy.single_releases`.
     """
 
     first: Array
     second: Array
     selected: Indices
     estimate: Array
+    noise: Noise = "continuous"
 
 
 def plan(
@@ -177,59 +163,8 @@ def plan(
     )
 
 
-def grid(population: Population, upper: float | None, num_points: int) -> Array:
-    """Return midpoints of `num_points` cells of equal width over (0, upper].
-
-    Raises
-    ------
-    DpmcError
-        If theta may not be positive, or the interval leaves its domain.
-    """
-    end = population.support[1] if upper is None else upper
-    checks.positive("upper", end)
-    low, high = population.theta_domain
-    if low > 0 or end > high:
-        raise DpmcError(f"upper: {end}, allowed where (0, upper] is in the domain ({low}, {high})")
-    return np.asarray((np.arange(num_points) + 0.5) * (end / num_points), np.float64)
-
-
-def laws_of(
-    population: Population,
-    statistics: Sequence[Statistic],
-    mechanism: Mechanism,
-    epsilon: float,
-    num_rows: int,
-    theta: Array,
-) -> Laws:
-    """Return the laws of statistics of `num_rows` records, and of their releases.
-
-    The statistic itself is taken for normal, as by the central limit theorem.
-
-    Raises
-    ------
-    DpmcError
-        If a statistic is not a mean, the noise is not that of one, or epsilon is not > 0.
-    """
-    check_epsilon(epsilon)
-    if mechanism.per_record or mechanism.noise not in NOISES or mechanism.needs_delta:
-        raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed Gaussian or Laplace noise on a mean"
-        )
-    rows = []
-    for statistic in statistics:
-        if statistic.kind != "mean":
-            raise DpmcError(f"statistic: {statistic.name!r}, allowed a mean over records")
-        found = moments.of(population, statistic)
-        scale = mechanism.scale(statistic.sensitivity(population.support), num_rows, epsilon)
-        information = NOISES[mechanism.noise].information(found, theta, num_rows, scale)
-        sd = np.sqrt(plain(found.variance)(theta) / num_rows)
-        rows.append((plain(found.mean)(theta), sd, scale, information))
-    mean, sd, scales, informations = (np.array(part) for part in zip(*rows, strict=True))
-    return Laws(mean, sd, scales, informations)
-
-
 def run(plan: Plan, x: Array, noise: Array) -> Outcome:
-    """Run the procedure on several data sets.
+    """Run the procedure on several data sets, with noise that is given.
 
     Parameters
     ----------
@@ -248,39 +183,103 @@ def run(plan: Plan, x: Array, noise: Array) -> Outcome:
     DpmcError
         If x does not have as many records as the plan.
     """
-    if x.shape[-1] != sum(plan.sizes):
-        raise DpmcError(f"x: {x.shape[-1]} records, allowed {sum(plan.sizes)} as planned")
-    early, late = x[:, : plan.sizes[0]], x[:, plan.sizes[0] :]
-    zero = np.zeros(len(x), dtype=np.int64)
-    first = released([plan.first], plan, early, zero, plan.first_laws.scale, noise[:, 0])
-    selected = select(plan, first)
-    second = released(plan.candidates, plan, late, selected, plan.laws.scale, noise[:, 1])
-    return Outcome(first, second, selected, estimate(plan, first, second, selected))
+
+    def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
+        return np.asarray(means + scale * noise[:, part])
+
+    return _run(plan, x, add)
 
 
-def release(plan: Plan, x: Array, rng: np.random.Generator) -> tuple[Outcome, Guarantee]:
+def release(
+    plan: Plan,
+    x: npt.ArrayLike,
+    rng: np.random.Generator | None = None,
+    *,
+    noise: Noise = "continuous",
+    invalid_rows: InvalidRows = "refuse",
+) -> tuple[Outcome, Guarantee]:
     """Run the procedure on one data set, with the guarantee of all that is released of it.
 
     Parameters
     ----------
     plan : Plan
-    x : ndarray of shape (n,)
+    x : array_like of shape (n,)
         Records, those of the first part first.
-    rng : numpy.random.Generator
-        Unknown to whoever sees the releases.
+    rng : numpy.random.Generator, optional
+        Only to repeat a release: whoever knows its seed can take the noise off. By default
+        noise comes from the operating system.
+    noise, invalid_rows
+        See `dpmc.statsel.releases.release`.
 
     Raises
     ------
     DpmcError
-        If x does not have as many records as the plan.
+        If x does not have as many records as the plan, a record is to be refused, or the
+        support leaves sums no room.
     """
-    return run(plan, np.asarray(x)[None], draw_noise(plan.mechanism, rng, 1)), plan.guarantee
+    single_releases.check_noise(noise)
+    for statistic in (plan.first, *plan.candidates):
+        releases.check_range(statistic, plan.population.support)
+    if records.count(x) != sum(plan.sizes):
+        raise DpmcError(f"x: {records.count(x)} records, allowed {sum(plan.sizes)} as planned")
+    given = records.checked(x, invalid_rows)[None]
+    if noise == "continuous":
+        drawn = draw_noise(plan.mechanism, single_releases.generator(rng), 1)
+        return run(plan, given, drawn), plan.guarantee
+
+    def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
+        mean, width, epsilon = float(means[0]), float(scale[0]), plan.epsilon
+        statistic = (plan.first, plan.candidates[index[0]])[part]
+        spread = statistic.range(plan.population.support)
+        rounding = releases.rounding_of_mean(spread, plan.sizes[part])
+        if plan.mechanism.noise == "laplace":
+            return np.array([single_releases.laplace(mean, width, rng, noise, rounding)])
+        terms = width * epsilon, 1 / epsilon
+        return np.array([single_releases.gaussian(mean, *terms, rng, Ledger(), noise, rounding)])
+
+    return _run(plan, given, add)._replace(noise=noise), plan.guarantee
+
+
+def _run(plan: Plan, x: Array, add: Callable[[Array, Array, Indices, int], Array]) -> Outcome:
+    """Run the procedure with noise that `add` brings to means, given its scale."""
+    if x.shape[-1] != sum(plan.sizes):
+        raise DpmcError(f"x: {x.shape[-1]} records, allowed {sum(plan.sizes)} as planned")
+    parts = x[:, : plan.sizes[0]], x[:, plan.sizes[0] :]
+
+    def noisy(statistics: Sequence[Statistic], scale: Array, index: Indices, part: int) -> Array:
+        return add(exact_means(statistics, plan, parts[part], index), scale[index], index, part)
+
+    first = noisy([plan.first], plan.first_laws.scale, np.zeros(len(x), dtype=np.int64), 0)
+    selected = select(plan, first)
+    second = noisy(plan.candidates, plan.laws.scale, selected, 1)
+    return Outcome(first, second, selected, estimate(plan, first, second, selected))
 
 
 def draw_noise(mechanism: Mechanism, rng: np.random.Generator, runs: int) -> Array:
     """Return noise of both releases of each data set, in units of its scale, shape (R, 2)."""
-    shape = (runs, 2)
-    return rng.laplace(size=shape) if mechanism.noise == "laplace" else rng.standard_normal(shape)
+    return single_releases.standard_noise(mechanism.noise, (runs, 2), rng)
+
+
+def exact_means(statistics: Sequence[Statistic], plan: Plan, x: Array, index: Indices) -> Array:
+    """Return one mean of each data set, that of its statistic: private.
+
+    Parameters
+    ----------
+    statistics : sequence of Statistic
+    plan : Plan
+    x : ndarray of shape (R, m)
+        Of any floats: NaN counts as 0, and all are clipped to the support.
+    index : ndarray of int, shape (R,)
+        Which statistic of each data set is released.
+    """
+    support = plan.population.support
+    clipped = records.clip(x, support)
+    means = np.empty(len(x))
+    for k in np.unique(index):
+        here = index == k
+        # Before it was compiled: one function for every power would take seconds.
+        means[here] = plain(statistics[k].transform)(clipped[here]).mean(axis=1)
+    return means
 
 
 def released(
@@ -295,21 +294,13 @@ def released(
 
     Parameters
     ----------
-    statistics : sequence of Statistic
-    plan : Plan
-    x : ndarray of shape (R, m)
-    index : ndarray of int, shape (R,)
-        Which statistic of each data set is released.
+    statistics, plan, x, index
+        See `exact_means`.
     scale : ndarray of shape (len(statistics),)
     noise : ndarray of shape (R,)
         In units of `scale`.
     """
-    clipped = np.clip(x, *plan.population.support)
-    means = np.empty(len(x))
-    for k in np.unique(index):
-        here = index == k
-        # Before it was compiled: one function for every power would take seconds.
-        means[here] = plain(statistics[k].transform)(clipped[here]).mean(axis=1)
+    means = exact_means(statistics, plan, x, index)
     return np.asarray(means + scale[index] * noise)
 
 
@@ -351,38 +342,3 @@ def log_likelihood(plan: Plan, laws: Laws, y: Array, index: Indices) -> Array:
     out = np.empty((len(y), len(plan.theta)))
     NOISES[plan.mechanism.noise].fill(y, index, laws.mean, laws.sd, laws.scale, out)
     return out
-
-
-def normalised(log_weights: Array) -> Array:
-    """Return weights that sum to 1 in every row."""
-    weights: Array = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
-
-
-@kept
-def fill_laplace(y: Any, index: Any, mean: Any, sd: Any, scale: Any, out: Any) -> None:
-    """Write log-densities of normal statistics with Laplace noise into `out`, shape (R, G)."""
-    for r in range(out.shape[0]):
-        k = index[r]
-        for g in range(out.shape[1]):
-            out[r, g] = laplace_clt.log_density(y[r], mean[k, g], sd[k, g], scale[k])
-
-
-def fill_gaussian(
-    y: Array, index: Indices, mean: Array, sd: Array, scale: Array, out: Array
-) -> None:
-    """Write log-densities of normal statistics with Gaussian noise into `out`, shape (R, G)."""
-    variance = (sd**2 + scale[:, None] ** 2)[index]
-    out[:] = -0.5 * ((y[:, None] - mean[index]) ** 2 / variance + np.log(2 * np.pi * variance))
-
-
-class _Noise(NamedTuple):
-    fill: Any
-    information: Any
-
-
-NOISES = {
-    "laplace": _Noise(fill_laplace, fisher.mean_with_laplace),
-    "gaussian": _Noise(fill_gaussian, fisher.mean_with_gaussian),
-}

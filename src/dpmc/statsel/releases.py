@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dpmc.privacy import single_releases
 from dpmc.privacy.mechanisms import Ledger
-from dpmc.statsel import smooth
+from dpmc.privacy.single_releases import Noise
+from dpmc.statsel import records, smooth
+from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.values import Mechanism, Population, Statistic, check_epsilon
 from dpmc.types import Array, DpmcError, Guarantee
+
+# Of a statistic: narrower ranges, and ends beyond the inverse, leave sums no room.
+NARROWEST = 1e-150
+# Of the noise by smooth sensitivity, far below any other scale.
+LEAST_SENSITIVITY = 1e-280
+# Of one number, relative: a transform and an average of two.
+ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -27,12 +38,15 @@ class Release:
     guarantee : Guarantee
     n : int
         Number of records, public.
+    noise : {"continuous", "discrete"}
+        Whether the noise is floating-point noise, or the release was rounded to a grid.
     """
 
     y: float | Array
     scale: float
     guarantee: Guarantee
     n: int
+    noise: Noise = "continuous"
 
 
 @dataclass(frozen=True)
@@ -58,9 +72,12 @@ def release(
     mechanism: Mechanism,
     x: npt.ArrayLike,
     epsilon: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     delta: float | None = None,
     ledger: Ledger | None = None,
+    *,
+    noise: Noise = "continuous",
+    invalid_rows: InvalidRows = "refuse",
 ) -> Release:
     """Release a statistic of records, clipped to the support of their population.
 
@@ -70,17 +87,24 @@ def release(
     statistic : Statistic
     mechanism : Mechanism
     x : array_like of shape (n,)
-        Records, finite; n >= 1.
+        Records; n >= 1.
     epsilon : float
         Finite and > 0.
-    rng : numpy.random.Generator
-        Seeded by the operating system where privacy is meant.
+    rng : numpy.random.Generator, optional
+        Only to repeat a release: whoever knows its seed can take the noise off. By default
+        noise comes from the operating system.
     delta : float, optional
         For a mechanism that needs it.
     ledger : Ledger, optional
         Where to record a release with Gaussian noise; a new one by default. It knows no other
         noise: accountants add up Gaussian releases, and a release here is a single one, whose
         guarantee is complete as it stands.
+    noise : {"continuous", "discrete"}
+        See :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of
+        real numbers, which its floating-point numbers do not keep.
+    invalid_rows : {"refuse", "zero"}
+        What becomes of a record that is NaN, infinite or, for randomised response, no bit: it
+        is an error, which tells that there is one, or it counts as 0 before it is clipped.
 
     Returns
     -------
@@ -91,11 +115,16 @@ def release(
     DpmcError
         If an argument is not allowed, or the mechanism does not fit the statistic.
     """
-    exact = before_noise(population, statistic, mechanism, x, epsilon, delta)
+    single_releases.check_noise(noise)
+    if ledger is not None and mechanism.noise != "gaussian":
+        raise DpmcError(f"ledger: given with {mechanism.name}, allowed with Gaussian noise alone")
     guarantee = mechanism.guarantee(epsilon, delta if mechanism.needs_delta else None)
-    y = _noisy(mechanism, exact, epsilon, rng, ledger)
+    exact = before_noise(population, statistic, mechanism, x, epsilon, delta, invalid_rows)
+    spread = statistic.range(population.support)
+    rounding = rounding_of_mean(spread, np.size(x)) if statistic.kind == "mean" else ROUNDING
+    y = _noisy(mechanism, exact, epsilon, rng, ledger, noise, rounding, spread)
     scale = float("nan") if mechanism.constants else exact.scale
-    return Release(y, scale, guarantee, np.size(x))
+    return Release(y, scale, guarantee, np.size(x), noise)
 
 
 def before_noise(
@@ -105,12 +134,13 @@ def before_noise(
     x: npt.ArrayLike,
     epsilon: float,
     delta: float | None = None,
+    invalid_rows: InvalidRows = "refuse",
 ) -> Exact:
     """Return the statistic of clipped records and the scale of its noise, both private.
 
     Parameters
     ----------
-    population, statistic, mechanism, x, epsilon, delta
+    population, statistic, mechanism, x, epsilon, delta, invalid_rows
         See `release`.
 
     Raises
@@ -120,25 +150,46 @@ def before_noise(
     """
     check_epsilon(epsilon)
     check_fit(statistic, mechanism)
-    records = np.asarray(x, dtype=np.float64)
-    if records.ndim != 1 or not records.size or not np.isfinite(records).all():
-        raise DpmcError(f"x: shape {records.shape}, allowed one or more finite numbers in a row")
-    clipped = np.clip(records, *population.support)
-    if mechanism.noise == "bits" and not np.isin(clipped, (0.0, 1.0)).all():
-        raise DpmcError("x: a record that is no bit, allowed 0 and 1 for randomised_response")
-    # Rounding of a power may lead out of its range.
-    s = np.clip(statistic.transform(clipped), *statistic.range(population.support))
-    value: float | Array = s if mechanism.per_record else float(np.mean(s))
-    sensitivity, n = statistic.sensitivity(population.support), len(s)
-    if statistic.kind == "order":
-        value, n = smooth.released(s, statistic), 1
+    check_range(statistic, population.support)
+    sensitivity, beta = statistic.sensitivity(population.support), 0.0
     if mechanism.constants is not None:
         if delta is None:
             raise DpmcError(f"delta: None, allowed a number in (0, 1) for {mechanism.name}")
         _, beta = mechanism.constants(epsilon, delta)
-        sensitivity = smooth.of(s, statistic, population.support, beta)
-    scale = mechanism.scale(sensitivity, n, epsilon)
-    return Exact(value, scale, int(np.count_nonzero(records != clipped)))
+    size = records.count(x)
+    scale = mechanism.scale(sensitivity, 1 if statistic.kind == "order" else size, epsilon)
+    given = records.checked(x, invalid_rows)
+    clipped = records.clip(given, population.support)
+    if mechanism.noise == "bits":
+        clipped = records.bits(clipped, invalid_rows)
+    # Rounding of a power may lead out of its range.
+    s = np.clip(statistic.transform(clipped), *statistic.range(population.support))
+    value: float | Array = s if mechanism.per_record else float(np.mean(s))
+    if statistic.kind == "order":
+        value = smooth.released(s, statistic)
+    if mechanism.constants is not None:
+        # The larger of two smooth bounds is one: noise never falls below what floats resolve.
+        sensitivity = max(smooth.of(s, statistic, population.support, beta), LEAST_SENSITIVITY)
+        scale = mechanism.scale(sensitivity, 1, epsilon)
+    return Exact(value, scale, int(np.count_nonzero(given != clipped)))
+
+
+def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
+    """Refuse a support on which floating-point sums of a statistic lose its sensitivity.
+
+    Raises
+    ------
+    DpmcError
+        If the range of s is narrower than 1e-3 of its largest absolute value, narrower than
+        1e-150, or goes beyond 1e150.
+    """
+    low, high = statistic.range(support)
+    width, largest = high - low, max(abs(low), abs(high))
+    if not (width >= NARROWEST and largest <= min(1 / NARROWEST, 1e3 * width)):
+        raise DpmcError(
+            f"`support` must give {statistic.name} a range within +-1e150 that is not narrower "
+            f"than 1e-150 or 1e-3 of its ends, got {low:g} to {high:g}"
+        )
 
 
 def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
@@ -161,21 +212,37 @@ def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
         )
 
 
+def rounding_of_mean(spread: tuple[float, float], n: int) -> float:
+    """Return how much farther one record moves a floating-point mean, over its sensitivity.
+
+    Pairwise sums of n numbers add up at most 128 at once: their rounding is below
+    ``(128 + log2 n) n u`` times the largest, u = 2**-53, in either data set.
+    """
+    low, high = spread
+    terms = n * (128 + math.log2(n)) * 2.0**-52
+    return ROUNDING + terms * max(abs(low), abs(high)) / (high - low)
+
+
 def _noisy(
     mechanism: Mechanism,
     exact: Exact,
     epsilon: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     ledger: Ledger | None,
+    noise: Noise,
+    rounding: float,
+    spread: tuple[float, float],
 ) -> float | Array:
     value, scale = exact.value, exact.scale
     if mechanism.noise == "gaussian":
         book = Ledger() if ledger is None else ledger
-        return book.release(value, scale * epsilon, 1 / epsilon, rng)
-    if ledger is not None:
-        raise DpmcError(f"ledger: given with {mechanism.name}, allowed with Gaussian noise alone")
+        return single_releases.gaussian(
+            value, scale * epsilon, 1 / epsilon, rng, book, noise, rounding
+        )
     if mechanism.noise == "bits":
-        flipped = rng.random(np.shape(value)) >= scale
-        return np.where(flipped, 1.0 - np.asarray(value), value)
-    noisy = value + scale * rng.laplace(size=np.shape(value))
+        return single_releases.randomised_response(np.asarray(value), scale, rng, noise)
+    if mechanism.constants is not None:
+        largest = mechanism.scale(spread[1] - spread[0], 1, epsilon)
+        return single_releases.smooth_laplace(float(value), scale, largest, rng, noise)
+    noisy = single_releases.laplace(value, scale, rng, noise, rounding)
     return noisy if mechanism.per_record else float(noisy)

@@ -168,7 +168,10 @@ class Statistic:
         return self.average and n % 2 == 0
 
     def _value(self, x: float) -> float:
-        return float((abs(x) if self.absolute else x) ** self.power)
+        try:
+            return float((abs(x) if self.absolute else x) ** self.power)
+        except OverflowError:
+            return math.inf if x > 0 or self.absolute or self.power % 2 == 0 else -math.inf
 
 
 @dataclass(frozen=True)

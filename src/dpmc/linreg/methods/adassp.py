@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg import mechanism, noise
+from dpmc.linreg import mechanism
 from dpmc.linreg.mechanism import Source, Terms
-from dpmc.linreg.noise import Calibration
+from dpmc.linreg.noise import Calibration, analytic_multiplier
 from dpmc.linreg.sensitivity import (
     s_sensitivity,
     scaled_sensitivity,
@@ -26,6 +26,7 @@ from dpmc.linreg.sensitivity import (
 )
 from dpmc.linreg.values import NodeStatistics, NoisyStatistics, Prior, Regression
 from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "own"
@@ -64,13 +65,14 @@ def release(
     y_bound: float,
     epsilon: float,
     delta: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     params: Params | None = None,
     neighbours: Neighbours = "replace",
     calibration: Calibration = "analytic",
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
+    noise: Noise = "continuous",
 ) -> NoisyStatistics:
     """Release S, z and the smallest eigenvalue of S of every node, one after another.
 
@@ -80,7 +82,7 @@ def release(
         See `dpmc.linreg.release.release`.
     params : Params, optional
         Its `lambda_noise` says how the eigenvalue is released.
-    neighbours, calibration, bounds_source, ledgers
+    neighbours, calibration, bounds_source, ledgers, noise
         See `dpmc.linreg.release.release`.
 
     Returns
@@ -97,7 +99,7 @@ def release(
         As `dpmc.linreg.release.release`.
     """
     params = params or Params()
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     mechanism.check_within(statistics, x_bound, y_bound)
     if ledgers is None:
         ledgers = [Ledger() for _ in range(statistics.num_nodes)]
@@ -106,10 +108,11 @@ def release(
     s_sd, z_sd = third * parts[0], third * parts[1]
     multiplier = _eigenvalue_multiplier(params, epsilon, delta)
     change = smallest_eigenvalue_sensitivity(x_bound)
-    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], third, rng, ledgers)
-    z = mechanism.draw(statistics.z, parts[1], third, rng, ledgers)
+    how = rng, ledgers, noise, mechanism.rounding(statistics)
+    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], third, *how)
+    z = mechanism.draw(statistics.z, parts[1], third, *how)
     exact: Array = np.linalg.eigvalsh(statistics.s)[:, :1].astype(np.float64)
-    smallest = mechanism.draw(exact, change, multiplier, rng, ledgers)
+    smallest = mechanism.draw(exact, change, multiplier, *how)
     scale = _formula(epsilon, delta) * x_bound**2
     extra = {
         "smallest_eigenvalue": smallest[:, 0],
@@ -130,7 +133,7 @@ def release(
 def _eigenvalue_multiplier(params: Params, epsilon: float, delta: float) -> float:
     if params.lambda_noise == "published":
         return _formula(epsilon, delta)
-    return noise.analytic_multiplier(epsilon / 3, delta / 3)
+    return analytic_multiplier(epsilon / 3, delta / 3)
 
 
 def _formula(epsilon: float, delta: float) -> float:

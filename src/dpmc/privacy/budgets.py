@@ -1,0 +1,192 @@
+"""A budget for Gaussian releases whose noise is chosen as one goes.
+
+A Gaussian release with noise multiplier z has Gaussian differential privacy (1 / z)-GDP. If each
+multiplier is a function of earlier outputs and public data alone, and the sum of 1 / z^2 is at
+most mu^2 whatever the outputs, then all releases together are mu-GDP [Smith and Thakurta 2022,
+"Fully Adaptive Composition for Gaussian Differential Privacy"; Koskela, Tobaben and Honkela 2022,
+"Individual Privacy Accounting with Gaussian Differential Privacy"]. The number of releases and
+what is released may depend on earlier outputs too.
+
+It is mu that holds, not the sum that happens to have been spent when one stops: that is random,
+and whoever quotes it afterwards quotes a number that the outputs have chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpmc.privacy import events
+from dpmc.types import DpmcError, Guarantee, check_epsilon_delta
+
+if TYPE_CHECKING:
+    from dpmc.privacy.events import Event
+
+# Sums are kept in integers, in units of 2**-_SCALE: each multiplier is charged up to one unit
+# more than it costs, so that rounding lets nothing through.
+_SCALE = 192
+UNLIMITED = 2**62
+
+
+@dataclass(frozen=True)
+class GaussianBudget:
+    """What adaptively chosen Gaussian releases may cost together.
+
+    Parameters
+    ----------
+    mu : float
+        Of Gaussian differential privacy; finite, > 0. The sum of 1 / z^2 stays within mu^2.
+
+    Raises
+    ------
+    DpmcError
+        If `mu` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpmc.privacy import Ledger
+    >>> ledger = Ledger(GaussianBudget(0.5))
+    >>> rng = np.random.default_rng()
+    >>> first = ledger.release(1.0, 0.1, noise_multiplier=4.0, rng=rng)
+    >>> second = ledger.release(1.0, 0.1, noise_multiplier=8.0 if first > 1 else 9.0, rng=rng)
+    >>> ledger.remaining > 0.17
+    True
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mu < math.inf:
+            raise DpmcError(f"mu: {self.mu}, allowed a finite number > 0")
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float) -> GaussianBudget:
+        """Return the largest budget that keeps (epsilon, delta), by the exact Gaussian curve.
+
+        Raises
+        ------
+        DpmcError
+            If epsilon is not finite and > 0, or delta not in (0, 1).
+        """
+        from dpmc.privacy.accountants.gaussian import affordable_mean_loss, log_delta
+
+        check_epsilon_delta(epsilon, delta)
+        mu = math.sqrt(2 * affordable_mean_loss(epsilon, delta))
+        while log_delta(epsilon, mu * mu / 2) > math.log(delta):
+            mu *= 1 - 1e-14
+        return cls(mu)
+
+    def guarantee(self, delta: float) -> Guarantee:
+        """Return the guarantee of all releases together under substitution of one row."""
+        from dpmc.privacy.accountants import gaussian
+
+        return Guarantee(gaussian.epsilon(self.worst(), delta), delta, accountant="gaussian")
+
+    def worst(self) -> dict[Event, int]:
+        """Return one release that is as dear as all of the budget."""
+        multiplier = 1 / self.mu
+        while Fraction(multiplier) * Fraction(self.mu) > 1:
+            multiplier = math.nextafter(multiplier, 0.0)
+        return {events.gaussian(multiplier): 1}
+
+
+class Meter:
+    """What has been spent of a budget.
+
+    Parameters
+    ----------
+    budget : GaussianBudget
+    """
+
+    __slots__ = ("_limit", "_total")
+
+    def __init__(self, budget: GaussianBudget) -> None:
+        numerator, denominator = budget.mu.as_integer_ratio()
+        self._limit = (numerator**2 << _SCALE) // denominator**2
+        self._total = 0
+
+    def charge(self, event: Event, before: int, number: int) -> None:
+        """Charge for `number` releases of an event that was released `before` times, or refuse.
+
+        Raises
+        ------
+        DpmcError
+            If the budget does not cover all of them, or the event is not a Gaussian release
+            from all rows; then nothing is charged.
+        """
+        noise = events.noise_of(event)
+        if noise is None or noise[1] != 1:
+            raise DpmcError(
+                f"release of {events.text(event)}: allowed Gaussian releases from all rows under "
+                "a Gaussian budget"
+            )
+        total = self._total + _cost(noise[0], before + number) - _cost(noise[0], before)
+        if total > self._limit:
+            raise DpmcError(
+                f"release of {events.text(event)}: {number} more would bring the sum of 1 / z^2 "
+                f"to {_upwards(total):.6g}, allowed {_upwards(self._limit):.6g} by the budget"
+            )
+        self._total = total
+
+    @property
+    def spent(self) -> float:
+        """The sum of 1 / z^2 so far, rounded up."""
+        return _upwards(self._total)
+
+    @property
+    def remaining(self) -> float:
+        """What is left of mu^2, rounded down."""
+        left = self._limit - self._total
+        value = math.ldexp(float(left), -_SCALE)
+        return value if Fraction(value) * 2**_SCALE <= left else math.nextafter(value, 0.0)
+
+    def least_multiplier(self) -> float:
+        """Return the smallest noise multiplier of one more release; infinite if there is none."""
+        left = self._limit - self._total
+        if left <= 0 or self.remaining == 0:
+            return math.inf
+        multiplier = 1 / math.sqrt(self.remaining)
+        while multiplier < math.inf and _cost(multiplier, 1) > left:
+            multiplier = math.nextafter(multiplier, math.inf)
+        return multiplier
+
+
+class Tally:
+    """How often one event was released, and how often it may be: what a meter says, if any."""
+
+    __slots__ = ("allowed", "event", "meter", "used")
+
+    def __init__(self, event: Event, allowed: int, meter: Meter | None) -> None:
+        self.event = event
+        self.allowed = allowed if meter is None else -1
+        self.meter = meter
+        self.used = 0
+
+    def ask(self, number: int) -> None:
+        """Refuse `number` releases more than are allowed, or charge the meter for them."""
+        if self.meter is None:
+            raise DpmcError(
+                f"release of {events.text(self.event)}: {self.used + number} in all, "
+                f"allowed {self.allowed} by the plan"
+            )
+        self.meter.charge(self.event, self.used, number)
+
+    def add(self, number: int) -> None:
+        """Record `number` releases, or refuse all of them."""
+        if self.used + number > self.allowed:
+            self.ask(number)
+        self.used += number
+
+
+def _cost(noise_multiplier: float, number: int) -> int:
+    """Return ``number / noise_multiplier**2`` in units, rounded up."""
+    numerator, denominator = noise_multiplier.as_integer_ratio()
+    return -((-number * denominator**2 << _SCALE) // numerator**2)
+
+
+def _upwards(units: int) -> float:
+    value = math.ldexp(float(units), -_SCALE)
+    return value if Fraction(value) * 2**_SCALE >= units else math.nextafter(value, math.inf)

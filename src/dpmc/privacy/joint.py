@@ -1,0 +1,140 @@
+"""The joint guarantee of several fits and releases computed from the same rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dpmc.privacy import accounting, calibration, events
+from dpmc.privacy.audit import Bounded, composed
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
+
+if TYPE_CHECKING:
+    from dpmc.privacy.events import Counts, Event
+
+NAME = "composition"
+
+
+@dataclass
+class _Total:
+    """What the parts come to."""
+
+    neighbours: Neighbours
+    counts: dict[Event, int] = field(default_factory=dict)
+    bounded: list[Bounded] = field(default_factory=list)
+    outside: dict[str, None] = field(default_factory=dict)
+
+    def add(self, counts: dict[Event, int]) -> None:
+        for event, count in counts.items():
+            self.counts[event] = self.counts.get(event, 0) + count
+
+
+def compose(
+    parts: Iterable[Any],
+    delta: float,
+    neighbours: Neighbours = "replace",
+) -> Guarantee:
+    """Return the guarantee of several fits and releases together.
+
+    All may have been computed from the same rows. The parts and their budgets are to be fixed
+    beforehand, or chosen from earlier outputs under budgets that were: what is released within
+    a part, and the parameters of a part, may depend on earlier outputs; the privacy of a part
+    may not, unless a `Ledger` with a `GaussianBudget` spans all of them.
+
+    Parameters
+    ----------
+    parts : iterable
+        Of each part what says most about it: a `dpmc.Fit` or a `Ledger`, or the records of one,
+        whose releases are composed by the tightest accountant; a release with a field
+        `guarantee`, or a `Guarantee`. A Gaussian guarantee is composed as the Gaussian release
+        that it is the exact curve of. Of any other only its epsilon and delta are used: it
+        enters as the least private mechanism that has them. A ledger with a plan or a budget
+        counts with all of it.
+    delta : float
+        At which epsilon is wanted, in (0, 1).
+    neighbours : {"replace", "add_remove"}
+        What the noise multipliers of ledgers and records are relative to; all that name a
+        relation have to name this one.
+
+    Returns
+    -------
+    Guarantee
+        An upper bound; infinite where the parts have a larger delta already.
+
+    Raises
+    ------
+    DpmcError
+        If a part has no guarantee or another relation, or is none of these.
+    """
+    accounting.check_delta(delta)
+    if neighbours not in NEIGHBOURS:
+        raise DpmcError(f"neighbours: {neighbours!r}, allowed {', '.join(NEIGHBOURS)}")
+    total = _Total(neighbours)
+    for index, part in enumerate(parts):
+        _take(part, f"part {index}", total)
+    outside = tuple(total.outside)
+    counts = {event: count for event, count in total.counts.items() if count}
+    if not total.bounded:
+        name, epsilon = _releases(counts, delta)
+        return Guarantee(epsilon, delta, neighbours, name, outside)
+    epsilon = composed(counts, delta, total.bounded).epsilon
+    # Where little delta is left, numerical composition loses more than the sum of epsilons.
+    left = delta - math.fsum(one.delta for one in total.bounded)
+    if left > 0 or (left == 0 and not counts):
+        others = _releases(counts, left)[1] if counts else 0.0
+        summed = math.fsum(one.epsilon for one in total.bounded) + others
+        epsilon = min(epsilon, summed * (1 + 1e-15))
+    return Guarantee(epsilon, delta, neighbours, NAME, outside)
+
+
+def _releases(counts: Counts, delta: float) -> tuple[str, float]:
+    """Return the tightest accountant of recorded releases and its epsilon."""
+    if not counts:
+        return NAME, 0.0
+    name = calibration.best_accountant(counts)
+    return name, float(accounting.load(name).epsilon(counts, delta))
+
+
+def _take(part: Any, name: str, total: _Total) -> None:
+    """Add a part to the total."""
+    if isinstance(part, Ledger):
+        total.add(part.committed)
+        return
+    if isinstance(part, tuple | list):
+        total.add(events.parse(part))
+        return
+    guarantee = part if isinstance(part, Guarantee) else getattr(part, "guarantee", None)
+    if not isinstance(guarantee, Guarantee):
+        raise DpmcError(
+            f"{name}: {type(part).__name__}, allowed a Fit, a Ledger or its records, a release or "
+            "a Guarantee"
+        )
+    if not guarantee.private:
+        raise DpmcError(f"{name}: no privacy guarantee, allowed a private fit or release")
+    if guarantee.neighbours != total.neighbours:
+        raise DpmcError(
+            f"{name}: guarantee under {NEIGHBOURS[guarantee.neighbours]}, allowed "
+            f"{NEIGHBOURS[total.neighbours]} for all parts"
+        )
+    total.outside |= dict.fromkeys(guarantee.outside)
+    records = getattr(part, "ledger", ())
+    if records:
+        total.add(events.parse(records))
+    elif guarantee.epsilon > 0 or guarantee.delta > 0:
+        _take_guarantee(guarantee, total)
+
+
+def _take_guarantee(guarantee: Guarantee, total: _Total) -> None:
+    """Add what only a guarantee is known of."""
+    from dpmc.privacy.budgets import GaussianBudget
+
+    exact = guarantee.accountant == "gaussian" and guarantee.epsilon > 0
+    if exact and 0 < guarantee.delta < 1:
+        total.add(GaussianBudget.of(guarantee.epsilon, guarantee.delta).worst())
+    elif 0 <= guarantee.delta < 1 and math.isfinite(guarantee.epsilon):
+        total.bounded.append(Bounded(guarantee.epsilon, guarantee.delta))
+    else:
+        raise DpmcError(f"delta: {guarantee.delta}, allowed a number in [0, 1)")

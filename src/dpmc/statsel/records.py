@@ -1,0 +1,96 @@
+"""Private records as they enter a statistic: whatever floats they are, they end in the support."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc.types import Array, DpmcError
+
+InvalidRows = Literal["refuse", "zero"]
+INVALID_ROWS: tuple[InvalidRows, ...] = ("refuse", "zero")
+
+
+def check_invalid_rows(invalid_rows: str) -> None:
+    """Refuse anything but ``"refuse"`` and ``"zero"``."""
+    if invalid_rows not in INVALID_ROWS:
+        raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
+
+
+def count(x: npt.ArrayLike) -> int:
+    """Return the number of records.
+
+    Raises
+    ------
+    DpmcError
+        If there is none, or they are no sequence.
+    """
+    shape = np.shape(x)
+    if len(shape) != 1 or shape[0] == 0:
+        raise DpmcError(f"`x` must be one or more numbers in a row, got shape {shape}")
+    return int(shape[0])
+
+
+def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
+    """Return records as finite numbers.
+
+    Parameters
+    ----------
+    x : array_like of shape (n,)
+        n >= 1.
+    invalid_rows : {"refuse", "zero"}
+        What becomes of a record that is NaN or infinite: it is an error, or it counts as 0
+        before it is clipped.
+
+    Raises
+    ------
+    DpmcError
+        If the shape is another one, or a record is to be refused. That tells that there is
+        such a record, which no budget covers; the text tells neither which nor what it is.
+    """
+    check_invalid_rows(invalid_rows)
+    count(x)
+    with np.errstate(over="ignore", invalid="ignore"):  # of longer floats
+        records = np.asarray(x, dtype=np.float64)
+    finite = np.isfinite(records)
+    if finite.all():
+        return records
+    if invalid_rows == "refuse":
+        raise DpmcError("`x` must be finite numbers, unless invalid_rows='zero'")
+    return np.where(finite, records, 0.0)
+
+
+def bits(clipped: Array, invalid_rows: InvalidRows) -> Array:
+    """Return records that are bits.
+
+    Parameters
+    ----------
+    clipped : ndarray
+        Clipped to [0, 1].
+    invalid_rows : {"refuse", "zero"}
+        What becomes of one that is neither 0 nor 1.
+
+    Raises
+    ------
+    DpmcError
+        If a record is to be refused.
+    """
+    known = (clipped == 0.0) | (clipped == 1.0)
+    if known.all():
+        return clipped
+    if invalid_rows == "refuse":
+        raise DpmcError(
+            "`x` must be bits, 0 or 1, for randomised_response, unless invalid_rows='zero'"
+        )
+    return np.where(known, clipped, 0.0)
+
+
+def clip(x: Array, support: tuple[float, float]) -> Array:
+    """Return records in the support, of any shape: NaN counts as 0, infinity as the end."""
+    clipped = np.clip(x, *support)
+    lost = np.isnan(clipped)
+    if lost.any():
+        clipped[lost] = np.clip(0.0, *support)
+    return clipped

@@ -1,0 +1,140 @@
+"""The joint guarantee of fits and releases, against exact compositions."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpmc
+from dpmc.privacy import GaussianBudget, Ledger, compose, gaussian
+from dpmc.privacy.accountants.gaussian import log_delta
+from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee
+
+DELTA = 1e-6
+
+
+def pure(epsilon, neighbours="replace"):
+    return Guarantee(epsilon, 0.0, neighbours, "laplace")
+
+
+def responses_delta(epsilon, each, number):
+    """Return delta at epsilon of several randomised responses, exactly."""
+    k = np.arange(number + 1)
+    kept = 1 / (1 + math.exp(-each))
+    p, q = stats.binom.pmf(k, number, kept), stats.binom.pmf(k, number, 1 - kept)
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+def test_gaussian_releases_compose_exactly():
+    records = (("gaussian(5.0)", 3), ("gaussian(8.0)", 2))
+    ledger = Ledger({gaussian(4.0): 1})
+    joint = compose([records, ledger], DELTA)
+    mean_loss = (3 / 25 + 2 / 64 + 1 / 16) / 2
+    assert log_delta(joint.epsilon, mean_loss) == pytest.approx(math.log(DELTA), abs=1e-4)
+    assert joint.accountant == "gaussian"
+
+
+def test_pure_releases_compose_as_randomised_response():
+    joint = compose([pure(0.1)] * 100, DELTA)
+    assert responses_delta(joint.epsilon, 0.1, 100) <= DELTA * (1 + 1e-9)  # rounding
+    assert responses_delta(0.97 * joint.epsilon, 0.1, 100) > DELTA
+    assert compose([pure(0.5), pure(0.25)], 1e-12).epsilon <= 0.75 * (1 + 1e-12)
+
+
+def test_a_gaussian_guarantee_counts_as_its_release():
+    budget = GaussianBudget.of(1.0, 1e-5)
+    one = Guarantee(1.0, 1e-5, "replace", "gaussian")
+    twice = GaussianBudget(budget.mu * math.sqrt(2)).guarantee(DELTA).epsilon
+    assert compose([one, one], DELTA).epsilon == pytest.approx(twice, rel=1e-6)
+    # Of any other guarantee no more is known than its two numbers.
+    assert compose([Guarantee(1.0, 1e-5, "replace", "other")], DELTA).epsilon == math.inf
+
+
+def test_kinds_are_composed_together():
+    """Between the larger of the two and the sum of epsilons, with delta exact by integration."""
+    one, budget = pure(1.0), GaussianBudget(0.5)
+    joint = compose([one, Ledger(budget)], DELTA).epsilon
+    kept = 1 / (1 + math.exp(-1.0))
+    exact = kept * _delta(joint - 1.0, 0.5) + (1 - kept) * _delta(joint + 1.0, 0.5)
+    assert exact <= DELTA * (1 + 1e-6)
+    assert exact > 0.9 * DELTA
+    assert joint < 1.0 + budget.guarantee(DELTA).epsilon
+
+
+def _delta(epsilon, mu):
+    """Return the divergence of N(mu, 1) from N(0, 1) at any epsilon."""
+    cdf = stats.norm.cdf
+    return cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * cdf(-mu / 2 - epsilon / mu)
+
+
+def test_known_deltas_add_up():
+    parts = [Guarantee(0.5, 4e-7, "replace", "other"), Guarantee(0.25, 5e-7, "replace", "other")]
+    joint = compose(parts, DELTA)
+    assert 0.7 < joint.epsilon <= 0.75 * (1 + 1e-12)
+    assert compose(parts, 8e-7).epsilon == math.inf
+
+
+def test_a_budget_counts_whole_whatever_was_spent():
+    budget = GaussianBudget.of(1.0, DELTA)
+    ledger = Ledger(budget)
+    ledger.release(0.0, 1.0, 1000.0, np.random.default_rng())
+    assert compose([ledger], DELTA).epsilon == pytest.approx(1.0, rel=1e-6)
+    assert compose([ledger.records()], DELTA).epsilon < 0.01
+
+
+def test_fits_and_single_releases_are_composed():
+    x = np.random.default_rng(1).normal(size=(200, 1))
+    model = dpmc.Model(
+        "mean",
+        1,
+        lambda c, x: -0.5 * (x[0] - c[0]) ** 2,
+        lambda c, x: (x[0] - c[0],),
+        lambda theta: 0.0,
+        lambda theta: 0.0 * theta,
+    )
+    fit = dpmc.fit(
+        "dp_penalty",
+        model,
+        x,
+        epsilon=1.0,
+        delta=1e-6,
+        num_chains=1,
+        progress=False,
+        proposal_sd=0.1,
+        noise_multiplier=40.0,
+        clip_bound=1.0,
+    )
+    alone = compose([fit], 1e-6)
+    assert alone.epsilon == pytest.approx(fit.guarantee.epsilon, rel=1e-6)
+    both = compose([fit, fit, pure(0.1)], 1e-6)
+    exact = compose([fit.ledger, fit.ledger], 1e-6).epsilon
+    assert exact < both.epsilon < exact + 0.1001
+    assert both.outside == fit.guarantee.outside
+
+
+def test_nothing_costs_nothing():
+    assert compose([], DELTA).epsilon == 0
+    assert compose([Ledger(), ()], DELTA).epsilon == 0
+
+
+def test_relations_have_to_agree():
+    add_remove = pure(1.0, "add_remove")
+    with pytest.raises(DpmcError, match="part 1: guarantee under addition or removal of one row"):
+        compose([pure(1.0), add_remove], DELTA)
+    assert compose([add_remove], DELTA, "add_remove").neighbours == "add_remove"
+
+
+@pytest.mark.parametrize(
+    ("parts", "delta", "message"),
+    [
+        ([NO_GUARANTEE], DELTA, "part 0: no privacy guarantee"),
+        ([3.0], DELTA, "part 0: float, allowed a Fit"),
+        ([(("unknown(1)", 1),)], DELTA, "event: 'unknown"),
+        ([], 0.0, "delta: 0.0, allowed"),
+        ([Guarantee(1.0, 1.0)], DELTA, "delta: 1.0, allowed"),
+    ],
+)
+def test_what_cannot_be_composed_is_refused(parts, delta, message):
+    with pytest.raises(DpmcError, match=message):
+        compose(parts, delta)
