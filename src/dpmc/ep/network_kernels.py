@@ -1,7 +1,9 @@
 """Expectation propagation in a network with one hidden layer: one row after another, compiled.
 
 The factor of a row (:mod:`dpmc.ep.network_moments`) is included at once, or kept apart, clipped,
-and included with noise [vinaroz2022dpsep, Algorithms 1 to 3].
+and included with noise [vinaroz2022dpsep, Algorithms 1 to 3]. A weight without a valid factor, of which NaN is one case,
+is given what leaves it as it is, which depends on no row; the clip comes after that, and bounds
+every factor.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import math
 from typing import Any
 
 import numba
+import numpy as np
 
 from dpmc.compiling import kept
+from dpmc.ep.extreme_clip import clip_together, ordinary
 from dpmc.ep.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.ep.lanes import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.ep.network_moments import (
@@ -129,6 +133,31 @@ def clip_scales(clip: int, bound: float, a: float, b: float, c: float, d: float,
     return a, b, c, d, e, clipped
 
 
+@numba.njit(nogil=True, error_model="numpy")
+def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -> Any:
+    """Clip, in place and as one vector, a factor whose squared norm cannot be trusted.
+
+    Returns
+    -------
+    tuple of (float, float, bool)
+        Its part of the law of the noise precision, and whether the factor changed.
+    """
+    law = np.array([factor_a, factor_b])
+    changed = clip_together(
+        settings.clip_bound,
+        arrays.factor_shift,
+        arrays.factor_precision,
+        law if settings.learned else law[:0],
+    )
+    return law[0], law[1], changed
+
+
+@inlined
+def squared_norm(a: float, b: float, c: float, d: float, e: float) -> float:
+    """Return the squared norm of a factor from those of its blocks."""
+    return a + b + c + d + e
+
+
 @inlined
 def release_one(
     arrays: Any, settings: Any, k: int, p: int, shift_scale: float, precision_scale: float, sd: Any
@@ -229,6 +258,10 @@ def sweep(x: Any, y: Any, order: Any, arrays: Any, settings: Any) -> None:
         if settings.stepwise:
             h1, l1, h2, l2, invalid = keep(arrays, settings, by_mean, by_var)
             norm = factor_a * factor_a + factor_b * factor_b if settings.learned else 0.0
+            if settings.clip > 0 and not ordinary(squared_norm(h1, l1, h2, l2, norm)):
+                factor_a, factor_b, changed = clip_extreme(arrays, settings, factor_a, factor_b)
+                counts[2] += int(changed)
+                h1, l1, h2, l2, norm = 0.0, 0.0, 0.0, 0.0, 0.0  # it is short enough
             h1, l1, h2, l2, scale, clipped = clip_scales(
                 settings.clip, settings.clip_bound, h1, l1, h2, l2, norm
             )
