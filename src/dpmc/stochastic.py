@@ -7,6 +7,7 @@ the ledger in blocks, ahead of the iterations that use it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,13 +29,22 @@ from dpmc.types import Array, DpmcError
 BLOCK = 128
 
 
+@functools.cache
 def _block(
-    posterior: Posterior, update: Callable[..., Any], coefficients: Any, kernel: Any, bits: int
+    update: Callable[..., Any],
+    prior_gradient: Any,
+    coefficients: Any,
+    kernel: Any,
+    gather: Any,
+    dim: int,
+    bits: int,
 ) -> Any:
-    """Return the loop over the iterations of one block, compiled and kept."""
-    prior_gradient = posterior.log_prior_gradient
-    dim = posterior.dim
-    gather = gather_kernel(posterior.batch_rows.shape[1])
+    """Return the loop over the iterations of one block, compiled once a process and kept.
+
+    It closes over the functions of a model and a method, and over the bits of a draw, of which
+    there are three kinds. What else differs between fits of one model, the rows and the
+    settings, it is given as arguments.
+    """
 
     @numba.njit(nogil=True)
     def block(
@@ -48,6 +58,7 @@ def _block(
         gathered: Any,
         bound: float,
         scale: float,
+        step: float,
         first: int,
         thin: int,
         stored: Any,
@@ -63,7 +74,7 @@ def _block(
             prior = prior_gradient(theta)
             for k in range(dim):
                 drift[k] = scale * total[k] + noise[i, k]
-            update(state, prior, drift)
+            update(state, prior, drift, step)
             slot = (first + i) // thin
             clipped[slot] += count
             if (first + i + 1) % thin == 0:
@@ -90,8 +101,9 @@ def sampler(
         What is computed and released at each iteration.
     init : callable ``(theta, rng) -> ndarray``
         The first state; its first d entries are theta.
-    update : compiled function ``(state, prior_gradient, drift)``
-        Moves the state in place; `drift` is the scaled noisy batch sum.
+    update : compiled function ``(state, prior_gradient, drift, step)``
+        Moves the state in place; `drift` is the scaled noisy batch sum, `step` the e of the
+        batches. A function of a module: one made anew for each fit would be compiled anew.
 
     Raises
     ------
@@ -106,7 +118,10 @@ def sampler(
     coefficients = compiled(posterior.model.coefficients or identity)
     kernel = gradient_kernel(posterior.model.gradient, dim, len(coefficients(probe)), rows.shape[1])
     draws = Draws(num_rows, batches.batch_size)
-    block = _block(posterior, update, coefficients, kernel, draws.bits)
+    gather = gather_kernel(rows.shape[1])
+    block = _block(
+        update, posterior.log_prior_gradient, coefficients, kernel, gather, dim, draws.bits
+    )
     width, gathered = draws.words_per_batch, np.empty((rows.shape[1], batches.batch_size))
     scratch = (*draws.scratch(), gathered)
 
@@ -143,6 +158,7 @@ def sampler(
                     *scratch,
                     batches.clip_bound,
                     batches.scale,
+                    float(batches.step),
                     first,
                     thin,
                     stored,

@@ -80,9 +80,9 @@ def _calibrated(
     root = None
     if name == "subsampled" and schedule.num_rows <= _QUICK_ROWS:
         with contextlib.suppress(DpmcError):  # refused: the search takes longer, that is all
-            root = _root(excess_by("connect_dots"), guess)
+            root = _root(excess_by("connect_dots"), guess, -math.log(delta))
     excess = excess_by(name)
-    root = _root(excess, guess) if root is None else root
+    root = _root(excess, guess, -math.log(delta)) if root is None else root
     noise_multiplier = None if root is None else _least(excess, root)
     if noise_multiplier is None:
         raise DpmcError(
@@ -100,11 +100,11 @@ def _calibrated(
     return noise_multiplier, proved
 
 
-def _root(excess: Callable[[float], float], guess: float) -> float | None:
+def _root(excess: Callable[[float], float], guess: float, logarithm: float) -> float | None:
     """Return where `excess`, decreasing, is zero, to a few units of the fifth digit.
 
-    The square root of the logarithm of delta is nearly a straight line there, so that few
-    values are enough.
+    With `logarithm` that of 1 / delta of the budget: the square root of it, as spent, is nearly
+    a straight line, so that few values are enough.
     """
     from scipy.optimize import brentq
 
@@ -118,7 +118,7 @@ def _root(excess: Callable[[float], float], guess: float) -> float | None:
         low, high, stride = low / stride, low, stride**2
 
     def line(value: float) -> float:
-        return math.copysign(math.sqrt(abs(excess(value)) + 25.0) - 5.0, excess(value))
+        return math.sqrt(logarithm) - math.sqrt(max(0.0, logarithm - excess(value)))
 
     return float(brentq(line, low, high, xtol=3e-5 * low))
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import numba
 
-# Between these limits a squared norm has all its digits, whatever the bound is.
+# Between these limits a squared norm has all its digits. The root of the smaller one is the least
+# bound that a squared norm can be compared with.
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e300
+SMALLEST_BOUND = 1e-140
 # Larger than the exponent of any finite number: that of infinity.
 INFINITE = 1 << 12
 

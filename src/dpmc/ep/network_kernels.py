@@ -1,9 +1,9 @@
 """Expectation propagation in a network with one hidden layer: one row after another, compiled.
 
 The factor of a row (:mod:`dpmc.ep.network_moments`) is included at once, or kept apart, clipped,
-and included with noise [vinaroz2022dpsep, Algorithms 1 to 3]. A weight without a valid factor, of which NaN is one case,
-is given what leaves it as it is, which depends on no row; the clip comes after that, and bounds
-every factor.
+and included with noise [vinaroz2022dpsep, Algorithms 1 to 3]. A weight without a valid factor,
+NaN among them, is given what leaves it as it is, which depends on no row; the clip comes after
+that and bounds every factor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from dpmc.compiling import kept
-from dpmc.ep.extreme_clip import clip_together, ordinary
+from dpmc.ep.extreme_clip import SMALLEST_BOUND, clip_together
 from dpmc.ep.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.ep.lanes import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.ep.network_moments import (
@@ -114,9 +114,9 @@ def keep(arrays: Any, settings: Any, by_mean: float, by_var: float) -> Any:
 
 @numba.njit(nogil=True, error_model="numpy")
 def clip_scale(squared: float, bound: float) -> float:
-    """Return what a vector is multiplied by to have a norm of at most `bound`."""
+    """Return what a vector is multiplied by to have a norm of at most `bound`; NaN for NaN."""
     length = math.sqrt(squared)
-    return bound / length if length > bound else 1.0
+    return 1.0 if length <= bound else bound / length
 
 
 @inlined
@@ -153,9 +153,12 @@ def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -
 
 
 @inlined
-def squared_norm(a: float, b: float, c: float, d: float, e: float) -> float:
-    """Return the squared norm of a factor from those of its blocks."""
-    return a + b + c + d + e
+def trusted(bound: float, a: float, b: float, c: float, d: float, e: float) -> bool:
+    """Return whether scales of blocks come from norms that are numbers of ordinary size.
+
+    A norm that overflows gives zero, and one that is NaN gives NaN.
+    """
+    return (a > 0.0) & (b > 0.0) & (c > 0.0) & (d > 0.0) & (e > 0.0) & (bound > SMALLEST_BOUND)
 
 
 @inlined
@@ -258,13 +261,13 @@ def sweep(x: Any, y: Any, order: Any, arrays: Any, settings: Any) -> None:
         if settings.stepwise:
             h1, l1, h2, l2, invalid = keep(arrays, settings, by_mean, by_var)
             norm = factor_a * factor_a + factor_b * factor_b if settings.learned else 0.0
-            if settings.clip > 0 and not ordinary(squared_norm(h1, l1, h2, l2, norm)):
-                factor_a, factor_b, changed = clip_extreme(arrays, settings, factor_a, factor_b)
-                counts[2] += int(changed)
-                h1, l1, h2, l2, norm = 0.0, 0.0, 0.0, 0.0, 0.0  # it is short enough
             h1, l1, h2, l2, scale, clipped = clip_scales(
                 settings.clip, settings.clip_bound, h1, l1, h2, l2, norm
             )
+            if settings.clip > 0 and not trusted(settings.clip_bound, h1, l1, h2, l2, scale):
+                factor_a, factor_b, changed = clip_extreme(arrays, settings, factor_a, factor_b)
+                clipped = int(changed)
+                h1, l1, h2, l2, scale = 1.0, 1.0, 1.0, 1.0, 1.0
             p = next_noise(arrays, settings)
             counts[3] += int(release(arrays, settings, p, h1, l1, h2, l2))
             counts[2] += clipped

@@ -100,9 +100,7 @@ def fit(
         params.noise_variance,
         params.step,
     )
-    run = replace(
-        run, debias=params.debias, order=params.order, diagnostics=params.diagnostics
-    )
+    run = replace(run, debias=params.debias, order=params.order, diagnostics=params.diagnostics)
     prior = params.prior_precision
     if prior is None:
         checks.positive("prior_scale", params.prior_scale)
