@@ -73,9 +73,9 @@ def made(monkeypatch):
     """Count functions that are handed to Numba."""
     names, before = [], CPUDispatcher.__init__
 
-    def counted(self, function, *args, **kwargs):
-        names.append(function.__qualname__)
-        before(self, function, *args, **kwargs)
+    def counted(self, py_func, *args, **kwargs):
+        names.append(py_func.__qualname__)
+        before(self, py_func, *args, **kwargs)
 
     monkeypatch.setattr(CPUDispatcher, "__init__", counted)
     return names
