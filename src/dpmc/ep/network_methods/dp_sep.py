@@ -87,7 +87,7 @@ def fit(
     learned = params.noise_variance is None
     precision: Literal["released", "public"] = "released" if learned else "public"
     schedule = Schedule(len(y), params.num_passes, params.order, noise_precision=precision)
-    outside = (COUNTERS,) if params.diagnostics == "exact" else ()
+    outside: tuple[str, ...] = (COUNTERS,) if params.diagnostics == "exact" else ()
     outside += (STANDARDISATION,) if task.standardised_by_rows else ()
     multiplier, guarantee = calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
