@@ -106,3 +106,24 @@ def test_a_variance_without_a_correction_is_refused(value):
 def test_an_unknown_criterion_is_refused():
     with pytest.raises(DpmcError, match="criterion: 'mean', allowed 'odds', 'cdf'"):
         correction(2.0, "mean")
+
+
+@pytest.mark.parametrize(("noise_variance", "error"), [(1.0, 1e-6), (1.5, 1e-3), (2.0, 6.5e-3)])
+def test_noise_of_that_variance_and_correction_are_logistic_together(noise_variance, error):
+    """By normal tails of SciPy: the log-odds of acceptance are the log-ratio, to that error.
+
+    Noise of 5 % more or less variance misses it by far.
+    """
+    ours, x = correction(noise_variance), np.linspace(0, 8, 400)
+
+    def odds_error(variance: float) -> float:
+        sd = math.sqrt(variance)
+        tail = sum(
+            weight / 2 * (stats.norm.sf(x - atom, scale=sd) + stats.norm.sf(x + atom, scale=sd))
+            for atom, weight in zip(ours.atoms, ours.weights, strict=True)
+        )
+        return float(np.abs(np.log1p(-tail) - np.log(tail) - x).max())
+
+    assert odds_error(noise_variance) < error
+    assert odds_error(1.05 * noise_variance) > 2 * error
+    assert odds_error(0.95 * noise_variance) > 2 * error

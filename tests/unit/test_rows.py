@@ -192,3 +192,19 @@ def test_tuple_helpers_mean_the_same_in_python_and_compiled():
         rows.tail(a, x),
     )
     assert all_of_them(a, x) == (-1.5, (1.0, -2.0), (-0.5, -3.0), (3.0, 4.0, 5.0))
+
+
+@pytest.mark.parametrize("dim", [2, 23])
+@pytest.mark.parametrize("length", [0.999, 1.001, 1.5, 2.5])
+def test_one_long_row_in_a_block_is_clipped(dim, length):
+    """Wherever it is, and however little it is beyond a bound of one."""
+    for place in (0, 255, 256, 511, 512):
+        x = np.full((600, dim), 0.01)
+        x[place] = 0.0
+        x[place, -1] = length
+        total, clipped = Posterior(wide_model(dim), Dataset("long", x)).sums.gradient(
+            np.zeros(dim), 1.0
+        )
+        expected, count = brute_gradient(x, np.zeros(dim), 1.0)
+        np.testing.assert_allclose(total, expected, rtol=1e-11, atol=1e-11)
+        assert clipped == count == (length > 1)

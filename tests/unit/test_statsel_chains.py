@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpmc.statsel as selection
 from dpmc import registry
-from dpmc.statsel import order_draws, posteriors, releases, smooth
+from dpmc.statsel import chains_clt, order_draws, posteriors, releases, smooth
 from dpmc.statsel.autocorrelation import ShortChainWarning
 from dpmc.statsel.chains import RIGHT, Walk, assemble, exponentiate, pick
 from dpmc.statsel.normal_quantile import normal_quantile
@@ -199,3 +200,16 @@ def test_a_loop_is_kept_on_disk():
     fill(order, particles, 2.0, np.random.default_rng(5), out)
     assert fill.stats.cache_path is not None
     assert (np.diff(out[0]) > 0).all()
+
+
+def test_the_likelihood_of_a_mean_has_its_variance_over_the_records():
+    """The sum of a normal mean of n records and normal noise, by SciPy."""
+    log_likelihood = chains_clt.make_log_likelihood(
+        chains_clt.log_gaussian,
+        numba.njit(lambda theta: 2 * theta),
+        numba.njit(lambda theta: theta),
+    )
+    released = chains_clt.Released(1.3, 0.4, 25.0)
+    for theta in (0.5, 3.0):
+        expected = stats.norm.logpdf(1.3, 2 * theta, math.sqrt(theta / 25 + 0.4**2))
+        assert log_likelihood(released, theta) == pytest.approx(expected, rel=1e-12)

@@ -185,3 +185,22 @@ def test_columns_are_read_as_pyarrow_reads_them(values: np.ndarray, start: int) 
     found = store._values(column)
     np.testing.assert_array_equal(found, column.to_numpy(zero_copy_only=False))
     assert found.dtype == values.dtype
+
+
+def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
+    """Draws hardly shrink, so that only their checksums tell a wrong digit from a right one."""
+    path = tmp_path / "a.parquet"
+    fit = make_fit()
+    store.write_fits(path, [(0, fit)], METADATA)
+    content = path.read_bytes()
+    end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")  # where the footer begins
+    noticed = 0
+    for place in range(4, end, max(1, end // 300)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        try:
+            _, ((_, found),) = store.read_fits(path)
+        except DpmcError:
+            noticed += 1
+        else:
+            np.testing.assert_array_equal(found.draws, fit.draws)
+    assert noticed > 100

@@ -92,6 +92,26 @@ def test_what_determines_a_result_changes_its_digest(change: Callable[[Any], Non
     assert digests(config).isdisjoint(digests(with_paper(config, change)))
 
 
+def test_data_and_reference_depend_on_what_they_are_made_from() -> None:
+    config = load("paper")
+
+    def places(change: Callable[[Any], Any]) -> tuple[str, str]:
+        problem = Workload(with_paper(config, change), KEY).problems["paper_banana_2d"]
+        return problem.data, problem.reference
+
+    data, reference = places(lambda p: None)
+    for change in (
+        lambda p: p.update(seed=1),
+        lambda p: p["problems"]["paper_banana_2d"]["data"]["params"].update(num_rows=9),
+    ):
+        changed = places(change)
+        assert changed[0] != data
+        assert changed[1] != reference
+    another = places(lambda p: p["reference"].update(num_draws=500))
+    assert another[0] == data
+    assert another[1] != reference
+
+
 def test_an_output_depends_on_its_own_experiments_alone() -> None:
     config = load("paper")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpmc.privacy import accounting, events
 from dpmc.privacy.accountants import gaussian, pld, rdp, zcdp
+from dpmc.privacy.audit import audit
 from dpmc.types import Budget, DpmcError
 
 EPSILONS = (0.0, 1e-3, 1e-2, 0.1, 0.5, 1, 2, 4, 8, 15, 50, 200, 500, 700, 800)
@@ -292,3 +293,13 @@ def test_batches_are_refused_by_name(name):
     counts = {events.sampled_gaussian(5.0, 10, 1000): 3}
     with pytest.raises(DpmcError, match=r"accountant .*: event sampled_gaussian\(5\.0, batch"):
         accounting.load(name).delta(counts, 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 7, 400])
+def test_the_audit_composes_releases_from_all_rows(count):
+    """By an accountant of its own: dp_accounting on a grid, against the closed form."""
+    counts = {events.gaussian(20.0): count, events.gaussian(35.0): 2 * count}
+    exact = gaussian.epsilon(counts, 1e-6)
+    assert audit(counts, 1e-6).epsilon == pytest.approx(exact, rel=2e-3)
+    once = gaussian.epsilon(dict.fromkeys(counts, 1), 1e-6)
+    assert (once < 0.9 * exact) == (count > 1)
