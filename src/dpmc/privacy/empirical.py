@@ -17,7 +17,6 @@ judged on the rest, which makes the share of right guesses a binomial one:
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from scipy.special import betaincinv, ndtri
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants.gaussian import log_delta
 from dpmc.privacy.outcomes import Labels, Outcomes, Raised, Score, candidates
+from dpmc.privacy.runs import outcomes_of
 from dpmc.types import Array, DpmcError, Guarantee
 
 Method = Literal["counts", "trade_off"]
@@ -44,7 +44,6 @@ _CAUTION = 3.5
 # Of the error probability, to bound how often the rule guesses, which matters with delta only.
 _SHARE_OF_GUESSES = 0.1
 _NUM_LEVELS = 160
-_CHUNK = 2000  # runs of a process at once
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,7 +159,7 @@ def audit(
     root = np.random.SeedSequence(seed)
     coins, runs = root.spawn(2)
     labels: Labels = np.random.default_rng(coins).random(num_runs) < 0.5
-    results = _outcomes(mechanism, (data, neighbour), labels, workers, runs)
+    results = outcomes_of(mechanism, (data, neighbour), labels, workers, runs)
     if statistic is not None:
         results = [x if isinstance(x, Raised) else statistic(x) for x in results]
     cut = round(num_runs * LEARNING_SHARE)
@@ -177,7 +176,8 @@ def audit(
         lower = epsilon_by_counts(right, guesses, len(judging), delta, confidence)
         return AuditResult(lower, None, *common)
     mu_lower = mu_by_accuracy(right, guesses, confidence)
-    return AuditResult(_epsilon(mu_lower, delta), mu_lower, *common, mu if math.isfinite(mu) else None)
+    claim_mu = mu if math.isfinite(mu) else None
+    return AuditResult(_epsilon(mu_lower, delta), mu_lower, *common, claim_mu)
 
 
 def epsilon_by_counts(
@@ -185,9 +185,12 @@ def epsilon_by_counts(
 ) -> float:
     """Return the lower bound on epsilon that right guesses give, at least 0."""
     error = 1 - confidence
-    share_of_guesses = _SHARE_OF_GUESSES if delta else 0.0
-    q = clopper_pearson(right, guesses, (1 - share_of_guesses) * error)
-    spent = delta / max(clopper_pearson(guesses, runs, share_of_guesses * error), 1e-300) if delta else 0
+    if delta == 0:
+        q, spent = clopper_pearson(right, guesses, error), 0.0
+    else:
+        q = clopper_pearson(right, guesses, (1 - _SHARE_OF_GUESSES) * error)
+        g = clopper_pearson(guesses, runs, _SHARE_OF_GUESSES * error)
+        spent = delta / g if g > delta else 1.0
     return math.log((q - spent) / (1 - q)) if q - spent > 1 - q else 0.0
 
 
@@ -205,7 +208,7 @@ def clopper_pearson(successes: int, trials: int, error: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Rule:
-    """Guess the neighbour where the score is at least `upper`, the data where it is below `lower`."""
+    """Guess the neighbour from a score of `upper` on, the data where it is below `lower`."""
 
     score: Score
     lower: float
@@ -247,7 +250,7 @@ def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) ->
         if method == "trade_off":
             gain = np.where(np.eye(len(grid), dtype=bool), right.astype(float), -math.inf)
         else:
-            gain = _cautious(right, guesses, len(values), delta)
+            gain = _cautious(right.astype(float), guesses.astype(float), len(values), delta)
             gain[np.tri(len(grid), k=-1, dtype=bool)] = -math.inf
         row, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[row, column] > best:
@@ -267,71 +270,6 @@ def _cautious(right: Array, guesses: Array, runs: int, delta: float) -> Array:
     q = (middle - half) / (1 + z**2 / total)
     found: Array = np.log(np.maximum(q - delta * runs / total, 1e-9) / (1 - q))
     return np.where(guesses > 0, found, -1e9)
-
-
-def _outcomes(
-    mechanism: Callable[..., Any],
-    pair: tuple[Any, Any],
-    labels: Labels,
-    workers: int,
-    root: np.random.SeedSequence,
-) -> list[Any]:
-    sized, seeded = _takes(mechanism, "size"), _takes(mechanism, "rng")
-    if workers > 1 and not seeded:
-        raise DpmcError(
-            f"`workers` must be 1 for a mechanism without a parameter `rng`, got {workers}: "
-            "processes would repeat its random numbers"
-        )
-    parts = np.split(labels, range(_CHUNK, len(labels), _CHUNK))
-    jobs = [
-        (mechanism, pair, part, sized, child if seeded else None)
-        for part, child in zip(parts, root.spawn(len(parts)), strict=True)
-    ]
-    if workers == 1:
-        chunks = [_chunk(*job) for job in jobs]
-    else:
-        from concurrent.futures import ProcessPoolExecutor
-
-        with ProcessPoolExecutor(workers) as pool:
-            chunks = list(pool.map(_chunk, *zip(*jobs, strict=True)))
-    return [outcome for chunk in chunks for outcome in chunk]
-
-
-def _chunk(
-    mechanism: Callable[..., Any],
-    pair: tuple[Any, Any],
-    labels: Labels,
-    sized: bool,
-    seed: np.random.SeedSequence | None,
-) -> list[Any]:
-    """Run the mechanism once for each label."""
-    given: dict[str, Any] = {} if seed is None else {"rng": np.random.default_rng(seed)}
-    if not sized:
-        return [_once(mechanism, pair[int(label)], given) for label in labels]
-    results: list[Any] = [None] * len(labels)
-    for label in (False, True):
-        places = np.flatnonzero(labels == label)
-        outcomes = mechanism(pair[int(label)], size=len(places), **given)
-        if len(outcomes) != len(places):
-            raise DpmcError(f"`mechanism` must return {len(places)} outcomes, got {len(outcomes)}")
-        for place, outcome in zip(places, outcomes, strict=True):
-            results[place] = outcome
-    return results
-
-
-def _once(mechanism: Callable[..., Any], data: Any, given: Mapping[str, Any]) -> Any:
-    try:
-        return mechanism(data, **given)
-    except Exception as error:
-        return Raised(type(error).__name__, str(error))
-
-
-def _takes(mechanism: Callable[..., Any], name: str) -> bool:
-    try:
-        parameter = inspect.signature(mechanism).parameters.get(name)
-    except (TypeError, ValueError):
-        return False
-    return parameter is not None and parameter.default is inspect.Parameter.empty
 
 
 def _epsilon(mu: float, delta: float) -> float:

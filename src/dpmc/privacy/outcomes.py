@@ -48,25 +48,30 @@ class Raised:
 
 def encode(outcome: Any) -> tuple[Hashable, tuple[float, ...]]:
     """Return the kind of an outcome, of the form (coarse, fine), and its finite numbers."""
-    if isinstance(outcome, float | int | np.number | np.bool_):
-        number = float(outcome.real) if isinstance(outcome, complex) else float(outcome)
-        return (("number", ""), (number,)) if math.isfinite(number) else (("number", number.hex()), ())
+    if isinstance(outcome, float | int | np.floating | np.integer | np.bool_):
+        try:
+            number = float(outcome)
+        except OverflowError:  # an integer beyond all floats
+            number = math.inf
+        finite = math.isfinite(number)
+        return ("number", "" if finite else repr(outcome)), ((number,) if finite else ())
     if isinstance(outcome, np.ndarray) and outcome.dtype.kind in "fiub":
         values = np.asarray(outcome, dtype=np.float64).ravel()
-        finite = np.isfinite(values)
-        if finite.all():
+        usual = np.isfinite(values)
+        if usual.all():
             return (f"array{outcome.shape}", ""), tuple(values.tolist())
-        odd = " ".join(f"{k}:{values[k]}" for k in np.flatnonzero(~finite))
-        return (f"array{outcome.shape}", odd), tuple(values[finite].tolist())
+        odd = " ".join(f"{k}:{values[k]}" for k in np.flatnonzero(~usual))
+        return (f"array{outcome.shape}", odd), tuple(values[usual].tolist())
     if isinstance(outcome, Mapping):
         outcome = [part for key in sorted(outcome, key=repr) for part in (repr(key), outcome[key])]
     if isinstance(outcome, list | tuple | np.ndarray):
-        kinds, numbers = [], []
+        kinds: list[Any] = []
+        numbers: list[float] = []
         for part in outcome:
             kind, values_of_part = encode(part)
             kinds.append(kind)
             numbers.extend(values_of_part)
-        coarse = tuple(kind[0] for kind in kinds)  # type: ignore[index]
+        coarse = tuple(kind[0] for kind in kinds)
         return (("sequence", *coarse), tuple(kinds)), tuple(numbers)
     if isinstance(outcome, Raised):
         return (f"raises {outcome.name}", outcome.text), ()
@@ -86,12 +91,12 @@ class Outcomes:
         self.values = outcomes
         encoded = [encode(outcome) for outcome in outcomes]
         places: dict[Hashable, list[int]] = {}
-        for i, (kind, numbers) in enumerate(encoded):
-            places.setdefault((kind, len(numbers)), []).append(i)
+        for i, (kind, _) in enumerate(encoded):
+            places.setdefault(kind, []).append(i)
         self.kinds: dict[Hashable, tuple[npt.NDArray[np.int64], Array]] = {}
-        for (kind, width), indices in places.items():  # type: ignore[misc]
+        for kind, indices in places.items():
             matrix = np.array([encoded[i][1] for i in indices], dtype=np.float64)
-            self.kinds[kind, width] = np.array(indices), matrix.reshape(len(indices), width)
+            self.kinds[kind] = np.array(indices), matrix.reshape(len(indices), -1)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -115,9 +120,10 @@ class _Numbers:
         spread = np.quantile(np.abs(numbers - centre), 0.7, axis=0)
         spread = np.where(spread > 0, spread, np.abs(numbers - centre).max(axis=0))
         spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
-        made = cls(centre, spread, np.zeros(0), squares and numbers.shape[1] <= _MOST_SQUARED, atoms)
+        squares = squares and numbers.shape[1] <= _MOST_SQUARED
+        made = cls(centre, spread, np.zeros(0), squares, atoms)
         weights = _logistic(made._features(numbers, _LARGEST), labels)
-        return cls(centre, spread, weights, made.squares, atoms)
+        return cls(centre, spread, weights, squares, atoms)
 
     def _features(self, numbers: Array, largest: float) -> Array:
         with np.errstate(over="ignore"):
@@ -209,7 +215,7 @@ class Score:
         scores = self(outcomes)
         inside = np.flatnonzero(scores >= threshold if above else scores < threshold)
         texts: set[str] = set()
-        for i in inside:
+        for i in inside.tolist():
             texts.add(_text(outcomes.values[i]))
             if len(texts) > _MOST_NAMED:
                 break
@@ -229,7 +235,7 @@ def candidates(outcomes: Outcomes, labels: Labels) -> list[Score]:
 
 
 def _coarse(kind: Any) -> Hashable:
-    (coarse, _), _ = kind
+    coarse, _ = kind
     return ("rare", coarse)
 
 
