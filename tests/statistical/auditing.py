@@ -1,4 +1,4 @@
-"""Chains that an audit can run: what they release, seen by an attacker who knows all but one row."""
+"""Chains that an audit can run, seen by an attacker who knows all rows but one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HUGE = 1e6
 DELTA = 1e-3
 # Of one audit; a correct mechanism is found guilty with a probability of at most 1e-3.
 CONFIDENCE = 0.999
-RUNS = 6000
+RUNS, RUNS_COUNTS = 6000, 10_000
 
 
 class Recording(Ledger):
@@ -55,9 +55,7 @@ def linear_model(dim: int = 1) -> Model:
     """Return a flat prior and a log-likelihood linear in theta: a huge row is always clipped."""
     if dim == 1:
         return _flat("linear", 1, lambda c, x: x[0] * c[0], lambda c, x: (x[0],))
-    return _flat(
-        "linear", 2, lambda c, x: x[0] * c[0] + x[1] * c[1], lambda c, x: (x[0], x[1])
-    )
+    return _flat("linear", 2, lambda c, x: x[0] * c[0] + x[1] * c[1], lambda c, x: (x[0], x[1]))
 
 
 @functools.cache
@@ -121,13 +119,14 @@ class Chains:
         self.posterior.log_prior = recording
         self.sampler = self.module.sampler(self.posterior, self.params)
 
-    def counts(self):
+    def counts(self, iterations: int | None = None):
         """Return what one chain is said to release."""
-        return self.module.releases(self.params, self.num_rows).counts(self.iterations, 1)
+        releases = self.module.releases(self.params, self.num_rows)
+        return releases.counts(iterations or self.iterations, 1)
 
-    def mu(self) -> float:
+    def mu(self, iterations: int | None = None) -> float:
         """Return mu of Gaussian releases from all rows."""
-        return math.sqrt(2 * mean_loss(self.counts()))
+        return math.sqrt(2 * mean_loss(self.counts(iterations)))
 
     def run(self, size: int, rng: np.random.Generator, ledger: Recording) -> Transcript:
         """Run independent chains."""
@@ -145,26 +144,31 @@ class Chains:
         return Transcript(noisy, before, proposed, after)
 
 
-def log_ratio(y, sd, data, neighbour):
+def log_ratio(y, data, neighbour):
     """Return the log-likelihood ratio of releases, summed over the last axis.
 
-    `data` and `neighbour` are lists of (weight, mean): of the normal distributions that a release
-    has under either.
+    `data` and `neighbour` are lists of (weight, mean, standard deviation): of the normal
+    distributions that a release has under either.
     """
 
     def log_density(parts):
-        terms = [math.log(weight) - 0.5 * ((y - mean) / sd) ** 2 for weight, mean in parts]
+        terms = [np.log(weight / sd) - 0.5 * ((y - mean) / sd) ** 2 for weight, mean, sd in parts]
         return np.logaddexp.reduce(terms)
 
     return (log_density(neighbour) - log_density(data)).sum(axis=-1)
 
 
-def audit_chains(pair, statistic, noise=1.0, only=None, runs=RUNS, seed=1, **claim):
+def one_sign(y, sd, q=1.0):
+    """Return that ratio for a sum at -1 with probability q, else at 1, against 1 always."""
+    data = [(q, -1, sd), (1 - q, 1, sd)] if q < 1 else [(1, -1, sd)]
+    return log_ratio(y, data, [(1, 1, sd)])
+
+
+def audit_chains(pair, statistic, noise=1.0, only=None, seed=1, **claim):
     """Audit the statistic of a transcript."""
+    runs = RUNS if "mu" in claim else RUNS_COUNTS
 
     def mechanism(chains, size, rng):
         return statistic(chains.run(size, rng, Recording(noise, only)))
 
-    return dpmc.audit(
-        mechanism, *pair, num_runs=runs, seed=seed, confidence=CONFIDENCE, **claim
-    )
+    return dpmc.audit(mechanism, *pair, num_runs=runs, seed=seed, confidence=CONFIDENCE, **claim)

