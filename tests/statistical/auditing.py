@@ -22,7 +22,7 @@ HUGE = 1e6
 DELTA = 1e-3
 # Of one audit; a correct mechanism is found guilty with a probability of at most 1e-3.
 CONFIDENCE = 0.999
-RUNS, RUNS_COUNTS = 6000, 10_000
+RUNS, RUNS_COUNTS = 4000, 10_000
 
 
 class Recording(Ledger):

@@ -219,7 +219,7 @@ class Score:
             texts.add(_text(outcomes.values[i]))
             if len(texts) > _MOST_NAMED:
                 break
-        if 0 < len(texts) <= _MOST_NAMED:
+        if 0 < len(texts) <= min(_MOST_NAMED, len(inside) // FEWEST):
             return f"{name} is {' or '.join(sorted(texts))}"
         return f"log-odds learnt from the {name} {sign} {threshold:.4g}"
 
