@@ -95,27 +95,39 @@ def test_a_regression_release_keeps_its_claim_and_half_its_noise_does_not(profil
     assert result.mu_lower > 0.5 * mu
 
 
+def eigenvalue_of(statistics):
+    return np.linalg.eigvalsh(statistics.s[0])[0]
+
+
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 @pytest.mark.parametrize("ledger", [Ledger, Quiet])
 def test_adassp_keeps_its_claim_and_half_its_noise_does_not(relation, ledger):
-    """One feature: the row at the bound against one at zero moves all three parts."""
-    pair = (
-        statistics_of([[1.0, 0.0], [0.0, 0.9]], [1.0, 0.0]),
-        statistics_of([[0.0, 0.0], [0.0, 0.9]], [0.0, 0.0]),
-    )
-    if relation == "replace":
-        pair = worst_rows("replace")
+    """A row that is removed takes the smallest eigenvalue with it, where another holds the rest."""
+    pair = worst_rows(relation)
+    if relation == "add_remove":
+        other = np.array([0.0, 1.0])
+        pair = (
+            statistics_of([[0.0, 0.0], other], [0.0, 0.0]),
+            statistics_of([[1.0, 0.0], other], [1.0, 0.0]),
+        )
 
     def noisy(statistics, rng):
         return adassp.release(
-            statistics, 1.0, 1.0, 3.0, DELTA, rng, neighbours=relation, ledgers=[ledger()]
+            statistics, 1.0, 1.0, 6.0, DELTA, rng, neighbours=relation, ledgers=[ledger()]
         )
 
     told = noisy(pair[0], np.random.default_rng(1))
+    changes = (vector_of(pair[1]) - vector_of(pair[0])) / np.repeat(
+        [told.s_sd, told.z_sd], [3, 2]
+    ) ** 2
+    change = (eigenvalue_of(pair[1]) - eigenvalue_of(pair[0])) / float(
+        told.extra["smallest_eigenvalue_sd"]
+    ) ** 2
 
     def mechanism(statistics, rng):
+        """Return the log-likelihood ratio, but for a constant."""
         found = noisy(statistics, rng)
-        return [*vector(found), float(found.extra["smallest_eigenvalue"][0])]
+        return vector(found) @ changes + change * float(found.extra["smallest_eigenvalue"][0])
 
     mu = float(told.extra[f"shift_{relation}"])
     result = bound(mechanism, pair, mu=mu, delta=DELTA)
