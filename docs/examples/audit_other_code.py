@@ -31,34 +31,47 @@ NEIGHBOUR = np.array([[0.1, 0.1], [0.0, 0.1]])
 
 
 # %%
-def other_code(data, lower=0.0, intercept=False):
+def other_code(data, rng, lower=0.0, intercept=False):
     """Return the published coefficients of diffprivlib's regression."""
     from diffprivlib.models import LinearRegression
 
     model = LinearRegression(
-        epsilon=EPSILON, bounds_X=(lower, 1.0), bounds_y=(0.0, 1.0), fit_intercept=intercept
+        epsilon=EPSILON,
+        bounds_X=(lower, 1.0),
+        bounds_y=(0.0, 1.0),
+        fit_intercept=intercept,
+        random_state=int(rng.integers(2**31)),
     )
     fitted = model.fit(data[:, :1], data[:, 1])
     return [float(np.ravel(fitted.coef_)[0]), float(np.ravel(fitted.intercept_)[0])]
 
 
-def our_code(data, rng):
+def released(data, rng):
     """Return what `dpmc.linreg` releases of the same rows, at delta = 1e-6."""
     x, y = data[:, :1], data[:, 1]
     sums = NodeStatistics(np.array([len(y)]), (x.T @ x)[None], (x.T @ y)[None], np.array([y @ y]))
-    noisy = release.release(sums, 1.0, 1.0, EPSILON, 1e-6, rng)
+    return release.release(sums, 1.0, 1.0, EPSILON, 1e-6, rng)
+
+
+def our_code(data, rng):
+    """Return the noisy sums themselves."""
+    noisy = released(data, rng)
     return [float(noisy.s[0, 0, 0]), float(noisy.z[0, 0])]
 
 
 # %% [markdown]
-# The audit sees the published coefficients alone, not the noisy sums that they are made from.
+# Of diffprivlib the audit sees the published coefficients alone, not the noisy sums that they are
+# made from. Our release has Gaussian noise, so the trade-off curve tells more; the pair is not the
+# worst one for it.
 
 
 # %%
 def main(num_runs=4000, seed=1):
     """Audit three settings of diffprivlib, if it is there, and one release of ours."""
     settings = {"num_runs": num_runs, "confidence": CONFIDENCE, "claim": EPSILON, "seed": seed}
-    results = {"dpmc.linreg": dpmc.audit(our_code, DATA, NEIGHBOUR, delta=1e-6, **settings)}
+    mu = float(released(DATA, np.random.default_rng(seed)).extra["shift_replace"])
+    ours = dpmc.audit(our_code, DATA, NEIGHBOUR, mu=mu, delta=1e-6, **settings)
+    results = {"dpmc.linreg": ours}
     try:
         import diffprivlib
     except ImportError as error:
@@ -74,8 +87,8 @@ def main(num_runs=4000, seed=1):
             warnings.simplefilter("ignore")
             for case, given in cases.items():
 
-                def mechanism(data, given=given):
-                    return other_code(data, **given)
+                def mechanism(data, rng, given=given):
+                    return other_code(data, rng, **given)
 
                 results[f"{name}, {case}"] = dpmc.audit(mechanism, DATA, NEIGHBOUR, **settings)
     for name, result in results.items():

@@ -210,7 +210,7 @@ def test_noise_by_smooth_sensitivity_keeps_its_claim_and_a_quarter_of_it_does_no
     same on both sides of the gap. Half of the noise would just use up all of epsilon.
     """
     settings = statistic_release("smooth_laplace", "median", "numbers")
-    pair, delta = ([-1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]), 0.01
+    pair, delta = ([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), 0.01
 
     def released(epsilon):
         def mechanism(x, rng):
