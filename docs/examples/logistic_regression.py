@@ -71,8 +71,9 @@ def build(columns=COLUMNS):
 
 # %% [markdown]
 # No clip bound is given: the Lipschitz constant takes its place, and no ratio is clipped. How
-# many are is private too: what is printed below was released with noise. The noise multiplier trades the noise of one decision against the
-# number of decisions that the budget buys.
+# many are is private too: the share printed below was released with noise. The noise
+# multiplier trades the noise of one decision against the number of decisions that the budget
+# buys.
 
 
 # %%

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpmc import statsel
     from dpmc.inference import fit
+    from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows import dot, scale, subtract
     from dpmc.types import Budget, Dataset, DpmcError, Fit, Guarantee, Model
 
 __all__ = [
+    "AuditResult",
     "Budget",
     "Dataset",
     "DpmcError",
     "Fit",
     "Guarantee",
     "Model",
+    "audit",
     "dot",
     "fit",
     "scale",
@@ -31,6 +34,7 @@ __all__ = [
 
 _HOMES = {
     "dpmc.inference": ("fit",),
+    "dpmc.privacy.empirical": ("AuditResult", "audit"),
     "dpmc.rows": ("dot", "scale", "subtract"),
     "dpmc.types": ("Budget", "Dataset", "DpmcError", "Fit", "Guarantee", "Model"),
 }

@@ -38,6 +38,21 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
         raise DpmcError(f"{name}: {value!r}, allowed {', '.join(map(repr, allowed))}")
 
 
+def finite_columns(name: str, values: Array) -> None:
+    """Refuse NaN and infinity in private rows, by column: neither a row nor a value is named.
+
+    Parameters
+    ----------
+    name : str
+        Of the rows.
+    values : ndarray of shape (n,) or (n, d)
+    """
+    columns = np.atleast_1d(np.isfinite(values).all(axis=0))
+    if not columns.all():
+        where = f"column {int(np.argmin(columns))} has " if values.ndim > 1 else ""
+        raise DpmcError(f"{name}: {where}an entry that is not finite, allowed finite numbers")
+
+
 def positive_scales(name: str, value: float | Sequence[float]) -> None:
     """Refuse a number or sequence of numbers that are not all finite and > 0."""
     entries = np.atleast_1d(np.asarray(value, dtype=np.float64))

@@ -145,9 +145,7 @@ def fit(
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(
-            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise
-        )
+        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
 
 
 def _releaser(

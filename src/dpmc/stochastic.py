@@ -7,6 +7,7 @@ the ledger in blocks, ahead of the iterations that use it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,13 +40,22 @@ def on_steps(value: float, grid: float) -> float:
     return float(steps * grid)
 
 
+@functools.cache
 def _block(
-    posterior: Posterior, update: Callable[..., Any], coefficients: Any, kernel: Any, bits: int
+    update: Callable[..., Any],
+    prior_gradient: Any,
+    coefficients: Any,
+    kernel: Any,
+    gather: Any,
+    dim: int,
+    bits: int,
 ) -> Any:
-    """Return the loop over the iterations of one block, compiled and kept."""
-    prior_gradient = posterior.log_prior_gradient
-    dim = posterior.dim
-    gather = gather_kernel(posterior.batch_rows.shape[1])
+    """Return the loop over the iterations of one block, compiled once a process and kept.
+
+    It closes over the functions of a model and a method, and over the bits of a draw, of which
+    there are three kinds. What else differs between fits of one model, the rows and the
+    settings, it is given as arguments.
+    """
 
     @numba.njit(nogil=True)
     def block(
@@ -60,6 +70,7 @@ def _block(
         gathered: Any,
         bound: float,
         scale: float,
+        step: float,
         first: int,
         thin: int,
         stored: Any,
@@ -78,7 +89,7 @@ def _block(
                 if grid > 0:
                     summed = on_steps(summed, grid)
                 drift[k] = summed + noise[i, k]
-            update(state, prior, drift)
+            update(state, prior, drift, step)
             slot = (first + i) // thin
             clipped[slot] += count
             if (first + i + 1) % thin == 0:
@@ -105,8 +116,9 @@ def sampler(
         What is computed and released at each iteration.
     init : callable ``(theta, rng) -> ndarray``
         The first state; its first d entries are theta.
-    update : compiled function ``(state, prior_gradient, drift)``
-        Moves the state in place; `drift` is the scaled noisy batch sum.
+    update : compiled function ``(state, prior_gradient, drift, step)``
+        Moves the state in place; `drift` is the scaled noisy batch sum, `step` the e of the
+        batches. A function of a module: one made anew for each fit would be compiled anew.
 
     Raises
     ------
@@ -121,7 +133,10 @@ def sampler(
     coefficients = compiled(posterior.model.coefficients or identity)
     kernel = gradient_kernel(posterior.model.gradient, dim, len(coefficients(probe)), rows.shape[1])
     draws = Draws(num_rows, batches.batch_size)
-    block = _block(posterior, update, coefficients, kernel, draws.bits)
+    gather = gather_kernel(rows.shape[1])
+    block = _block(
+        update, posterior.log_prior_gradient, coefficients, kernel, gather, dim, draws.bits
+    )
     width, gathered = draws.words_per_batch, np.empty((rows.shape[1], batches.batch_size))
     scratch = (*draws.scratch(), gathered)
 
@@ -161,6 +176,7 @@ def sampler(
                     *scratch,
                     batches.clip_bound,
                     batches.scale,
+                    float(batches.step),
                     first,
                     thin,
                     stored,

@@ -124,3 +124,19 @@ def test_a_statistic_is_selected_and_its_posterior_agrees_with_quadrature(tmp_pa
     example["main"](figure)
     assert figure.stat().st_size > 10_000
     assert "overtakes" in capsys.readouterr().out
+
+
+def test_the_audit_of_other_code_runs_and_says_what_it_skips(capsys):
+    """At a confidence of 0.99 our own release is found guilty with a probability of 0.01."""
+    names = runpy.run_path(str(ROOT / "docs/examples/audit_other_code.py"))
+    results = names["main"](num_runs=400)
+    assert not results["dpmc.linreg"].violates_claim
+    text = capsys.readouterr().out
+    assert ("skipped: diffprivlib cannot be imported" in text) == (len(results) == 1)
+
+
+def test_the_example_of_the_audit_page_runs():
+    (example,) = blocks("docs/audit.md")
+    names: dict[str, object] = {}
+    exec(example, names)
+    assert names["result"].epsilon_lower > 0.85

@@ -11,7 +11,7 @@ from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDp
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
-from dpmc.ep import connect_dots
+from dpmc.ep import calibration, connect_dots
 from dpmc.ep.accounting import (
     SAMPLED,
     Schedule,
@@ -241,7 +241,33 @@ def test_guarantee_is_that_of_its_accountant():
     found = guarantee(mixture("cyclic"), 37.31, DELTA)
     assert (found.accountant, found.neighbours, found.delta) == ("gaussian", "replace", DELTA)
     assert found.epsilon == pytest.approx(1, rel=1e-3)
-    assert guarantee(mixture(), 2.659, DELTA).accountant == "rdp"
+    assert guarantee(mixture(), 2.659, DELTA).accountant == "subsampled"
+
+
+@pytest.mark.parametrize("quick_rows", [0, 60_000])
+def test_the_default_takes_the_least_noise_wherever_the_search_begins(monkeypatch, quick_rows):
+    """And keeps the budget by the other numerical accountant too, to its half per cent."""
+    monkeypatch.setattr(calibration, "_QUICK_ROWS", quick_rows)
+    calibration._calibrated.cache_clear()
+    for schedule, epsilon in ((mixture(), 1), (Schedule(300, 3), 1), (Schedule(5, 1), 20)):
+        found = calibrate(schedule, epsilon, DELTA)
+        sigma = found.noise_multiplier
+        unit = 10.0 ** (math.floor(math.log10(sigma)) - 3)
+        assert found.guarantee.accountant == "subsampled"
+        assert found.guarantee.epsilon == epsilon
+        assert delta_at("subsampled", schedule, sigma, epsilon, DELTA) <= DELTA
+        assert delta_at("subsampled", schedule, sigma - unit, epsilon, DELTA) > DELTA
+        assert epsilon_at("connect_dots", schedule, sigma, DELTA) < 1.01 * epsilon
+        assert sigma < 0.9 * calibrate(schedule, epsilon, DELTA, "rdp").noise_multiplier
+        # A tenth less noise is found out.
+        assert epsilon_at("connect_dots", schedule, 0.9 * sigma, DELTA) > 1.01 * epsilon
+
+
+def test_a_budget_is_calibrated_once_in_a_process():
+    calibration._calibrated.cache_clear()
+    for outside in (("a",), ("b",)):
+        assert calibrate(Schedule(5, 1), 20, DELTA, outside=outside).guarantee.outside == outside
+    assert calibration._calibrated.cache_info().misses == 1
 
 
 # The numerical composition
@@ -414,12 +440,15 @@ def _calibrate(schedule, accountant):
         (lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "gaussian"), "'gaussian' with order 'indep"),
         (
             lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "zcdp"),
-            "accountant: 'zcdp', allowed 'rdp'",
+            "accountant: 'zcdp', allowed 'subsampled'",
         ),
         (lambda: guarantee(Schedule(9, 2), 0.0, DELTA), "noise_multiplier: 0.0, allowed"),
         (lambda: guarantee(Schedule(9, 2), 1.0, 1.0), "delta: 1.0, allowed"),
         (lambda: calibrate(Schedule(9, 2), math.inf, DELTA), "epsilon: inf, allowed"),
-        (lambda: calibrate(Schedule(9, 2), 0.01, DELTA), "epsilon: 0.01, allowed what accountant"),
+        (
+            lambda: calibrate(Schedule(9, 2), 0.01, DELTA, "rdp"),
+            "epsilon: 0.01, allowed what accountant",
+        ),
         (lambda: sensitivity(0.0, 1.0), "step: 0.0, allowed"),
         (lambda: sensitivity(1.0, math.inf), "clip_bound: inf, allowed"),
         (lambda: sensitivity(1.0, 1.0, "layer"), "clip: 'layer', allowed"),

@@ -624,7 +624,7 @@ def test_priors_that_are_not_symmetric_are_refused():
         (np.ones((3, 1)), r"rows: shape \(3, 1\), allowed \(>= 1, 2\)"),
         (np.ones((0, 2)), r"rows: shape \(0, 2\), allowed"),
         (np.ones(2), r"rows: shape \(2,\), allowed"),
-        (np.array([[0.0, math.nan]]), "rows: an entry is not finite"),
+        (np.array([[0.0, math.nan]]), "rows: column 1 has an entry that is not finite"),
     ],
 )
 def test_rows_that_do_not_fit_the_model_are_refused(rows, message):

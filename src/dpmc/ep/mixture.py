@@ -120,7 +120,9 @@ class MixtureFit:
     counters : mapping of str to int
         ``steps`` that were made; of them ``skipped``, that left the state as it was,
         ``invalid``, whose factor did not exist, and ``clipped``, whose factor was too long;
-        ``repaired``, matrices that a step left without the eigenvalues that are asked for.
+        ``repaired``, matrices that a step left without the eigenvalues that are asked for. Of
+        a private run only ``steps`` and ``repaired``, which follow from released states; with
+        ``diagnostics="exact"`` all of them, which no guarantee covers.
     releases : tuple of (str, int)
         Each kind of release and how often one row has a part in it, as text that
         :func:`dpmc.privacy.events.parse` reads; none of a method without noise.
@@ -206,8 +208,7 @@ def checked_rows(rows: Array, model: MixtureModel) -> Array:
     values = np.ascontiguousarray(rows, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] != model.dim or len(values) == 0:
         raise DpmcError(f"rows: shape {values.shape}, allowed (>= 1, {model.dim})")
-    if not np.isfinite(values).all():
-        raise DpmcError("rows: an entry is not finite, allowed finite numbers")
+    checks.finite_columns("rows", values)
     return values
 
 

@@ -35,7 +35,7 @@ from dpmc.ep.mixture import MixtureModel
 from dpmc.ep.mixture_states import Scratch, State, Target
 from dpmc.types import Array
 
-# A factor with a larger entry counts as invalid: its norm could overflow.
+# Where nothing clips it, a factor with a larger entry counts as invalid: a square could overflow.
 LARGEST = 1e100
 
 
@@ -87,8 +87,8 @@ def set_chances(scores: Any, chances: Any, others: Any) -> bool:
 
 
 @compiled
-def component_factor(j: int, target: Any, scratch: Any) -> bool:
-    """Write what the row adds to component j of the cavity; return False if nothing finite."""
+def component_factor(j: int, target: Any, largest: float, scratch: Any) -> bool:
+    """Write what the row adds to component j of the cavity; return False if it is not `bounded`."""
     dim, r, rest = scratch.x.size, scratch.chances[j], scratch.others[j]
     g, inverse, shift = scratch.factor.precision[j], scratch.b, scratch.shifts[j]
     if not shifted_cholesky(scratch.cavity.precision[j], target.variance, rest, scratch.a):
@@ -116,34 +116,35 @@ def component_factor(j: int, target: Any, scratch: Any) -> bool:
     multiply(g, scratch.means[j], scratch.factor.h[j])
     for i in range(dim):
         scratch.factor.h[j, i] += r * (scratch.slopes[j, i] + scratch.y[i])
-    return bool(bounded(scratch.factor.h[j], g))
+    return bool(bounded(scratch.factor.h[j], g, largest))
 
 
 @compiled
-def bounded(vector: Any, matrix: Any) -> bool:
-    """Return whether no entry is NaN or too large for its square."""
+def bounded(vector: Any, matrix: Any, largest: float) -> bool:
+    """Return whether no entry is NaN or larger than `largest`."""
     for i in range(vector.size):
-        if not abs(vector[i]) <= LARGEST:
+        if not abs(vector[i]) <= largest:
             return False
         for k in range(vector.size):
-            if not abs(matrix[i, k]) <= LARGEST:
+            if not abs(matrix[i, k]) <= largest:
                 return False
     return True
 
 
 @compiled
-def find_factor(row: Any, target: Any, scratch: Any) -> bool:
+def find_factor(row: Any, target: Any, largest: float, scratch: Any) -> bool:
     """Write the natural parameters of the tilted moments less those of the cavity.
 
-    Returns False, and a factor that means nothing, where the cavity is not a density or the
-    factor not finite.
+    Returns False, and a factor that means nothing, where the cavity is not a density, the
+    tilted moments do not exist, or an entry is NaN or above `largest`: :data:`LARGEST`, or
+    infinity where a clip follows.
     """
     for j in range(scratch.scores.size):
         scratch.scores[j] = component_score(row, j, target, scratch)
     if not set_chances(scratch.scores, scratch.chances, scratch.others):
         return False
     for j in range(scratch.scores.size):  # noqa: SIM110, compiled code has no all()
-        if not component_factor(j, target, scratch):
+        if not component_factor(j, target, largest, scratch):
             return False
     return True
 
@@ -171,6 +172,6 @@ def factor(
     """
     scratch = Scratch.of(model.num_components, model.dim)
     scratch.cavity.h[:], scratch.cavity.precision[:] = h, precision
-    if not find_factor(np.asarray(row, dtype=np.float64), Target.of(model), scratch):
+    if not find_factor(np.asarray(row, dtype=np.float64), Target.of(model), LARGEST, scratch):
         return None
     return scratch.factor, scratch.chances

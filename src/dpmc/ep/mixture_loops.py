@@ -5,12 +5,14 @@ What a step does is told in :mod:`dpmc.ep.mixture_runs` and :mod:`dpmc.ep.mixtur
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from dpmc.algebra import compiled
 from dpmc.compiling import kept
-from dpmc.ep.mixture_factor import find_factor
+from dpmc.ep.mixture_factor import LARGEST, find_factor
 from dpmc.ep.mixture_states import (
+    NO_CLIP,
     PER_BLOCK,
     State,
     add_noise,
@@ -26,6 +28,8 @@ from dpmc.ep.mixture_states import (
 # What a loop counts.
 COUNTERS = ("skipped", "invalid", "clipped", "repaired")
 SKIPPED, INVALID, CLIPPED, REPAIRED = range(4)
+# Those that follow from released states alone; the others tell of rows.
+RELEASED_COUNTERS = ("repaired",)
 
 
 class Settings(NamedTuple):
@@ -58,9 +62,10 @@ def shared_pass(
     made, and no other one after it.
     """
     share, step, proposal = settings.share, settings.step, scratch.proposal
+    largest = LARGEST if settings.clip == NO_CLIP else math.inf
     for i in range(order.size):
         fill(target, state, 1.0 - share, scratch.cavity)
-        found = find_factor(rows[order[i]], target, scratch)
+        found = find_factor(rows[order[i]], target, largest, scratch)
         counters[INVALID] += not found
         if settings.skip and not found:
             counters[SKIPPED] += 1
@@ -118,7 +123,7 @@ def sites_pass(
         own = site(sites, order[i])
         combine(1.0, state, -1.0, own, proposal)
         fill(target, proposal, 1.0, scratch.cavity)
-        if not find_factor(rows[order[i]], target, scratch):
+        if not find_factor(rows[order[i]], target, LARGEST, scratch):
             counters[INVALID] += 1
             counters[SKIPPED] += 1
             continue
@@ -173,7 +178,7 @@ def published_pass(
     for i in range(rows.shape[0]):
         combine(1.0, state, -1.0, shared, proposal)
         fill(target, proposal, 1.0, scratch.cavity)
-        if not find_factor(rows[i], target, scratch):
+        if not find_factor(rows[i], target, LARGEST, scratch):
             counters[INVALID] += 1
             counters[SKIPPED] += 1
             continue

@@ -29,7 +29,13 @@ import numpy.typing as npt
 from dpmc import checks
 from dpmc.chains import Progress, silent
 from dpmc.ep.mixture import MixtureFit, MixtureModel, checked_rows
-from dpmc.ep.mixture_loops import COUNTERS, Settings, shared_pass, sites_pass
+from dpmc.ep.mixture_loops import (
+    COUNTERS,
+    RELEASED_COUNTERS,
+    Settings,
+    shared_pass,
+    sites_pass,
+)
 from dpmc.ep.mixture_states import JOINT, NO_CLIP, PER_BLOCK, Scratch, State, Target
 from dpmc.privacy.mechanisms import Ledger
 from dpmc.types import Array, DpmcError
@@ -38,6 +44,7 @@ METHODS = ("adf", "ep", "sep", "dp_sep")
 CLIPS = {"none": NO_CLIP, "joint": JOINT, "per_block": PER_BLOCK}
 ORDERS = ("cyclic", "permutation", "independent")
 INVALIDS = ("skip", "no_change")
+DIAGNOSTICS = ("none", "exact")
 # The least that takes the place of a small eigenvalue of Lambda - Lambda_0.
 FLOORS = {"prior": 0.0, "noise": 0.0, "factor_sum": 1e-4}
 
@@ -80,6 +87,9 @@ class Params:
     debias : bool
         Of SEP and DP-SEP: divide theta - theta_0 by 1 - (1 - s / N)^K, the share of the rows
         that K steps include.
+    diagnostics : {"none", "exact"}
+        Of DP-SEP: whether counts that tell of the rows are returned. They have no noise and
+        are outside of any guarantee. Other methods return all counts.
 
     Raises
     ------
@@ -98,6 +108,7 @@ class Params:
     repair: str = "prior"
     clip_prior: bool = False
     debias: bool = False
+    diagnostics: str = "none"
 
     def __post_init__(self) -> None:
         checks.one_of("method", self.method, METHODS)
@@ -113,6 +124,7 @@ class Params:
         checks.one_of("repair", self.repair, tuple(FLOORS))
         checks.one_of("clip_prior", self.clip_prior, (False, True))
         checks.one_of("debias", self.debias, (False, True))
+        checks.one_of("diagnostics", self.diagnostics, DIAGNOSTICS)
         self._check_clip()
         self._check_method()
 
@@ -249,6 +261,8 @@ class _Loop:
         if self.params.debias and self.num_steps:
             included -= (1.0 - self.settings.step * self.settings.share) ** self.num_steps
         counted = dict(zip(COUNTERS, self.counters.tolist(), strict=True))
+        if self.params.method == "dp_sep" and self.params.diagnostics == "none":
+            counted = {name: counted[name] for name in RELEASED_COUNTERS}
         return MixtureFit.of(
             self.target.prior_h + self.state.h / included,
             self.target.prior_precision + self.state.precision / included,

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpmc.algebra import cholesky, compiled, copy_matrix, copy_vector, inner
 from dpmc.ep.eigenvalues import raise_eigenvalues
+from dpmc.ep.extreme_clip import clip_together, ordinary
 from dpmc.ep.mixture import SQRT2, MixtureModel
 
 # How a factor is clipped.
@@ -139,10 +140,17 @@ def squared_norms(state: Any) -> tuple[float, float]:
 
 @compiled
 def clip(mode: int, bound: float, state: Any) -> bool:
-    """Shorten a state to the bound: as one vector, or its two parts on their own."""
+    """Shorten a state to the bound: as one vector, or its two parts on their own.
+
+    After it the norm is at most the bound whatever the state was: see
+    :mod:`dpmc.ep.extreme_clip`, where both parts are shortened as one vector.
+    """
     if mode == NO_CLIP:
         return False
     first, second = squared_norms(state)
+    if not ordinary(first + second):
+        vectors = (state.h.reshape(-1), state.precision.reshape(-1), np.zeros(0))
+        return bool(clip_together(bound, *vectors))
     if mode == JOINT:
         first = first + second
         second = first

@@ -16,9 +16,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.chains import Progress, silent
 from dpmc.ep.network_kernels import sweep
-from dpmc.ep.network_layout import COUNTS, Architecture, Arrays, Layers, Settings
+from dpmc.ep.network_layout import (
+    COUNTS,
+    RELEASED_COUNTS,
+    Architecture,
+    Arrays,
+    Layers,
+    Settings,
+)
 from dpmc.ep.network_scores import output_moments
 from dpmc.ep.network_settings import Params
 from dpmc.ep.network_state import first_arrays, settings_of
@@ -47,10 +55,12 @@ class NetworkFit:
     noise_law : (float, float) or None
         Shape and rate of the learned noise precision.
     counters : mapping of str to int
-        See :data:`dpmc.ep.network_layout.COUNTS`; of a private run they are computed from the
-        rows, without noise, and no part of what may be published.
+        See :data:`dpmc.ep.network_layout.COUNTS`. Of a private run only what follows from
+        released states, :data:`dpmc.ep.network_layout.RELEASED_COUNTS`; with
+        ``diagnostics="exact"`` all of them, which no guarantee covers.
     status : str
-        ``"complete"``, or why the run stopped early; the law is then the last proper one.
+        ``"complete"``, or why the run stopped early; the law is then the last proper one. In
+        a private run the released states alone decide.
     num_passes : int
         Passes whose result this is.
     releases : tuple of (str, int)
@@ -152,7 +162,9 @@ def _run(
         for order in _orders(params, len(y), rng):
             sweep(x, y, order, arrays, settings)
             progress(int(arrays.counts[0]), total, "")
-        reason = _failure(arrays, int(arrays.counts[4]) - broken == len(y))
+        # Whether predictions were finite is told by rows without noise.
+        all_broken = not params.private and int(arrays.counts[4]) - broken == len(y)
+        reason = _failure(arrays, all_broken)
         if reason:
             status = f"stopped in pass {number + 1}: {reason}"
             for array, values in zip(
@@ -192,9 +204,7 @@ def _checked_rows(x: Array, y: Array) -> tuple[Array, Array]:
     if targets.shape != (len(rows),):
         raise DpmcError(f"y: shape {targets.shape}, allowed ({len(rows)},)")
     for name, values in (("x", rows), ("y", targets)):
-        if not np.isfinite(np.sum(values)):
-            where = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            raise DpmcError(f"{name}: {values[where]} at {where}, allowed finite numbers")
+        checks.finite_columns(name, values)
     return rows, targets
 
 
@@ -271,12 +281,13 @@ def _result(
     means = architecture.unpack(arrays.shift / arrays.precision)
     variances = architecture.unpack(1 / arrays.precision)
     shape, rate = (float(value) for value in arrays.gamma)
+    told = RELEASED_COUNTS if params.private and params.diagnostics == "none" else COUNTS
     return NetworkFit(
         means,
         variances,
         rate / (shape - 1),
         (shape, rate) if params.learned else None,
-        {name: int(count) for name, count in zip(COUNTS, arrays.counts, strict=True)},
+        {name: int(arrays.counts[COUNTS.index(name)]) for name in told},
         status,
         num_passes,
         releases,

@@ -1,7 +1,9 @@
 """Expectation propagation in a network with one hidden layer: one row after another, compiled.
 
 The factor of a row (:mod:`dpmc.ep.network_moments`) is included at once, or kept apart, clipped,
-and included with noise [vinaroz2022dpsep, Algorithms 1 to 3].
+and included with noise [vinaroz2022dpsep, Algorithms 1 to 3]. A weight without a valid factor,
+NaN among them, is given what leaves it as it is, which depends on no row; the clip comes after
+that and bounds every factor.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import math
 from typing import Any
 
 import numba
+import numpy as np
 
 from dpmc.compiling import kept
+from dpmc.ep.extreme_clip import SMALLEST_BOUND, clip_together
 from dpmc.ep.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.ep.lanes import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.ep.network_moments import (
@@ -110,9 +114,9 @@ def keep(arrays: Any, settings: Any, by_mean: float, by_var: float) -> Any:
 
 @numba.njit(nogil=True, error_model="numpy")
 def clip_scale(squared: float, bound: float) -> float:
-    """Return what a vector is multiplied by to have a norm of at most `bound`."""
+    """Return what a vector is multiplied by to have a norm of at most `bound`; NaN for NaN."""
     length = math.sqrt(squared)
-    return bound / length if length > bound else 1.0
+    return 1.0 if length <= bound else bound / length
 
 
 @inlined
@@ -127,6 +131,34 @@ def clip_scales(clip: int, bound: float, a: float, b: float, c: float, d: float,
     d, e = clip_scale(d, bound), clip_scale(e, bound)
     clipped = int(a < 1.0) + int(b < 1.0) + int(c < 1.0) + int(d < 1.0) + int(e < 1.0)
     return a, b, c, d, e, clipped
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -> Any:
+    """Clip, in place and as one vector, a factor whose squared norm cannot be trusted.
+
+    Returns
+    -------
+    tuple of (float, float, bool)
+        Its part of the law of the noise precision, and whether the factor changed.
+    """
+    law = np.array([factor_a, factor_b])
+    changed = clip_together(
+        settings.clip_bound,
+        arrays.factor_shift,
+        arrays.factor_precision,
+        law if settings.learned else law[:0],
+    )
+    return law[0], law[1], changed
+
+
+@inlined
+def trusted(bound: float, a: float, b: float, c: float, d: float, e: float) -> bool:
+    """Return whether scales of blocks come from norms that are numbers of ordinary size.
+
+    A norm that overflows gives zero, and one that is NaN gives NaN.
+    """
+    return (a > 0.0) & (b > 0.0) & (c > 0.0) & (d > 0.0) & (e > 0.0) & (bound > SMALLEST_BOUND)
 
 
 @inlined
@@ -232,6 +264,10 @@ def sweep(x: Any, y: Any, order: Any, arrays: Any, settings: Any) -> None:
             h1, l1, h2, l2, scale, clipped = clip_scales(
                 settings.clip, settings.clip_bound, h1, l1, h2, l2, norm
             )
+            if settings.clip > 0 and not trusted(settings.clip_bound, h1, l1, h2, l2, scale):
+                factor_a, factor_b, changed = clip_extreme(arrays, settings, factor_a, factor_b)
+                clipped = int(changed)
+                h1, l1, h2, l2, scale = 1.0, 1.0, 1.0, 1.0, 1.0
             p = next_noise(arrays, settings)
             counts[3] += int(release(arrays, settings, p, h1, l1, h2, l2))
             counts[2] += clipped

@@ -154,6 +154,8 @@ class Settings(NamedTuple):
 # were, blocks or vectors that were clipped, precisions that were raised, steps whose
 # prediction was not finite, and factors of the noise precision that were not valid.
 COUNTS = ("steps", "invalid_weights", "clipped", "raised", "broken_steps", "invalid_noise")
+# Those that follow from settings and released states alone; the others tell of rows.
+RELEASED_COUNTS = ("steps", "raised")
 
 
 def scales(architecture: Architecture) -> dict[str, float]:

@@ -14,6 +14,7 @@ CLIPS = ("none", "joint", "per_block")
 ORDERS = ("permutation", "independent")
 FLOORS = ("none", "prior", "published")
 NOISE_RULES = ("sensitivity", "published")
+DIAGNOSTICS = ("none", "exact")
 # Blocks of a factor: shift and precision of both layers, and the law of the noise precision.
 WEIGHT_BLOCKS = 4
 
@@ -76,6 +77,9 @@ class Params:
         steps: what remains of the start is taken for evidence not yet seen.
     wasted_draws : bool
         Whether the generator of permutations also makes noise that nothing uses.
+    diagnostics : {"none", "exact"}
+        Of private runs, see :attr:`private`: whether counts that tell of the rows are returned.
+        They have no noise and are outside of any guarantee. Other runs return all counts.
 
     Raises
     ------
@@ -103,6 +107,7 @@ class Params:
     block_norm: float | None = None
     debias: bool = False
     wasted_draws: bool = False
+    diagnostics: Literal["none", "exact"] = "none"
 
     def __post_init__(self) -> None:
         checks.one_of("method", self.method, METHODS)
@@ -110,6 +115,7 @@ class Params:
         checks.one_of("clip", self.clip, CLIPS)
         checks.one_of("noise_rule", self.noise_rule, NOISE_RULES)
         checks.one_of("precision_floor", self.precision_floor, (*FLOORS, None))
+        checks.one_of("diagnostics", self.diagnostics, DIAGNOSTICS)
         checks.at_least("hidden", self.hidden, 1)
         checks.at_least("num_passes", self.num_passes, 1)
         for name in ("noise_variance", "prior_precision", "block_norm"):
@@ -151,6 +157,11 @@ class Params:
             raise DpmcError(f"noise_multiplier: {sigma!r}, allowed a finite number >= 0")
         if sigma and self.method != "dp_sep":
             raise DpmcError(f"noise_multiplier: {sigma!r}, allowed 0 for method {self.method!r}")
+
+    @property
+    def private(self) -> bool:
+        """Whether a guarantee rests on the noise: nothing but noisy numbers may be seen then."""
+        return self.noise_multiplier > 0 and self.noise_rule == "sensitivity"
 
     @property
     def damping(self) -> float:

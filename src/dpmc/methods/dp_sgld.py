@@ -74,6 +74,13 @@ def releases(params: Params, num_rows: int) -> Releases:
     return batches(params, num_rows).releases()
 
 
+@numba.njit(nogil=True)
+def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
+    """Move theta by a step."""
+    for k in range(state.size):
+        state[k] += step * prior_gradient[k] + drift[k]
+
+
 def sampler(posterior: Posterior, params: Params) -> Sampler:
     """Return the sampler of `posterior`.
 
@@ -83,12 +90,6 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         If the batch is larger than the data, or the posterior is tempered.
     """
     update_rule = batches(params, posterior.num_rows)
-    e = update_rule.step
-
-    @numba.njit(nogil=True)
-    def update(state: Any, prior_gradient: Any, drift: Any) -> None:
-        for k in range(state.size):
-            state[k] += e * prior_gradient[k] + drift[k]
 
     def init(theta: Array, rng: np.random.Generator) -> Array:
         return theta

@@ -74,6 +74,20 @@ def releases(params: Params, num_rows: int) -> Releases:
     return batches(params, num_rows).releases()
 
 
+@numba.njit(nogil=True)
+def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
+    """Move theta (d), momentum (d) and thermostat, which are the state, by a step."""
+    dim = state.size // 2
+    friction = state[2 * dim]
+    energy = 0.0
+    for k in range(dim):
+        momentum = state[dim + k]
+        energy += momentum * momentum
+        state[k] += step * momentum
+        state[dim + k] = momentum - friction * step * momentum + step * prior_gradient[k] + drift[k]
+    state[2 * dim] = friction + step * (energy / dim - 1.0)
+
+
 def sampler(posterior: Posterior, params: Params) -> Sampler:
     """Return the sampler of `posterior`.
 
@@ -83,23 +97,9 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         If the batch is larger than the data, or the posterior is tempered.
     """
     update_rule = batches(params, posterior.num_rows)
-    e = update_rule.step
-    dim = posterior.dim
-
-    # The state is theta (d), momentum (d), thermostat.
-    @numba.njit(nogil=True)
-    def update(state: Any, prior_gradient: Any, drift: Any) -> None:
-        friction = state[2 * dim]
-        energy = 0.0
-        for k in range(dim):
-            momentum = state[dim + k]
-            energy += momentum * momentum
-            state[k] += e * momentum
-            state[dim + k] = momentum - friction * e * momentum + e * prior_gradient[k] + drift[k]
-        state[2 * dim] = friction + e * (energy / dim - 1.0)
 
     def init(theta: Array, rng: np.random.Generator) -> Array:
-        momentum = rng.standard_normal(dim)
+        momentum = rng.standard_normal(theta.size)
         return np.concatenate([theta, momentum, [params.friction]])
 
     return stochastic.sampler(posterior, update_rule, init, update)

@@ -127,7 +127,9 @@ def _row(settings: Settings, own: Params, dataset: Dataset, replicate: int) -> d
     point = settings["point"]
     budget = Budget(float(point["epsilon"]), own.delta, "rdp") if "epsilon" in point else None
     key = canonical(dict(settings))
-    params = registry.parameters(module, _tables.having(settings["params"], module.Params))
+    params = registry.parameters(
+        module, _tables.having({**_tables.EXACT, **settings["params"]}, module.Params)
+    )
     rng = stream(settings["seed"], "chain", key, replicate)
     found, guarantee = module.fit(parts.rows, model, params, budget, rng)
     exact = label_posterior(parts.rows, parts.labels, model)

@@ -119,7 +119,7 @@ def _row(
     point = settings["point"]
     budget = Budget(float(point["epsilon"]), own.delta, "rdp") if "epsilon" in point else None
     asked = {key: value for key, value in point.items() if key != "epsilon"}
-    given = _tables.having(settings["params"], module.Params)
+    given = _tables.having({**_tables.EXACT, **settings["params"]}, module.Params)
     params = registry.parameters(module, {**given, **asked})
     rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)
     shared = {

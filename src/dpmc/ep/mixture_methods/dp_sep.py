@@ -38,8 +38,11 @@ class Params:
     order : {"independent", "permutation", "cyclic"}
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing.
-    accountant : {"rdp", "subsampled", "connect_dots", "gaussian"}, optional
+    accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
         See :func:`dpmc.ep.accounting.guarantee`.
+    diagnostics : {"none", "exact"}
+        Whether counts that tell of the rows are returned. They have no noise: ``"exact"`` is
+        outside of the guarantee, which says so.
     """
 
     num_passes: int = 100
@@ -48,6 +51,7 @@ class Params:
     debias: bool = True
     order: Any = "independent"
     accountant: Any = None
+    diagnostics: Any = "none"
 
 
 def fit(
@@ -73,8 +77,9 @@ def fit(
     if budget is None:
         raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
     schedule = Schedule(len(rows), params.num_passes, params.order)
+    outside = (COUNTERS,) if params.diagnostics == "exact" else ()
     noise, guarantee = calibration.calibrate(
-        schedule, budget.epsilon, budget.delta, params.accountant, (COUNTERS,)
+        schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
     run = mixture_runs.Params(
         "dp_sep",
@@ -86,6 +91,7 @@ def fit(
         order=params.order,
         repair="noise",
         debias=params.debias,
+        diagnostics=params.diagnostics,
     )
     ledger = Ledger(counts(schedule, noise))
     return mixture_runs.fit(rows, model, run, rng, progress, ledger), guarantee

@@ -47,8 +47,11 @@ class Params:
     order : {"independent", "permutation"}
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing and takes far more noise.
-    accountant : {"rdp", "subsampled", "connect_dots", "gaussian"}, optional
+    accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
         See :func:`dpmc.ep.accounting.guarantee`.
+    diagnostics : {"none", "exact"}
+        Whether counts that tell of the rows are returned. They have no noise: ``"exact"`` is
+        outside of the guarantee, which says so.
     """
 
     num_passes: int = 40
@@ -60,6 +63,7 @@ class Params:
     debias: bool = False
     order: Any = "independent"
     accountant: Any = None
+    diagnostics: Any = "none"
 
 
 def fit(
@@ -83,7 +87,8 @@ def fit(
     learned = params.noise_variance is None
     precision: Literal["released", "public"] = "released" if learned else "public"
     schedule = Schedule(len(y), params.num_passes, params.order, noise_precision=precision)
-    outside = (COUNTERS, *((STANDARDISATION,) if task.standardised_by_rows else ()))
+    outside: tuple[str, ...] = (COUNTERS,) if params.diagnostics == "exact" else ()
+    outside += (STANDARDISATION,) if task.standardised_by_rows else ()
     multiplier, guarantee = calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
@@ -95,7 +100,7 @@ def fit(
         params.noise_variance,
         params.step,
     )
-    run = replace(run, debias=params.debias, order=params.order)
+    run = replace(run, debias=params.debias, order=params.order, diagnostics=params.diagnostics)
     prior = params.prior_precision
     if prior is None:
         checks.positive("prior_scale", params.prior_scale)

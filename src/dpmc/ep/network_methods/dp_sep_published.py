@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmc.chains import Progress, silent
 from dpmc.ep import accounting, network, network_variants
-from dpmc.ep.accounting import FITTED_NOISE_PRECISION, STANDARDISATION, Schedule
+from dpmc.ep.accounting import COUNTERS, FITTED_NOISE_PRECISION, STANDARDISATION, STOPS, Schedule
 from dpmc.ep.published_noise import autodp_published
 from dpmc.ep.tasks import Fitted, Task
 from dpmc.types import NO_GUARANTEE, Array, Budget, DpmcError, Guarantee
@@ -67,6 +67,6 @@ def fit(
     true_multiplier = run.noise_sd(len(y)) / run.sensitivity
     schedule = Schedule(len(y), passes, order="permutation")
     spent = accounting.true_epsilon([true_multiplier], schedule, budget.delta)
-    outside = (STANDARDISATION, FITTED_NOISE_PRECISION)
+    outside = (STANDARDISATION, FITTED_NOISE_PRECISION, COUNTERS, STOPS)
     guarantee = Guarantee(spent, budget.delta, "replace", "gaussian", outside)
     return Fitted(found, guarantee, found.counters)

@@ -1,0 +1,327 @@
+"""Lower bounds on the privacy loss of a mechanism that can only be run.
+
+A fair coin decides for each run whether the mechanism gets the data or the neighbour, and a rule
+guesses the coin from the outcome, or passes. The rule is chosen on the first part of the runs and
+judged on the rest, which makes the share of right guesses a binomial one:
+
+- by counts: guess the neighbour on a set E of outcomes and the data on a set F. A mechanism that is
+  (epsilon, delta)-DP has P(right) <= e^epsilon P(wrong) + k delta / 2, whatever E and F are, with k
+  the number of those that are not empty: half the sum of the definition for either. With the
+  Clopper-Pearson lower bounds q on the share of right guesses among all guesses, and g on the
+  probability of a guess, epsilon >= ln((q - k delta / (2 g)) / (1 - q)).
+- by the trade-off curve: guess always. Of a mechanism that is mu-GDP [Dong, Roth and Su 2022,
+  definition 2.3] at most the share Phi(mu / 2) of the guesses is right, and epsilon at delta
+  follows from mu [corollary 2.13]. This tells more where the claim is one of Gaussian privacy, as
+  [Nasr et al. 2023] found for noisy gradients, and nothing where it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, ndtri
+
+from dpmc.privacy import accounting
+from dpmc.privacy.accountants.gaussian import log_delta
+from dpmc.privacy.outcomes import Labels, Outcomes, Raised, Score, candidates
+from dpmc.privacy.runs import outcomes_of
+from dpmc.types import Array, DpmcError, Guarantee
+
+Method = Literal["counts", "trade_off"]
+
+FEWEST_RUNS = 200
+# Of the runs, to choose the rule on; the bound is from the rest. Scores are learnt from the first
+# half of these, and their thresholds chosen on the second.
+LEARNING_SHARE = 1 / 4
+# Standard errors that a rule is put down by when it is chosen: more than the bound has, since the
+# best of many rules by their own counts is the luckiest one.
+_CAUTION = 3.5
+# Of the error probability, to bound how often the rule guesses, which matters with delta only.
+_SHARE_OF_GUESSES = 0.1
+_NUM_LEVELS = 160
+
+
+@dataclass(frozen=True, repr=False)
+class AuditResult:
+    """What runs of a mechanism say of its privacy.
+
+    Parameters
+    ----------
+    epsilon_lower : float
+        Lower bound on epsilon at `delta`, with the confidence.
+    mu_lower : float or None
+        Lower bound on mu, by the trade-off curve.
+    delta : float
+    confidence : float
+        Probability, at least, that a bound is not above the truth.
+    method : {"counts", "trade_off"}
+        ``"counts"`` holds for every mechanism, ``"trade_off"`` under the hypothesis of mu-GDP.
+    event : str
+        The rule, in words.
+    counts : mapping of str to int
+        Runs ``learning`` and ``judging`` the rule; of the latter ``guesses`` and, among those,
+        ``right`` ones.
+    claim : float or None
+        Claimed epsilon at `delta`.
+    claim_mu : float or None
+        Claimed mu.
+    """
+
+    epsilon_lower: float
+    mu_lower: float | None
+    delta: float
+    confidence: float
+    method: Method
+    event: str
+    counts: Mapping[str, int]
+    claim: float | None = None
+    claim_mu: float | None = None
+
+    @property
+    def violates_claim(self) -> bool:
+        """Whether the claim is refuted, with the confidence."""
+        if self.claim_mu is not None and self.mu_lower is not None:
+            return self.mu_lower > self.claim_mu
+        return self.claim is not None and self.epsilon_lower > self.claim
+
+    def __repr__(self) -> str:
+        how = "by counts" if self.method == "counts" else f"if GDP, mu >= {self.mu_lower:.3g}"
+        text = f"epsilon >= {self.epsilon_lower:.3g} at delta = {self.delta:.3g} ({how}"
+        text += f", confidence {self.confidence:.4g})"
+        if self.claim is not None:
+            verdict = "violated" if self.violates_claim else "not violated"
+            text += f", claim {self.claim:.3g} {verdict}"
+        return f"AuditResult({text})"
+
+
+def audit(
+    mechanism: Callable[..., Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    delta: float | None = None,
+    confidence: float = 0.95,
+    num_runs: int = 20_000,
+    statistic: Callable[[Any], Any] | None = None,
+    claim: float | Guarantee | None = None,
+    mu: float | None = None,
+    workers: int = 1,
+    seed: int | None = None,
+) -> AuditResult:
+    """Return a lower bound on the epsilon of a mechanism, from its outcomes alone.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data)`` returns an outcome of any type. A parameter called ``size``, without
+        a default, asks for so many independent outcomes at once, as a sequence; one called
+        ``rng``, without a default, gets a `numpy.random.Generator`. An exception is an outcome
+        too, where runs are made one by one.
+    data, neighbour
+        Two neighbouring data sets, passed on as they are. The bound is that of this pair, so
+        choose a bad one: see ``docs/audit.md``.
+    delta : float, optional
+        In [0, 1); by default that of the claim, or 0.
+    confidence : float
+        In (0.5, 1).
+    num_runs : int
+        Runs in all, on either data set by a fair coin.
+    statistic : callable, optional
+        What to look at in an outcome: a number, or anything else. By default a score is learnt
+        from the whole outcome.
+    claim : float or Guarantee, optional
+        Claimed epsilon at `delta`, or a guarantee.
+    mu : float, optional
+        Claimed mu of Gaussian differential privacy: the bound is then by the trade-off curve
+        and not by counts. With ``inf``, such a bound without a claim.
+    workers : int
+        Processes. More than one need a mechanism that can be pickled and takes ``rng``.
+    seed : int, optional
+        Makes the coins, and a mechanism that takes ``rng``, repeatable.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    DpmcError
+        If an argument is not allowed, before any run, or the mechanism returns another number
+        of outcomes than it was asked for.
+    """
+    delta, claimed = _terms(delta, claim, mu)
+    _check(confidence, num_runs, workers)
+    root = np.random.SeedSequence(seed)
+    coins, runs = root.spawn(2)
+    labels: Labels = np.random.default_rng(coins).random(num_runs) < 0.5
+    results = outcomes_of(mechanism, (data, neighbour), labels, workers, runs)
+    if statistic is not None:
+        results = [x if isinstance(x, Raised) else statistic(x) for x in results]
+    cut = round(num_runs * LEARNING_SHARE)
+    learning, judging = Outcomes(results[:cut]), Outcomes(results[cut:])
+    method: Method = "counts" if mu is None else "trade_off"
+    rule = _choose(learning, labels[:cut], delta, method)
+    guess = rule.guess(judging)
+    guesses = int(np.count_nonzero(guess))
+    right = int(np.count_nonzero(guess == np.where(labels[cut:], 1, -1)))
+    counts = {"learning": cut, "judging": len(judging), "guesses": guesses, "right": right}
+    event = rule.text(learning, "output" if statistic is None else "statistic")
+    common = (delta, confidence, method, event, counts, claimed)
+    if mu is None:
+        lower = epsilon_by_counts(right, guesses, len(judging), rule.sides * delta / 2, confidence)
+        return AuditResult(lower, None, *common)
+    mu_lower = mu_by_accuracy(right, guesses, confidence)
+    claim_mu = mu if math.isfinite(mu) else None
+    return AuditResult(_epsilon(mu_lower, delta), mu_lower, *common, claim_mu)
+
+
+def epsilon_by_counts(
+    right: int, guesses: int, runs: int, allowed: float, confidence: float
+) -> float:
+    """Return the lower bound on epsilon that right guesses give, at least 0.
+
+    Parameters
+    ----------
+    right, guesses, runs : int
+        Right guesses of the guesses made in so many runs.
+    allowed : float
+        k delta / 2: what the probability of a right guess may have beyond e^epsilon times that of
+        a wrong one.
+    confidence : float
+    """
+    error = 1 - confidence
+    if allowed == 0:
+        q, spent = clopper_pearson(right, guesses, error), 0.0
+    else:
+        q = clopper_pearson(right, guesses, (1 - _SHARE_OF_GUESSES) * error)
+        g = clopper_pearson(guesses, runs, _SHARE_OF_GUESSES * error)
+        spent = allowed / g if g > allowed else 1.0
+    return math.log((q - spent) / (1 - q)) if q - spent > 1 - q else 0.0
+
+
+def mu_by_accuracy(right: int, guesses: int, confidence: float) -> float:
+    """Return the lower bound on mu that right guesses give, at least 0, where none is passed."""
+    return max(0.0, 2 * float(ndtri(clopper_pearson(right, guesses, 1 - confidence))))
+
+
+def clopper_pearson(successes: int, trials: int, error: float) -> float:
+    """Return the lower end of the one-sided interval of [Clopper and Pearson 1934]."""
+    if successes == 0:
+        return 0.0
+    return float(betaincinv(successes, trials - successes + 1, error))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """Guess the neighbour from a score of `upper` on, the data where it is below `lower`."""
+
+    score: Score
+    lower: float
+    upper: float
+
+    @property
+    def sides(self) -> int:
+        """Of how many of the two the rule knows a sign."""
+        return int(math.isfinite(self.lower)) + int(math.isfinite(self.upper))
+
+    def guess(self, outcomes: Outcomes) -> npt.NDArray[np.int64]:
+        """Return 1 for the neighbour, -1 for the data and 0 for no guess, shape (m,)."""
+        values = self.score(outcomes)
+        return (values >= self.upper).astype(np.int64) - (values < self.lower)
+
+    def text(self, outcomes: Outcomes, name: str) -> str:
+        parts = []
+        if math.isfinite(self.upper):
+            region = self.score.region(outcomes, self.upper, True, name)
+            parts.append(f"neighbour where {region}")
+        if math.isfinite(self.lower):
+            otherwise = self.lower == self.upper
+            region = self.score.region(outcomes, self.lower, False, name)
+            parts.append("data otherwise" if otherwise else f"data where {region}")
+        return "guess " + ", ".join(parts) if parts else "no guess"
+
+
+def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) -> _Rule:
+    """Return the rule whose cautious bound on the runs that it is chosen on is largest."""
+    best, rule = -math.inf, None
+    half = len(labels) // 2
+    scores = candidates(Outcomes(outcomes.values[:half]), labels[:half])
+    outcomes, labels = Outcomes(outcomes.values[half:]), labels[half:]
+    for score in scores:
+        values = score(outcomes)
+        levels = np.concatenate([np.linspace(0, 1, _NUM_LEVELS + 1), [1e-3, 3e-3, 0.997, 0.999]])
+        grid = np.unique(np.quantile(values, levels, method="inverted_cdf"))
+        grid = np.append(grid, math.inf)
+        ones, zeros = np.sort(values[labels]), np.sort(values[~labels])
+        below_ones, below_zeros = np.searchsorted(ones, grid), np.searchsorted(zeros, grid)
+        above_ones, above_zeros = len(ones) - below_ones, len(zeros) - below_zeros
+        right = above_ones[None, :] + below_zeros[:, None]  # data below row, neighbour from column
+        guesses = right + above_zeros[None, :] + below_ones[:, None]
+        if method == "trade_off":
+            gain = np.where(np.eye(len(grid), dtype=bool), right.astype(float), -math.inf)
+        else:
+            sides = np.add.outer(np.arange(len(grid)) > 0, np.isfinite(grid), dtype=float)
+            allowed = len(values) * sides * delta / 2
+            gain = _cautious(right.astype(float), guesses.astype(float), allowed)
+            gain[np.tri(len(grid), k=-1, dtype=bool)] = -math.inf
+        row, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        if gain[row, column] > best:
+            best = float(gain[row, column])
+            lower = grid[row] if row else -math.inf  # nothing is below the least value
+            rule = _Rule(score, float(lower), float(grid[column]))
+    assert rule is not None, "no score was learnt"
+    return rule
+
+
+def _cautious(right: Array, guesses: Array, allowed: Array) -> Array:
+    """Return bounds with Wilson's interval in place of the exact one, which takes long."""
+    z, total = _CAUTION, np.maximum(guesses, 1)
+    share = right / total
+    middle = share + z**2 / (2 * total)
+    half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    q = (middle - half) / (1 + z**2 / total)
+    found: Array = np.log(np.maximum(q - allowed / total, 1e-9) / (1 - q))
+    return np.where(guesses > 0, found, -1e9)
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    if mu == 0:
+        return 0.0
+    return accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mu**2 / 2)), delta)
+
+
+def _terms(
+    delta: float | None, claim: float | Guarantee | None, mu: float | None
+) -> tuple[float, float | None]:
+    """Return delta and the claimed epsilon."""
+    claimed = claim.epsilon if isinstance(claim, Guarantee) else claim
+    if isinstance(claim, Guarantee) and delta not in (None, claim.delta):
+        raise DpmcError(f"`delta` must be that of the claim, {claim.delta}, got {delta}")
+    if delta is None:
+        delta = claim.delta if isinstance(claim, Guarantee) else 0.0
+    if not 0 <= delta < 1:
+        raise DpmcError(f"`delta` must be in [0, 1), got {delta}")
+    if claimed is not None and not claimed >= 0:
+        raise DpmcError(f"`claim` must be at least 0, got {claimed}")
+    if mu is None:
+        return delta, claimed
+    if not mu > 0:
+        raise DpmcError(f"`mu` must be positive, got {mu}")
+    if delta == 0:
+        raise DpmcError("`delta` must be positive with `mu`, got 0: no Gaussian noise has epsilon")
+    if claimed is None and math.isfinite(mu):
+        claimed = _epsilon(mu, delta)
+    return delta, claimed
+
+
+def _check(confidence: float, num_runs: int, workers: int) -> None:
+    if not 0.5 < confidence < 1:
+        raise DpmcError(f"`confidence` must be in (0.5, 1), got {confidence}")
+    for name, value, least in (("num_runs", num_runs, FEWEST_RUNS), ("workers", workers, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")

@@ -1,0 +1,245 @@
+"""Every single release, run by an attacker: no claim is exceeded, and half the noise is found.
+
+Each audit finds a correct release guilty with a probability of at most 1e-3; seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import dpmc
+from dpmc import statsel
+from dpmc.linreg import release as linreg
+from dpmc.linreg.methods import adassp
+from dpmc.linreg.profiles import PROFILES
+from dpmc.linreg.values import NodeStatistics
+from dpmc.privacy.mechanisms import Ledger
+from dpmc.statsel import initial_data
+from tests.statistical.auditing import CONFIDENCE
+
+RUNS = 6000
+EPSILON, DELTA = 1.0, 1e-3
+
+
+def bound(mechanism, pair=(0, 1), runs=RUNS, **claim):
+    return dpmc.audit(mechanism, *pair, num_runs=runs, confidence=CONFIDENCE, seed=1, **claim)
+
+
+class Quiet(Ledger):
+    """A fault: half of the noise."""
+
+    def release(self, value, sensitivity, *args, **kwargs):
+        return super().release(value, sensitivity / 2, *args, **kwargs)
+
+
+# Regression. Rows that differ in the order of two components move (vech S, z) farthest.
+
+
+def statistics_of(x, y):
+    x, y = np.atleast_2d(x), np.atleast_1d(y)
+    parts = x.T @ x, x.T @ y, y @ y
+    return NodeStatistics(np.array([len(y)]), *(np.asarray(part)[None] for part in parts))
+
+
+def worst_rows(neighbours):
+    """Return two data sets within bounds of 1 that differ most, of two features."""
+    if neighbours == "add_remove":
+        return statistics_of(np.zeros((1, 2)), [0.0]), statistics_of([[1.0, 0.0]], [1.0])
+    c = 0.5  # of x'x
+    angle = math.acos(c) / 2
+    low, high = math.cos(math.pi / 4 + angle), math.sin(math.pi / 4 + angle)
+    return statistics_of([[low, high]], [1.0]), statistics_of([[high, low]], [-1.0])
+
+
+def vector(noisy):
+    rows, columns = np.triu_indices(noisy.dim)
+    return np.concatenate([noisy.s[0][rows, columns], noisy.z[0]])
+
+
+@functools.cache
+def direction(neighbours):
+    first, second = worst_rows(neighbours)
+    return vector_of(second) - vector_of(first)
+
+
+def vector_of(statistics):
+    rows, columns = np.triu_indices(statistics.dim)
+    return np.concatenate([statistics.s[0][rows, columns], statistics.z[0]])
+
+
+@pytest.mark.parametrize("profile", ["correct", "thesis"])
+@pytest.mark.parametrize("ledger", [Ledger, Quiet])
+def test_a_regression_release_keeps_its_claim_and_half_its_noise_does_not(profile, ledger):
+    settings = PROFILES[profile].release_settings()
+    relation = settings["neighbours"]
+    pair = worst_rows(relation)
+
+    def noisy(statistics, rng):
+        return linreg.release(
+            statistics, 1.0, 1.0, EPSILON, DELTA, rng, ledgers=[ledger()], **settings
+        )
+
+    told = noisy(pair[0], np.random.default_rng(1))
+    assert told.guarantee.epsilon <= EPSILON
+
+    def mechanism(statistics, rng):
+        return vector(noisy(statistics, rng)) @ direction(relation)
+
+    mu = float(told.extra[f"shift_{relation}"])
+    result = bound(mechanism, pair, mu=mu, delta=DELTA)
+    assert result.violates_claim == (ledger is Quiet)
+    assert result.mu_lower > 0.5 * mu
+
+
+def eigenvalue_of(statistics):
+    return np.linalg.eigvalsh(statistics.s[0])[0]
+
+
+@pytest.mark.parametrize("relation", ["replace", "add_remove"])
+@pytest.mark.parametrize("ledger", [Ledger, Quiet])
+def test_adassp_keeps_its_claim_and_half_its_noise_does_not(relation, ledger):
+    """A row that is removed takes the smallest eigenvalue with it, where another holds the rest."""
+    pair = worst_rows(relation)
+    if relation == "add_remove":
+        other = np.array([0.0, 1.0])
+        pair = (
+            statistics_of([[0.0, 0.0], other], [0.0, 0.0]),
+            statistics_of([[1.0, 0.0], other], [1.0, 0.0]),
+        )
+
+    def noisy(statistics, rng):
+        return adassp.release(
+            statistics, 1.0, 1.0, 6.0, DELTA, rng, neighbours=relation, ledgers=[ledger()]
+        )
+
+    told = noisy(pair[0], np.random.default_rng(1))
+    changes = (vector_of(pair[1]) - vector_of(pair[0])) / np.repeat(
+        [told.s_sd, told.z_sd], [3, 2]
+    ) ** 2
+    change = (eigenvalue_of(pair[1]) - eigenvalue_of(pair[0])) / float(
+        told.extra["smallest_eigenvalue_sd"]
+    ) ** 2
+
+    def mechanism(statistics, rng):
+        """Return the log-likelihood ratio, but for a constant."""
+        found = noisy(statistics, rng)
+        return vector(found) @ changes + change * float(found.extra["smallest_eigenvalue"][0])
+
+    mu = float(told.extra[f"shift_{relation}"])
+    result = bound(mechanism, pair, mu=mu, delta=DELTA)
+    assert result.violates_claim == (ledger is Quiet)
+
+
+# Statistics.
+
+
+@functools.cache
+def statistic_release(mechanism, statistic, population):
+    made = statsel.mechanism(mechanism), statsel.statistic(statistic)
+    populations = {
+        "bits": lambda: statsel.population("bernoulli"),
+        "numbers": lambda: statsel.population("normal_variance", bound=1.0),
+    }
+    return populations[population](), made[1], made[0]
+
+
+SINGLE = {
+    "laplace": ("laplace", "abs_1", "numbers", ([0.0], [1.0]), {"claim": EPSILON}, 0.8),
+    "per_record_laplace": (
+        "per_record_laplace",
+        "abs_1",
+        "numbers",
+        ([0.0, 1.0], [1.0, 1.0]),
+        {"claim": EPSILON},
+        0.8,
+    ),
+    "randomised_response": (
+        "randomised_response",
+        "bit",
+        "bits",
+        ([0.0], [1.0]),
+        {"claim": EPSILON},
+        0.8,
+    ),
+    "gaussian": (
+        "gaussian",
+        "abs_1",
+        "numbers",
+        ([0.0], [1.0]),
+        {"mu": EPSILON, "delta": DELTA},
+        0.6,
+    ),
+    "per_record_gaussian": (
+        "per_record_gaussian",
+        "abs_1",
+        "numbers",
+        ([0.0], [1.0]),
+        {"mu": EPSILON, "delta": DELTA},
+        0.6,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_released_statistic_reaches_its_claim_and_does_not_exceed_it(name):
+    """A release at twice the epsilon has half of the noise."""
+    kind, statistic, population, pair, claim, share = SINGLE[name]
+    settings = statistic_release(kind, statistic, population)
+
+    def released(epsilon):
+        def mechanism(x, rng):
+            return statsel.release(*settings, np.array(x), epsilon, rng).y
+
+        return bound(mechanism, pair, **claim)
+
+    result = released(EPSILON)
+    assert not result.violates_claim
+    reached = result.mu_lower if "mu" in claim else result.epsilon_lower
+    assert reached > share * EPSILON
+    assert released(2 * EPSILON).violates_claim
+
+
+def test_noise_by_smooth_sensitivity_keeps_its_claim_and_a_quarter_of_it_does_not():
+    """The median of records that lie on either side of a gap, which one record decides.
+
+    A shift may use half of epsilon; the other half is for the scale of the noise, which is the
+    same on both sides of the gap. Half of the noise would just use up all of epsilon.
+    """
+    settings = statistic_release("smooth_laplace", "median", "numbers")
+    pair, delta = ([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), 0.01
+
+    def released(epsilon):
+        def mechanism(x, rng):
+            return statsel.release(*settings, np.array(x), epsilon, rng, delta).y
+
+        return bound(mechanism, pair, claim=EPSILON, delta=delta, runs=10_000)
+
+    result = released(EPSILON)
+    assert not result.violates_claim
+    assert released(4 * EPSILON).violates_claim
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_a_statistic_chosen_by_initial_data_keeps_the_claim_of_one_release(kind):
+    """Either part holds the record in question; half of the noise on both releases is found."""
+    population, first, mechanism = statistic_release(kind, "abs_1", "numbers")
+    candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
+    plan = initial_data.plan(population, candidates, mechanism, EPSILON, (1, 1), first)
+    claim = {"claim": EPSILON} if kind == "laplace" else {"mu": EPSILON, "delta": DELTA}
+
+    def released(noise, part):
+        def run(x, size, rng):
+            draws = noise * initial_data.draw_noise(mechanism, rng, size)
+            outcome = initial_data.run(plan, np.tile(x, (size, 1)), draws)
+            return list(zip(outcome.first, outcome.second, outcome.selected, strict=True))
+
+        pair = (np.zeros(2), np.eye(2)[part])
+        return bound(run, pair, runs=10_000, **claim)
+
+    for part in (0, 1):
+        assert not released(1.0, part).violates_claim
+        assert released(0.5, part).violates_claim
