@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpmc import checks, hamiltonian, moves
+from dpmc import checks, clipping, hamiltonian, moves
 from dpmc.chains import Sampler
 from dpmc.posterior import Posterior
 from dpmc.privacy.events import Releases
@@ -73,6 +73,7 @@ class Params:
         checks.positive("ratio_noise_multiplier", self.ratio_noise_multiplier)
         checks.positive("gradient_noise_multiplier", self.gradient_noise_multiplier)
         checks.positive("gradient_clip_bound", self.gradient_clip_bound)
+        clipping.check_bound("gradient_clip_bound", self.gradient_clip_bound)
         checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
         checks.one_of("jitter", self.jitter, ("halton", "none"))
         checks.one_of("reuse_gradient", self.reuse_gradient, (False, True))

@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from dpmc import checks, diagnostics, stochastic
+from dpmc import checks, clipping, diagnostics, stochastic
 from dpmc.batches import Batches
 from dpmc.chains import Sampler
 from dpmc.posterior import Posterior
@@ -52,6 +52,7 @@ class Params:
     def __post_init__(self) -> None:
         checks.at_least("batch_size", self.batch_size, 1)
         checks.positive("clip_bound", self.clip_bound)
+        clipping.check_bound("clip_bound", self.clip_bound)
         checks.positive("step_size", self.step_size)
         checks.positive("noise_scale", self.noise_scale)
         checks.at_least("max_stored", self.max_stored, 1)
