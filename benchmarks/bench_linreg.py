@@ -14,7 +14,7 @@ import numpy as np
 
 from bench_rows import median_seconds
 from dpmc.linreg.methods import mcmc_fixed_s, mcmc_normal_x
-from dpmc.linreg.values import NoisyStatistics, Prior
+from dpmc.linreg.types import NoisyStatistics, Prior
 from dpmc.types import Guarantee
 
 ROWS, NOISE_SD = 10_000, 100.0

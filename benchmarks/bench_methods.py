@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from bench_rows import median_seconds, read
-from dpmc import barker, problems, registry, spec
-from dpmc.posterior import Posterior
-from dpmc.privacy.mechanisms import Ledger
+from dpmc import registry
+from dpmc.experiments.config import problems, reader
+from dpmc.mcmc import barker_correction
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 
 CONFIG = Path(__file__).parents[1] / "config" / "papers" / "raisa2021thesis.yaml"
@@ -66,7 +68,7 @@ def prepared(settings: dict[str, Any]) -> tuple[Posterior, np.ndarray, float]:
 
 def correction() -> None:
     """Print what a draw of the Barker correction costs."""
-    ours, rng = barker.correction(2.0), np.random.default_rng(1)
+    ours, rng = barker_correction.correction(2.0), np.random.default_rng(1)
 
     def draws() -> None:
         for _ in range(10_000):
@@ -77,7 +79,7 @@ def correction() -> None:
 
 def main(wanted: list[str]) -> None:
     """Print one line for each problem and algorithm."""
-    config = spec.read_yaml(CONFIG)
+    config = reader.read_yaml(CONFIG)
     correction()
     print(f"{'problem':28}{'algorithm':28}{'us':>9}{'reads':>8}{'times faster than public':>26}")
     problems: dict[str, tuple[Posterior, np.ndarray, float]] = {}

@@ -13,11 +13,11 @@ import numba
 import numpy as np
 
 from bench_rows import median_seconds
-from dpmc.ep import network_state
-from dpmc.ep.network_kernels import sweep
-from dpmc.ep.network_layout import Architecture
-from dpmc.ep.network_settings import Params
-from dpmc.ep.network_variants import clipped, private
+from dpmc.ep.network import states as network_states
+from dpmc.ep.network.layout import Architecture
+from dpmc.ep.network.loops import sweep
+from dpmc.ep.network.settings import Params
+from dpmc.ep.network.variants import clipped, private
 
 ROWS = 2000
 STEPS = {(50, 4): 20_000, (50, 11): 10_000, (100, 9): 6_000, (100, 90): 1_500}
@@ -115,8 +115,8 @@ def update(params: Params, x: np.ndarray, y: np.ndarray, order: np.ndarray) -> f
     """Return the seconds of one update."""
     rng = np.random.default_rng(0)
     layout = Architecture(params.hidden, x.shape[1])
-    arrays = network_state.first_arrays(layout, params, len(y), rng, None)
-    settings = network_state.settings_of(layout, params, len(y))
+    arrays = network_states.first_arrays(layout, params, len(y), rng, None)
+    settings = network_states.settings_of(layout, params, len(y))
     return median_seconds(lambda: sweep(x, y, order, arrays, settings), 5) / len(order)
 
 

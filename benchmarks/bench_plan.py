@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpmc import costs, plan, spec
+from dpmc.experiments.config import reader
+from dpmc.experiments.pipeline import costs, plan
+from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import UNAVAILABLE
-from dpmc.workload import Workload
 
 ALLOWED = 0.3
 PUBLISHED = Path("results/published")
@@ -60,8 +61,8 @@ def expected(work: Workload, known: costs.Costs, missing: set[str]) -> dict[str,
 def main() -> int:
     known = costs.load(Path("config/costs.yaml"))
     papers = sorted(path.parent.name for path in PUBLISHED.glob("*/provenance.json"))
-    source = spec.read_yaml(Path("config/config.yaml")) | {"scale": "paper", "papers": papers}
-    config = spec.load_config(source)
+    source = reader.read_yaml(Path("config/config.yaml")) | {"scale": "paper", "papers": papers}
+    config = reader.load_config(source)
     row = "{:17} {:11} {:>6} {:>6} {:>9} {:>9} {:>6} {:>8} {:>8} {:>6}"
     print(
         row.format("document", "stage", "jobs", "plan", "CPU s", "plan", "off", "MB", "plan", "off")

@@ -20,10 +20,12 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from dpmc import kernels, problems, registry
-from dpmc.posterior import Posterior
-from dpmc.privacy.mechanisms import Ledger
+from dpmc import registry
+from dpmc.experiments.config import problems
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from dpmc.rows import kernels
 
 NUM_ROWS = 100_000
 

@@ -16,8 +16,10 @@ import numpy as np
 
 import dpmc.statsel as selection
 from dpmc import registry
-from dpmc.statsel import chain_runs, order_draws, posteriors, smooth
-from dpmc.statsel.chains import RIGHT, assemble
+from dpmc.numerics.compile_cache import assemble
+from dpmc.statsel import order_draws, smooth, targets
+from dpmc.statsel.chains import driver
+from dpmc.statsel.chains.common import RIGHT
 
 POPULATION = selection.population("normal_variance", bound=10.0)
 DRAW = 0.005
@@ -68,9 +70,9 @@ def chain(statistic: str, mechanism: str, y: object, method: str, num: int, **pa
     """Return the seconds of one iteration."""
     made, chosen = selection.mechanism(mechanism), selection.statistic(statistic)
     delta = 1e-4 if made.needs_delta else None
-    given = posteriors.target(POPULATION, chosen, made, y, 100, 5.0, (0.0, 100.0), delta)
+    given = targets.target(POPULATION, chosen, made, y, 100, 5.0, (0.0, 100.0), delta)
     module = registry.load("statsel_posterior", method)
-    walk = chain_runs.Walk(0.0, 100.0, 0.8)
+    walk = driver.Walk(0.0, 100.0, 0.8)
     rng, out = np.random.default_rng(1), np.empty(num)
     advance = module.chain(given, module.Params(**params), RIGHT, walk, 2.0, rng)
     return seconds(lambda: advance(out)) / num

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpmc.statsel import fisher, fisher_monte_carlo, fisher_smooth, laplace_clt, lookup, moments
-from dpmc.statsel.fisher_monte_carlo import Sizes
-from dpmc.statsel.fisher_smooth import Simulation
+from dpmc.statsel import laplace_clt, lookup, moments
+from dpmc.statsel.fisher import information, monte_carlo, order_statistics
+from dpmc.statsel.fisher.monte_carlo import Sizes
+from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.order_draws import order_of
 
 ROWS, EPSILON, THETA, DELTA, DRAWS = 100, 5.0, 2.0, 1e-4, 16_000
@@ -39,26 +40,26 @@ def curve() -> object:
 def record() -> object:
     """Integrate over one record with noise."""
     mechanism = lookup.mechanism("per_record_laplace")
-    return fisher.information(POPULATION, ABSOLUTE, mechanism, EPSILON, ROWS, THETA)
+    return information.information(POPULATION, ABSOLUTE, mechanism, EPSILON, ROWS, THETA)
 
 
 def median() -> object:
     """Simulate a median."""
     rng = np.random.default_rng(0)
-    return fisher_smooth.information(POPULATION, MEDIAN, ORDER, THETA, rng, Simulation(DRAWS))
+    return order_statistics.information(POPULATION, MEDIAN, ORDER, THETA, rng, Simulation(DRAWS))
 
 
 def main() -> None:
     """Print a line for each."""
     law = moments.of(POPULATION, ABSOLUTE)
     samplers = {
-        "Algorithm 6, draw": (fisher_monte_carlo.of_mean(law, THETA, ROWS, 0.02), 1000),
+        "Algorithm 6, draw": (monte_carlo.of_mean(law, THETA, ROWS, 0.02), 1000),
         "Algorithm 7, data set": (
-            fisher_monte_carlo.of_data(POPULATION, MEDIAN, ORDER, THETA),
+            monte_carlo.of_data(POPULATION, MEDIAN, ORDER, THETA),
             100,
         ),
         "Algorithm 8, draw": (
-            fisher_monte_carlo.of_record(POPULATION, ABSOLUTE, THETA, 2.0),
+            monte_carlo.of_record(POPULATION, ABSOLUTE, THETA, 2.0),
             1000,
         ),
     }
@@ -67,7 +68,7 @@ def main() -> None:
     print(f"{f'median, {DRAWS} data sets':32}{1e3 * seconds(median, 3):10.2f} ms")
     for name, (sampler, inner) in samplers.items():
         sizes, rng = Sizes(100, inner), np.random.default_rng(0)
-        taken = seconds(lambda: fisher_monte_carlo.estimate(sampler, sizes, rng), 5)  # noqa: B023
+        taken = seconds(lambda: monte_carlo.estimate(sampler, sizes, rng), 5)  # noqa: B023
         print(f"{name:32}{1e6 * taken / (100 * inner):10.2f} us")
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmc import costs, spec
-from dpmc.files import is_absence
-from dpmc.jobs import Study
-from dpmc.provenance import times
-from dpmc.workload import Workload
+from dpmc.experiments.config import reader
+from dpmc.experiments.pipeline import costs
+from dpmc.experiments.pipeline.files import is_absence
+from dpmc.experiments.pipeline.jobs import Study
+from dpmc.experiments.pipeline.provenance import times
+from dpmc.experiments.pipeline.workload import Workload
 
 
 def seconds_of(folder: Path, study: Study) -> float | None:
@@ -72,13 +73,13 @@ def main() -> int:
     path = Path("config/costs.yaml")
     known = costs.load(path)
     measured = dict(known.measured)
-    source = spec.read_yaml(Path("config/config.yaml"))
+    source = reader.read_yaml(Path("config/config.yaml"))
     source |= {"scale": asked.folder.name, "results_dir": str(asked.folder.parent)}
     source["papers"] = [paper for paper in source["papers"] if (asked.folder / paper).is_dir()]
     if not source["papers"]:
         print(f"{asked.folder}: no results of a paper", file=sys.stderr)
         return 1
-    config = spec.load_config(source)
+    config = reader.load_config(source)
     for paper in config.papers:
         found = learn(Workload(config, paper), known)
         for key, value in found.items():

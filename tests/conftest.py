@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Any
 
-import numpy as np
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from dpmc.models import banana, gaussian_mean
-from dpmc.rng import stream
-from dpmc.types import Dataset, Model
+from dpmc.types import Model
+from tests.support.posteriors import banana_model, gaussian_model
 
 # Files whose tests look at one run of the whole workflow.
 WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression", "site", "smoke"))
 # The tests of the workflow that take longest; those of the cluster mostly wait.
 FIRST = (*WHOLE_WORKFLOW, "tests/workflow/test_slurm.py")
 MOST_PROCESSES = 4
-
-
-def rows(name: str, num_rows: int, dim: int) -> Dataset:
-    """Return Gaussian rows that do not depend on which test asks for them."""
-    x = stream(7, "tests", name, num_rows, dim).standard_normal((num_rows, dim))
-    return Dataset(name, x, truth=np.zeros(dim))
-
-
-# Built once: what a model compiles is cached by its functions.
-@functools.cache
-def gaussian_model(dim: int = 2, tempering: float = 1.0) -> Model:
-    covariance = (0.5 * np.eye(dim) + 0.5).tolist()
-    return gaussian_mean.build(gaussian_mean.Params(dim, covariance, 4.0, 0.3, tempering))
-
-
-@functools.cache
-def banana_model(dim: int = 3, tempering: float = 1.0) -> Model:
-    variances = [2.0, 0.5, *([1.5] * (dim - 2))]
-    return banana.build(banana.Params(1.5, variances, 3.0, 0.2, -0.1, tempering))
 
 
 class ByFile(LoadScopeScheduling):

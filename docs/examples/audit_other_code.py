@@ -22,7 +22,7 @@ import numpy as np
 
 import dpmc
 from dpmc.linreg import release
-from dpmc.linreg.values import NodeStatistics
+from dpmc.linreg.types import NodeStatistics
 
 EPSILON, CONFIDENCE = 1.0, 0.99
 # Neighbours under substitution of one row, features and targets in [0, 1].

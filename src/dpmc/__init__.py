@@ -10,10 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpmc import statsel
-    from dpmc.inference import fit
+    from dpmc.mcmc.fit import fit
     from dpmc.privacy.empirical import AuditResult, audit
-    from dpmc.rows import dot, scale, subtract
+    from dpmc.rows.tuples import dot, scale, subtract
     from dpmc.types import Budget, Dataset, DpmcError, Fit, Guarantee, Model
 
 __all__ = [
@@ -33,9 +32,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "dpmc.inference": ("fit",),
+    "dpmc.mcmc.fit": ("fit",),
     "dpmc.privacy.empirical": ("AuditResult", "audit"),
-    "dpmc.rows": ("dot", "scale", "subtract"),
+    "dpmc.rows.tuples": ("dot", "scale", "subtract"),
     "dpmc.types": ("Budget", "Dataset", "DpmcError", "Fit", "Guarantee", "Model"),
 }
 

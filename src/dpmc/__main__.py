@@ -1,61 +1,8 @@
-"""``python -m dpmc plan``: what a run would do and take."""
+"""``python -m dpmc plan``: the command of the reproduction, :mod:`dpmc.experiments`."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-
-from dpmc import costs, plan, spec
-from dpmc.types import DpmcError
-from dpmc.workload import Workload
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 1 after one line on standard error."""
-    asked = _parser().parse_args(arguments)
-    try:
-        print(_plan(asked))
-    except DpmcError as error:
-        print(f"dpmc: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _plan(asked: argparse.Namespace) -> str:
-    root = Path(asked.root)
-    source = spec.read_yaml(root / "config" / "config.yaml")
-    given = {"scale": asked.scale, "papers": asked.papers, "results_dir": asked.results_dir}
-    source |= {key: value for key, value in given.items() if value}
-    config = spec.load_config(source, root)
-    works = [Workload(config, paper) for paper in config.papers]
-    known = costs.load(root / "config" / "costs.yaml")
-    return plan.text(works, known, asked.cores, budgets=not asked.no_budgets)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m dpmc", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="command")
-    command = commands.add_parser(
-        "plan", help="print what each budget buys, the jobs, their time and memory; run nothing"
-    )
-    command.add_argument("--scale", help="a file of config/scales, as config.yaml has it if absent")
-    command.add_argument("--papers", nargs="+", metavar="KEY", help="files of config/papers")
-    command.add_argument("--results-dir", help="where results that are done lie")
-    command.add_argument("--cores", type=_cores, default=os.cpu_count() or 1)
-    command.add_argument("--no-budgets", action="store_true", help="leave the accountants out")
-    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
-    return parser
-
-
-def _cores(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{value}, allowed an integer >= 1")
-    return number
-
+import runpy
 
 if __name__ == "__main__":
-    sys.exit(main())
+    runpy.run_module("dpmc.experiments", run_name="__main__")

@@ -72,3 +72,36 @@ def scales(name: str, value: float | Sequence[float], dim: int) -> Array:
     if entries.size not in (1, dim):
         raise DpmcError(f"{name}: {entries.size} entries, allowed 1 or {dim}")
     return np.broadcast_to(entries, (dim,)).copy()
+
+
+def shaped(name: str, values: Array, shape: tuple[int, ...], text: str) -> Array:
+    """Return `values` as an array, refusing another shape (-1 is any length) or NaN."""
+    array = np.asarray(values, dtype=np.float64)
+    fits = array.ndim == len(shape) and all(
+        b in (-1, a) for a, b in zip(array.shape, shape, strict=True)
+    )
+    if not fits or array.size == 0:
+        raise DpmcError(f"{name}: shape {array.shape}, allowed {text}")
+    if not np.isfinite(array).all():
+        raise DpmcError(f"{name}: NaN or infinite entries, allowed finite numbers")
+    return array
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is not finite and > 0."""
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise DpmcError(f"epsilon: {epsilon}, allowed a finite number > 0")
+
+
+def check_delta(delta: float | None, name: str) -> float:
+    """Return delta, refusing one outside of (0, 1).
+
+    Parameters
+    ----------
+    delta : float or None
+    name : str
+        Of the mechanism that needs it.
+    """
+    if delta is None or not 0 < delta < 1:
+        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1) for {name}")
+    return float(delta)

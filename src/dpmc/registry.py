@@ -9,16 +9,16 @@ from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
-from dpmc.digest import module_names, module_tree
+from dpmc.numerics.source_digest import module_names, module_tree
 from dpmc.types import DpmcError
 
 KINDS = {
     "model": "dpmc.models",
-    "method": "dpmc.methods",
-    "data": "dpmc.data",
-    "output": "dpmc.outputs",
+    "method": "dpmc.mcmc.methods",
+    "data": "dpmc.experiments.data",
+    "output": "dpmc.experiments.outputs",
     "accountant": "dpmc.privacy.accountants",
-    "study": "dpmc.studies",
+    "study": "dpmc.experiments.studies",
 }
 
 

@@ -141,7 +141,7 @@ class Model:
     Every function may be plain Python that ``numba.njit`` can compile, or already
     compiled. The two row functions take tuples of scalars: the coefficients of a
     parameter, then the features of a row. The library fuses them into reductions
-    over all rows (:mod:`dpmc.rows`).
+    over all rows (:mod:`dpmc.rows.sums`).
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Model:
     affine : bool
         Whether `log_likelihood` and `gradient` are also affine in the features. A move
         that changes the weight of one feature only then costs O(log n), see
-        :mod:`dpmc.sorted_sums`.
+        :mod:`dpmc.rows.sorted`.
     tempering : float
         Exponent T in (0, 1] of the likelihood.
     lipschitz : float, optional
@@ -185,7 +185,7 @@ class Model:
     Notes
     -----
     `affine` and row-wise `features` are promises that a guarantee rests on. They are checked
-    on public probes (:mod:`dpmc.model_checks`), which finds mistakes and proves nothing.
+    on public probes (:mod:`dpmc.rows.model_checks`), which finds mistakes and proves nothing.
     """
 
     name: str

@@ -11,9 +11,9 @@ import numpy as np
 
 import dpmc
 from dpmc import registry
-from dpmc.posterior import Posterior
+from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.accountants._whole import mean_loss
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.types import Dataset, Model
 

@@ -13,10 +13,10 @@ import math
 import numpy as np
 import pytest
 
-from dpmc import minibatch
-from dpmc.batches import Batches
+from dpmc.mcmc import batch_ratios
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants import barker_pld, subsampled
+from dpmc.rows.batches import Batches
 from tests.statistical.auditing import (
     DELTA,
     HUGE,
@@ -264,12 +264,12 @@ def test_half_the_noise_on_the_ratio_or_on_the_gradient_is_found(name, only):
 @pytest.mark.parametrize("name", [name for name in CASES if "minibatch" in name])
 def test_ratios_clipped_at_twice_the_bound_are_found(name, monkeypatch):
     pair, statistic, claim = CASES[name]()
-    sums = minibatch.BatchRatios.sums
+    sums = batch_ratios.BatchRatios.sums
 
     def faulty(self, theta, theta_new, bound, rng):
         return sums(self, theta, theta_new, 2 * bound, rng)
 
-    monkeypatch.setattr(minibatch.BatchRatios, "sums", faulty)
+    monkeypatch.setattr(batch_ratios.BatchRatios, "sums", faulty)
     assert audit_chains(pair, statistic, **claim).violates_claim
 
 

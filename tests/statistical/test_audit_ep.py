@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc.ep import calibration, mixture_runs, network, network_settings, network_variants
-from dpmc.ep.mixture import MixtureModel
-from dpmc.ep.mixture_methods import dp_sep as mixture_sep
-from dpmc.ep.network_methods import dp_sep as network_sep
-from dpmc.ep.tasks import Task
+from dpmc.ep.mixture import engine as mixture_engine
+from dpmc.ep.mixture.methods import dp_sep as mixture_sep
+from dpmc.ep.mixture.model import MixtureModel
+from dpmc.ep.network import engine as network_engine
+from dpmc.ep.network import settings
+from dpmc.ep.network import variants as network_variants
+from dpmc.ep.network.methods import dp_sep as network_sep
+from dpmc.ep.network.task import Task
+from dpmc.privacy import noise_calibration
 from dpmc.privacy.accountants._whole import mean_loss
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.ledger import Ledger
 from dpmc.types import Budget
 from tests.statistical.auditing import CONFIDENCE, DELTA, HUGE
 
@@ -37,7 +41,7 @@ def mu_of(ledger):
 def mixture(order):
     """Return a fit of one row, or of two in a permutation, and mu of its releases."""
     others = [[HUGE]] * (order == "permutation")
-    params = mixture_runs.Params(
+    params = mixture_engine.Params(
         "dp_sep",
         1,
         0.2,
@@ -50,7 +54,7 @@ def mixture(order):
 
     def fit(sign, rng, ledger=None):
         rows = np.array([[sign * HUGE], *others])
-        return mixture_runs.fit(rows, MODEL, params, rng, ledger=ledger).h[0, 0]
+        return mixture_engine.fit(rows, MODEL, params, rng, ledger=ledger).h[0, 0]
 
     fit(1, np.random.default_rng(1), ledger := Ledger())
     return fit, mu_of(ledger)
@@ -63,7 +67,9 @@ def one_step_of_a_network():
 
     def fit(sign, rng, multiplier=MULTIPLIER, ledger=None):
         params = network_variants.private(*settings, multiplier, 1.0, step=1.0)
-        found = network.fit(np.ones((1, 1)), np.array([sign * TARGET]), params, rng, ledger=ledger)
+        found = network_engine.fit(
+            np.ones((1, 1)), np.array([sign * TARGET]), params, rng, ledger=ledger
+        )
         precisions = [1 / layer for layer in found.variances]
         shifts = [m * p for m, p in zip(found.means, precisions, strict=True)]
         return np.concatenate([layer.ravel() for layer in (*shifts, *precisions)])
@@ -96,7 +102,7 @@ def test_a_release_reaches_the_claim_and_does_not_exceed_it(name, monkeypatch):
     result = run(mechanism)
     assert not result.violates_claim
     assert result.mu_lower > share * mu
-    for module in (mixture_runs, network_settings):
+    for module in (mixture_engine, settings):
         right = module.Params.sensitivity.fget
         half = property(lambda params, right=right: right(params) / 2)
         monkeypatch.setattr(module.Params, "sensitivity", half)
@@ -139,7 +145,9 @@ def fitted_network(sign, rng):
 
 @pytest.mark.parametrize("mechanism", [fitted_mixture, fitted_network])
 def test_a_fit_does_not_exceed_the_budget_that_it_was_given(mechanism, monkeypatch):
-    monkeypatch.setattr(calibration, "calibrate", functools.cache(calibration.calibrate))
+    monkeypatch.setattr(
+        noise_calibration, "calibrate", functools.cache(noise_calibration.calibrate)
+    )
     result = dpmc.audit(
         mechanism,
         -1,

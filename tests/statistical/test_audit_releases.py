@@ -15,10 +15,10 @@ import dpmc
 from dpmc import statsel
 from dpmc.linreg import release as linreg
 from dpmc.linreg.methods import adassp
-from dpmc.linreg.profiles import PROFILES
-from dpmc.linreg.values import NodeStatistics
-from dpmc.privacy.mechanisms import Ledger
-from dpmc.statsel import initial_data
+from dpmc.linreg.types import NodeStatistics
+from dpmc.linreg.variants import PROFILES
+from dpmc.privacy.ledger import Ledger
+from dpmc.statsel.selection import two_stage
 from tests.statistical.auditing import CONFIDENCE
 
 RUNS = 6000
@@ -228,13 +228,13 @@ def test_a_statistic_chosen_by_initial_data_keeps_the_claim_of_one_release(kind)
     """Either part holds the record in question; half of the noise on both releases is found."""
     population, first, mechanism = statistic_release(kind, "abs_1", "numbers")
     candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
-    plan = initial_data.plan(population, candidates, mechanism, EPSILON, (1, 1), first)
+    plan = two_stage.plan(population, candidates, mechanism, EPSILON, (1, 1), first)
     claim = {"claim": EPSILON} if kind == "laplace" else {"mu": EPSILON, "delta": DELTA}
 
     def released(noise, part):
         def run(x, size, rng):
-            draws = noise * initial_data.draw_noise(mechanism, rng, size)
-            outcome = initial_data.run(plan, np.tile(x, (size, 1)), draws)
+            draws = noise * two_stage.draw_noise(mechanism, rng, size)
+            outcome = two_stage.run(plan, np.tile(x, (size, 1)), draws)
             return list(zip(outcome.first, outcome.second, outcome.selected, strict=True))
 
         pair = (np.zeros(2), np.eye(2)[part])

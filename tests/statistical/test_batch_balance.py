@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc import barker, moves
-from dpmc.methods import dp_barker, minibatch_penalty
-from dpmc.minibatch import BatchRatios
-from dpmc.posterior import Posterior
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.mcmc import barker_correction, moves
+from dpmc.mcmc.batch_ratios import BatchRatios
+from dpmc.mcmc.methods import dp_barker, minibatch_penalty
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.types import Dataset
-from tests import conftest
+from tests.support import posteriors
 
-gaussian_model = functools.cache(conftest.gaussian_model)
+gaussian_model = functools.cache(posteriors.gaussian_model)
 TRIALS = 25_000
 ERRORS = 5.5
 N = 20_000
@@ -78,7 +78,10 @@ def barker_odds() -> tuple[float, float, float]:
 def test_barker_obeys_detailed_balance_up_to_its_correction():
     found, error, exact = barker_odds()
     assert exact > 1
-    assert abs(found - exact) < ERRORS * error + barker.correction(2.0).odds_error + BATCH_ERROR
+    assert (
+        abs(found - exact)
+        < ERRORS * error + barker_correction.correction(2.0).odds_error + BATCH_ERROR
+    )
 
 
 @pytest.mark.parametrize("broken", ["variance unscaled", "no correction", "whole logistic"])
@@ -93,11 +96,11 @@ def test_broken_barker_does_not(monkeypatch, broken):
 
         monkeypatch.setattr(BatchRatios, "estimate", unscaled)
     elif broken == "no correction":
-        monkeypatch.setattr(barker.Correction, "draw", lambda self, rng: 0.0)
+        monkeypatch.setattr(barker_correction.Correction, "draw", lambda self, rng: 0.0)
     else:
-        monkeypatch.setattr(barker.Correction, "draw", lambda self, rng: rng.logistic())
+        monkeypatch.setattr(barker_correction.Correction, "draw", lambda self, rng: rng.logistic())
     found, error, exact = barker_odds()
-    allowed = ERRORS * error + barker.correction(2.0).odds_error + BATCH_ERROR
+    allowed = ERRORS * error + barker_correction.correction(2.0).odds_error + BATCH_ERROR
     assert abs(found - exact) > allowed
 
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.data import mixture_rows
-from dpmc.ep.label_posterior import label_posterior
-from dpmc.ep.mixture import MixtureModel, svec
-from dpmc.ep.mixture_factor import factor
-from dpmc.ep.mixture_loops import COUNTERS, REPAIRED, Settings, shared_pass
-from dpmc.ep.mixture_runs import Params, fit
-from dpmc.ep.mixture_scores import scores
-from dpmc.ep.mixture_states import JOINT, PER_BLOCK, Scratch, State, Target
+from dpmc.ep.mixture.engine import Params, fit
+from dpmc.ep.mixture.exact import label_posterior
+from dpmc.ep.mixture.factor import factor
+from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, Settings, shared_pass
+from dpmc.ep.mixture.model import MixtureModel, svec
+from dpmc.ep.mixture.scores import scores
+from dpmc.ep.mixture.states import JOINT, PER_BLOCK, Scratch, State, Target
+from dpmc.experiments.data import mixture_rows
 from dpmc.rng import stream
 
 # Standard errors that a right mean exceeds with probability 2e-7.

@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.data import uci, uci_network
-from dpmc.ep import network, normals
-from dpmc.ep.network_scores import scores
-from dpmc.ep.network_settings import Params
-from dpmc.ep.network_variants import private, published
+from dpmc.ep.network import engine as network_engine
+from dpmc.ep.network.scores import scores
+from dpmc.ep.network.settings import Params
+from dpmc.ep.network.variants import private, published
+from dpmc.experiments.data import uci, uci_network
+from dpmc.privacy import compiled_noise
 from dpmc.rng import stream
-from tests.unit.networks import Chain
+from tests.support.networks import Chain
 
 LEVEL = 1e-7
 ERRORS = 6.5
@@ -189,17 +190,17 @@ def quality(numbers):
 
 def test_the_source_of_normal_numbers_is_good_and_broken_ones_are_found_out():
     rng = np.random.default_rng(12)
-    state, numbers = normals.source(rng), np.empty(SIZE)
-    normals.fill(state, numbers)
+    state, numbers = compiled_noise.source(rng), np.empty(SIZE)
+    compiled_noise.fill(state, numbers)
     assert quality(numbers) == []
     again = np.empty(SIZE)
-    normals.fill(state, again)
+    compiled_noise.fill(state, again)
     assert quality(again) == []
     assert abs(np.mean(numbers * again)) * math.sqrt(len(again)) < ERRORS
     # Two lanes with one state; sums of twelve uniform numbers; another scale.
-    shared = normals.source(rng).reshape(4, 8)
+    shared = compiled_noise.source(rng).reshape(4, 8)
     shared[:, 1] = shared[:, 0]
-    normals.fill(shared.ravel(), again)
+    compiled_noise.fill(shared.ravel(), again)
     assert "lag 1" in quality(again)
     assert "power 6" in quality(rng.uniform(size=(12, SIZE)).sum(axis=0) - 6)
     assert "power 2" in quality(1.02 * numbers)
@@ -209,7 +210,7 @@ def test_sources_from_one_generator_are_different():
     rng = np.random.default_rng(1)
     numbers = np.empty((2, 4096))
     for row in numbers:
-        normals.fill(normals.source(rng), row)
+        compiled_noise.fill(compiled_noise.source(rng), row)
     assert abs(np.mean(numbers[0] * numbers[1])) * 64 < ERRORS
 
 
@@ -221,7 +222,9 @@ def test_sep_on_wine_is_as_good_as_published():
     for seed in (1, 2, 3, 4):
         rows = uci_network.Params("wine", seed, "authors")
         parts = uci_network.split(uci_network.generate(rows, stream(0, "unused")))
-        fit = network.fit(parts.x, parts.y, published("sep", 50), np.random.default_rng(seed))
+        fit = network_engine.fit(
+            parts.x, parts.y, published("sep", 50), np.random.default_rng(seed)
+        )
         assert fit.status == "complete"
         y_test = parts.y_shift + parts.y_scale * parts.y_test
         mean, variance = fit.predict(parts.x_test)

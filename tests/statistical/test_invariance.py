@@ -17,19 +17,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc import barker, hamiltonian, moves, registry
-from dpmc.methods import dp_hmc
-from dpmc.minibatch import BatchRatios
-from dpmc.posterior import Posterior
-from dpmc.privacy.mechanisms import Ledger
+from dpmc import registry
+from dpmc.mcmc import barker_correction, moves, noisy_hmc
+from dpmc.mcmc.batch_ratios import BatchRatios
+from dpmc.mcmc.methods import dp_hmc
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
 from dpmc.types import Dataset
-from tests import conftest
-from tests.conftest import rows
+from tests.support import posteriors
+from tests.support.posteriors import rows
 
 # One model for all tests: its functions are compiled once.
-gaussian_model = functools.cache(conftest.gaussian_model)
-banana_model = functools.cache(conftest.banana_model)
+gaussian_model = functools.cache(posteriors.gaussian_model)
+banana_model = functools.cache(posteriors.banana_model)
 
 LEVEL = 1e-7
 CHAINS = 3000
@@ -182,7 +183,7 @@ def test_without_the_variance_of_the_batch_it_is_not(monkeypatch):
 
 
 def test_a_whole_logistic_draw_beside_the_noise_is_not_barker(monkeypatch):
-    monkeypatch.setattr(barker.Correction, "draw", lambda self, rng: rng.logistic())
+    monkeypatch.setattr(barker_correction.Correction, "draw", lambda self, rng: rng.logistic())
     assert (p_values("barker", "gaussian", 15) < LEVEL).any()
 
 
@@ -209,7 +210,7 @@ def gradient_p_values(monkeypatch: pytest.MonkeyPatch, case: str, broken: bool) 
         ends.append(propose(*args))
         return ends[-1]
 
-    monkeypatch.setattr(hamiltonian, "chain_sampler", lambda kernel: kernel)
+    monkeypatch.setattr(noisy_hmc, "chain_sampler", lambda kernel: kernel)
     monkeypatch.setattr(moves, name, recording)
     posterior = Posterior(model, dataset)
     kernel = module.sampler(posterior, registry.parameters(module, values))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpmc.methods import dp_sgld, dp_sgnht
-from dpmc.posterior import Posterior
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.mcmc.methods import dp_sgld, dp_sgnht
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
-from tests.conftest import gaussian_model, rows
+from tests.support.posteriors import gaussian_model, rows
 
 N, B, K, CHAINS = 400, 40, 36_000, 10
 

@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import bs_chain, joint_moves
-from dpmc.linreg.joint_moves import directions
+from dpmc.linreg.gibbs import bernstein_sheldon, covariance_moves
+from dpmc.linreg.gibbs.covariance_moves import directions
+from dpmc.linreg.gibbs.latent_sums import Released
+from dpmc.linreg.gibbs.moments import joint_covariance
+from dpmc.linreg.gibbs.parameter_draws import beliefs_of
 from dpmc.linreg.methods import mcmc_bs
-from dpmc.linreg.moments import joint_covariance
-from dpmc.linreg.node_sums import Released
-from dpmc.linreg.parameter_draws import beliefs_of
-from dpmc.linreg.values import NoisyStatistics, Prior
+from dpmc.linreg.types import Prior
 from dpmc.rng import stream
-from dpmc.types import Guarantee
+from tests.support.linreg_releases import FLAT, UPPER, noisy_statistics, symmetric
 
 LEVEL = 1e-7
-UPPER = np.triu_indices(3)
 CHAINS = 2000
 # So few rows that the law of their sums is far from normal, and noise that is larger.
 COUNTS = np.array([4.0, 5.0])
@@ -37,13 +36,6 @@ PRIOR = Prior(
     np.array([[4.0, 1.0], [1.0, 3.0]]),
     6.0,
 )
-FLAT = Prior(np.zeros(2), 4.0 * np.eye(2), 3.0, 2.0, np.eye(2), 3.0)
-
-
-def symmetric(entries: np.ndarray) -> np.ndarray:
-    out = np.empty((len(entries), 3, 3))
-    out[:, UPPER[0], UPPER[1]] = out[:, UPPER[1], UPPER[0]] = entries
-    return out
 
 
 def joint_draws(name: str, conjugate: bool = False) -> tuple[np.ndarray, ...]:
@@ -105,7 +97,7 @@ def geweke(steps=10, prior=PRIOR, rows_conjugate=False, **settings) -> np.ndarra
     for c in range(CHAINS):
         released = Released(noisy[c], NOISE, COUNTS)
         axes = directions(released)
-        done = bs_chain.run(
+        done = bernstein_sheldon.run(
             released, beliefs, options, axes, sums[c], variance[c], rng, draws, variances, tallies
         )
         assert done == (steps, 0)
@@ -153,20 +145,22 @@ def test_with_sums_under_their_normal_law_they_do_not():
 def moved(monkeypatch, jacobian: bool, chains=1500, moves=9) -> np.ndarray:
     """Return p-values after joint moves alone, run in Python so that a part can be replaced."""
     theta, variance, sums, noisy, features = (a[:chains] for a in joint_draws("moves"))
-    log_density = joint_moves.log_density
+    log_density = covariance_moves.log_density
 
     def without(t, line, beliefs, out):
         return log_density(t, line, beliefs, out) - (line.c.size + 1) * (t if line.scales else 0)
 
     if not jacobian:
-        monkeypatch.setattr(joint_moves, "log_density", without)
-        monkeypatch.setattr(joint_moves, "draw_parameter", joint_moves.draw_parameter.py_func)
+        monkeypatch.setattr(covariance_moves, "log_density", without)
+        monkeypatch.setattr(
+            covariance_moves, "draw_parameter", covariance_moves.draw_parameter.py_func
+        )
     rng, beliefs, joint = stream(34, "moves"), beliefs_of(PRIOR, False), np.empty((3, 3))
     for c in range(chains):
         released = Released(noisy[c], NOISE, COUNTS)
         joint_covariance(theta[c], variance[c], features[c], joint)
         axes = directions(released)
-        move = joint_moves.move_jointly.py_func
+        move = covariance_moves.move_jointly.py_func
         variance[c] = move(released, beliefs, axes, moves, joint, sums[c], rng)
     # theta moves along, but only sigma_y^2 is returned: it is compared as it was before.
     return compare((theta, variance, sums, noisy))
@@ -190,28 +184,6 @@ def test_joint_moves_make_chains_of_much_noise_move():
         fit = mcmc_bs.fit(noisy, FLAT, params, stream(35, "moves"))
         sizes[count] = min(float(ess(column[None])) for column in fit.draws.T)
     assert sizes[None] > 200 > 2 * sizes[0]
-
-
-def noisy_statistics(num_rows=(400, 700), sd=10.0, with_u=True, name="rows"):
-    """Release the statistics of simulated rows with a given noise."""
-    rng = stream(27, name, len(num_rows))
-    theta, stats_ = np.array([0.7, -0.4]), []
-    for count in num_rows:
-        x = rng.standard_normal((count, 2)) @ np.array([[1.0, 0.0], [0.4, 0.6]]).T
-        w = np.column_stack([x, x @ theta + 0.8 * rng.standard_normal(count)])
-        stats_.append(w.T @ w)
-    noise = symmetric(sd * rng.standard_normal((len(num_rows), 6)))
-    sums = np.array(stats_) + noise
-    return NoisyStatistics(
-        np.array(num_rows),
-        sums[:, :2, :2],
-        sums[:, :2, 2],
-        sums[:, 2, 2] if with_u else None,
-        sd,
-        sd,
-        sd,
-        Guarantee(1.0, 1e-5),
-    )
 
 
 @pytest.mark.parametrize("law", ["wishart", "normal"])

@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import exact
-from dpmc.linreg.conditionals import WALK_ACCEPTANCE, PriorTerms, Released
-from dpmc.linreg.gaussian_moves import Frame
+from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, Released
+from dpmc.linreg.gibbs.gaussian_moves import Frame
+from dpmc.linreg.gibbs.normal_x import Settings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import Scratch, State
 from dpmc.linreg.methods import mcmc_fixed_s, mcmc_normal_x
-from dpmc.linreg.node_moves import Scratch, State
-from dpmc.linreg.normal_chain import Settings, Tuning, sample
-from dpmc.linreg.values import NoisyStatistics
-from tests.unit.linreg_releases import (
+from dpmc.linreg.types import NoisyStatistics
+from tests.reference import regression_posterior
+from tests.support.linreg_releases import (
     NO_GUARANTEE,
     dense_prior,
     positive,
@@ -56,7 +56,7 @@ def test_fixed_s_agrees_with_quadrature(rows, ridge):
     rng = np.random.default_rng(17)
     noisy = release(rng, rows, np.array([0.4, -0.8, 0.1]), 20.0)
     prior = thesis_prior(3)
-    truth = exact.fixed_s(noisy, prior, ridge)
+    truth = regression_posterior.fixed_s(noisy, prior, ridge)
     params = mcmc_fixed_s.Params(60_000, 2_000, ridge=ridge)
     found = mcmc_fixed_s.fit(noisy, prior, params, rng)
     for k in range(3):
@@ -75,7 +75,7 @@ def test_the_linear_walk_has_the_same_law():
     rng = np.random.default_rng(18)
     noisy = release(rng, (60, 90), np.array([0.4, -0.8]), 3.0)
     prior = dense_prior(2)
-    truth = exact.fixed_s(noisy, prior)
+    truth = regression_posterior.fixed_s(noisy, prior)
     params = mcmc_fixed_s.Params(60_000, 2_000, variance_move="linear", variance_walk_sd=0.3)
     found = mcmc_fixed_s.fit(noisy, prior, params, rng)
     assert error_of_mean(found.variances - truth.variance_mean) < ERRORS
@@ -85,7 +85,9 @@ def test_the_linear_walk_has_the_same_law():
 def test_quadrature_has_mass_one_and_does_not_depend_on_its_points():
     rng = np.random.default_rng(19)
     noisy = release(rng, (60, 90), np.array([0.4, -0.8]), 3.0)
-    few, many = (exact.fixed_s(noisy, dense_prior(2), 0.0, num) for num in (120, 400))
+    few, many = (
+        regression_posterior.fixed_s(noisy, dense_prior(2), 0.0, num) for num in (120, 400)
+    )
     np.testing.assert_allclose(few.mean, many.mean, rtol=1e-9)
     np.testing.assert_allclose(few.sd, many.sd, rtol=1e-9)
     points = few.mean[0] + few.sd[0] * np.linspace(-60, 60, 6001)
@@ -99,8 +101,8 @@ def test_normal_x_agrees_with_quadrature_in_one_dimension(move):
     rng = np.random.default_rng(20)
     noisy = release(rng, (300,), np.array([0.6]), 20.0)
     prior = thesis_prior(1)
-    truth = exact.normal_x(noisy, prior)
-    finer = exact.normal_x(noisy, prior, 900)
+    truth = regression_posterior.normal_x(noisy, prior)
+    finer = regression_posterior.normal_x(noisy, prior, 900)
     assert truth.mean == pytest.approx(finer.mean, rel=1e-8)
     params = mcmc_normal_x.Params(40_000, 2_000, statistics_move=move)
     found = mcmc_normal_x.fit(noisy, prior, params, rng)

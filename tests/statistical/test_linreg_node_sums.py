@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import node_sums
-from dpmc.linreg.moments import log_law_ratio, product_covariance
-from dpmc.linreg.node_sums import Released
+from dpmc.linreg.gibbs import latent_sums
+from dpmc.linreg.gibbs.latent_sums import Released
+from dpmc.linreg.gibbs.moments import log_law_ratio, product_covariance
 from dpmc.rng import stream
 
 LEVEL = 1e-7
@@ -27,7 +27,7 @@ VARIANCES = {
     "small": np.full((3, 3), 1.0),
     "several": np.array([[16.0, 20.0, 25.0], [20.0, 12.0, 25.0], [25.0, 25.0, 40.0]]),
 }
-UPDATES = {"augmented": node_sums.update_augmented, "direct": node_sums.update_direct}
+UPDATES = {"augmented": latent_sums.update_augmented, "direct": latent_sums.update_direct}
 DIRECTIONS = np.vstack([np.eye(3), np.eye(3) - np.roll(np.eye(3), 1, axis=1)])
 # A Wishart law so far from normal that the difference shows.
 ROWS = 6
@@ -117,9 +117,9 @@ def no_ratio(sums, mean, noise, count, rng, out, factor):
     [("smooth", no_spread, "small"), ("elliptical_slice", no_ratio, "one")],
 )
 def test_an_update_with_a_broken_part_fails(monkeypatch, part, broken, noise):
-    python, variances = node_sums.update_augmented.py_func, VARIANCES[noise]
+    python, variances = latent_sums.update_augmented.py_func, VARIANCES[noise]
     assert (after(python, "wishart", variances, num=1500) > LEVEL).all()
-    monkeypatch.setattr(node_sums, part, broken)
+    monkeypatch.setattr(latent_sums, part, broken)
     assert (after(python, "wishart", variances, num=1500) < LEVEL).any()
 
 
@@ -130,9 +130,9 @@ def test_successive_sums_correlate_by_at_most_one_half():
         noisy = np.tile(rows * JOINT, (num, 1, 1))
         released = Released(noisy, VARIANCES["one"], np.full(num, rows))
         tallies, sums = np.zeros(2, dtype=np.int64), noisy.copy()
-        node_sums.update_direct(released, JOINT, False, sums, rng, tallies)
+        latent_sums.update_direct(released, JOINT, False, sums, rng, tallies)
         before = sums[:, UPPER[0], UPPER[1]].copy()
-        node_sums.update_augmented(released, JOINT, False, sums, rng, tallies)
+        latent_sums.update_augmented(released, JOINT, False, sums, rng, tallies)
         pairs = zip(before.T, sums[:, UPPER[0], UPPER[1]].T, strict=True)
         correlations = np.array([np.corrcoef(a, b)[0, 1] for a, b in pairs])
         assert correlations.max() < 0.5 + 5 / np.sqrt(num)

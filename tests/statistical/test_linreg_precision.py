@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.conditionals import WALK_ACCEPTANCE, PriorTerms, Released
-from dpmc.linreg.gaussian_moves import Frame
-from dpmc.linreg.node_moves import Scratch, State
-from dpmc.linreg.normal_chain import Settings, Tuning, sample
-from tests.unit.linreg_releases import dense_prior, release
+from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, Released
+from dpmc.linreg.gibbs.gaussian_moves import Frame
+from dpmc.linreg.gibbs.normal_x import Settings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import Scratch, State
+from tests.support.linreg_releases import dense_prior, release
 
 LEVEL = 1e-7
 DIM, ROWS, DRAWS = 2, (6, 9), 6000

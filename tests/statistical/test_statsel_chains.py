@@ -20,10 +20,12 @@ import pytest
 
 import dpmc.statsel as selection
 from dpmc import registry
+from dpmc.diagnostics.autocorrelation import standard_error
 from dpmc.rng import stream
-from dpmc.statsel import chain_runs, posteriors
-from dpmc.statsel.autocorrelation import standard_error
-from dpmc.statsel.chains import RIGHT, Faults
+from dpmc.statsel import targets
+from dpmc.statsel.chains import driver
+from dpmc.statsel.chains.common import RIGHT, Faults
+from dpmc.statsel.posterior import quadrature
 
 ERRORS, BROKEN = 4.0, 6.0
 POPULATION = selection.population("normal_variance", bound=10.0)
@@ -55,8 +57,8 @@ def given(name: str):
         rng = stream(5, "tests", name)
         x = POPULATION.draw(2.0, rng, n)
         y = selection.release(POPULATION, chosen, made, x, epsilon, rng).y
-    target = posteriors.target(POPULATION, chosen, made, y, n, epsilon, (0.0, high), delta)
-    return target, posteriors.quadrature(target, posteriors.likelihood(target, 10_000))
+    target = targets.target(POPULATION, chosen, made, y, n, epsilon, (0.0, high), delta)
+    return target, quadrature.quadrature(target, quadrature.likelihood(target, 10_000))
 
 
 def draws(name: str, method: str, num: int, faults: Faults | None = RIGHT, **params):
@@ -64,7 +66,7 @@ def draws(name: str, method: str, num: int, faults: Faults | None = RIGHT, **par
     target, known = given(name)
     module = registry.load("statsel_posterior", method)
     settings = module.Params(num_iterations=num, burn_in=0.05, **params)
-    walk = chain_runs.Walk(
+    walk = driver.Walk(
         target.prior.low, target.prior.high, params.get("proposal_sd") or 2.4 * known.sd
     )
     rng = stream(1, "tests", name, method)
@@ -168,7 +170,7 @@ def test_broken_algorithm_12_is_found_out(faults):
 def test_algorithm_12_with_smooth_sensitivity():
     """The reference has an error of its own, from 10,000 stratified data sets: far below."""
     target, known = given("median")
-    other = posteriors.quadrature(target, posteriors.likelihood(target, 10_000, seed=1))
+    other = quadrature.quadrature(target, quadrature.likelihood(target, 10_000, seed=1))
     theta = draws("median", "exact", 60_000, num_particles=5, proposal_sd=1.5)
     error = standard_error(theta)
     assert abs(other.mean - known.mean) < 0.5 * error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpmc.data import uci
+from dpmc.experiments.data import uci
 from dpmc.types import UNAVAILABLE
 from tests.workflow.conftest import SMOKE, Project
 

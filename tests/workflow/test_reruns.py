@@ -107,7 +107,7 @@ def test_a_number_written_otherwise_and_other_guesses_of_time_rerun_no_chain(tin
 
 
 def test_a_style_of_figures_redraws(tiny: Project) -> None:
-    with tiny.edited("src/dpmc/plots/style.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+    with tiny.edited("src/dpmc/experiments/plots/style.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
     shown = OUTPUTS | {f"verdicts on {PAPER}", "code of the site"} | END
     assert found == shown | settings("figure1", "budget", "verdict", "page")
@@ -126,7 +126,7 @@ def test_an_edited_model_reruns_all_but_its_rows(tiny: Project) -> None:
 
 
 def test_an_edited_method_reruns_its_chains(tiny: Project) -> None:
-    with tiny.edited("src/dpmc/methods/dp_penalty.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+    with tiny.edited("src/dpmc/mcmc/methods/dp_penalty.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
     assert found == chains(("dp_penalty",)) | metrics("dp_penalty") | SHOWN | ALL_SETTINGS
 
@@ -147,7 +147,7 @@ def test_another_claim_is_judged_alone(tiny: Project) -> None:
 
 def test_how_files_are_written_and_runs_kept_apart_reruns_nothing(tiny: Project) -> None:
     """Neither the locks nor what the scripts share are part of any result."""
-    for path in ("src/dpmc/folders.py", "workflow/scripts/_job.py"):
+    for path in ("src/dpmc/experiments/pipeline/folders.py", "workflow/scripts/_job.py"):
         with tiny.edited(path, FUTURE, f"{FUTURE}NEW = 1\n"):
             assert jobs(tiny) == set()
 

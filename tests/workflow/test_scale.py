@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from dpmc import costs
-from dpmc.spec import load_config
-from dpmc.workload import Workload
+from dpmc.experiments.config.reader import load_config
+from dpmc.experiments.pipeline import costs
+from dpmc.experiments.pipeline.workload import Workload
 from tests.workflow.conftest import PAPERS, ROOT, Project, copy_project
 
 HEAD = re.compile(r"Group job (\w+) \(jobs in lexicogr")

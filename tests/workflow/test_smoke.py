@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpmc import store
-from dpmc.spec import load_config
+from dpmc.experiments.config.reader import load_config
+from dpmc.experiments.pipeline import store
 from tests.workflow.conftest import PAPERS, ROOT, SMOKE, THESIS_ALONE, Project
 
 SCALE = "config/scales/smoke.yaml"
@@ -104,7 +104,7 @@ def test_an_edited_model_reruns_what_uses_it(finished: Project) -> None:
 
 
 def test_an_edited_method_reruns_what_uses_it(finished: Project) -> None:
-    with finished.edited("src/dpmc/methods/rwmh.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+    with finished.edited("src/dpmc/mcmc/methods/rwmh.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         jobs = finished.planned()
     assert chains(jobs) == ["rwmh on paper_banana_2d, clip_bound=10, replicates 0 to 1 (clipping)"]
 
@@ -116,7 +116,7 @@ def test_a_docstring_or_comment_reruns_nothing(finished: Project) -> None:
 
 
 def test_an_edited_figure_is_drawn_again(finished: Project) -> None:
-    path = "src/dpmc/outputs/raisa2021dphmc.py"
+    path = "src/dpmc/experiments/outputs/raisa2021dphmc.py"
     with finished.edited(path, "GUIDELINE = 0.2", "GUIDELINE = 0.25"):
         jobs = finished.planned()
     assert chains(jobs) == []
@@ -158,7 +158,7 @@ def test_lost_records_change_nothing(finished: Project) -> None:
         assert finished.planned() == []
         with finished.edited(PAPER, "proposal_sd: 0.06\n", "proposal_sd: 0.07\n"):
             assert len(chains(finished.planned())) == 1
-        path = "src/dpmc/outputs/raisa2021dphmc.py"
+        path = "src/dpmc/experiments/outputs/raisa2021dphmc.py"
         with finished.edited(path, "GUIDELINE = 0.2", "GUIDELINE = 0.25"):
             assert "figure3 of raisa2021dphmc" in finished.planned()
     finally:

@@ -9,10 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc import files, folders, spec
-from dpmc.digest import code_digest, short_digest
+from dpmc.experiments.pipeline import files, folders
+from dpmc.experiments.config import reader
+from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
-from dpmc.workload import Workload
+from dpmc.experiments.pipeline.workload import Workload
 
 
 def asked_often(function):
@@ -25,7 +26,7 @@ def asked_often(function):
 def settings(scale):
     """Return the checked configuration of one scale, or stop with one line."""
     try:
-        return spec.load_config({**config, "scale": scale}, Path(workflow.basedir))
+        return reader.load_config({**config, "scale": scale}, Path(workflow.basedir))
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 
@@ -45,7 +46,7 @@ def ask_again(work):
     """Ask once more for data that could not be had and now can: all after them is redone."""
     absent = [entry for entry in work.problems.values() if files.is_absence(entry.data)]
     if absent:
-        from dpmc import problems
+        from dpmc.experiments.config import problems
 
         for entry in absent:
             mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
@@ -141,7 +142,7 @@ def papers_on_site(wildcards):
     chosen = settings(wildcards.scale).papers
     return [
         paper
-        for paper in spec.papers(Path(workflow.basedir))
+        for paper in reader.papers(Path(workflow.basedir))
         if paper in chosen
         or Path(PAGE.format(scale=wildcards.scale, paper=paper)).is_file()
     ]
@@ -157,7 +158,7 @@ def pages_of(wildcards):
 
 def parts_of_site(wildcards=None):
     """Return the templates of all pages, and what they share."""
-    folder = Path("src/dpmc/site")
+    folder = Path("src/dpmc/experiments/site")
     return sorted(
         str(path)
         for kind in ("templates", "static")
@@ -167,7 +168,7 @@ def parts_of_site(wildcards=None):
 
 def site_request(scale):
     """Return the file whose name tells which code makes the site."""
-    digest = short_digest(code_digest("dpmc.site.build"))
+    digest = short_digest(code_digest("dpmc.experiments.site.build"))
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
 
 
@@ -175,7 +176,7 @@ def kept_files(wildcards):
     """Return the published results, where the site of them is not."""
     return sorted(
         str(path)
-        for paper in spec.papers(Path(workflow.basedir))
+        for paper in reader.papers(Path(workflow.basedir))
         for path in Path(PUBLISHED, paper).glob("[!.]*")
     )
 
@@ -281,7 +282,7 @@ PUBLISHED_SITE = config.get("site_dir") or f"{PUBLISHED}/site"
 
 
 wildcard_constraints:
-    scale="|".join(spec.scales(Path(workflow.basedir))),
+    scale="|".join(reader.scales(Path(workflow.basedir))),
     paper="[a-z0-9_]+",
     experiment="[a-z0-9_]+",
     problem="[a-z0-9_]+",

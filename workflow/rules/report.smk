@@ -112,8 +112,8 @@ rule published_site:
     resources:
         mem_mb=1000,
     params:
-        papers=spec.papers(Path(workflow.basedir)),
-        code=code_digest("dpmc.site.build"),
+        papers=reader.papers(Path(workflow.basedir)),
+        code=code_digest("dpmc.experiments.site.build"),
     message:
         "site of the published results"
     script:

@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from dpmc import costs
+from dpmc.experiments.pipeline import costs
 
 # A submission should take about two minutes: a scheduler of a cluster takes seconds for each,
 # and starting Snakemake on a node takes some more.
@@ -46,7 +46,9 @@ def largest_memory_mb():
     """Return what the largest node of the cluster has, None if nobody said."""
     site = Path(workflow.basedir) / "profiles" / "slurm" / "site.yaml"
     try:
-        return spec.read_yaml(site).get("largest_memory_mb") if site.exists() else None
+        return (
+            reader.read_yaml(site).get("largest_memory_mb") if site.exists() else None
+        )
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 

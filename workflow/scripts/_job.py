@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dpmc import folders
+from dpmc.experiments.pipeline import folders
 from dpmc.types import DpmcError
 
 SECONDS_BETWEEN_LINES = 5.0

@@ -3,6 +3,6 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc import curves, store
+    from dpmc.experiments.pipeline import accounting_curves, store
 
-    store.write_table(snakemake.output[0], curves.curve(snakemake.params.settings))
+    store.write_table(snakemake.output[0], accounting_curves.curve(snakemake.params.settings))

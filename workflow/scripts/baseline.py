@@ -3,12 +3,13 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc import metrics, problems, store
+    from dpmc.experiments.config import problems
+    from dpmc.experiments.pipeline import chain_metrics, store
 
     params = snakemake.params
     dataset = store.read_dataset(snakemake.input.data)
     draws = problems.make_reference(
         params.problem, dataset, params.seed, params.num_draws, params.num_baselines
     )
-    table = metrics.baselines(draws, params.seed, snakemake.wildcards.problem)
+    table = chain_metrics.baselines(draws, params.seed, snakemake.wildcards.problem)
     store.write_table(snakemake.output[0], table)

@@ -3,7 +3,8 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc import problems, store
+    from dpmc.experiments.config import problems
+    from dpmc.experiments.pipeline import store
     from dpmc.types import UnavailableError
 
     params = snakemake.params

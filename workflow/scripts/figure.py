@@ -6,9 +6,10 @@ from _context import read_context
 from _job import job
 
 with job(snakemake):
-    from dpmc import files, registry
-    from dpmc.outputs import _tables
-    from dpmc.plots import drawn, save
+    from dpmc import registry
+    from dpmc.experiments.outputs import _tables
+    from dpmc.experiments.pipeline import files
+    from dpmc.experiments.plots import drawn, save
 
     context = read_context(snakemake.input)
     name = context.config["outputs"][snakemake.wildcards.name]["function"]

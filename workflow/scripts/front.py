@@ -5,14 +5,15 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc import files, spec
-    from dpmc.site import build
-    from dpmc.site.sources import Source
+    from dpmc.experiments.config import reader
+    from dpmc.experiments.pipeline import files
+    from dpmc.experiments.site import build
+    from dpmc.experiments.site.sources import Source
 
     scale, folder = snakemake.wildcards.scale, Path(snakemake.output[0]).parents[1]
     papers = list(snakemake.params.papers)
     config = {"scale": scale, "results_dir": str(folder.parent), "papers": papers}
-    found = spec.load_config(config).papers
+    found = reader.load_config(config).papers
     errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
     sources = [Source(settings, folder / key, scale) for key, settings in found.items()]
     for path, text in zip(

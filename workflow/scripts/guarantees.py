@@ -6,8 +6,8 @@ from _context import read_context
 from _job import job
 
 with job(snakemake):
-    from dpmc import files
-    from dpmc.outputs import _guarantees, _tables
+    from dpmc.experiments.outputs import _guarantees, _tables
+    from dpmc.experiments.pipeline import files
 
     table = _guarantees.summary(read_context(snakemake.input).metrics)
     with files.replacing(Path(snakemake.output[0])) as partial:

@@ -3,7 +3,7 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc import metrics, store
+    from dpmc.experiments.pipeline import chain_metrics, store
 
     def runs():
         for path, point in zip(snakemake.input.chains, snakemake.params.points, strict=True):
@@ -13,5 +13,5 @@ with job(snakemake):
 
     names = {key: snakemake.wildcards[key] for key in ("experiment", "label")}
     reference = store.read_array(snakemake.input.reference)
-    table = metrics.evaluate(runs(), reference, snakemake.params.seed, **names)
+    table = chain_metrics.evaluate(runs(), reference, snakemake.params.seed, **names)
     store.write_table(snakemake.output[0], table)

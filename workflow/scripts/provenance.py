@@ -8,7 +8,7 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc import files, provenance
+    from dpmc.experiments.pipeline import files, provenance
 
     started = float(os.environ["DPMC_STARTED"])
     folder = Path(snakemake.output[0]).parent

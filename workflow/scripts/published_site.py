@@ -5,13 +5,14 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc import files, spec
-    from dpmc.site import build
-    from dpmc.site.sources import Source
+    from dpmc.experiments.config import reader
+    from dpmc.experiments.pipeline import files
+    from dpmc.experiments.site import build
+    from dpmc.experiments.site.sources import Source
 
     root = Path(snakemake.output[0]).parent
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
-    papers = spec.load_config(config).papers
+    papers = reader.load_config(config).papers
     kept = Path("results/published")
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)

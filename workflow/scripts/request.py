@@ -6,7 +6,7 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc import files
+    from dpmc.experiments.pipeline import files
 
     path, name = Path(snakemake.output[0]), snakemake.wildcards.name
     for other in path.parent.glob(f"{name}-????????.json"):

@@ -3,7 +3,8 @@
 from _job import job
 
 with job(snakemake) as progress:
-    from dpmc import registry, store
+    from dpmc import registry
+    from dpmc.experiments.pipeline import store
     from dpmc.types import UnavailableError
 
     settings, wildcards = snakemake.params.settings, snakemake.wildcards

@@ -6,11 +6,12 @@ from _context import read_context
 from _job import job
 
 with job(snakemake):
-    from dpmc import files, published
-    from dpmc.outputs import _tables
+    from dpmc.experiments.outputs import _tables
+    from dpmc.experiments.pipeline import files
+    from dpmc.experiments.verdicts import judge
 
     context = read_context(snakemake.input)
-    claims = published.load(snakemake.input.published)
-    table = published.verdicts(claims, context.metrics, context.baselines, context)
+    claims = judge.load(snakemake.input.published)
+    table = judge.verdicts(claims, context.metrics, context.baselines, context)
     with files.replacing(Path(snakemake.output[0])) as partial:
         _tables.write(table, partial)

@@ -15,17 +15,17 @@ from typing import Literal, get_args
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg import mechanism
-from dpmc.linreg.mechanism import DATA_BOUNDS, Source, Terms
-from dpmc.linreg.noise import Calibration
+from dpmc.linreg import release_terms
+from dpmc.linreg.release_terms import DATA_BOUNDS, Source, Terms
 from dpmc.linreg.sensitivity import (
     s_sensitivity,
     scaled_sensitivity,
     statistics_sensitivity,
     z_sensitivity,
 )
-from dpmc.linreg.values import NodeStatistics, NoisyStatistics
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.linreg.types import NodeStatistics, NoisyStatistics
+from dpmc.privacy.gaussian_noise import Calibration
+from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
 
@@ -55,11 +55,11 @@ def release(
     ----------
     statistics : NodeStatistics
         Of rows clipped to ``||x|| <= x_bound`` and ``|y| <= y_bound``, as
-        `dpmc.linreg.statistics.node_statistics` returns them.
+        `dpmc.linreg.sufficient_statistics.node_statistics` returns them.
     x_bound, y_bound : float
         > 0.
     epsilon, delta, neighbours, calibration, bounds_source, noise
-        See `dpmc.linreg.mechanism.Terms`.
+        See `dpmc.linreg.release_terms.Terms`.
     rng : numpy.random.Generator, optional
         Only to repeat a release: whoever knows its seed can take the noise off. By default
         noise comes from the operating system.
@@ -87,7 +87,7 @@ def release(
     """
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)
-    mechanism.check_within(statistics, x_bound, y_bound)
+    release_terms.check_within(statistics, x_bound, y_bound)
     joint = statistics_sensitivity(x_bound, y_bound, statistics.dim, neighbours, with_u)
     parts = (
         s_sensitivity(x_bound, statistics.dim, neighbours),
@@ -124,13 +124,13 @@ def jointly(
     known : int, default 0
         Leading entries of the vector that are public, and passed on without noise.
     """
-    s, z = mechanism.upper(statistics.s), statistics.z
+    s, z = release_terms.upper(statistics.s), statistics.z
     blocks = [s, z, statistics.u[:, None]] if with_u else [s, z]
     vectors = np.concatenate(blocks, axis=1)
     sensitivity = changes[terms.neighbours]
     multiplier = terms.multiplier()
-    rounding = mechanism.rounding(statistics)
-    vectors[:, known:] = mechanism.draw(
+    rounding = release_terms.rounding(statistics)
+    vectors[:, known:] = release_terms.draw(
         vectors[:, known:], sensitivity, multiplier, rng, ledgers, terms.noise, rounding
     )
     ends = np.cumsum([block.shape[1] for block in blocks])
@@ -139,7 +139,7 @@ def jointly(
     shifts = {relation: change / sd for relation, change in changes.items()}
     u = parts[2][:, 0] if with_u else None
     sds = sd, sd, sd if with_u else math.nan
-    return mechanism.assemble(statistics, parts[0], parts[1], u, sds, shifts, terms)
+    return release_terms.assemble(statistics, parts[0], parts[1], u, sds, shifts, terms)
 
 
 def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
@@ -163,7 +163,7 @@ def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
         source: Source = "data" if DATA_BOUNDS in declared.outside else "public"
         shift = float(noisy.extra[f"shift_{relation}"])
         if relation != declared.neighbours:
-            found[relation] = mechanism.guarantee(shift, declared.delta, relation, source)
+            found[relation] = release_terms.guarantee(shift, declared.delta, relation, source)
     return found
 
 
@@ -178,14 +178,14 @@ def _separately(
 ) -> NoisyStatistics:
     half = terms.multiplier(2)
     s_sd, z_sd = half * parts[0], half * parts[1]
-    how = rng, ledgers, terms.noise, mechanism.rounding(statistics)
-    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], half, *how)
-    z = mechanism.draw(statistics.z, parts[1], half, *how)
+    how = rng, ledgers, terms.noise, release_terms.rounding(statistics)
+    s = release_terms.draw(release_terms.upper(statistics.s), parts[0], half, *how)
+    z = release_terms.draw(statistics.z, parts[1], half, *how)
     shifts: dict[Neighbours, float] = {
         relation: scaled_sensitivity(x_bound, y_bound, statistics.dim, relation, s_sd, z_sd)
         for relation in NEIGHBOURS
     }
-    return mechanism.assemble(statistics, s, z, None, (s_sd, z_sd, math.nan), shifts, terms)
+    return release_terms.assemble(statistics, s, z, None, (s_sd, z_sd, math.nan), shifts, terms)
 
 
 def _separate_wins(joint: float, parts: tuple[float, float], terms: Terms) -> bool:

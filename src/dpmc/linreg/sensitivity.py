@@ -109,12 +109,6 @@ def z_sensitivity(x_bound: float, y_bound: float, neighbours: Neighbours = "repl
     return x_bound * y_bound * (2.0 if neighbours == "replace" else 1.0)
 
 
-def u_sensitivity(y_bound: float) -> float:
-    """Return the largest change of u: Y^2 under both relations."""
-    checks.positive("y_bound", y_bound)
-    return y_bound**2
-
-
 def smallest_eigenvalue_sensitivity(x_bound: float) -> float:
     """Return the largest change of the smallest eigenvalue of S: B^2 under both relations.
 

@@ -1,258 +1,189 @@
-"""Two variants of private distributed regression: averaged rows, and an intercept.
+"""Three ways to run private distributed regression, as plain values.
 
-They are proposed, and not tried, in [alparslan2023thesis, section 5.2.4]. The sensitivities
-are not those printed there: averaging does change them.
+``correct``: noise that keeps (epsilon, delta) when a row is replaced, and chains that leave
+their posterior invariant. ``thesis``: the same with the sensitivity and the formulas that
+[alparslan2023thesis, section 5.2 and chapter 7] prints. ``authors``: what the public code of
+the thesis does, which Tables 7.1 and 7.2 are reproduced with; its noise is too small.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg import mechanism
-from dpmc.linreg.mechanism import Source, Terms
-from dpmc.linreg.noise import Calibration
-from dpmc.linreg.release import jointly
-from dpmc.linreg.sensitivity import check_bounds, check_scale, statistics_sensitivity
-from dpmc.linreg.statistics import bound_rows
-from dpmc.linreg.values import NodeStatistics, NoisyStatistics
-from dpmc.privacy.mechanisms import Ledger
-from dpmc.privacy.single_releases import Noise
-from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
+from dpmc.linreg.release import Split
+from dpmc.linreg.types import Prior
+from dpmc.privacy.gaussian_noise import Calibration
+from dpmc.types import Neighbours
+
+SHAPE, RATE = 20.0, 0.5  # of the prior of sigma_y^2, mean 0.0263
+MEAN_VARIANCE = RATE / (SHAPE - 1)
+THIRD = "y_bound / 3"  # stands for that number, which is known with the data only
+
+Values = Mapping[str, Any]
 
 
-def averaged(rows: Array, block_size: int, bound: float) -> Array:
-    """Return the sums of blocks of consecutive rows over sqrt(k), nearly Gaussian for large k.
-
-    With y treated as one more column, the regression of the new rows has the same theta and
-    sigma_y^2 [alparslan2023thesis, section 5.2.4.1]. Every row is bounded before it is added:
-    a sum bounded in the end would let one row decide where the others of its block go.
+@dataclass(frozen=True)
+class Profile:
+    """Settings of releases, of the prior and of methods.
 
     Parameters
     ----------
-    rows : ndarray of shape (n,) or (n, p)
-        Rows of one node, of any floats, their number a multiple of k: which rows form a
-        block is public. NaN counts as 0.
-    block_size : int
-        k.
-    bound : float
-        Of the Euclidean norm of a row, or the absolute value of a number.
-
-    Returns
-    -------
-    ndarray of shape (n / k,) or (n / k, p)
-        Bounded by sqrt(k) times the bound of the rows.
-
-    Raises
-    ------
-    DpmcError
-        If the number of rows is no multiple of `block_size`, or the bound is out of range.
-    """
-    checks.at_least("block_size", block_size, 1)
-    checks.positive("bound", bound)
-    check_scale("bound", bound)
-    if len(rows) % block_size:
-        raise DpmcError(f"rows: {len(rows)}, allowed a multiple of block_size {block_size}")
-    inside = np.zeros((len(rows), (rows.shape[1] if rows.ndim == 2 else 1) + 1))
-    inside[:, :-1] = rows if rows.ndim == 2 else rows[:, None]
-    bound_rows(inside, bound, bound)
-    kept = inside[:, :-1].reshape(rows.shape)
-    blocks = kept.reshape(len(rows) // block_size, block_size, *rows.shape[1:])
-    return np.asarray(blocks.sum(axis=1) / math.sqrt(block_size))
-
-
-def averaged_sensitivity(
-    x_bound: float,
-    y_bound: float,
-    dim: int,
-    block_size: int,
-    neighbours: Neighbours = "replace",
-    with_u: bool = False,
-) -> float:
-    """Return the largest change of (vech S, z), or (vech S, z, u), of averaged rows.
-
-    With s the sum of the other rows of a block, a row changes its products by
-    ``(s w' + w s' + w w') / k``: by up to (2 k - 1) / k times as much as a row that is not
-    averaged, if it comes or goes, as a row of zeros in its block. Replaced by its negative it
-    changes them by 4 (k - 1) / k times that, the most there is for k >= 2. Both where all
-    rows of the block are the same and on the bounds.
-
-    Parameters
-    ----------
-    x_bound, y_bound : float
-        Of the rows before averaging.
-    dim, neighbours, with_u
-        See `dpmc.linreg.sensitivity.statistics_sensitivity`.
-    block_size : int
-        k.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range.
-    """
-    checks.at_least("block_size", block_size, 1)
-    if block_size == 1:
-        return statistics_sensitivity(x_bound, y_bound, dim, neighbours, with_u)
-    check_bounds(x_bound, y_bound, dim, neighbours)
-    one = statistics_sensitivity(x_bound, y_bound, dim, "add_remove", with_u)
-    factor = 2 * block_size - 1 if neighbours == "add_remove" else 4 * (block_size - 1)
-    return factor / block_size * one
-
-
-def release_averaged(
-    statistics: NodeStatistics,
-    x_bound: float,
-    y_bound: float,
-    epsilon: float,
-    delta: float,
-    rng: np.random.Generator | None = None,
-    *,
-    block_size: int,
-    neighbours: Neighbours = "replace",
-    calibration: Calibration = "analytic",
-    with_u: bool = False,
-    bounds_source: Source = "public",
-    ledgers: Sequence[Ledger] | None = None,
-    noise: Noise = "continuous",
-) -> NoisyStatistics:
-    """Release the statistics of averaged rows.
-
-    Parameters
-    ----------
-    statistics : NodeStatistics
-        Of `averaged` rows, `num_rows` their number.
-    x_bound, y_bound : float
-        Of the rows before averaging.
-    block_size : int
-        k.
-    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers, noise
+    name : str
+    neighbours : {"replace", "add_remove"}
+        Relation whose sensitivity the noise is relative to.
+    calibration : {"analytic", "published"}
+    split : {"joint", "best"}
         See `dpmc.linreg.release.release`.
+    coefficient_variance : float
+        C is this times the identity.
+    overrides : mapping of str to mapping
+        Parameters of each method that differ from its defaults.
+    """
+
+    name: str
+    neighbours: Neighbours
+    calibration: Calibration
+    split: Split
+    coefficient_variance: float
+    overrides: Mapping[str, Values] = field(default_factory=dict)
+
+    def release_settings(self, statistics: str = "sz") -> dict[str, Any]:
+        """Return the keyword arguments of the release that a method needs.
+
+        Parameters
+        ----------
+        statistics : {"sz", "szu", "own"}
+            `STATISTICS` of the method: of `dpmc.linreg.release.release` without and with u,
+            or of the release of the method's own module.
+        """
+        checks.one_of("statistics", statistics, ("sz", "szu", "own"))
+        terms = {"neighbours": self.neighbours, "calibration": self.calibration}
+        if statistics == "own":
+            return terms
+        return {**terms, "split": self.split, "with_u": statistics == "szu"}
+
+    def parameters(self, method: str, y_bound: float) -> dict[str, Any]:
+        """Return the parameters of `method` that differ from its defaults.
+
+        Parameters
+        ----------
+        method : str
+            Empty for a method of which the profile says nothing.
+        y_bound : float
+            Y, > 0: a third of it is where a chain starts, or what sigma_y^2 is set to.
+        """
+        checks.positive("y_bound", y_bound)
+        values = self.overrides.get(method, {})
+        return {key: y_bound / 3 if value == THIRD else value for key, value in values.items()}
+
+
+def _frozen(overrides: Mapping[str, Values]) -> Mapping[str, Values]:
+    return MappingProxyType({name: MappingProxyType(dict(v)) for name, v in overrides.items()})
+
+
+# A random walk on sigma_y^2 itself, its step never tuned, from a point far from the prior.
+_WALK = {"variance_move": "linear", "variance_walk_sd": 0.1, "variance_start": THIRD}
+_FAST = {"noise_variance": THIRD}
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "correct": Profile(
+            "correct",
+            neighbours="replace",
+            calibration="analytic",
+            split="joint",
+            coefficient_variance=1 / MEAN_VARIANCE,
+            overrides=_frozen({"bayes_fixed_s_fast": _FAST}),
+        ),
+        "thesis": Profile(
+            "thesis",
+            neighbours="add_remove",
+            calibration="analytic",
+            split="joint",
+            coefficient_variance=1 / MEAN_VARIANCE,
+            overrides=_frozen({"bayes_fixed_s_fast": _FAST, "adassp": {"lambda_rule": "sum"}}),
+        ),
+        "authors": Profile(
+            "authors",
+            neighbours="add_remove",
+            calibration="published",
+            split="best",
+            coefficient_variance=MEAN_VARIANCE,
+            overrides=_frozen(
+                {
+                    "mcmc_normal_x": {
+                        **_WALK,
+                        "ridge": 1.0,
+                        "statistics_move": "wishart",
+                        "scale_moves": 0,
+                        "start": "node",
+                        "target_acceptance": 0.1,
+                        "adaptation": "diminishing",
+                    },
+                    "mcmc_fixed_s": {**_WALK, "ridge": 1.0},
+                    "bayes_fixed_s_fast": _FAST,
+                    "mcmc_bs": {
+                        "update": "direct",
+                        "law": "normal",
+                        "coefficient_prior": "conjugate",
+                        "precision": MEAN_VARIANCE,
+                        "project": True,
+                        "ridge": 1.0,
+                        "variance_start": THIRD,
+                    },
+                    "adassp": {"lambda_rule": "sum", "lambda_noise": "published"},
+                    "posterior": {"precision": MEAN_VARIANCE},
+                }
+            ),
+        ),
+    }
+)
+
+
+def profile(name: str) -> Profile:
+    """Return a profile by name.
 
     Raises
     ------
     DpmcError
-        As `dpmc.linreg.release.release`.
+        If there is none.
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
-    checks.at_least("block_size", block_size, 1)
-    root = math.sqrt(block_size)
-    mechanism.check_within(statistics, root * x_bound, root * y_bound)
-    changes: dict[Neighbours, float] = {
-        relation: averaged_sensitivity(
-            x_bound, y_bound, statistics.dim, block_size, relation, with_u
-        )
-        for relation in NEIGHBOURS
-    }
-    return jointly(statistics, changes, rng, terms, with_u, ledgers)
+    checks.one_of("profile", name, tuple(PROFILES))
+    return PROFILES[name]
 
 
-def intercept_sensitivity(
-    x_bound: float,
-    y_bound: float,
-    dim: int,
-    neighbours: Neighbours = "replace",
-    with_u: bool = False,
-) -> float:
-    """Return the largest change of all entries of (vech S, z[, u]) of rows (1, x) but n.
+def make_prior(profile: Profile, dim: int, rng: np.random.Generator) -> Prior:
+    """Return the prior of [alparslan2023thesis, section 7.2] for `dim` features.
 
     Parameters
     ----------
-    x_bound, y_bound : float
-        Of the rows without the leading one.
+    profile : Profile
+        Says how wide the prior of the coefficients is.
     dim : int
-        Number d of features, the leading one not among them.
-    neighbours, with_u
-        See `dpmc.linreg.sensitivity.statistics_sensitivity`.
-
-    Returns
-    -------
-    float
-        Attained, except by replacement at d = 1, where it is an upper bound.
+        Number d of features.
+    rng : numpy.random.Generator
+        Of V, d x d and standard normal: V'V is the scale of Sigma_x, with d + 1 degrees of
+        freedom. To be drawn once per problem.
 
     Raises
     ------
     DpmcError
-        If an argument is out of range.
+        If `dim` is not an integer >= 1.
     """
-    check_bounds(x_bound, y_bound, dim, neighbours)
-    b2, y2 = x_bound**2, y_bound**2
-    if neighbours == "add_remove":
-        return math.sqrt((1 + b2) * (b2 + y2) + (y2**2 if with_u else 0.0))
-    if not with_u:
-        return math.sqrt(_replaced(b2, y_bound, y_bound))
-    moved = [_replaced(b2, y_bound, b) + (y2 - b**2) ** 2 for b in _stationary(b2, y_bound)]
-    return math.sqrt(max(moved))
-
-
-def release_with_intercept(
-    statistics: NodeStatistics,
-    x_bound: float,
-    y_bound: float,
-    epsilon: float,
-    delta: float,
-    rng: np.random.Generator | None = None,
-    *,
-    neighbours: Neighbours = "replace",
-    calibration: Calibration = "analytic",
-    with_u: bool = False,
-    bounds_source: Source = "public",
-    ledgers: Sequence[Ledger] | None = None,
-    noise: Noise = "continuous",
-) -> NoisyStatistics:
-    """Release the statistics of rows (1, x), their number without noise.
-
-    Parameters
-    ----------
-    statistics : NodeStatistics
-        Of `dpmc.linreg.statistics.node_statistics` with ``intercept=True``.
-    x_bound, y_bound : float
-        Of the rows without the leading one.
-    epsilon, delta, rng, neighbours, calibration, with_u, bounds_source, ledgers, noise
-        See `dpmc.linreg.release.release`.
-
-    Returns
-    -------
-    NoisyStatistics
-        ``s[:, 0, 0]`` are the numbers of rows. Where an estimator takes all entries of S to
-        have the same noise, it gives this one less weight than it deserves.
-
-    Raises
-    ------
-    DpmcError
-        As `dpmc.linreg.release.release`, or if the rows have no leading one.
-    """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
-    mechanism.check_within(statistics, x_bound, y_bound, intercept=True)
-    changes: dict[Neighbours, float] = {
-        relation: intercept_sensitivity(x_bound, y_bound, statistics.dim - 1, relation, with_u)
-        for relation in NEIGHBOURS
-    }
-    return jointly(statistics, changes, rng, terms, with_u, ledgers, known=1)
-
-
-def _replaced(b2: float, a: float, b: float) -> float:
-    """Return the largest squared change without u, for targets a = Y and -b, b in [0, Y].
-
-    Features have norm B and inner product t: ``-2 t**2 + 2 t (a b - 1)`` at its best t.
-    """
-    lean = abs(a * b - 1)
-    best = lean**2 / 2 if lean <= 2 * b2 else 2 * b2 * (lean - b2)
-    return 2 * b2 + 2 * b2**2 + (a + b) ** 2 + b2 * (a**2 + b**2) + best
-
-
-def _stationary(b2: float, a: float) -> list[float]:
-    """Return Y, and where in [0, Y] the derivative by b of the change with u may vanish.
-
-    It is a cubic for each of the three forms of the part in t; roots of the wrong form are
-    harmless, since the change is evaluated as it is.
-    """
-    found = [a]
-    # (a + b)^2 + b2 b^2 + (a^2 - b^2)^2, and the part in t: (ab - 1)^2 / 2 or +-2 b2 (ab - 1).
-    for square, constant in ((a**2, -a), (0.0, 2 * b2 * a), (0.0, -2 * b2 * a)):
-        cubic = [4.0, 0.0, 2 + 2 * b2 - 4 * a**2 + square, 2 * a + constant]
-        found += [min(max(float(root.real), 0.0), a) for root in np.roots(cubic)]
-    return found
+    checks.at_least("dim", dim, 1)
+    v = rng.standard_normal((dim, dim))
+    scale = v.T @ v
+    return Prior(
+        mean=np.zeros(dim),
+        covariance=profile.coefficient_variance * np.eye(dim),
+        shape=SHAPE,
+        rate=RATE,
+        scale=(scale + scale.T) / 2,
+        dof=dim + 1.0,
+    )

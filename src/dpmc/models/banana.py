@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from dpmc import rows
+from dpmc.rows import tuples
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 
@@ -55,12 +55,12 @@ class Params:
 # tau mu (d), mu (d), -sum tau mu^2 / 2, 2 a (theta_1 - m); the features are tau x.
 @numba.njit
 def _log_likelihood(c: Any, y: Any) -> Any:
-    return rows.dot(rows.tail(c, y), y) + c[2 * len(y)]
+    return tuples.dot(tuples.tail(c, y), y) + c[2 * len(y)]
 
 
 @numba.njit
 def _gradient(c: Any, y: Any) -> Any:
-    e = rows.subtract(y, c)
+    e = tuples.subtract(y, c)
     return (e[0] + c[2 * len(y) + 1] * e[1],) + e[1:]  # noqa: RUF005 (Numba has no unpacking)
 
 

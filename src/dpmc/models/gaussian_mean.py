@@ -8,8 +8,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from dpmc import covariance as covariances
-from dpmc import rows
+from dpmc.numerics import covariances
+from dpmc.rows import tuples
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 
@@ -46,12 +46,12 @@ class Params:
 # Features of a row: precision @ x.
 @numba.njit
 def _log_likelihood(c: Any, y: Any) -> Any:
-    return rows.dot(rows.tail(c, y), y) + c[2 * len(y)]
+    return tuples.dot(tuples.tail(c, y), y) + c[2 * len(y)]
 
 
 @numba.njit
 def _gradient(c: Any, y: Any) -> Any:
-    return rows.subtract(y, c)
+    return tuples.subtract(y, c)
 
 
 def build(params: Params) -> Model:

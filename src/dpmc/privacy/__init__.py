@@ -10,7 +10,7 @@ from typing import Any
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.calibration import Plan, plan
 from dpmc.privacy.events import Releases, barker, gaussian, sampled_gaussian
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.ledger import Ledger
 
 __all__ = [
     "GaussianBudget",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.audit import Bounded, composed
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.ledger import Ledger
 from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
 
 if TYPE_CHECKING:

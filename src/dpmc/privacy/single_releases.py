@@ -21,7 +21,7 @@ from typing import Literal, get_args, overload
 import numpy as np
 
 from dpmc.privacy import discrete, events
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.privacy.ledger import Ledger
 from dpmc.types import Array, DpmcError
 
 Noise = Literal["continuous", "discrete"]
@@ -72,7 +72,7 @@ def gaussian(
     Parameters
     ----------
     value, sensitivity, noise_multiplier
-        See `dpmc.privacy.mechanisms.Ledger.release`.
+        See `dpmc.privacy.ledger.Ledger.release`.
     rng : numpy.random.Generator or None
         None draws from the operating system: the bits themselves for discrete noise, a fresh
         seed for continuous noise.

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.algebra import compiled
-from dpmc.compiling import kept
+from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.small_matrices import compiled
 from dpmc.types import Array
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)

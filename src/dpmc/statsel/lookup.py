@@ -6,8 +6,8 @@ import importlib
 from typing import Any
 
 from dpmc import registry
-from dpmc.digest import module_names
-from dpmc.statsel.values import Mechanism, Population, Statistic
+from dpmc.numerics.source_digest import module_names
+from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import DpmcError
 
 PACKAGES = {
@@ -15,7 +15,7 @@ PACKAGES = {
     "statistic": "dpmc.statsel.statistics",
     "mechanism": "dpmc.statsel.mechanisms",
 }
-# Results depend on the code in these packages: see dpmc.workload.
+# Results depend on the code in these packages: see dpmc.experiments.pipeline.workload.
 LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
 # How texts of statistics begin that go on with a power, and those that stand alone.
 POWERS = {"abs": "abs_power", "pow": "power"}

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.polynomial import polynomial
 from scipy.special import gamma
 
-from dpmc.compiling import kept
-from dpmc.statsel.values import Population, Statistic
+from dpmc.numerics.compile_cache import kept
+from dpmc.statsel.types import Population, Statistic
 from dpmc.types import DpmcError
 
 

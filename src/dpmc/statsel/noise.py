@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.compiling import kept
+from dpmc.checks import check_epsilon
+from dpmc.numerics.compile_cache import kept
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants.gaussian import log_delta
-from dpmc.statsel.values import check_epsilon
 from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)

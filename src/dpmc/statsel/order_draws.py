@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from dpmc.algebra import compiled
-from dpmc.statsel.normal_quantile import normal_quantile
-from dpmc.statsel.values import Mechanism, Population, Statistic
+from dpmc.numerics.normal_quantile import normal_quantile
+from dpmc.numerics.small_matrices import compiled
+from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError
 
 # Laws of sorted base variables; folded ones are absolute values.

@@ -17,14 +17,32 @@ import numpy as np
 import pandas as pd
 
 from dpmc import checks
-from dpmc.statsel import fisher
-from dpmc.statsel.fisher_smooth import Simulation
-from dpmc.statsel.values import Mechanism, Population, Statistic, check_epsilon
+from dpmc.checks import check_epsilon
+from dpmc.statsel.fisher import information
+from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_INK = "#222222"
+_GREY = "#767676"
+_STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+}
+
 
 Curve = Callable[[float, float], float]
 # Where crossovers are looked for, and how many epsilons are tried before roots are refined.
@@ -92,15 +110,16 @@ class Ranking:
 
     def figure(self) -> Figure:
         """Return the informations against epsilon, with crossovers, and against theta."""
-        from dpmc.plots.style import styled
+        import matplotlib as mpl
 
-        return styled(self._drawn)()
+        with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
+            return self._drawn()
 
     def _drawn(self) -> Figure:
-        from dpmc.plots import style
+        from matplotlib.figure import Figure
 
-        made, axes = style.figure(1, 2, 2.6)
-        left, right = axes[0]
+        made = Figure(figsize=(6.75, 2.6), layout="constrained")
+        left, right = made.subplots(1, 2)
         names = list(self._curves)
         number = _FEW[1] if self._simulated else _DRAWN
         budgets = np.geomspace(*self._shown(), number)
@@ -110,7 +129,7 @@ class Ranking:
             left.plot(budgets, [_value(curve, e, self.theta) for e in budgets], label=name, **look)
             right.plot(thetas, [_value(curve, self.epsilon, t) for t in thetas], **look)
         for axis, chosen in ((left, self.epsilon), (right, self.theta)):
-            axis.axvline(chosen, color=style.GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
+            axis.axvline(chosen, color=_GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
         self._mark(left)
         left.set(xscale="log", yscale="log", xlabel="ε", ylabel="Fisher information on θ")
         left.set_title(f"θ = {self.theta:g}")
@@ -130,13 +149,11 @@ class Ranking:
 
     def _mark(self, axis: Axes) -> None:
         """Mark the epsilons where the best candidate changes."""
-        from dpmc.plots import style
-
         leading = self.crossovers[self.crossovers["leads"]]
         for row in leading.itertuples():
             place = float(row.epsilon)  # type: ignore[arg-type]
             height = _value(self._curves[str(row.above)], place, self.theta)
-            axis.plot(place, height, "o", color=style.INK, ms=3.5, zorder=4)
+            axis.plot(place, height, "o", color=_INK, ms=3.5, zorder=4)
             # The best curve is the highest one: above it there is room.
             axis.annotate(
                 f"{place:.3g}",
@@ -200,11 +217,11 @@ def rank(
     _check_range(epsilons)
     guarantee = mechanism.guarantee(epsilon, delta)
     curves = {
-        entry.name: fisher.curve(population, entry, mechanism, n, delta, _QUICK)
+        entry.name: information.curve(population, entry, mechanism, n, delta, _QUICK)
         for entry in candidates
     }
     values = [
-        fisher.information(population, entry, mechanism, epsilon, n, theta, delta)
+        information.information(population, entry, mechanism, epsilon, n, theta, delta)
         for entry in candidates
     ]
     simulated = any(entry.kind == "order" for entry in candidates)

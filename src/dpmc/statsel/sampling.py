@@ -8,13 +8,20 @@ from typing import Any
 from tqdm import tqdm
 
 from dpmc import registry
-from dpmc.chains import silent
+from dpmc.diagnostics.autocorrelation import (
+    AutocorrelationTime,
+    autocorrelation_time,
+    standard_error,
+)
+from dpmc.progress import silent
 from dpmc.rng import stream
-from dpmc.statsel import chain_runs, posteriors
-from dpmc.statsel.autocorrelation import AutocorrelationTime, autocorrelation_time, standard_error
-from dpmc.statsel.posteriors import Posterior, Prior, Target
+from dpmc.statsel import targets
+from dpmc.statsel.chains import driver
+from dpmc.statsel.posterior import quadrature
+from dpmc.statsel.posterior.quadrature import Posterior
 from dpmc.statsel.releases import Release
-from dpmc.statsel.values import Mechanism, Population, Statistic
+from dpmc.statsel.targets import Prior, Target
+from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
 
 # Samplers stand under the name of the study that compares them.
@@ -82,8 +89,8 @@ def sample(
     delta : float, optional
         That the release was asked for, where the mechanism depends on it.
     method : str, optional
-        One of :mod:`dpmc.statsel.samplers`: by default ``"mh"`` for a mean, ``"exact"`` for an
-        order statistic and ``"sequential"`` for records.
+        One of :mod:`dpmc.statsel.chains.methods`: by default ``"mh"`` for a mean, ``"exact"`` for
+        an order statistic and ``"sequential"`` for records.
     variant : str
         ``"corrected"``, or a deviation that the method is known for.
     seed : int, optional
@@ -112,10 +119,10 @@ def sample(
     if not hasattr(module, "chain"):
         raise DpmcError(f"method: {name!r}, allowed a chain; see dpmc.statsel.reference")
     settings = registry.parameters(module, params)
-    known = posteriors.check_proper(given)
+    known = quadrature.check_proper(given)
 
     def moments() -> tuple[float, float]:
-        found = known or posteriors.quadrature(given)
+        found = known or quadrature.quadrature(given)
         return found.mean, found.sd
 
     with tqdm(total=settings.num_iterations, unit="it", disable=not progress) as bar:
@@ -124,7 +131,7 @@ def sample(
             bar.set_postfix_str(info, refresh=False)
             bar.update(done - bar.n)
 
-        draws = chain_runs.run(
+        draws = driver.run(
             module, given, settings, variant, stream(seed, "chain", name),
             moments, report if progress else silent,
         )  # fmt: skip
@@ -150,7 +157,7 @@ def reference(
     epsilon: float,
     prior: Prior | tuple[float, float],
     delta: float | None = None,
-    num_data_sets: int = posteriors.DATA_SETS,
+    num_data_sets: int = quadrature.DATA_SETS,
 ) -> Posterior:
     """Return the posterior of theta by quadrature.
 
@@ -167,7 +174,7 @@ def reference(
         As for :func:`sample`.
     """
     given = _target(population, statistic, mechanism, released, epsilon, prior, delta)
-    return posteriors.quadrature(given, posteriors.likelihood(given, num_data_sets))
+    return quadrature.quadrature(given, quadrature.likelihood(given, num_data_sets))
 
 
 def _target(
@@ -179,6 +186,6 @@ def _target(
     prior: Prior | tuple[float, float],
     delta: float | None,
 ) -> Target:
-    return posteriors.target(
+    return targets.target(
         population, statistic, mechanism, released.y, released.n, epsilon, prior, delta
     )

@@ -15,17 +15,17 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg import mechanism
-from dpmc.linreg.mechanism import Source, Terms
-from dpmc.linreg.noise import Calibration, analytic_multiplier
+from dpmc.linreg import release_terms
+from dpmc.linreg.release_terms import Source, Terms
 from dpmc.linreg.sensitivity import (
     s_sensitivity,
     scaled_sensitivity,
     smallest_eigenvalue_sensitivity,
     z_sensitivity,
 )
-from dpmc.linreg.values import NodeStatistics, NoisyStatistics, Prior, Regression
-from dpmc.privacy.mechanisms import Ledger
+from dpmc.linreg.types import NodeStatistics, NoisyStatistics, Prior, Regression
+from dpmc.privacy.gaussian_noise import Calibration, analytic_multiplier
+from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
@@ -100,7 +100,7 @@ def release(
     """
     params = params or Params()
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
-    mechanism.check_within(statistics, x_bound, y_bound)
+    release_terms.check_within(statistics, x_bound, y_bound)
     if ledgers is None:
         ledgers = [Ledger() for _ in range(statistics.num_nodes)]
     dim, third = statistics.dim, terms.multiplier(3)
@@ -108,11 +108,11 @@ def release(
     s_sd, z_sd = third * parts[0], third * parts[1]
     multiplier = _eigenvalue_multiplier(params, epsilon, delta)
     change = smallest_eigenvalue_sensitivity(x_bound)
-    how = rng, ledgers, noise, mechanism.rounding(statistics)
-    s = mechanism.draw(mechanism.upper(statistics.s), parts[0], third, *how)
-    z = mechanism.draw(statistics.z, parts[1], third, *how)
+    how = rng, ledgers, noise, release_terms.rounding(statistics)
+    s = release_terms.draw(release_terms.upper(statistics.s), parts[0], third, *how)
+    z = release_terms.draw(statistics.z, parts[1], third, *how)
     exact: Array = np.linalg.eigvalsh(statistics.s)[:, :1].astype(np.float64)
-    smallest = mechanism.draw(exact, change, multiplier, *how)
+    smallest = release_terms.draw(exact, change, multiplier, *how)
     scale = _formula(epsilon, delta) * x_bound**2
     extra = {
         "smallest_eigenvalue": smallest[:, 0],
@@ -127,7 +127,9 @@ def release(
         )
         for relation in NEIGHBOURS
     }
-    return mechanism.assemble(statistics, s, z, None, (s_sd, z_sd, math.nan), shifts, terms, extra)
+    return release_terms.assemble(
+        statistics, s, z, None, (s_sd, z_sd, math.nan), shifts, terms, extra
+    )
 
 
 def _eigenvalue_multiplier(params: Params, epsilon: float, delta: float) -> float:

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
-from dpmc.algebra import psd
-from dpmc.linreg import gibbs
-from dpmc.linreg.conditionals import coefficient_posterior
-from dpmc.linreg.values import NoisyStatistics, Prior, Regression
+from dpmc.linreg.gibbs import common as gibbs
+from dpmc.linreg.gibbs.conditionals import coefficient_posterior
+from dpmc.linreg.types import NoisyStatistics, Prior, Regression
+from dpmc.numerics.small_matrices import psd
 from dpmc.types import DpmcError
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"

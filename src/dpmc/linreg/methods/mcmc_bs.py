@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg.bs_chain import (
+from dpmc.linreg.gibbs.bernstein_sheldon import (
     COMPLETE,
     ENDS,
     FLOORED,
@@ -31,10 +31,10 @@ from dpmc.linreg.bs_chain import (
     run,
     start_sums,
 )
-from dpmc.linreg.joint_moves import directions
-from dpmc.linreg.node_sums import GAVE_UP, TRIES
-from dpmc.linreg.parameter_draws import beliefs_of
-from dpmc.linreg.values import NoisyStatistics, Prior, Regression
+from dpmc.linreg.gibbs.covariance_moves import directions
+from dpmc.linreg.gibbs.latent_sums import GAVE_UP, TRIES
+from dpmc.linreg.gibbs.parameter_draws import beliefs_of
+from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.types import DpmcError
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "szu"

@@ -2,7 +2,8 @@
 
 [alparslan2023thesis, Algorithm 17]. With S_j = E_j D_j E_j' everything is in terms of the
 eigenvalues h = sigma_y^2 D_j + v_z of M_j: no matrix is factored but P, and that only where
-sigma_y^2 has changed. :func:`dpmc.linreg.exact.fixed_s` has the same posterior by quadrature.
+sigma_y^2 has changed. :func:`tests.reference.regression_posterior.fixed_s` has the same posterior
+by quadrature.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dpmc.algebra import compiled, copy_matrix, copy_vector, spectrum
-from dpmc.compiling import kept
-from dpmc.linreg import gibbs
-from dpmc.linreg.conditionals import (
+from dpmc.linreg.gibbs import common as gibbs
+from dpmc.linreg.gibbs.conditionals import (
     WALK_ACCEPTANCE,
     PriorTerms,
     accepts,
@@ -28,7 +27,9 @@ from dpmc.linreg.conditionals import (
     probability,
     propose_variance,
 )
-from dpmc.linreg.values import NoisyStatistics, Prior, Regression
+from dpmc.linreg.types import NoisyStatistics, Prior, Regression
+from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.small_matrices import compiled, copy_matrix, copy_vector, spectrum
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"
 

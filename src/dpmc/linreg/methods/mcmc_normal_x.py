@@ -5,8 +5,8 @@ psd(Shat_j) + I. From a dozen features or several nodes on it does not leave the
 of that start in 10,000 iterations, so that chains which start there agree with each other
 and not with the posterior: with 14 features and ten nodes, epsilon 1, coefficients were off
 by up to eight posterior standard deviations at an R-hat of 1.05. The default moves, see
-:mod:`dpmc.linreg.gaussian_moves` and :mod:`dpmc.linreg.scale_moves`, reach the same law from
-both starts. To judge a chain, run some from ``start="pooled"`` and some from ``"node"``.
+:mod:`dpmc.linreg.gibbs.gaussian_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same law
+from both starts. To judge a chain, run some from ``start="pooled"`` and some from ``"node"``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ from typing import Literal
 import numpy as np
 
 from dpmc import checks
-from dpmc.algebra import psd, spectrum
-from dpmc.linreg import gibbs
-from dpmc.linreg.conditionals import WALK_ACCEPTANCE, PriorTerms, Released, coefficient_posterior
-from dpmc.linreg.gaussian_moves import Frame
-from dpmc.linreg.node_moves import Scratch, State
-from dpmc.linreg.normal_chain import FAILURES, Settings, Tuning, sample
-from dpmc.linreg.values import NoisyStatistics, Prior, Regression
+from dpmc.linreg.gibbs import common as gibbs
+from dpmc.linreg.gibbs.conditionals import (
+    WALK_ACCEPTANCE,
+    PriorTerms,
+    Released,
+    coefficient_posterior,
+)
+from dpmc.linreg.gibbs.gaussian_moves import Frame
+from dpmc.linreg.gibbs.normal_x import FAILURES, Settings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import Scratch, State
+from dpmc.linreg.types import NoisyStatistics, Prior, Regression
+from dpmc.numerics.small_matrices import psd, spectrum
 from dpmc.types import Array, DpmcError
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"

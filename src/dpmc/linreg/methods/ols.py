@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpmc.linreg.values import NodeStatistics, Prior, Regression
+from dpmc.linreg.types import NodeStatistics, Prior, Regression
 from dpmc.types import NO_GUARANTEE
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "exact"

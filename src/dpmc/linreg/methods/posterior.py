@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from dpmc import checks
-from dpmc.linreg.values import NodeStatistics, Prior, Regression
+from dpmc.linreg.types import NodeStatistics, Prior, Regression
 from dpmc.types import NO_GUARANTEE
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "exact"

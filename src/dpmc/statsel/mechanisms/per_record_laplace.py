@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmc.statsel import noise
-from dpmc.statsel.values import Mechanism
+from dpmc.statsel.types import Mechanism
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.compiling import kept
+from dpmc.numerics.compile_cache import kept
 from dpmc.statsel import noise
-from dpmc.statsel.values import Mechanism
+from dpmc.statsel.types import Mechanism
 from dpmc.types import DpmcError
 
 

@@ -2,7 +2,7 @@
 
 Its scale depends on the data, and the release is (epsilon, delta)-DP [nissim2007, lemma 2.6]:
 how alpha and beta, which the thesis does not give, are chosen and checked is told in
-:mod:`dpmc.statsel.smooth_constants`.
+:mod:`dpmc.privacy.smooth_sensitivity`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import math
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.statsel import noise, smooth_constants
-from dpmc.statsel.values import Mechanism, check_delta
+from dpmc.checks import check_delta
+from dpmc.privacy import smooth_sensitivity
+from dpmc.statsel import noise
+from dpmc.statsel.types import Mechanism
 from dpmc.types import NO_GUARANTEE, Guarantee
 
 
@@ -54,10 +56,10 @@ def constants(params: Params, epsilon: float, delta: float | None) -> tuple[floa
         If they do not give (epsilon, delta), or epsilon or delta is out of range.
     """
     given = check_delta(delta, "smooth_laplace")
-    usual = smooth_constants.constants(epsilon, given)
+    usual = smooth_sensitivity.constants(epsilon, given)
     alpha = usual[0] if params.alpha is None else params.alpha
     beta = usual[1] if params.beta is None else params.beta
-    smooth_constants.check(epsilon, given, alpha, beta)
+    smooth_sensitivity.check(epsilon, given, alpha, beta)
     return alpha, beta
 
 
@@ -73,7 +75,7 @@ def guarantee(params: Params, epsilon: float, delta: float | None = None) -> Gua
         return NO_GUARANTEE
     given = check_delta(delta, "smooth_laplace")
     alpha, beta = constants(params, epsilon, given)
-    least = smooth_constants.delta_of(epsilon, alpha, beta)
+    least = smooth_sensitivity.delta_of(epsilon, alpha, beta)
     return Guarantee(epsilon, least, "replace", "smooth sensitivity")
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpmc import checks
-from dpmc.compiling import kept
-from dpmc.statsel.values import Population
+from dpmc.numerics.compile_cache import kept
+from dpmc.statsel.types import Population
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.compiling import kept
-from dpmc.statsel.values import Population
+from dpmc.numerics.compile_cache import kept
+from dpmc.statsel.types import Population
 
 
 @dataclass(frozen=True)

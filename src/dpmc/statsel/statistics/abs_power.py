@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.statsel import transforms
-from dpmc.statsel.values import Statistic
+from dpmc.numerics import powers
+from dpmc.statsel.types import Statistic
 
 
 @dataclass(frozen=True)
@@ -29,4 +29,4 @@ def build(params: Params) -> Statistic:
     """Return the statistic."""
     power = float(params.power)
     name = "|x|" if power == 1 else f"|x|^{power:g}"
-    return Statistic(name, "mean", power, True, transforms.power(power, True))
+    return Statistic(name, "mean", power, True, powers.power(power, True))

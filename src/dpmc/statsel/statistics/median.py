@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpmc.statsel import transforms
-from dpmc.statsel.values import Statistic
+from dpmc.numerics import powers
+from dpmc.statsel.types import Statistic
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def middle(n: int) -> int:
 
 def build(params: Params) -> Statistic:
     """Return the statistic."""
-    transform = transforms.power(float(params.power), params.absolute)
+    transform = powers.power(float(params.power), params.absolute)
     return Statistic(
         "median",
         "order",

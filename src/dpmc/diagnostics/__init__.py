@@ -1,0 +1,1 @@
+"""Measures of how well draws represent a distribution: MMD, autocorrelation, R-hat."""

@@ -1,0 +1,1 @@
+"""Expectation propagation for a mixture of Gaussians."""

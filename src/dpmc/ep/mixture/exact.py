@@ -1,0 +1,106 @@
+"""The posterior of the means of a mixture where the component of every row is known.
+
+It is Gaussian and exact, one component on its own: a reference without Monte Carlo error. The
+paper draws from it by NUTS [vinaroz2022dpsep, section 6.1]; its public code passes the prior
+covariance as the prior precision, so what it draws from has another prior than its methods.
+Methods that do not know the labels approximate the posterior without them, which is close to
+this one where components hardly overlap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc.ep.mixture.model import MixtureModel, checked_rows, moments
+from dpmc.types import Array, DpmcError
+
+
+class Truth(NamedTuple):
+    """A Gaussian for each mean.
+
+    Parameters
+    ----------
+    means : ndarray of shape (J, d)
+    covariances : ndarray of shape (J, d, d)
+    """
+
+    means: Array
+    covariances: Array
+
+
+def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureModel) -> Truth:
+    """Return the posterior of the means given rows and their components.
+
+    With n_j rows of sum t_j in component j, its precision is Lambda_j + n_j I / sigma_x^2 and
+    its precision times its mean Lambda_j m_j + t_j / sigma_x^2.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (N, d)
+    labels : ndarray of int of shape (N,)
+        From 0 to J - 1.
+    model : MixtureModel
+
+    Raises
+    ------
+    DpmcError
+        If shapes do not fit or there is no such component.
+    """
+    rows = checked_rows(rows, model)
+    labels = np.asarray(labels)
+    num, dim = model.num_components, model.dim
+    if labels.shape != (len(rows),) or not np.issubdtype(labels.dtype, np.integer):
+        raise DpmcError(f"labels: shape {labels.shape} of {labels.dtype}, allowed one per row")
+    if labels.min() < 0 or labels.max() >= num:
+        raise DpmcError(f"labels: {labels.min()} to {labels.max()}, allowed 0 to {num - 1}")
+    counts = np.bincount(labels, minlength=num)
+    totals = np.zeros((num, dim))
+    np.add.at(totals, labels, rows)
+    variance = model.sigma_x**2
+    precision = model.prior_precision + (counts / variance)[:, None, None] * np.eye(dim)
+    h = model.prior_h() + totals / variance
+    return Truth(*moments(h, precision))
+
+
+def with_inverted_prior(model: MixtureModel) -> MixtureModel:
+    """Return the model whose prior precision is the prior covariance of this one.
+
+    The posterior that the reference draws of the public code are from: precision 10 I in place
+    of 0.1 I.
+    """
+    inverse = np.linalg.inv(model.prior_precision)
+    inverse = (inverse + np.swapaxes(inverse, 1, 2)) / 2
+    return MixtureModel(model.weights, model.sigma_x, model.prior_means, inverse)
+
+
+def printed_truth(means: Array, upper_triangles: Array) -> Truth:
+    """Return a reference from printed numbers.
+
+    Parameters
+    ----------
+    means : array_like of shape (J, d)
+    upper_triangles : array_like of shape (J, d (d + 1) / 2)
+        Of the covariances, row by row.
+
+    Raises
+    ------
+    DpmcError
+        If shapes do not fit, or a covariance is not positive definite.
+    """
+    means, entries = (np.asarray(v, dtype=np.float64) for v in (means, upper_triangles))
+    if means.ndim != 2 or entries.shape != (len(means), means.shape[1] * (means.shape[1] + 1) // 2):
+        raise DpmcError(
+            f"means, upper_triangles: shapes {means.shape} and {entries.shape}, "
+            "allowed (J, d) and (J, d (d + 1) / 2)"
+        )
+    num, dim = means.shape
+    covariances = np.zeros((num, dim, dim))
+    i, k = np.triu_indices(dim)
+    covariances[:, i, k] = covariances[:, k, i] = entries
+    smallest = float(np.linalg.eigvalsh(covariances).min())
+    if not smallest > 0:
+        raise DpmcError(f"upper_triangles: smallest eigenvalue {smallest:g}, allowed > 0")
+    return Truth(means, covariances)

@@ -1,0 +1,98 @@
+"""DP-SEP on a mixture with the privacy that was asked for.
+
+[vinaroz2022dpsep, Algorithm 3] with what it needs to hold: every step draws its row
+independently, h and Lambda are clipped and released as one vector, nothing else depends on
+the rows, and the accountant is one for such draws under replacement of one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc.ep.mixture import engine as mixture_engine
+from dpmc.ep.mixture.model import MixtureFit, MixtureModel
+from dpmc.privacy import noise_calibration
+from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.schedules import COUNTERS, Schedule, counts
+from dpmc.progress import Progress, silent
+from dpmc.types import Array, Budget, DpmcError, Guarantee
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of DP-SEP.
+
+    Parameters
+    ----------
+    num_passes : int
+        T: the run makes T N steps.
+    clip_bound : float
+        C, of (h, Lambda) of all components as one vector.
+    step : float, optional
+        s in (0, 1]; by default 0.1 / T: the less q forgets of earlier steps, the better their
+        sum stands out of the noise. `debias` makes up for the evidence left out.
+    debias : bool
+        Divide by the share of the rows that the steps include.
+    order : {"independent", "permutation", "cyclic"}
+        Every step draws its row from all of them; or every pass uses each row once, which
+        amplifies nothing.
+    accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
+        See :func:`dpmc.privacy.schedules.guarantee`.
+    diagnostics : {"none", "exact"}
+        Whether counts that tell of the rows are returned. They have no noise: ``"exact"`` is
+        outside of the guarantee, which says so.
+    """
+
+    num_passes: int = 100
+    clip_bound: float = 8.0
+    step: float | None = None
+    debias: bool = True
+    order: Any = "independent"
+    accountant: Any = None
+    diagnostics: Any = "none"
+
+
+def fit(
+    rows: Array,
+    model: MixtureModel,
+    params: Params,
+    budget: Budget | None,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> tuple[MixtureFit, Guarantee]:
+    """Run DP-SEP with the least noise that keeps the budget.
+
+    Returns
+    -------
+    (MixtureFit, Guarantee)
+        See :func:`dpmc.ep.mixture.engine.fit`.
+
+    Raises
+    ------
+    DpmcError
+        If a setting is refused, rows do not fit the model or there is no budget.
+    """
+    if budget is None:
+        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    schedule = Schedule(len(rows), params.num_passes, params.order)
+    outside = (COUNTERS,) if params.diagnostics == "exact" else ()
+    noise, guarantee = noise_calibration.calibrate(
+        schedule, budget.epsilon, budget.delta, params.accountant, outside
+    )
+    run = mixture_engine.Params(
+        "dp_sep",
+        params.num_passes,
+        0.1 / params.num_passes if params.step is None else params.step,
+        clip="joint",
+        clip_bound=params.clip_bound,
+        noise_multiplier=noise,
+        order=params.order,
+        repair="noise",
+        debias=params.debias,
+        diagnostics=params.diagnostics,
+    )
+    ledger = Ledger(counts(schedule, noise))
+    return mixture_engine.fit(rows, model, run, rng, progress, ledger), guarantee

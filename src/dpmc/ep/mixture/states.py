@@ -1,0 +1,209 @@
+"""Points of natural parameters of all components, and what a loop does with them, compiled.
+
+The state of a loop is what the rows add to the prior, theta - theta_0; nothing else is kept
+between steps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpmc.ep.mixture.model import SQRT2, MixtureModel
+from dpmc.numerics.small_eigen import raise_eigenvalues
+from dpmc.numerics.small_matrices import cholesky, compiled, copy_matrix, copy_vector, inner
+from dpmc.rows.extreme_clip import clip_together, ordinary
+
+# How a factor is clipped.
+NO_CLIP, JOINT, PER_BLOCK = 0, 1, 2
+
+
+class Target(NamedTuple):
+    """The model as compiled code reads it."""
+
+    log_weights: Any  # (J,)
+    variance: float  # sigma_x^2
+    prior_h: Any  # (J, d)
+    prior_precision: Any  # (J, d, d)
+
+    @classmethod
+    def of(cls, model: MixtureModel) -> Target:
+        """Return the target of a model."""
+        variance = float(model.sigma_x) ** 2
+        prior = np.ascontiguousarray(model.prior_h()), np.array(model.prior_precision)
+        return cls(np.log(model.weights), variance, *prior)
+
+    def clipped(self, bound: float) -> Target:
+        """Return a target whose prior is clipped, h and precision on their own."""
+        parts = (
+            part / max(1.0, float(np.linalg.norm(part)) / bound)
+            for part in (self.prior_h, self.prior_precision)
+        )
+        return Target(self.log_weights, self.variance, *parts)
+
+
+class State(NamedTuple):
+    """theta - theta_0, or another point of the same shape."""
+
+    h: Any  # (J, d)
+    precision: Any  # (J, d, d)
+
+    @classmethod
+    def zeros(cls, num: int, dim: int) -> State:
+        """Return the state without any row."""
+        return cls(np.zeros((num, dim)), np.zeros((num, dim, dim)))
+
+
+class Scratch(NamedTuple):
+    """Room for one step."""
+
+    cavity: Any  # State
+    factor: Any  # State
+    proposal: Any  # State
+    means: Any  # (J, d): of the cavity
+    shifts: Any  # (J, d): u
+    slopes: Any  # (J, d): Lambda u
+    scores: Any  # (J,)
+    chances: Any  # (J,): r
+    others: Any  # (J,): 1 - r
+    a: Any  # (d, d), as is b
+    b: Any
+    x: Any  # (d,), as is y
+    y: Any
+
+    @classmethod
+    def of(cls, num: int, dim: int) -> Scratch:
+        """Allocate it."""
+        states = (State.zeros(num, dim) for _ in range(3))
+        vectors, numbers = np.zeros((3, num, dim)), np.zeros((3, num))
+        return cls._make(
+            [*states, *vectors, *numbers, *np.zeros((2, dim, dim)), *np.zeros((2, dim))]
+        )
+
+
+@compiled
+def fill(target: Any, state: Any, share: float, out: Any) -> None:
+    """Write theta_0 plus a share of the state."""
+    for j in range(out.h.shape[0]):
+        for i in range(out.h.shape[1]):
+            out.h[j, i] = target.prior_h[j, i] + share * state.h[j, i]
+            for k in range(out.h.shape[1]):
+                out.precision[j, i, k] = (
+                    target.prior_precision[j, i, k] + share * state.precision[j, i, k]
+                )
+
+
+@compiled
+def combine(first_weight: float, first: Any, second_weight: float, second: Any, out: Any) -> None:
+    """Write a linear combination of two states; `out` may be one of them."""
+    for j in range(out.h.shape[0]):
+        for i in range(out.h.shape[1]):
+            out.h[j, i] = first_weight * first.h[j, i] + second_weight * second.h[j, i]
+            for k in range(out.h.shape[1]):
+                out.precision[j, i, k] = (
+                    first_weight * first.precision[j, i, k]
+                    + second_weight * second.precision[j, i, k]
+                )
+
+
+@compiled
+def copy(source: Any, out: Any) -> None:
+    """Write a copy of a state."""
+    for j in range(out.h.shape[0]):
+        copy_vector(source.h[j], out.h[j])
+        copy_matrix(source.precision[j], out.precision[j])
+
+
+@compiled
+def scale(h_weight: float, precision_weight: float, out: Any) -> None:
+    """Multiply the two parts of a state."""
+    for j in range(out.h.shape[0]):
+        for i in range(out.h.shape[1]):
+            out.h[j, i] *= h_weight
+            for k in range(out.h.shape[1]):
+                out.precision[j, i, k] *= precision_weight
+
+
+@compiled
+def squared_norms(state: Any) -> tuple[float, float]:
+    """Return those of h and of the precisions, all components together."""
+    first, second = 0.0, 0.0
+    for j in range(state.h.shape[0]):
+        first += inner(state.h[j], state.h[j])
+        for i in range(state.h.shape[1]):
+            for k in range(state.h.shape[1]):
+                second += state.precision[j, i, k] ** 2
+    return first, second
+
+
+@compiled
+def clip(mode: int, bound: float, state: Any) -> bool:
+    """Shorten a state to the bound: as one vector, or its two parts on their own.
+
+    After it the norm is at most the bound whatever the state was: see
+    :mod:`dpmc.rows.extreme_clip`, where both parts are shortened as one vector.
+    """
+    if mode == NO_CLIP:
+        return False
+    first, second = squared_norms(state)
+    if not ordinary(first + second):
+        vectors = (state.h.reshape(-1), state.precision.reshape(-1), np.zeros(0))
+        return bool(clip_together(bound, *vectors))
+    if mode == JOINT:
+        first = first + second
+        second = first
+    short, flat = bound / math.sqrt(first), bound / math.sqrt(second)  # inf at norm 0
+    if short >= 1.0 and flat >= 1.0:
+        return False
+    scale(min(1.0, short), min(1.0, flat), state)
+    return True
+
+
+@compiled
+def add_noise(noise: Any, state: Any) -> None:
+    """Add a vector in the coordinates of :func:`dpmc.ep.mixture.model.svec`."""
+    num, dim = state.h.shape
+    at = num * dim
+    for j in range(num):
+        for i in range(dim):
+            state.h[j, i] += noise[j * dim + i]
+            for k in range(i):
+                state.precision[j, i, k] += noise[at] / SQRT2
+                state.precision[j, k, i] = state.precision[j, i, k]
+                at += 1
+            state.precision[j, i, i] += noise[at]
+            at += 1
+
+
+@compiled
+def finite(state: Any) -> bool:
+    """Return whether all entries are."""
+    for j in range(state.h.shape[0]):
+        for i in range(state.h.shape[1]):
+            if not abs(state.h[j, i]) < math.inf:
+                return False
+            for k in range(state.h.shape[1]):
+                if not abs(state.precision[j, i, k]) < math.inf:
+                    return False
+    return True
+
+
+@compiled
+def all_definite(precision: Any, factor: Any) -> bool:
+    """Return whether all matrices are positive definite."""
+    for j in range(precision.shape[0]):  # noqa: SIM110
+        if not cholesky(precision[j], factor):
+            return False
+    return True
+
+
+@compiled
+def repair(state: Any, threshold: float, floor: float, scratch: Any) -> int:
+    """Raise small eigenvalues of all precisions of a state; return how many needed it."""
+    count = 0
+    for j in range(state.h.shape[0]):
+        matrix = state.precision[j]
+        count += raise_eigenvalues(matrix, threshold, floor, scratch.a, scratch.b)
+    return count

@@ -1,0 +1,135 @@
+"""Variants of expectation propagation in a network that have a name.
+
+``as_published`` is what :func:`published` returns, ``clipped_true`` :func:`clipped` and
+``dp_valid`` :func:`private`; :func:`intended` is what the public code of the paper says and does
+not do, and not private.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+from dpmc import checks
+from dpmc.ep.network.settings import Params
+from dpmc.types import DpmcError
+
+
+def published(
+    row: str, hidden: int, num_passes: int = 40, noise: tuple[float, float] = (6.0, 6.0)
+) -> Params:
+    """Return what the public code of [vinaroz2022dpsep] runs for a row of Tables 2 and 3.
+
+    Its clipped factors and its noise are computed and not used: rows ``"sep_clipped"`` and
+    ``"dp_sep"`` are SEP with fixed noise and a fixed prior, which is that of an earlier run
+    without privacy, scaled down. Here all its precisions are equal; that they differ is what
+    the earlier run leaves in the prior.
+
+    Parameters
+    ----------
+    row : {"ep", "sep", "sep_clipped", "dp_sep"}
+    hidden, num_passes : int
+    noise : (float, float)
+        Shape a and rate b of the fixed noise precision, constants of the public code for each
+        data set; for the two last rows. The noise variance is b / (a - 1).
+
+    Raises
+    ------
+    DpmcError
+        If there is no such row, or a constant is out of range.
+    """
+    checks.one_of("row", row, ("ep", "sep", "sep_clipped", "dp_sep"))
+    if row in ("ep", "sep"):
+        method: Literal["ep", "sep"] = "ep" if row == "ep" else "sep"
+        return Params(method, hidden, num_passes, refine_prior=True)
+    return replace(
+        fixed_prior(hidden, num_passes, noise), method="sep", wasted_draws=row == "dp_sep"
+    )
+
+
+def fixed_prior(hidden: int, num_passes: int, noise: tuple[float, float]) -> Params:
+    """Return SEP with the prior, first q and noise variance of the clipped public runs."""
+    shape, rate = noise
+    checks.positive("noise rate", rate)
+    if not 1 < shape < math.inf:
+        raise DpmcError(f"noise shape: {shape!r}, allowed a finite number > 1")
+    return Params(
+        "sep",
+        hidden,
+        num_passes,
+        noise_variance=rate / (shape - 1),
+        # The constants of the noise stand in for those of the weights there.
+        prior_precision=(shape - 1) / rate,
+        block_norm=1.0,
+    )
+
+
+def intended(
+    hidden: int,
+    num_passes: int,
+    noise: tuple[float, float],
+    noise_multiplier: float,
+    clip_bound: float = 1.0,
+) -> Params:
+    """Return what the public code would run if it used its clipped factors and its noise.
+
+    NOT private: the noise is that of a step of 1 / N, and the step is 1.
+    """
+    return replace(
+        fixed_prior(hidden, num_passes, noise),
+        method="dp_sep",
+        clip="per_block",
+        clip_bound=clip_bound,
+        noise_multiplier=noise_multiplier,
+        noise_rule="published",
+        precision_floor="published",
+    )
+
+
+def clipped(
+    hidden: int,
+    num_passes: int,
+    noise: tuple[float, float],
+    clip_bound: float,
+    step: float = 1.0,
+    clip: Literal["joint", "per_block"] = "joint",
+) -> Params:
+    """Return SEP with the fixed prior of the public runs and a clip that is applied."""
+    base = fixed_prior(hidden, num_passes, noise)
+    return replace(base, clip=clip, clip_bound=clip_bound, step=step)
+
+
+def private(
+    hidden: int,
+    num_passes: int,
+    clip_bound: float,
+    noise_multiplier: float,
+    noise_variance: float | None,
+    step: float | None = None,
+    prior_precision: float = 1.0,
+) -> Params:
+    """Return DP-SEP whose guarantee holds: independent rows, a joint clip, all of it noisy.
+
+    Parameters
+    ----------
+    hidden, num_passes : int
+    clip_bound, noise_multiplier : float
+    noise_variance : float or None
+        A public constant; ``None`` learns it in two more coordinates of the release.
+    step : float, optional
+        By default 1 / T: after T passes, 63 per cent of the evidence is in.
+    prior_precision : float
+    """
+    return Params(
+        "dp_sep",
+        hidden,
+        num_passes,
+        step=1 / num_passes if step is None else step,
+        order="independent",
+        clip="joint",
+        clip_bound=clip_bound,
+        noise_multiplier=noise_multiplier,
+        noise_variance=noise_variance,
+        prior_precision=prior_precision,
+    )

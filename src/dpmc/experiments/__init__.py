@@ -1,0 +1,1 @@
+"""Reproduction of four documents: configuration, jobs, results, verdicts, figures and site."""

@@ -1,0 +1,1 @@
+"""Configuration files: reading, checking, expanding of grids."""

@@ -1,0 +1,145 @@
+"""What tables and figures of private distributed regression share: selection, intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
+from dpmc.experiments.plots.style import Look
+from dpmc.linreg.scores import t_interval
+from dpmc.types import UNAVAILABLE, Array
+
+METHODS = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "adassp")
+# Estimators that read the rows themselves.
+EXACT = ("ols", "posterior")
+PROFILES = ("authors", "thesis", "correct")
+# The public code scores these by the loss averaged over draws, the others by a point estimate.
+CHAINS = ("mcmc_normal_x", "mcmc_fixed_s", "mcmc_bs")
+
+
+def unavailable(rows: pd.DataFrame) -> bool:
+    """Return whether the data of these runs could not be had."""
+    return bool(len(rows)) and bool(rows["status"].str.startswith(UNAVAILABLE).all())
+
+
+def available(context: Context) -> list[str]:
+    """Return the problems of an output whose data could be had, in the order of the document."""
+    rows = context.metrics
+    return [
+        name for name in context.problems(rows) if not unavailable(rows[rows["problem"] == name])
+    ]
+
+
+def interval(values: pd.Series[float]) -> tuple[float, float, float]:
+    """Return the mean of runs and the ends of its 90 % Student interval, NaN for too few."""
+    found: Array = np.asarray(values.dropna(), dtype=np.float64)
+    if len(found) < 2:
+        return (float(found[0]) if len(found) else math.nan), math.nan, math.nan
+    mean, low, high = t_interval(found)
+    return mean, low, high
+
+
+def cells(context: Context, rows: pd.DataFrame) -> Iterator[tuple[str, int, str, pd.DataFrame]]:
+    """Yield problem, number of nodes, profile and their runs, in the order of the document."""
+    for problem in context.problems(rows):
+        here = rows[rows["problem"] == problem]
+        for nodes in sorted(here["num_nodes"].unique()):
+            for variant in PROFILES:
+                chosen = here[(here["num_nodes"] == nodes) & (here["variant"] == variant)]
+                if not chosen.empty:
+                    yield problem, int(nodes), variant, chosen
+
+
+def looks(rows: pd.DataFrame, names: Sequence[str] = METHODS) -> dict[str, Look]:
+    """Return how the methods of `rows` are drawn, in the order of `names`."""
+    present = set(rows["method"])
+    return {name: style.look(name) for name in names if name in present}
+
+
+def lines(
+    axis: Axes,
+    rows: pd.DataFrame,
+    x: str,
+    metric: str,
+    shown: dict[str, Look],
+    hue: str = "method",
+    centre: str = "mean",
+) -> None:
+    """Draw a metric against a column, one line per group, with how far its centre may be off.
+
+    The centre is the mean of runs with its 90 % Student interval, or the median of runs
+    with their quartiles.
+    """
+    for name, look in shown.items():
+        points = []
+        for value, group in rows[rows[hue] == name].groupby(x, sort=True):
+            runs = group[metric].dropna()
+            if runs.empty:
+                continue
+            if centre == "mean":
+                points.append((float(str(value)), *interval(runs)))
+            else:
+                quarters = np.quantile(runs.to_numpy(float), (0.5, 0.25, 0.75))
+                points.append((float(str(value)), *quarters))
+        if not points:
+            continue
+        place, middle, low, high = np.array(points).T
+        axis.plot(
+            place, middle, marker=look.marker, ls=look.line, color=look.colour, ms=3, mew=0.4,
+            mec="white", lw=1.1, label=look.label,
+        )  # fmt: skip
+        axis.fill_between(place, low, high, color=look.colour, alpha=0.18, lw=0)
+
+
+def against_epsilon(
+    panels: Sequence[tuple[pd.DataFrame, str, str, str]],
+    shown: dict[str, Look],
+    centre: str,
+    scale: str = "log",
+) -> Figure:
+    """Draw metrics against epsilon, one row of panels each, one column per number of nodes.
+
+    Parameters
+    ----------
+    panels : sequence of (DataFrame, str, str, str)
+        Runs, metric, what titles say beside the number of nodes, and the vertical label.
+    shown : dict of str to Look
+    centre : {"mean", "median"}
+        See :func:`lines`.
+    scale : {"log", "linear"}
+        Of the vertical axes; a linear one has a line at zero.
+    """
+    nodes = sorted(panels[0][0]["num_nodes"].unique())
+    height = len(panels)
+    figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
+    for i, (rows, metric, name, label) in enumerate(panels):
+        for axis, count in zip(axes[i], nodes, strict=True):
+            here = rows[rows["num_nodes"] == count]
+            lines(axis, here, "epsilon", metric, shown, centre=centre)
+            axis.set(xscale="log", yscale=scale, title=f"{name}, J = {count}")
+            axis.set_xlabel("ε asked for" if i == height - 1 else "")
+            if scale == "linear":
+                axis.axhline(0, color=style.GREY, lw=0.5, zorder=0)
+        axes[i, 0].set_ylabel(label)
+    legend(figure, shown)
+    return figure
+
+
+def legend(figure: Figure, shown: dict[str, Look], columns: int = 5) -> None:
+    """Draw the legend of lines above all panels."""
+    from matplotlib.lines import Line2D
+
+    marks: dict[str, Any] = {"ms": 3.5, "mew": 0.4, "mec": "white"}
+    handles = [
+        Line2D([], [], color=k.colour, ls=k.line, marker=k.marker, label=k.label, **marks)
+        for k in shown.values()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))

@@ -1,0 +1,257 @@
+"""Contours of exact posteriors, and what is drawn over them: Figures 4.1 and 5.1 of Räisä 2021."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dpmc.experiments.config.problems import make_model, start_points
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
+from dpmc.rng import stream
+from dpmc.types import Array, Dataset, DpmcError, Model
+
+MASSES = (0.95, 0.5)
+SHADES = ("#dedede", "#b4b4b4")
+CELLS = 301  # grid points along each axis
+DRAWS = 10_000  # exact draws that place the borders of the regions
+MARGIN = 0.12
+PROPOSAL = 16  # of Figure 4.1, counted from one
+FRAMES = 12
+STARTS = 20  # chains of Figure 5.1, section 5.4
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A posterior on a grid that covers its regions of highest density.
+
+    Parameters
+    ----------
+    grids : pair of ndarray
+        Coordinates along both axes, shapes (g,) and (h,).
+    log_density : ndarray of shape (h, g)
+        Up to a constant.
+    heights : list of float
+        Log-densities at the borders of the highest-density regions ``MASSES``, ascending.
+    """
+
+    grids: tuple[Array, Array]
+    log_density: Array
+    heights: list[float]
+
+
+def log_posterior(model: Model, dataset: Dataset) -> Callable[[Array], float]:
+    """Return the exact log-posterior, up to a constant, at the cost of one row per call.
+
+    The log-likelihood of a row is affine in its features, so the sum over all rows is
+    n times its value at their mean.
+
+    Raises
+    ------
+    DpmcError
+        If the model does not declare that.
+    """
+    if not model.affine:
+        raise DpmcError(f"model {model.name!r}: affine False, allowed a model with affine True")
+    features = model.features or np.transpose
+    mean = tuple(map(float, np.mean(features(dataset.x), axis=1)))
+    weight = model.tempering * dataset.num_rows
+    # A few thousand calls: the plain functions are done before a compiler is.
+    of_row: Any = getattr(model.log_likelihood, "py_func", model.log_likelihood)
+
+    def evaluate(theta: Array) -> float:
+        coefficients = theta if model.coefficients is None else model.coefficients(theta)
+        likelihood = of_row(tuple(map(float, coefficients)), mean)
+        return weight * float(likelihood) + float(model.log_prior(theta))
+
+    return evaluate
+
+
+def surface(model: Model, dataset: Dataset) -> Surface:
+    """Return a two-dimensional posterior on a grid, exact but for the borders of its regions.
+
+    Their error, that of a quantile of ``DRAWS`` exact draws, is below 1 % of the mass.
+
+    Raises
+    ------
+    DpmcError
+        If the model has another dimension, no exact sampler, or is not affine in the
+        features of a row.
+    """
+    if model.dim != 2:
+        raise DpmcError(f"model {model.name!r}: dimension {model.dim}, allowed 2")
+    if model.reference is None:
+        raise DpmcError(f"model {model.name!r}: no exact sampler, allowed a model with one")
+    evaluate = log_posterior(model, dataset)
+    draws = model.reference(dataset, DRAWS, stream(0, "regions", dataset.name))
+    at_draws = np.array([evaluate(theta) for theta in draws])
+    # A region of highest density is where the density exceeds a quantile of its own values.
+    heights = [float(height) for height in np.quantile(at_draws, 1 - np.array(MASSES))]
+    inside = draws[at_draws > heights[0]]
+    low, high = inside.min(axis=0), inside.max(axis=0)
+    margin = MARGIN * (high - low)
+    first, second = (
+        np.linspace(a, b, CELLS) for a, b in zip(low - margin, high + margin, strict=True)
+    )
+    values = np.array([[evaluate(np.array([x, y])) for x in first] for y in second])
+    return Surface((first, second), values, heights)
+
+
+@style.styled
+def figure5_1(context: Context) -> Figure:
+    """Draw the exact posterior of each two-dimensional model, and where its chains start.
+
+    Parameters
+    ----------
+    context : Context
+        Data sets of the problems to draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel per problem in the order of the configuration: highest-density regions
+        of the exact posterior, and the start points.
+
+    Raises
+    ------
+    DpmcError
+        If the context holds no data set.
+
+    References
+    ----------
+    Räisä 2021, Figure 5.1.
+    """
+    problems = [name for name in context.config["problems"] if name in context.datasets]
+    if not problems:
+        raise DpmcError("figure5_1: no data set, allowed at least one problem under data")
+    rows = -(-(len(problems) + 1) // 3)
+    figure, axes = style.figure(rows, 3, 0.2 + 2.2 * rows)
+    for axis, name in zip(axes.flat, problems, strict=False):
+        problem, dataset = context.config["problems"][name], context.dataset(name)
+        _regions(axis, surface(make_model(problem), dataset))
+        seed, nothing = context.config["seed"], np.empty((1, 0, 2))
+        reference = context.references.get(name, nothing)
+        starts = start_points(
+            {"name": name, **problem}, dataset.truth, reference, seed, range(STARTS), 1
+        )
+        axis.plot(
+            *starts[:, 0].T, "o", ms=2.6, mew=0.4, mec="white", color="#D55E00",
+            label="start points",
+        )  # fmt: skip
+        axis.use_sticky_edges = False  # a margin around start points off the regions
+        axis.set(title=context.problem_label(name), xlabel="θ₁", ylabel="θ₂")
+        axis.locator_params(nbins=4)
+        if problem["model"]["name"] == "circle":
+            axis.set_aspect("equal", adjustable="datalim")
+    handles = [*_region_entries(), _dot("#D55E00", "start points")]
+    for axis in axes.flat[len(problems) :]:
+        axis.set_axis_off()
+    axes.flat[len(problems)].legend(handles=handles, loc="center", fontsize=8)
+    return figure
+
+
+@style.styled
+def figure4_1(context: Context) -> Figure:
+    """Draw one proposal of DP-HMC on the circle, leapfrog step by leapfrog step.
+
+    Parameters
+    ----------
+    context : Context
+        Chains of the experiment ``trajectory`` that store every leapfrog point, and the
+        data set of their problem.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Up to twelve panels, read from left to right and top to bottom: the path so far,
+        its start and the current point on the exact posterior.
+
+    Raises
+    ------
+    DpmcError
+        If there are no such chains or no data set of their problem.
+
+    References
+    ----------
+    Räisä 2021, Figure 4.1.
+    """
+    problem, path, number, accepted = _trajectory(context)
+    density = surface(make_model(context.config["problems"][problem]), context.dataset(problem))
+    every = -(-(len(path) - 1) // FRAMES)
+    frames = range(every, len(path), every)
+    rows = -(-len(frames) // 3)
+    figure, axes = style.figure(rows, 3, 0.4 + 2.1 * rows, sharex=True, sharey=True)
+    for axis, last in zip(axes.flat, frames, strict=False):
+        _regions(axis, density)
+        axis.plot(*path[: last + 1].T, color="#0072B2", lw=1.0, marker=".", ms=2.2, label="path")
+        axis.plot(
+            *path[0], "o", color="#E69F00", ms=5, mec=style.INK, mew=0.5, zorder=4, label="start"
+        )
+        axis.plot(
+            *path[last], "D", color="#0072B2", ms=4, mec="white", mew=0.5, zorder=4,
+            label="current point",
+        )  # fmt: skip
+        axis.set_title(f"step {last}")
+        axis.set_box_aspect(1)
+    for axis in axes.flat[len(frames) :]:
+        axis.set_axis_off()
+    for axis in axes[-1]:
+        axis.set_xlabel("θ₁")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("θ₂")
+    verdict = "" if accepted is None else ", accepted" if accepted else ", rejected"
+    handles = [
+        *_region_entries(),
+        Line2D([], [], color="#E69F00", marker="o", ls="", ms=5, mec=style.INK, label="start"),
+        Line2D([], [], color="#0072B2", marker=".", label=f"path of proposal {number}{verdict}"),
+        Line2D([], [], color="#0072B2", marker="D", ls="", ms=4, label="current point"),
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+def _trajectory(context: Context) -> tuple[str, Array, int, bool | None]:
+    """Return the problem, the points of one proposal, its number and whether it was accepted."""
+    experiments = context.config["experiments"]
+    for (problem, label), runs in context.fits.items():
+        settings = experiments.get("trajectory", {}).get("methods", {}).get(problem, {}).get(label)
+        fit = runs[0][1]
+        if settings is None or fit.draws is None:
+            continue
+        size = settings["params"]["num_leapfrog_steps"] + 1
+        number = min(PROPOSAL, len(fit.draws) // size)
+        first = (number - 1) * size
+        taken = fit.info.get("accepted")
+        accepted = None if taken is None else bool(taken[first, 0])
+        return problem, fit.draws[first : first + size, 0], number, accepted
+    raise DpmcError("figure4_1: no chains of experiment 'trajectory', allowed at least one")
+
+
+def _regions(axis: Axes, density: Surface) -> None:
+    values, heights = density.log_density, density.heights
+    if heights[0] < heights[1]:
+        regions = axis.contourf(*density.grids, values, [*heights, np.inf], colors=SHADES)
+        borders = axis.contour(
+            *density.grids, values, heights, colors=style.GREY, linewidths=0.4, linestyles="-"
+        )
+        # As an image: in twelve panels their points would be megabytes.
+        for drawn in (regions, borders):
+            drawn.set_rasterized(True)
+
+
+def _region_entries() -> list[Any]:
+    return [
+        Patch(facecolor=shade, edgecolor=style.GREY, lw=0.4, label=f"{mass:.0%} region")
+        for mass, shade in zip(MASSES, SHADES, strict=True)
+    ]
+
+
+def _dot(colour: str, label: str) -> Line2D:
+    return Line2D([], [], color=colour, marker="o", ls="", ms=4, mec="white", mew=0.4, label=label)

@@ -1,0 +1,137 @@
+"""What the comparison figures of Räisä 2021 share: selecting runs, panels, legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import panels, style
+from dpmc.experiments.plots.style import Look
+from dpmc.experiments.verdicts.evidence import AS_PUBLISHED
+from dpmc.types import DpmcError
+
+FINAL = "_final"  # ending of the problems of the final version of the code
+GUIDELINE = 0.1  # of ratios clipped, section 6.2
+NAMES = {
+    "mmd": "MMD",
+    "mean_norm": "distance of the mean from 0",
+    "ratio_clip_fraction": "fraction of ratios clipped",
+    "gradient_clip_fraction": "fraction of gradients clipped",
+}
+
+
+def grid(
+    context: Context,
+    rows: pd.DataFrame,
+    problems: Sequence[str],
+    metric: str,
+    looks: dict[str, Look],
+    columns: int,
+    top: float | None,
+    aligned: bool = True,
+) -> Figure:
+    """Return a figure of one panel per problem, filled row by row.
+
+    The axes end at `top`, or above it where a run does; at their own runs without it.
+    If `aligned`, all panels have the same values of epsilon.
+    """
+    columns = min(columns, len(problems))
+    height = -(-len(problems) // columns)
+    share = "row" if top is not None else False
+    if top is not None and rows[metric].max() > top:
+        top = 1.03 * rows[metric].max()
+    figure, axes = style.figure(height, columns, 0.5 + 1.75 * height, sharey=share)
+    epsilons = sorted(rows["epsilon"].dropna().unique()) if aligned else None
+    for axis, problem in zip(axes.flat, problems, strict=False):
+        here = rows[rows["problem"] == problem]
+        panel(axis, context, here, metric, looks, top, epsilons)
+        axis.set_title(context.problem_label(problem))
+    finish(axes, len(problems), NAMES[metric])
+    exact = len(context.exact(problems[0], metric))
+    legend(figure, looks, exact, 4 if len(looks) > 4 else 5)
+    return figure
+
+
+def panel(
+    axis: Axes,
+    context: Context,
+    rows: pd.DataFrame,
+    metric: str,
+    looks: dict[str, Look],
+    top: float | None = None,
+    epsilons: Sequence[float] | None = None,
+) -> None:
+    """Draw a metric against epsilon with what exact samples reach, or the guideline."""
+    panels.boxes(axis, rows, "epsilon", metric, "algorithm", looks, grid=epsilons)
+    axis.set_ylim(0, top)
+    if metric == "ratio_clip_fraction":
+        axis.axhline(GUIDELINE, color=style.INK, lw=0.7, ls=":", zorder=0.5)
+        axis.set_ylim(0, max(axis.get_ylim()[1], 1.1 * GUIDELINE))
+    for problem in rows["problem"].unique():
+        panels.levels(axis, context.exact(str(problem), metric))
+
+
+def square_root(axis: Axes) -> None:
+    """Give small fractions more of the axis than large ones, from 0 to 1."""
+    axis.set_yscale("function", functions=(np.sqrt, np.square))
+    axis.set_ylim(0, 1)
+    ticks = (0, 0.02, 0.1, 0.25, 0.5, 1)
+    axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+
+
+def finish(axes: Any, used: int, ylabel: str) -> None:
+    """Label the outer axes of a grid and hide those that hold nothing."""
+    columns = axes.shape[1]
+    for k, axis in enumerate(axes.flat):
+        if k >= used:
+            axis.set_axis_off()
+            continue
+        axis.set_ylabel(ylabel if k % columns == 0 else "")
+        axis.set_xlabel("ε" if k + columns >= used else "")
+
+
+def legend(figure: Figure, looks: dict[str, Look], exact: int, columns: int) -> None:
+    """Draw the legend of boxes and of `exact` samples above all panels."""
+    handles = panels.legend_entries(looks, exact)
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+
+
+def markers(figure: Figure, shapes: dict[str, Look]) -> None:
+    """Draw the legend of the markers in panels of guarantees, below all panels."""
+    marks: dict[str, Any] = {"color": style.INK, "ls": "", "ms": 3.5, "mfc": "white"}
+    handles = [Line2D([], [], marker=s.marker, label=s.label, **marks) for s in shapes.values()]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), title="guarantee of"
+    )
+
+
+def only(context: Context) -> pd.DataFrame:
+    """Return the runs of the one experiment that a figure is given."""
+    names = list(dict.fromkeys(context.metrics["experiment"]))
+    if len(names) != 1:
+        raise DpmcError(f"metrics: experiments {', '.join(names) or 'none'}, allowed one")
+    return context.experiment(names[0])
+
+
+def as_published(context: Context) -> pd.DataFrame:
+    """Return the runs that do what the thesis or its code did."""
+    rows = only(context)
+    return rows[rows["variant"] == AS_PUBLISHED]
+
+
+def chosen(context: Context, rows: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
+    """Return the problems of `rows` that are `wanted`, in that order, whatever their ending."""
+    found = {name.removesuffix(FINAL): name for name in context.problems(rows)}
+    return [found[name] for name in wanted if name in found]
+
+
+def looks_of(rows: pd.DataFrame) -> dict[str, Look]:
+    """Return the algorithms of `rows` in drawing order."""
+    return {name: style.look(name) for name in style.ordered(rows["algorithm"], style.METHODS)}

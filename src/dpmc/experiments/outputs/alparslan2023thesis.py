@@ -1,0 +1,264 @@
+"""Figures and tables of Alparslan 2023 (MSc thesis), and companions to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpmc.experiments.outputs import _regression as parts
+from dpmc.experiments.outputs import _regression_tables, _statsel_figures, _statsel_tables
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
+
+table7_1 = _regression_tables.table7_1
+table7_2 = _regression_tables.table7_2
+table_profiles = _regression_tables.table_profiles
+table_convergence = _regression_tables.table_convergence
+
+figure4_1 = figure4_2 = figure4_3 = _statsel_figures.information_by_theta
+figure4_4 = _statsel_figures.information_of_bits
+figure6_1 = figure6_2 = figure6_4 = _statsel_figures.errors_by_epsilon
+figure6_3 = _statsel_figures.information_and_autocorrelation
+figure6_5 = _statsel_figures.selection_by_theta
+table6_1 = _statsel_tables.table6_1
+table6_2 = _statsel_tables.table6_2
+table_errors = _statsel_tables.table_errors
+table_leads = _statsel_tables.table_leads
+table_monte_carlo = _statsel_tables.table_monte_carlo
+table_prior_bound = _statsel_tables.table_prior_bound
+
+NO_DATA = "The data of this figure are not available here."
+
+MMD_KERNELS = {
+    "mmd_squared": "Gaussian, h = 0.1",
+    "mmd_squared_median": "Gaussian, median width",
+    "mmd_squared_printed": "as printed",
+}
+
+
+@style.styled
+def figure_profiles(context: Context) -> Figure:
+    """Draw test errors of every method under the three profiles, with the privacy they have.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``real_data``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per problem, one column per number of nodes. Means of runs with their 90 %
+        intervals; dotted: least squares without privacy.
+    """
+    rows = context.metrics
+    problems = parts.available(context)
+    if not problems:
+        return style.note(NO_DATA)
+    nodes = sorted(rows["num_nodes"].unique())
+    profiles = [p for p in parts.PROFILES if p in set(rows["variant"])]
+    figure, axes = style.figure(len(problems), len(nodes), 0.6 + 1.7 * len(problems), sharey="row")
+    for i, problem in enumerate(problems):
+        for j, count in enumerate(nodes):
+            here = rows[(rows["problem"] == problem) & (rows["num_nodes"] == count)]
+            _profile_panel(axes[i, j], here, profiles)
+            axes[i, j].set_title(f"{context.problem_label(problem)}, J = {count}")
+        axes[i, 0].set_ylabel("test error")
+    parts.legend(figure, {name: style.look(name) for name in profiles})
+    return figure
+
+
+def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
+    methods = list(parts.looks(here))
+    for k, profile in enumerate(profiles):
+        look = style.look(profile)
+        for place, method in enumerate(methods):
+            runs = here[(here["method"] == method) & (here["variant"] == profile)]["mse"]
+            mean, low, high = parts.interval(runs)
+            at = place + 0.22 * (k - (len(profiles) - 1) / 2)
+            axis.plot([at, at], [low, high], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")
+            axis.plot(
+                at, mean, look.marker, color=look.colour, ms=4, mew=0.4, mec="white",
+                label=look.label,
+            )  # fmt: skip
+    exact = here.loc[here["method"] == "ols", "mse"].dropna()
+    if len(exact) and exact.iloc[0] > 1e-12:
+        axis.axhline(float(exact.iloc[0]), color=style.INK, lw=0.8, ls=(0, (1, 2)), zorder=0)
+    axis.set_yscale("log")
+    names = [style.look(name).label.replace("-fast", "\nfast") for name in methods]
+    axis.set_xticks(range(len(methods)), names, rotation=35, ha="right", fontsize=6)
+    axis.set_xlim(-0.5, len(methods) - 0.5)
+
+
+@style.styled
+def figure_convergence(context: Context) -> Figure:
+    """Draw whether chains on one release reach the same law from two starts.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``convergence``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One column per problem, against the number of nodes: above, R-hat of two chains
+        from two starts and, dotted, of the two halves of one chain from the published
+        start; below, their test errors relative to predicting zero, dotted from the pooled
+        start. Medians of releases, and quartiles.
+    """
+    rows = context.metrics.copy()
+    problems = parts.available(context)
+    if not problems:
+        return style.note(NO_DATA)
+    for start in ("node", "pooled"):
+        rows[f"relative_{start}"] = rows[f"mse_{start}"] / rows["mse_zero"]
+    shown = {name: style.look(name) for name in parts.PROFILES if name in set(rows["variant"])}
+    dotted = {name: replace(look, line=(0, (1, 2))) for name, look in shown.items()}
+    figure, axes = style.figure(2, len(problems), 3.6, sharex=True, sharey="row")
+    panels = [
+        ("rhat", "rhat_node", "R-hat"),
+        ("relative_node", "relative_pooled", "test error / error of zero"),
+    ]
+    for axis, problem in zip(axes[0], problems, strict=True):
+        axis.set_title(context.problem_label(problem))
+    for row, (solid, dots, name) in zip(axes, panels, strict=True):
+        for axis, problem in zip(row, problems, strict=True):
+            here = rows[rows["problem"] == problem]
+            parts.lines(axis, here, "num_nodes", solid, shown, hue="variant", centre="median")
+            parts.lines(axis, here, "num_nodes", dots, dotted, hue="variant", centre="median")
+            axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
+            axis.set(
+                yscale="linear" if name == "R-hat" else "log",
+                xticks=sorted(rows["num_nodes"].unique()),
+            )
+        row[0].set_ylabel(name)
+    for axis in axes[1]:
+        axis.set_xlabel("J")
+    parts.legend(figure, shown)
+    return figure
+
+
+@style.styled
+def figure7_1(context: Context) -> Figure:
+    """Draw prediction and estimation errors against epsilon, on one simulated data set.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``simulated_once``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Two rows per dimension, one column per number of nodes: means of runs, and their
+        90 % intervals. Losses are those of the public code: averaged over draws for the
+        Markov chains, of a point estimate otherwise.
+
+    References
+    ----------
+    [alparslan2023thesis, Figure 7.1].
+    """
+    rows = context.metrics.copy()
+    chains = rows["method"].isin(parts.CHAINS)
+    rows["loss"] = rows["prediction"].where(~chains, rows["prediction_over_draws"])
+    return _errors(rows, {"loss": "prediction error", "estimation": "estimation error"}, "mean")
+
+
+@style.styled
+def figure7_1_draws(context: Context) -> Figure:
+    """Draw errors against epsilon over several simulated data sets, point estimates for all.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``simulated``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        As :func:`figure7_1`: medians of runs, each on a data set of its own, and quartiles.
+    """
+    names = {"prediction": "prediction error", "estimation": "estimation error"}
+    return _errors(context.metrics, names, "median")
+
+
+def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: str) -> Figure:
+    panels = [
+        (rows[rows["dim"] == dim], metric, f"d = {dim}", label)
+        for dim in sorted(rows["dim"].unique())
+        for metric, label in metrics.items()
+    ]
+    return parts.against_epsilon(panels, parts.looks(rows), centre)
+
+
+@style.styled
+def figure7_2(context: Context) -> Figure:
+    """Draw the time of an iteration against the dimension, by number of nodes.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``run_times``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    [alparslan2023thesis, Figure 7.2].
+    """
+    rows = context.metrics.copy()
+    added = rows["variant"] == "correct"
+    rows["drawn"] = rows["method"].where(~added, "mcmc_bs-augmented")
+    nodes = sorted(rows["num_nodes"].unique())
+    figure, axes = style.figure(1, len(nodes), 2.6, sharey=True)
+    shown = parts.looks(rows)
+    if added.any():
+        base = style.look("mcmc_bs")
+        shown["mcmc_bs-augmented"] = style.Look("MCMC-B&S, augmented", "#56B4E9", "P", base.line)
+    for axis, count in zip(axes.flat, nodes, strict=True):
+        here = rows[rows["num_nodes"] == count]
+        parts.lines(axis, here, "dim", "microseconds", shown, hue="drawn", centre="median")
+        axis.set(yscale="log", xlabel="d", title=f"J = {count}")
+    axes[0, 0].set_ylabel("µs per iteration")
+    parts.legend(figure, shown)
+    return figure
+
+
+@style.styled
+def figure7_3(context: Context) -> Figure:
+    """Draw the distance from the non-private posterior against epsilon, d = 2.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``simulated_once``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per kernel, one column per number of nodes: squared MMD, means of runs.
+
+    References
+    ----------
+    [alparslan2023thesis, Figure 7.3].
+    """
+    return _discrepancies(context.metrics, "mean")
+
+
+@style.styled
+def figure7_3_draws(context: Context) -> Figure:
+    """Draw the same as :func:`figure7_3`, each run on a data set of its own: medians, quartiles."""
+    return _discrepancies(context.metrics, "median")
+
+
+def _discrepancies(rows: pd.DataFrame, centre: str) -> Figure:
+    rows = rows[rows["dim"] == rows["dim"].min()]
+    shown = {name: look for name, look in parts.looks(rows).items() if name != "adassp"}
+    panels = [(rows, metric, name, "squared MMD") for metric, name in MMD_KERNELS.items()]
+    return parts.against_epsilon(panels, shown, centre, scale="linear")

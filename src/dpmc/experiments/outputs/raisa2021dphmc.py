@@ -1,0 +1,297 @@
+"""Figures and tables of Räisä, Koskela and Honkela 2021, and companions to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dpmc.diagnostics.mmd import collapse
+from dpmc.experiments.outputs import _tables
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import panels, style
+from dpmc.types import Array, DpmcError, Fit
+
+# Panels of Figure 3 end here in the paper.
+CEILINGS = {"paper_banana_2d": 0.5, "paper_gauss_10d": 0.6}
+GUIDELINE = 0.2
+MASSES = (0.9, 0.5)
+RANKS = {"best": ":", "median": "-", "worst": (0, (5, 1.5))}
+MOST = 3000  # points of a two-dimensional density estimate
+
+budget_table = _tables.budget_table
+comparison_table = _tables.comparison_table
+clipping_table = _tables.clipping_table
+dimension_table = _tables.dimension_table
+
+
+@style.styled
+def figure1(context: Context) -> Figure:
+    """Draw MMD and error of the mean against epsilon, as published.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``comparison``; ``as_published`` variants are drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per model (banana above), MMD left, error of the mean right.
+
+    References
+    ----------
+    Räisä, Koskela and Honkela 2021, Figure 1.
+    """
+    rows = context.experiment("comparison")
+    rows = rows[rows["variant"] == "as_published"]
+    problems = context.problems(rows)
+    looks = {m: style.look(m) for m in style.ordered(rows["method"], style.METHODS)}
+    figure, axes = style.figure(len(problems), 2, 0.5 + 2.0 * len(problems))
+    count = 0
+    for i, problem in enumerate(problems):
+        here = rows[rows["problem"] == problem]
+        for j, (metric, name) in enumerate((("mmd", "MMD"), ("mean_error", "Mean error"))):
+            axis = axes[i, j]
+            panels.boxes(axis, here, "epsilon", metric, "method", looks)
+            exact = context.exact(problem, metric)
+            panels.levels(axis, exact)
+            count = max(count, len(exact))
+            axis.set(ylabel=name, title=f"{context.problem_label(problem)}: {name}")
+            axis.set_xlabel("ε" if i == len(problems) - 1 else "")
+    handles = panels.legend_entries(looks, count)
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+@style.styled
+def figure1_variants(context: Context) -> Figure:
+    """Draw the variants of DP-SGLD and DP-SGNHT beside what each guarantees.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``comparison`` of methods with more than one variant.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per model; a panel of MMD per method, and the epsilon that each
+        variant really has against the epsilon it was asked for.
+    """
+    rows = context.experiment("comparison")
+    varied = rows.groupby("method")["variant"].transform("nunique") > 1
+    rows = rows[varied]
+    if rows.empty:
+        return style.note("This run holds one variant of each method.")
+    problems, methods = context.problems(rows), style.ordered(rows["method"], style.METHODS)
+    looks = {v: style.look(v) for v in style.ordered(rows["variant"], style.VARIANTS)}
+    ratios = [1.25] * len(methods) + [1.0]
+    height = 0.6 + 2.0 * len(problems)
+    figure, axes = style.figure(len(problems), len(ratios), height, width_ratios=ratios)
+    for i, problem in enumerate(problems):
+        here = rows[rows["problem"] == problem]
+        label = context.problem_label(problem)
+        for j, method in enumerate(methods):
+            axis, runs = axes[i, j], here[here["method"] == method]
+            panels.boxes(axis, runs, "epsilon", "mmd", "variant", looks)
+            panels.levels(axis, context.exact(problem, "mmd"))
+            axis.set(title=f"{label}: {style.look(method).label}", xlabel="ε asked for")
+            axis.set_ylabel("MMD" if j == 0 else "")
+        markers = {method: style.look(method) for method in methods}
+        panels.guarantees(axes[i, -1], here, "method", markers, "variant", looks)
+        axes[i, -1].set_title(f"{label}: guarantee")
+        axes[i, -1].legend(
+            handles=[_marker_entry(method) for method in methods],
+            loc="upper left",
+            handletextpad=0.1,
+            borderaxespad=0.1,
+        )
+    exact = len(context.exact(problems[0], "mmd"))
+    handles = panels.legend_entries(looks, exact)
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+def _marker_entry(method: str) -> Line2D:
+    look = style.look(method)
+    marks: dict[str, Any] = {"color": style.INK, "marker": look.marker, "ls": "", "ms": 3.2}
+    return Line2D([], [], mfc="white", label=look.label, **marks)
+
+
+@style.styled
+def figure2(context: Context) -> Figure:
+    """Draw the posteriors of the best, median and worst run of each algorithm.
+
+    Parameters
+    ----------
+    context : Context
+        Chains of one grid point of one two-dimensional problem, the runs of
+        ``comparison`` and the exact sample of that problem.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One column per algorithm. Rows: marginal densities of both components, then
+        joint densities of the best, the median and the worst run, by MMD.
+
+    Raises
+    ------
+    DpmcError
+        If there are no as-published chains, or the problem is not two-dimensional.
+
+    References
+    ----------
+    Räisä, Koskela and Honkela 2021, Figure 2.
+    """
+    rows = context.experiment("comparison")
+    columns = _ranked_samples(context, rows)
+    problem = next(iter(context.fits))[0]
+    reference = context.reference(problem)
+    if reference.shape[1] != 2:
+        raise DpmcError(f"figure2: dimension {reference.shape[1]}, allowed 2")
+    grids = _grids(reference, columns)
+    ratios = [0.75, 0.75, 1, 1, 1]
+    figure, axes = style.figure(5, len(columns), 7.4, height_ratios=ratios, sharey="row")
+    for j, (method, samples) in enumerate(columns.items()):
+        look = style.look(method)
+        for k in range(2):
+            _marginals(axes[k, j], samples, reference, grids, k, look)
+            axes[k, j].set_ylabel(f"density of θ{'₁₂'[k]}" if j == 0 else "")
+        for i, (rank, (points, weights, mmd)) in enumerate(samples.items()):
+            axis = axes[2 + i, j]
+            _joint(axis, points, weights, reference, grids, look)
+            axis.annotate(f"MMD {mmd:.2f}", (0.03, 0.04), xycoords="axes fraction", fontsize=7)
+            axis.set_ylabel(f"θ₂ ({rank} run)" if j == 0 else "")
+            axis.set_xlabel("θ₁" if i == 2 else "")
+        axes[0, j].set_title(look.label)
+    handles: list[Any] = [
+        Line2D([], [], color=style.INK, ls=line, label=f"{rank} run")
+        for rank, line in RANKS.items()
+    ]
+    handles.append(Patch(facecolor="#d0d0d0", label="exact sample"))
+    for row in axes[:2]:
+        highest = max(line.get_ydata().max() for axis in row for line in axis.lines)
+        row[0].set_ylim(0, 1.05 * highest)
+    figure.align_ylabels(axes[:, 0])
+    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    return figure
+
+
+def _ranked_samples(
+    context: Context, rows: pd.DataFrame
+) -> dict[str, dict[str, tuple[Array, Array, float]]]:
+    """Return the kept points, weights and MMD of three runs of each as-published method."""
+    found = {}
+    for (problem, label), runs in context.fits.items():
+        point = _point_of(rows, problem, label)
+        here = rows[(rows["problem"] == problem) & (rows["label"] == label)]
+        here = here[(here["point"] == point) & here["mmd"].notna()].sort_values("mmd")
+        if here.empty or here["variant"].iloc[0] != "as_published":
+            continue
+        fits: dict[int, Fit] = dict(runs)
+        ranks = {"best": 0, "median": len(here) // 2, "worst": len(here) - 1}
+        samples = {}
+        for name, rank in ranks.items():
+            run = here.iloc[rank]
+            points, weights = collapse(fits[int(run["replicate"])].kept())
+            samples[name] = (points, weights, float(run["mmd"]))
+        found[str(here["method"].iloc[0])] = samples
+    if not found:
+        raise DpmcError("figure2: no chains of variant 'as_published', allowed at least one")
+    return {method: found[method] for method in style.ordered(found, style.METHODS)}
+
+
+def _point_of(rows: pd.DataFrame, problem: str, label: str) -> str:
+    """Return the last grid point: the one whose chains an output with ``point: last`` gets."""
+    here = rows[(rows["problem"] == problem) & (rows["label"] == label)]
+    return "" if here.empty else str(here.sort_values("epsilon")["point"].iloc[-1])
+
+
+def _grids(reference: Array, columns: Any) -> tuple[Array, Array]:
+    """Cover the exact sample and the bulk of all runs, but no run that went astray."""
+    low, high = reference.min(axis=0), reference.max(axis=0)
+    span = high - low
+    runs = [points for samples in columns.values() for points, _, _ in samples.values()]
+    bulk = np.array([np.quantile(points, (0.005, 0.995), axis=0) for points in runs])
+    low = np.maximum(np.minimum(low, bulk[:, 0].min(axis=0)), low - 0.5 * span) - 0.1 * span
+    high = np.minimum(np.maximum(high, bulk[:, 1].max(axis=0)), high + 0.5 * span) + 0.1 * span
+    first, second = (np.linspace(a, b, 121) for a, b in zip(low, high, strict=True))
+    return first, second
+
+
+def _marginals(
+    axis: Any, samples: Any, reference: Array, grids: Any, k: int, look: style.Look
+) -> None:
+    grid = grids[k]
+    ones = np.ones(len(reference))
+    panels.marginal(axis, reference[:, k], ones, grid, color="none")
+    line = axis.lines[-1]
+    axis.fill_between(line.get_xdata(), line.get_ydata(), color="#d0d0d0", lw=0)
+    for rank, (points, weights, _) in samples.items():
+        panels.marginal(
+            axis, points[:, k], weights, grid, color=look.colour, ls=RANKS[rank], lw=1.1
+        )
+    axis.set(xlim=(grid[0], grid[-1]), xlabel=f"θ{'₁₂'[k]}")
+
+
+def _joint(
+    axis: Any, points: Array, weights: Array, reference: Array, grids: Any, look: style.Look
+) -> None:
+    coarse = (grids[0][::2], grids[1][::2])
+    exact = panels.joint(axis, reference, np.ones(len(reference)), coarse, MASSES)
+    if exact is not None:
+        density, heights = exact
+        axis.contourf(*coarse, density, [*heights, np.inf], colors=["#dedede", "#b8b8b8"])
+    step = -(-len(points) // MOST)
+    sample = panels.joint(axis, points[::step], weights[::step], coarse, MASSES)
+    if sample is not None:
+        axis.contour(*coarse, *sample, colors=look.colour, linewidths=1.0)
+
+
+@style.styled
+def figure3(context: Context) -> Figure:
+    """Draw the effect of clipping log-likelihood ratios in chains without noise.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``clipping``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per model; MMD against the clip bound left, against the fraction of
+        ratios that were clipped right. A dotted line marks the guideline of 20 %.
+
+    References
+    ----------
+    Räisä, Koskela and Honkela 2021, Figure 3.
+    """
+    rows = context.experiment("clipping")
+    problems = context.problems(rows)
+    looks = {m: style.look(m) for m in style.ordered(rows["method"], style.METHODS)}
+    height = 0.5 + 2.2 * len(problems)
+    figure, axes = style.figure(len(problems), 2, height, sharey="row")
+    for i, problem in enumerate(problems):
+        here = rows[rows["problem"] == problem]
+        left, right = axes[i]
+        label, ceiling = context.problem_label(problem), CEILINGS.get(problem)
+        panels.boxes(left, here, "clip_bound", "mmd", "method", looks, ceiling)
+        panels.points(right, here, "ratio_clip_fraction", "mmd", "method", looks, ceiling)
+        right.axvline(GUIDELINE, color=style.INK, lw=0.7, ls=":")
+        right.set_xlim(-0.02, 1.02)
+        left.set_ylabel("MMD")
+        for axis, by in ((left, "bound"), (right, "fraction")):
+            axis.set_title(f"{label}: by clip {by}", pad=12)
+            panels.levels(axis, context.exact(problem, "mmd"))
+    axes[-1, 0].set_xlabel("clip bound $b_l$")
+    axes[-1, 1].set_xlabel("fraction of log-likelihood ratios clipped")
+    exact = max((len(context.exact(problem, "mmd")) for problem in problems), default=0)
+    handles = panels.legend_entries(looks, exact)
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure

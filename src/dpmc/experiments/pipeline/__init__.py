@@ -1,0 +1,1 @@
+"""Jobs and what they store: planning, running, results, costs."""

@@ -1,0 +1,184 @@
+"""What a workload is made of, from problems to outputs, each with its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set and a model.
+
+    Parameters
+    ----------
+    name : str
+        Its key in the configuration.
+    spec : mapping
+        Everything that determines the data, the model and the start points.
+    data, reference, baseline : str
+        Files of the rows, of the exact posterior sample and of the metrics of further ones;
+        the last two empty for a problem without a model.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    data: str
+    reference: str = ""
+    baseline: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that there are."""
+        return tuple(filter(None, (self.data, self.reference, self.baseline)))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A batch of replicates of one point of a grid.
+
+    Parameters
+    ----------
+    experiment, problem, label : str
+        Where the point stands in the configuration.
+    point : str
+        The point in words, such as ``eps=4``.
+    digest : str
+        Eight hexadecimal digits of everything that determines a replicate.
+    first, last : int
+        The first and the last replicate.
+    chain : mapping
+        What :func:`dpmc.experiments.pipeline.run_chains.run_chains` receives.
+    data, reference, path : str
+        The files that it reads, and that of the result.
+    seconds : float
+        A guess at the time it takes; it orders the work and changes no result.
+    """
+
+    experiment: str
+    problem: str
+    label: str
+    point: str
+    digest: str
+    first: int
+    last: int
+    chain: Mapping[str, Any]
+    data: str
+    reference: str
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics of all points of one method on one problem.
+
+    Parameters
+    ----------
+    experiment, problem, label : str
+        Where the method stands in the configuration.
+    jobs : tuple of Job
+        What it measures.
+    reference, path : str
+        The file of the exact sample, and that of the result.
+    """
+
+    experiment: str
+    problem: str
+    label: str
+    jobs: tuple[Job, ...]
+    reference: str
+    path: str
+
+    @property
+    def chains(self) -> tuple[str, ...]:
+        """The files of the chains."""
+        return tuple(job.path for job in self.jobs)
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """The point of each of `chains`."""
+        return tuple(job.point for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The iterations that budgets buy, by several accountants.
+
+    Parameters
+    ----------
+    name : str
+        Its key in the configuration.
+    spec : mapping
+        What :func:`dpmc.experiments.pipeline.accounting_curves.curve` receives.
+    path : str
+        The file of the result.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    path: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """Replicates of one point of a study, or of a few: what is measured of them goes to a table.
+
+    Parameters
+    ----------
+    experiment, problem, label : str
+        Where the point stands in the configuration.
+    point : str
+        What its points share, in words, such as ``J=5``.
+    first, last : int
+        The first and the last replicate.
+    settings : mapping
+        What ``run`` of the module in :mod:`dpmc.experiments.studies` receives.
+    data : str
+        The file of the rows.
+    path : str
+        That of the result.
+    """
+
+    experiment: str
+    problem: str
+    label: str
+    point: str
+    first: int
+    last: int
+    settings: Mapping[str, Any]
+    data: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """A figure, a table, the verdicts, the guarantees or the page of a paper.
+
+    Parameters
+    ----------
+    name : str
+        The name of its file.
+    spec : mapping
+        Its entry in the configuration.
+    config : mapping
+        The part of the paper's configuration that it may read.
+    metrics, baselines, chains, references, datasets, curves : tuple of str
+        The files that it reads; the tables of studies are among the metrics.
+    request : str
+        A file named by the digest of all that determines the output. An output has a fixed
+        name; a request that does not exist yet is what tells that it is out of date, even
+        when the records of earlier runs are lost.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    config: Mapping[str, Any]
+    metrics: tuple[str, ...]
+    baselines: tuple[str, ...]
+    chains: tuple[str, ...]
+    references: tuple[str, ...]
+    datasets: tuple[str, ...]
+    curves: tuple[str, ...]
+    request: str

@@ -1,0 +1,373 @@
+"""What a run would do, before it does it: what each budget buys, jobs, processor time, memory.
+
+Times come from :mod:`dpmc.experiments.pipeline.costs`; counts of iterations and noise from the
+accountants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from dpmc import registry
+from dpmc.experiments.config import problems
+from dpmc.experiments.pipeline import costs
+from dpmc.experiments.pipeline.costs import Costs, Rule
+from dpmc.experiments.pipeline.jobs import Job, Study
+from dpmc.experiments.pipeline.workload import Workload
+from dpmc.linreg import variants
+from dpmc.numerics.source_digest import canonical
+from dpmc.privacy import accounting, events, gaussian_noise
+from dpmc.privacy.noise_calibration import calibrate
+from dpmc.privacy.schedules import Schedule
+from dpmc.types import Budget, DpmcError
+
+# How delta follows from the rows where a study says nothing: one over their number.
+DELTA_OF_NETWORKS = 1e-5
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What one budget buys.
+
+    Parameters
+    ----------
+    epsilon : float or None
+        None without privacy.
+    iterations : int or None
+        Of each chain, or passes over the rows; None where nothing is repeated.
+    noise : str
+        Noise multipliers: standard deviation over the sensitivity under substitution.
+    """
+
+    epsilon: float | None
+    iterations: int | None
+    noise: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method on one problem.
+
+    Parameters
+    ----------
+    experiment, problem, label : str
+        Where it stands in the configuration.
+    bought : tuple of Bought
+        For each epsilon.
+    runs, jobs : int
+        Replicates of all points, and the jobs that compute them.
+    seconds : float
+        Processor time of all these jobs.
+    memory_mb : float
+        Of the largest of them.
+    done : int
+        Jobs whose results are there.
+    here : bool
+        Whether this machine has the raw data, where there are any.
+    """
+
+    experiment: str
+    problem: str
+    label: str
+    bought: tuple[Bought, ...]
+    runs: int
+    jobs: int
+    seconds: float
+    memory_mb: float
+    done: int
+    here: bool
+
+
+@dataclass(frozen=True)
+class Stage:
+    """All jobs of one rule.
+
+    Parameters
+    ----------
+    rule : str
+    jobs : int
+    seconds : float
+        Processor time.
+    memory_mb : float
+        Of the largest.
+    """
+
+    rule: str
+    jobs: int
+    seconds: float
+    memory_mb: float
+
+
+def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[Line]:
+    """Yield a line for each method on each problem, in the order of the configuration.
+
+    Parameters
+    ----------
+    work : Workload
+    known : Costs
+    budgets : bool
+        Whether to ask the accountants, which takes some seconds for the slowest.
+    """
+    for metrics in work.metrics:
+        yield _line("chain", metrics.jobs, known, budgets, _is_here(work, metrics.problem))
+    groups: dict[tuple[str, str, str], list[Study]] = {}
+    for study in work.studies:
+        groups.setdefault((study.experiment, study.problem, study.label), []).append(study)
+    for (_, problem, _), entries in groups.items():
+        yield _line("study", entries, known, budgets, _is_here(work, problem))
+
+
+def stages(work: Workload, known: Costs) -> list[Stage]:
+    """Return what each rule does."""
+    modelled = [entry for entry in work.problems.values() if entry.reference]
+    made: list[tuple[Rule, Sequence[costs.Entry]]] = [
+        ("data", list(work.problems.values())),
+        ("reference", modelled),
+        ("baseline", modelled),
+        ("chain", work.jobs),
+        ("study", work.studies),
+        ("metrics", work.metrics),
+        ("accounting", list(work.curves.values())),
+        ("output", list(work.outputs.values())),
+    ]
+    found = []
+    for rule, entries in made:
+        if entries:
+            memory = [known.expected_memory_mb(rule, entry) for entry in entries]
+            seconds = costs.total(known.expected_seconds(rule, entry) for entry in entries)
+            found.append(Stage(rule, len(entries), seconds, max(memory)))
+    return found
+
+
+def bought(chain: Mapping[str, Any]) -> Bought:
+    """Return what the budget of one point of an experiment buys.
+
+    Parameters
+    ----------
+    chain : mapping
+        What :func:`dpmc.experiments.pipeline.run_chains.run_chains` receives.
+    """
+    rows, _ = costs.shape(chain["problem"])
+    wanted = ("method", "params", "budget", "num_chains", "num_iterations", "max_iterations")
+    return _bought(canonical({key: chain.get(key) for key in wanted}), rows)
+
+
+def bought_by_study(settings: Mapping[str, Any], point: Mapping[str, Any]) -> Bought:
+    """Return what the budget of one point of a study buys.
+
+    Parameters
+    ----------
+    settings : mapping
+        What the module in :mod:`dpmc.experiments.studies` receives.
+    point : mapping
+        The values of the point.
+    """
+    params = settings["params"]
+    repeated = params.get("num_iterations", params.get("num_passes"))
+    epsilon = point.get("epsilon")
+    if epsilon is None:
+        return Bought(None, repeated, "none")
+    rows = _rows_learnt_from(settings)
+    if settings["study"].startswith("regression"):
+        try:
+            calibration = variants.profile(settings["variant"]).calibration
+        except DpmcError:
+            return Bought(float(epsilon), repeated, "none")
+        if settings["method"] in ("ols", "posterior"):
+            return Bought(None, None, "none")
+        multiplier = gaussian_noise.multiplier(calibration, float(epsilon), 1 / rows)
+        return Bought(float(epsilon), _iterations(settings), f"{multiplier:.4g}")
+    if settings["method"] == "dp_sep":
+        delta = float(params.get("delta", DELTA_OF_NETWORKS))
+        learnt = "released" if settings["study"] == "networks" else "public"
+        multiplier = _calibrated(rows, int(repeated), float(epsilon), delta, learnt)
+        return Bought(float(epsilon), repeated, f"{multiplier:.4g}")
+    return Bought(float(epsilon), repeated, "as published")
+
+
+def text(works: Sequence[Workload], known: Costs, cores: int, budgets: bool = True) -> str:
+    """Return what a person reads: a table for each document, then the whole.
+
+    Parameters
+    ----------
+    works : sequence of Workload
+    known : Costs
+    cores : int
+        Over which the work is spread.
+    budgets : bool
+        Whether to say what the budgets buy.
+    """
+    parts, seconds, jobs = [], 0.0, 0
+    for work in works:
+        found = stages(work, known)
+        own = costs.total(stage.seconds for stage in found)
+        parts.append(_document(work, list(lines(work, known, budgets)), found))
+        seconds, jobs = seconds + own, jobs + sum(stage.jobs for stage in found)
+    whole = f"all: {jobs:,} jobs, {duration(seconds)} of processor time, about "
+    whole += f"{duration(seconds / cores)} on {cores} cores like those that were measured"
+    return "\n".join([*parts, whole, f"measured on: {known.machine}"])
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: seconds, minutes or hours."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def _line(
+    rule: Rule,
+    entries: Sequence[Job] | Sequence[Study],
+    known: Costs,
+    budgets: bool,
+    here: bool,
+) -> Line:
+    first = entries[0]
+    return Line(
+        experiment=first.experiment,
+        problem=first.problem,
+        label=first.label,
+        bought=tuple(_of_points(entries)) if budgets else (),
+        runs=sum(_runs(entry) for entry in entries),
+        jobs=len(entries),
+        seconds=costs.total(known.expected_seconds(rule, entry) for entry in entries),
+        memory_mb=max(known.expected_memory_mb(rule, entry) for entry in entries),
+        done=sum(Path(entry.path).exists() for entry in entries),
+        here=here,
+    )
+
+
+def _is_here(work: Workload, problem: str) -> bool:
+    return problems.is_here(work.problems[problem].spec)
+
+
+def _runs(entry: Job | Study) -> int:
+    points = len(entry.settings["points"]) if isinstance(entry, Study) else 1
+    return points * (entry.last - entry.first + 1)
+
+
+def _of_points(entries: Sequence[Job] | Sequence[Study]) -> Iterator[Bought]:
+    """Yield what different budgets buy, each once."""
+    seen = set()
+    for entry in entries:
+        if isinstance(entry, Job):
+            found = [bought(entry.chain)]
+        else:
+            found = [bought_by_study(entry.settings, point) for point in entry.settings["points"]]
+        for value in found:
+            if value not in seen:
+                seen.add(value)
+                yield value
+
+
+@lru_cache(maxsize=4096)
+def _bought(chain: str, num_rows: int) -> Bought:
+    import json
+
+    values = json.loads(chain)
+    module = registry.load("method", values["method"])
+    params = registry.parameters(module, _whole_numbers(values["params"]))
+    budget = values["budget"]
+    if budget is None:
+        return Bought(None, int(values["num_iterations"]), "none")
+    releases = module.releases(params, num_rows)
+    if releases is None:
+        raise DpmcError(f"budget: {budget['epsilon']}, allowed None: {values['method']} has none")
+    asked = Budget(budget["epsilon"], budget["delta"], budget["accountant"])
+    count = accounting.max_iterations(releases, asked, int(values["num_chains"]))
+    if values["max_iterations"] is not None:
+        count = min(count, int(values["max_iterations"]))
+    told = [events.noise_of(event) for event in releases.counts(1, 1)]
+    multipliers = ", ".join(f"{pair[0]:.4g}" for pair in told if pair is not None)
+    return Bought(budget["epsilon"], count, multipliers or "of the Barker test")
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Undo what :func:`dpmc.numerics.source_digest.canonical` does to integers."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(entry) for entry in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@lru_cache(maxsize=1024)
+def _calibrated(rows: int, passes: int, epsilon: float, delta: float, learnt: Any) -> float:
+    schedule = Schedule(rows, passes, noise_precision=learnt)
+    return calibrate(schedule, epsilon, delta).noise_multiplier
+
+
+def _rows_learnt_from(settings: Mapping[str, Any]) -> int:
+    """Return the rows that a study trains on: four or nine tenths of a table that it splits."""
+    problem = settings["problem"]
+    rows, _ = costs.shape(problem)
+    if "dataset" not in problem["data"]["params"] and problem["data"]["name"] != "network_rows":
+        return rows
+    return math.floor(rows * (0.9 if settings["study"] == "networks" else 0.8))
+
+
+def _iterations(settings: Mapping[str, Any]) -> int | None:
+    is_chain = str(settings["method"]).startswith("mcmc")
+    return int(settings["params"]["num_iterations"]) if is_chain else None
+
+
+def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
+    rows = [("experiment", "problem", "method", "budget buys", "runs", "jobs", "CPU", "memory")]
+    for line in found:
+        told = _told(line.bought)
+        rows.append(
+            (
+                line.experiment,
+                line.problem if line.here else f"{line.problem} *",
+                line.label,
+                told,
+                f"{line.runs:,}",
+                f"{line.jobs:,}" if not line.done else f"{line.jobs:,} ({line.done:,} done)",
+                duration(line.seconds),
+                f"{line.memory_mb:,.0f} MB",
+            )
+        )
+    jobs, seconds = sum(s.jobs for s in made), costs.total(s.seconds for s in made)
+    memory = max(stage.memory_mb for stage in made)
+    head = f"{work.paper['paper']} at scale {work.config.scale}: {jobs:,} jobs, "
+    head += f"{duration(seconds)} of processor time, {memory:,.0f} MB in the largest job"
+    told = ", ".join(f"{s.rule} {s.jobs:,} ({duration(s.seconds)})" for s in made)
+    away = costs.total(line.seconds for line in found if not line.here)
+    note = (
+        [f"* not on this machine, to be downloaded: {duration(away)} of the time"] if away else []
+    )
+    return "\n".join([head, f"by rule: {told}", *_table(rows), *note, ""])
+
+
+def _told(found: Sequence[Bought]) -> str:
+    """Return what budgets buy in one line: those with the same noise share it."""
+    parts: dict[str, list[Bought]] = {}
+    for entry in found:
+        parts.setdefault(entry.noise, []).append(entry)
+    return "; ".join(_of_noise(noise, entries) for noise, entries in parts.items())
+
+
+def _of_noise(noise: str, entries: Sequence[Bought]) -> str:
+    counts = [f"{entry.iterations:,}" for entry in entries if entry.iterations is not None]
+    count = f"{'/'.join(dict.fromkeys(counts))} it" if counts else ""
+    if entries[0].epsilon is None:
+        return count or "no budget"
+    budgets = "/".join(f"{entry.epsilon:g}" for entry in entries)
+    return f"ε {budgets}: {f'{count}, ' if count else ''}σ {noise}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    right = {4, 5, 6, 7}
+    return [
+        "  ".join(
+            cell.rjust(width) if k in right else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

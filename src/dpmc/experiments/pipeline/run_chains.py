@@ -1,0 +1,95 @@
+"""What the workflow asks for: chains, from plain settings.
+
+Each result is a function of its settings and of the code alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from dpmc import registry
+from dpmc.experiments.config.problems import Settings, make_model, start_points
+from dpmc.mcmc import fit as fitting
+from dpmc.mcmc.posterior import Posterior
+from dpmc.numerics.source_digest import canonical
+from dpmc.progress import Progress, silent
+from dpmc.rng import Streams
+from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset, Fit
+
+
+def row_order(settings: Settings) -> Literal["features", "rows"]:
+    """Return how the method of `settings` reads the rows, so that they are laid out once."""
+    order: Literal["features", "rows"] = registry.load("method", settings["method"]).ROW_ORDER
+    return order
+
+
+def run_chains(
+    settings: Settings,
+    dataset: Dataset,
+    reference: Array,
+    replicates: Iterable[int],
+    progress: Progress = silent,
+) -> Iterator[tuple[int, Fit]]:
+    """Run replicates of one point of an experiment, each from its own streams.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``problem``, ``method``, ``params``, ``budget`` or ``num_iterations``,
+        ``num_chains``, ``seed`` and, if given, ``max_iterations``: all that determines
+        the result.
+    dataset : Dataset
+        The rows of the problem. They may be overwritten.
+    reference : ndarray of shape (1 + baselines, draws, d)
+        Scales the start points, where the problem says so.
+    replicates : iterable of int
+        Which replicates to run.
+    progress : callable
+        Told the iterations done and to do, over all replicates.
+
+    Yields
+    ------
+    (int, Fit)
+        A replicate and its result.
+    """
+    problem = settings["problem"]
+    module = registry.load("method", settings["method"])
+    params = registry.parameters(module, dict(settings["params"]))
+    chains, seed = settings["num_chains"], settings["seed"]
+    budget = settings.get("budget") or {}
+    plan, iterations = fitting.allocate(
+        module,
+        params,
+        dataset.num_rows,
+        chains,
+        settings.get("num_iterations"),
+        budget.get("epsilon"),
+        budget.get("delta"),
+        budget.get("accountant"),
+        settings.get("max_iterations"),
+    )
+    truth, outside = dataset.truth, _outside(problem, dataset, settings.get("outside", ()))
+    sampler = module.sampler(Posterior(make_model(problem), dataset, consume=True), params)
+    key = canonical(dict(settings))
+    wanted = list(replicates)
+    for position, replicate in enumerate(wanted):
+        starts = start_points(problem, truth, reference, seed, [replicate], chains)[0]
+        streams = [Streams.of(seed, key, replicate, chain) for chain in range(chains)]
+        report = _offset(progress, position, len(wanted))
+        yield replicate, fitting.run(sampler, plan, iterations, starts, streams, outside, report)
+
+
+def _offset(progress: Progress, position: int, count: int) -> Progress:
+    return lambda done, total, info: progress(position * total + done, count * total, info)
+
+
+def _outside(problem: Settings, dataset: Dataset, declared: Iterable[str]) -> list[str]:
+    outside = list(declared)
+    start = problem["start"]
+    if start.get("scale") == "reference":
+        around = "around the truth, " if start["rule"] == "around_truth" else ""
+        outside.append(f"start points {around}scaled by the exact posterior")
+    if dataset.bounds_source == "data":
+        outside.append("bounds taken from the data")
+    return [*outside, CLIP_FRACTIONS_OUTSIDE, "a known seed"]

@@ -1,0 +1,40 @@
+"""Write a figure so that the same figure gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from dpmc.experiments.plots.style import SETTINGS
+from dpmc.types import DpmcError
+
+# Dates and random identifiers would make every run differ.
+METADATA: dict[str, dict[str, Any]] = {
+    ".pdf": {"CreationDate": None, "ModDate": None},
+    ".svg": {"Date": None},
+    ".png": {"Software": None},
+}
+
+
+def save(figure: Figure, path: Path | str) -> None:
+    """Write `figure` to `path` in the format that its suffix names.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : Path or str
+        Ends in ``.pdf``, ``.svg`` or ``.png`` (200 dots per inch).
+
+    Raises
+    ------
+    DpmcError
+        If the suffix is another.
+    """
+    path = Path(path)
+    if path.suffix not in METADATA:
+        raise DpmcError(f"{path}: suffix {path.suffix!r}, allowed {', '.join(METADATA)}")
+    with mpl.rc_context(SETTINGS):
+        figure.savefig(path, metadata=METADATA[path.suffix], dpi=200)

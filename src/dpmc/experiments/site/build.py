@@ -1,0 +1,280 @@
+"""Write the pages: one per document, a front page with every claim, and the errata."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from dpmc.experiments.pipeline import files
+from dpmc.experiments.site import captions, claims, errata, grids
+from dpmc.experiments.site.claims import Group
+from dpmc.experiments.site.sources import Source
+
+STATIC = ("style.css", "filter.js")
+# What stands in the folder of the site itself.
+FILES = ("index.html", "errata.html", *STATIC)
+# A longer list of what is not reproduced is folded.
+SHORT_LIST = 8
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure on a page.
+
+    Parameters
+    ----------
+    name, title, alt : str
+    caption : list of (str, list of str)
+        As :func:`dpmc.experiments.site.captions.paragraphs` returns it.
+    width, height : int
+        In pixels.
+    data : list of str
+        CSV files behind it.
+    group : Group
+        Verdicts on it.
+    main : str
+        The figure of the document that it is a variant of; empty if none.
+    """
+
+    name: str
+    title: str
+    alt: str
+    caption: captions.Parts
+    width: int
+    height: int
+    data: list[str]
+    group: Group
+    main: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table on a page; see :class:`Figure`."""
+
+    name: str
+    title: str
+    caption: captions.Parts
+    grid: grids.Grid
+    group: Group
+    main: str
+
+
+def document(source: Source, texts: Mapping[str, str], page: Path) -> None:
+    """Write the page of a document, and beside it copies of all that it shows or links to.
+
+    The folder is emptied first and the page written last: a page that is there is whole.
+
+    Parameters
+    ----------
+    source : Source
+    texts : mapping of str to str
+        The text of each caption, by the name of its file.
+    page : Path
+        File of the page, in a folder of its own inside that of the site.
+
+    Raises
+    ------
+    DpmcError
+        If a file is missing or a caption is not well formed.
+    """
+    text = render_document(source, texts)
+    shutil.rmtree(page.parent, ignore_errors=True)
+    page.parent.mkdir(parents=True)
+    for name in source.all_files():
+        shutil.copyfile(source.folder / name, page.parent / name)
+    files.write_text(page, text)
+
+
+def render_document(source: Source, texts: Mapping[str, str]) -> str:
+    """Return the page of a document as HTML; see :func:`document`."""
+    outputs = source.config["outputs"]
+    filled = {
+        name: captions.caption(name, texts[entry["caption"]], source.facts)
+        for name, entry in outputs.items()
+    }
+    groups = claims.by_output(source.verdicts, list(outputs))
+    experiments = list(dict.fromkeys(source.facts.table["experiment"]))
+    private = [name for name in experiments if source.facts.private(name)]
+    whole = claims.group(source.verdicts)
+    failed = [entry for entry in whole.claims if entry.verdict == "not_reproduced"]
+    figures = [_figure(source, name, filled, groups) for name in source.outputs("figure")]
+    return _render(
+        "document.html.j2",
+        root="..",
+        source=source,
+        figures=figures,
+        tables=[_table(source, name, filled, groups) for name in source.outputs("table")],
+        whole=whole,
+        other=groups.get("", Group()),
+        failed=failed,
+        short_list=SHORT_LIST,
+        guarantees={name: grids.grid(source.facts.guarantee_table(name)) for name in private},
+        without=[name for name in experiments if name not in private],
+        provenance=_provenance(source.provenance),
+        stages=_stages(source.provenance),
+        packages=source.provenance.get("packages", {}),
+    )
+
+
+def front(
+    sources: Sequence[Source], absent: Iterable[Mapping[str, Any]], text: str, scale: str
+) -> dict[str, str]:
+    """Return the front page, the errata and what all pages share.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        The documents with results, whose pages lie beside in folders named by their keys.
+    absent : iterable of mapping
+        Settings of documents without results.
+    text : str
+        The errata, in Markdown.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    dict of str to str
+        The text of each file of ``FILES``, all for one folder.
+
+    Raises
+    ------
+    DpmcError
+        If a file of the results cannot be read.
+    """
+    found = errata.read(text, {source.key: _addresses(source) for source in sources})
+    groups = {source.key: claims.group(source.verdicts) for source in sources}
+    page = _render(
+        "front.html.j2",
+        root=".",
+        scale=scale,
+        sources=sources,
+        absent=list(absent),
+        groups=groups,
+        totals=claims.counts(entry for group in groups.values() for entry in group.verdicts),
+        provenance={source.key: dict(_provenance(source.provenance)) for source in sources},
+        errata=found,
+    )
+    static = resources.files("dpmc.experiments.site") / "static"
+    return {
+        "index.html": page,
+        "errata.html": _render("errata.html.j2", root=".", errata=found),
+        **{name: (static / name).read_text(encoding="utf-8") for name in STATIC},
+    }
+
+
+def _figure(
+    source: Source, name: str, filled: Mapping[str, captions.Parts], groups: Mapping[str, Group]
+) -> Figure:
+    title = captions.title(name)
+    width, height = source.size(name)
+    first = filled[name][0][1][0] if filled[name] else ""
+    return Figure(
+        name=name,
+        title=title,
+        alt=f"{title}. {_shortened(first)}",
+        caption=filled[name],
+        width=width,
+        height=height,
+        data=source.data_of(name),
+        group=groups.get(name, Group()),
+        main=_main(name, source),
+    )
+
+
+def _table(
+    source: Source, name: str, filled: Mapping[str, captions.Parts], groups: Mapping[str, Group]
+) -> Table:
+    shown = source.facts.named(grids.compact(source.table(name)))
+    return Table(
+        name=name,
+        title=captions.title(name),
+        caption=filled[name],
+        grid=grids.grid(shown),
+        group=groups.get(name, Group()),
+        main=_main(name, source),
+    )
+
+
+def _main(name: str, source: Source) -> str:
+    """Return the output that another is a variant of: "figure1" for "figure1_variants"."""
+    found = [other for other in source.config["outputs"] if name.startswith(f"{other}_")]
+    return max(found, key=len, default="")
+
+
+def _shortened(text: str, most: int = 300) -> str:
+    """Return the first sentences of a text, as far as they fit."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(". ", 0, most)
+    return text[: end + 1] if end > 0 else text[: text.rfind(" ", 0, most)] + " …"
+
+
+def _addresses(source: Source) -> dict[str, str]:
+    """Return where on the site that is which the errata name as code."""
+    page = f"{source.key}/index.html"
+    found = {name: f"{page}#{name}" for name in source.config["outputs"]}
+    found |= {f"{name}.csv": f"{page}#{name}" for name in source.outputs("table")}
+    found["verdict.csv"] = f"{page}#claims"
+    for entry in source.verdicts:
+        found.setdefault(entry.id, f"{page}#{entry.anchor}")
+    return found
+
+
+def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what is told of a run in a line each."""
+    whole = record.get("jobs", {}).get("all", {})
+    lines = [
+        ("made on", record.get("date")),
+        ("command", record.get("command")),
+        ("commit", record.get("commit")),
+        ("digest of the settings", record.get("settings")),
+        ("processor", f"{record.get('processor')}, {record.get('cores')} cores"),
+        ("system", record.get("system")),
+        ("Python", record.get("python")),
+    ]
+    if whole:
+        lines.append(
+            ("processor time", f"{_time(whole['cpu_seconds'])} in {whole['jobs']:.0f} jobs")
+        )
+    return [(name, str(value)) for name, value in lines if value is not None]
+
+
+def _stages(record: Mapping[str, Any]) -> list[tuple[str, dict[str, float]]]:
+    """Return jobs, times and memory of each stage, the sum last."""
+    stages = record.get("jobs", {})
+    return sorted(stages.items(), key=lambda item: (item[0] == "all", item[0]))
+
+
+def _time(seconds: float) -> str:
+    """Return a time as a reader wants to see it."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _cited(config: Mapping[str, Any]) -> str:
+    """Return the authors and the year of a document in short."""
+    names = [name.split()[-1] for name in re.split(r", | and ", str(config["authors"]))]
+    short = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return f"{short} {config['year']}"
+
+
+def _render(template: str, **values: Any) -> str:
+    environment = Environment(
+        loader=PackageLoader("dpmc.experiments.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cited"] = _cited
+    environment.filters["words"] = lambda text: str(text).replace("_", " ")
+    return environment.get_template(template).render(verdicts=claims.VERDICTS, **values)

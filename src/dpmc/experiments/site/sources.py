@@ -1,0 +1,146 @@
+"""What a page is made from: the settings of a document and the files of its results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpmc.experiments.outputs import _guarantees
+from dpmc.experiments.outputs._facts import Facts
+from dpmc.experiments.site import claims
+from dpmc.numerics.source_digest import short_digest
+from dpmc.types import DpmcError
+
+FIGURE_FILES = ("svg", "png", "pdf")
+# What every document has beside its figures and tables.
+SHARED_FILES = ("verdict.csv", "guarantees.csv", "provenance.json")
+PIXELS_PER_POINT = 96 / 72
+
+
+@dataclass(frozen=True)
+class Source:
+    """The results of one document.
+
+    Parameters
+    ----------
+    config : mapping
+        The resolved settings of the document at the scale of the results.
+    folder : Path
+        Where the results are.
+    scale : str
+        Name of the scale.
+    """
+
+    config: Mapping[str, Any]
+    folder: Path
+    scale: str
+
+    @property
+    def key(self) -> str:
+        """Return the key of the document."""
+        return str(self.config["paper"])
+
+    @cached_property
+    def verdicts(self) -> tuple[claims.Verdict, ...]:
+        """Return all verdicts on the document."""
+        return claims.read(self.folder / "verdict.csv")
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Return what captions may say."""
+        return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv"))
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """Return how the results were made.
+
+        Raises
+        ------
+        DpmcError
+            If the file cannot be read.
+        """
+        path = self.folder / "provenance.json"
+        try:
+            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
+        return record
+
+    @property
+    def settings_changed(self) -> bool:
+        """Return whether the results were made with other settings than those shown."""
+        return bool(self.provenance["settings"] != short_digest(self.config))
+
+    def outputs(self, kind: str) -> list[str]:
+        """Return the names of all figures or of all tables."""
+        return [name for name, spec in self.config["outputs"].items() if spec["kind"] == kind]
+
+    def files(self, name: str) -> list[str]:
+        """Return the names of the files of a figure or table."""
+        if self.config["outputs"][name]["kind"] == "table":
+            return [f"{name}.csv"]
+        return [f"{name}.{ending}" for ending in FIGURE_FILES]
+
+    def data_of(self, name: str) -> list[str]:
+        """Return the CSV files behind a figure: what is drawn, and tables of the same runs."""
+        own = [f"{name}.data.csv"] if (self.folder / f"{name}.data.csv").is_file() else []
+        runs = set(self.config["outputs"][name].get("metrics", ()))
+        shared = (
+            other
+            for other in self.outputs("table")
+            if runs & set(self.config["outputs"][other].get("metrics", ()))
+        )
+        return [*own, *(f"{other}.csv" for other in shared)]
+
+    def all_files(self) -> list[str]:
+        """Return the names of all files that a page links to.
+
+        Raises
+        ------
+        DpmcError
+            If one of them is missing.
+        """
+        made = [name for output in self.config["outputs"] for name in self.files(output)]
+        drawn = [name for f in self.outputs("figure") for name in self.data_of(f)]
+        wanted = list(dict.fromkeys([*made, *drawn, *SHARED_FILES]))
+        for name in wanted:
+            if not (self.folder / name).is_file():
+                raise DpmcError(f"{self.folder / name}: no such file, allowed a finished run")
+        return wanted
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table.
+
+        Raises
+        ------
+        DpmcError
+            If its file cannot be read.
+        """
+        path = self.folder / f"{name}.csv"
+        try:
+            return pd.read_csv(path)
+        except (OSError, ValueError) as error:
+            raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
+
+    def size(self, name: str) -> tuple[int, int]:
+        """Return the width and height of a figure, in pixels.
+
+        Raises
+        ------
+        DpmcError
+            If its file does not tell.
+        """
+        path = self.folder / f"{name}.svg"
+        head = path.read_text(encoding="utf-8")[:4000]
+        found = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', head)
+        if found is None:
+            raise DpmcError(f"{path}: no viewBox, allowed a figure of dpmc.experiments.plots.save")
+        width, height = (round(PIXELS_PER_POINT * float(text)) for text in found.groups())
+        return width, height

@@ -1,0 +1,86 @@
+"""How far noise moves a Gaussian: Theorem 4.1 of [vinaroz2022dpsep], corrected, and the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from dpmc import registry
+from dpmc.experiments.studies import _tables
+from dpmc.experiments.studies._tables import Settings
+from dpmc.numerics.source_digest import canonical
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.types import NO_GUARANTEE, Dataset
+
+METHODS = "dpmc.ep.perturbation.methods"
+
+VALUES = (
+    "threshold",
+    "probability",
+    "probability_se",
+    "published_bound",
+    "corrected_bound",
+    "simulated_bound",
+    "second_order",
+)
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "dim": "int64",
+    "noise_sd": "float64",
+    **dict.fromkeys(VALUES, "float64"),
+}
+
+
+def run(
+    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Tabulate bounds and simulated probabilities.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``method`` is where the noise is added, one of :mod:`dpmc.ep.perturbation.methods`; each of
+        ``points`` has ``dim`` and ``noise_sd``.
+    dataset : Dataset
+        Not read: nothing here is about rows.
+    replicates : iterable of int
+    progress : callable
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point, replicate and threshold: see :func:`dpmc.ep.perturbation.bounds.table`.
+
+    Raises
+    ------
+    DpmcError
+        If a parameter is refused.
+    """
+    module: Any = registry.load("perturbation", settings["method"])
+    params = registry.parameters(module, dict(settings["params"]))
+    points, wanted = _tables.points(settings), list(replicates)
+    rows: list[dict[str, Any]] = []
+    for done, point in enumerate(points):
+        key = canonical(dict(point))
+        for replicate in wanted:
+            found = module.table(
+                params, point["point"], stream(settings["seed"], "noise", key, replicate)
+            )
+            shared = {
+                **_tables.place(point, replicate),
+                **_tables.guaranteed(NO_GUARANTEE, ()),
+                "status": "complete",
+                "dim": int(point["point"]["dim"]),
+                "noise_sd": float(point["point"]["noise_sd"]),
+            }
+            rows += [
+                {**shared, **{name: entry.get(name, math.nan) for name in VALUES}}
+                for entry in found.to_dict("records")
+            ]
+        progress(done + 1, len(points), "")
+    return _tables.typed(rows, COLUMNS)

@@ -1,0 +1,120 @@
+"""How chains for a private release mix [alparslan2023thesis, Table 6.1 and Figure 6.3]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpmc import registry
+from dpmc.diagnostics.autocorrelation import autocorrelation, autocorrelation_time
+from dpmc.experiments.studies import _statsel, _tables
+from dpmc.experiments.studies._statsel import Params
+from dpmc.experiments.studies._tables import Settings
+from dpmc.numerics.source_digest import canonical
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.statsel.chains import driver
+from dpmc.statsel.chains.driver import Draws
+from dpmc.statsel.posterior import quadrature
+from dpmc.types import Dataset, DpmcError
+
+METHODS = "dpmc.statsel.chains.methods"
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "statistic": "str",
+    "theta": "float64",
+    "num_rows": "int64",
+    "num_particles": "int64",
+    "num_iterations": "int64",
+    "iac_sokal": "float64",
+    "iac_geyer": "float64",
+    "reliable": "float64",
+    "acceptance_rate": "float64",
+    "lag": "float64",
+    "autocorrelation": "float64",
+}
+
+
+def run(
+    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Run chains and tabulate their autocorrelation.
+
+    Parameters
+    ----------
+    settings : mapping
+        As for :func:`dpmc.experiments.studies.statsel_posterior.run`; ``params`` may have
+        ``num_lags`` and ``num_chains``.
+    dataset : Dataset
+        Not read: every replicate has records of its own.
+    replicates : iterable of int
+    progress : callable
+        Told the releases done and to do.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate: integrated autocorrelation times by the window of
+        Sokal and by the monotone sequence of Geyer, and ``reliable``, the share of the chains
+        that have 100 times their length. With ``num_lags`` one row for every lag from 0 on.
+        All are means over the chains of a release.
+
+    Raises
+    ------
+    DpmcError
+        If a name or parameter is unknown or refused, or a chain has no more draws than lags.
+    """
+    points, wanted = _tables.points(settings), list(replicates)
+    module: Any = registry.load(_statsel.KIND, settings["method"])
+    if not hasattr(module, "chain"):
+        raise DpmcError(f"method: {settings['method']!r}, allowed a chain")
+    rows: list[dict[str, Any]] = []
+    for done, (point, replicate) in enumerate((p, r) for p in points for r in wanted):
+        rows += _rows(module, point, replicate)
+        progress(done + 1, len(points) * len(wanted), "")
+    return _tables.typed(rows, COLUMNS)
+
+
+def _rows(module: Any, settings: Settings, replicate: int) -> Iterator[dict[str, Any]]:
+    study: Params = _statsel.study_params(settings)
+    params = _statsel.method_params(module, settings)
+    observed = _statsel.observe(settings, study, replicate)
+
+    def moments() -> tuple[float, float]:
+        likelihood = quadrature.likelihood(observed.target, study.num_data_sets)
+        known = quadrature.quadrature(observed.target, likelihood)
+        return known.mean, known.sd
+
+    key = canonical(dict(settings))
+    found = []
+    for chain in range(study.num_chains):
+        rng = stream(settings["seed"], "chain", key, replicate, chain)
+        found.append(driver.run(module, observed.target, params, settings["variant"], rng, moments))
+    shared = {
+        **_statsel.columns(settings, observed, study, replicate),
+        "num_particles": int(getattr(params, "num_particles", 0)),
+        "num_iterations": params.num_iterations,
+        **_times(found),
+    }
+    if not study.num_lags:
+        yield shared
+        return
+    if found[0].theta.size <= study.num_lags:
+        raise DpmcError(f"num_lags: {study.num_lags}, allowed below {found[0].theta.size} draws")
+    curves = np.array([autocorrelation(draws.theta, study.num_lags) for draws in found])
+    for lag, value in enumerate(curves.mean(axis=0).tolist()):
+        yield {**shared, "lag": float(lag), "autocorrelation": value}
+
+
+def _times(found: list[Draws]) -> dict[str, float]:
+    times = [autocorrelation_time(draws.theta, warn=False) for draws in found]
+    return {
+        "iac_sokal": float(np.mean([time.sokal for time in times])),
+        "iac_geyer": float(np.mean([time.geyer for time in times])),
+        "reliable": float(np.mean([time.reliable for time in times])),
+        "acceptance_rate": float(np.mean([draws.acceptance_rate for draws in found])),
+    }

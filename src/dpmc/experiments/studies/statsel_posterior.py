@@ -1,0 +1,135 @@
+"""Errors of posterior means given a private release [alparslan2023thesis, chapter 6].
+
+Every replicate has records, a release and a chain of its own, and the posterior of that very
+release by quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpmc import registry
+from dpmc.diagnostics.autocorrelation import autocorrelation_time
+from dpmc.experiments.studies import _statsel, _tables
+from dpmc.experiments.studies._statsel import Observed, Params
+from dpmc.experiments.studies._tables import Settings
+from dpmc.numerics.source_digest import canonical
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.statsel.chains import driver
+from dpmc.statsel.posterior import quadrature
+from dpmc.statsel.posterior.quadrature import Posterior
+from dpmc.types import Dataset
+
+METHODS = "dpmc.statsel.chains.methods"
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "statistic": "str",
+    "theta": "float64",
+    "num_rows": "int64",
+    "released": "float64",
+    "estimate": "float64",
+    "estimate_sd": "float64",
+    "squared_error": "float64",
+    "reference_mean": "float64",
+    "reference_sd": "float64",
+    "reference_squared_error": "float64",
+    "acceptance_rate": "float64",
+    "iac": "float64",
+    "num_iterations": "int64",
+    "num_particles": "int64",
+}
+
+
+def run(
+    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Release, draw from the posterior and integrate it.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``problem`` has rows of :mod:`dpmc.experiments.data.population_rows`. ``params`` are those
+        of :class:`dpmc.experiments.studies._statsel.Params` and of methods. Each of ``points`` has
+        ``statistic`` and ``epsilon``; it may have ``theta``, ``num_rows``, ``bound`` and
+        ``prior_high``, and parameters of the method.
+    dataset : Dataset
+        Not read: every replicate has records of its own.
+    replicates : iterable of int
+    progress : callable
+        Told the releases done and to do.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate. ``released`` is the released number, or the mean of
+        released records. What a method without a chain has not is NaN or 0; its estimate is
+        the posterior mean by quadrature.
+
+    Raises
+    ------
+    DpmcError
+        If a name or parameter is unknown or refused.
+    """
+    points, wanted = _tables.points(settings), list(replicates)
+    module: Any = registry.load(_statsel.KIND, settings["method"])
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        for replicate in wanted:
+            rows.append(_row(module, point, replicate))
+            progress(len(rows), len(points) * len(wanted), "")
+    return _tables.typed(rows, COLUMNS)
+
+
+def _row(module: Any, settings: Settings, replicate: int) -> dict[str, Any]:
+    params: Params = _statsel.study_params(settings)
+    observed = _statsel.observe(settings, params, replicate)
+    likelihood = quadrature.likelihood(observed.target, params.num_data_sets)
+    known = quadrature.quadrature(observed.target, likelihood)
+    found = {
+        **_statsel.columns(settings, observed, params, replicate),
+        "released": float(np.mean(observed.released.y)),
+        "estimate": known.mean,
+        "estimate_sd": known.sd,
+        "reference_mean": known.mean,
+        "reference_sd": known.sd,
+        "reference_squared_error": (known.mean - observed.theta) ** 2,
+    }
+    own = _statsel.method_params(module, settings)
+    if hasattr(module, "chain"):
+        found |= _chain(module, own, settings, observed, known, replicate)
+    else:
+        driver.fault(settings["method"], settings["variant"], module.VARIANTS)
+    found["squared_error"] = (found["estimate"] - observed.theta) ** 2
+    return found
+
+
+def _chain(
+    module: Any,
+    params: Any,
+    settings: Settings,
+    observed: Observed,
+    known: Posterior,
+    replicate: int,
+) -> dict[str, Any]:
+    rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)
+    draws = driver.run(
+        module, observed.target, params, settings["variant"], rng, lambda: (known.mean, known.sd)
+    )
+    iac = math.nan
+    if draws.theta.size >= 4:
+        iac = autocorrelation_time(draws.theta, warn=False).value
+    return {
+        "estimate": float(draws.theta.mean()),
+        "estimate_sd": float(draws.theta.std()),
+        "acceptance_rate": draws.acceptance_rate,
+        "iac": iac,
+        "num_iterations": params.num_iterations,
+        "num_particles": int(getattr(params, "num_particles", 0)),
+    }

@@ -1,0 +1,1 @@
+"""Published claims, judged against our results."""

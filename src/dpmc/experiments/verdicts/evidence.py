@@ -1,0 +1,145 @@
+"""What rules are evaluated on, and how they pick the runs of a setting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpmc.experiments.plots.style import method_label
+from dpmc.experiments.verdicts.bootstrap import Measurement
+from dpmc.types import UNAVAILABLE, DpmcError
+
+Rule = Mapping[str, Any]
+AS_PUBLISHED = "as_published"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What rules are evaluated on.
+
+    Parameters
+    ----------
+    metrics : pandas.DataFrame
+        One row per run.
+    config : mapping
+        The resolved configuration of the document.
+    rng : numpy.random.Generator
+        Resamples replicates.
+    resamples : int
+        Bootstrap resamples.
+    curves : mapping of str to pandas.DataFrame
+        Iterations that a budget buys: columns ``label``, ``accountant``, ``epsilon`` and
+        ``num_iterations``.
+    """
+
+    metrics: pd.DataFrame
+    config: Mapping[str, Any]
+    rng: np.random.Generator
+    resamples: int
+    curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+class NotRunError(Exception):
+    """The run lacks what a rule needs; the message says what."""
+
+
+def select(rows: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
+    """Filter by equality, list, ``{at_least, below}`` or ``{largest: k}`` of the grid.
+
+    Raises
+    ------
+    DpmcError
+        If a column is unknown.
+    """
+    # Rows are taken once: that takes longer than finding them.
+    keep = np.ones(len(rows), dtype=bool)
+    for column, wanted in filters.items():
+        if column not in rows:
+            raise DpmcError(f"rule: column {column!r}, allowed {', '.join(sorted(rows.columns))}")
+        if isinstance(wanted, Mapping) and "largest" in wanted:
+            rows = rows[keep]
+            keep = np.zeros(len(rows), dtype=bool)
+            for _, part in rows.groupby("problem"):
+                bounds = np.sort(part[column].dropna().unique())[-wanted["largest"] :]
+                here = (rows["problem"] == part["problem"].iloc[0]) & rows[column].isin(bounds)
+                keep |= here.to_numpy(bool)
+        elif isinstance(wanted, Mapping):
+            low, high = wanted.get("at_least", -math.inf), wanted.get("below", math.inf)
+            keep &= ((rows[column] >= low) & (rows[column] < high)).to_numpy(bool)
+        else:
+            listed = wanted if isinstance(wanted, list) else [wanted]
+            keep &= rows[column].isin(listed).to_numpy(bool)
+    return rows[keep]
+
+
+def of_variant(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the runs of `variant`, unless `filters` name a variant themselves."""
+    return rows if "variant" in filters else rows[rows["variant"] == variant]
+
+
+def with_fallback(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the runs of `variant`, or as published where a method has no such variant."""
+    chosen = of_variant(rows, variant, filters)
+    return chosen if not chosen.empty else of_variant(rows, AS_PUBLISHED, filters)
+
+
+def grid(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Yield the values of the columns `by` and the runs that have them."""
+    if rows.empty:
+        return
+    if not by:
+        yield (), rows
+        return
+    for values, group in rows.groupby(by, sort=True):
+        yield values if isinstance(values, tuple) else (values,), group
+
+
+def name_of(filters: Mapping[str, Any], by: list[str], values: tuple[Any, ...]) -> str:
+    """Return a setting in words."""
+    return words({**filters, **dict(zip(by, values, strict=True))}) if filters or by else "all"
+
+
+def words(filters: Mapping[str, Any]) -> str:
+    """Return filters in words."""
+    parts = []
+    for column, value in filters.items():
+        if column in ("method", "algorithm") and isinstance(value, str):
+            parts.append(method_label(value))
+        elif isinstance(value, Mapping):
+            parts.append(f"{column} " + " ".join(f"{k} {v}" for k, v in value.items()))
+        elif isinstance(value, float):
+            parts.append(f"{column} {value:g}")
+        else:
+            parts.append(f"{value}" if column in ("problem", "variant") else f"{column} {value}")
+    return ", ".join(parts) or "any run"
+
+
+def unavailable(rule: Rule, evidence: Evidence) -> str | None:
+    """Return why the data of all runs that a rule is about cannot be had, None if they can."""
+    if "where" not in rule or "status" not in evidence.metrics:
+        return None
+    filters = {k: v for k, v in rule["where"].items() if k in evidence.metrics}
+    told = select(evidence.metrics, filters)["status"].astype(str)
+    absent = told.str.startswith(UNAVAILABLE)
+    return str(told.iloc[0]) if len(told) and absent.all() else None
+
+
+def or_not_run(found: list[Measurement], lacking: list[str], rule: Rule) -> list[Measurement]:
+    """Return what was measured.
+
+    Raises
+    ------
+    NotRunError
+        If that is nothing; it names what is `lacking`.
+    """
+    usable = [entry for entry in found if not math.isnan(entry.estimate)]
+    if not usable:
+        where = words(rule.get("where", {}))
+        missing = "; ".join(dict.fromkeys(lacking)) or rule.get("metric")
+        raise NotRunError(f"not in this run: {missing} ({where})")
+    return usable

@@ -1,0 +1,1 @@
+"""Gibbs samplers of private linear regression, and their conditional distributions."""

@@ -1,0 +1,250 @@
+"""Full conditionals of private distributed regression, compiled [alparslan2023thesis, 5.2.3].
+
+With S_j = X_j'X_j and z_j = X_j'y_j of node j, released with noise as Shat_j and zhat_j, the
+model is zhat_j ~ N(S_j theta, M_j), M_j = sigma_y^2 S_j + v_z I. What is here concerns theta,
+sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.wishart_moves` moves the S_j.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpmc.linreg.types import NoisyStatistics, Prior
+from dpmc.numerics.small_matrices import (
+    bartlett,
+    cholesky,
+    clear,
+    compiled,
+    copy_vector,
+    gram,
+    inner,
+    log_determinant,
+    multiply,
+    row_products,
+    solve_lower,
+    solve_lower_matrix,
+    solve_upper,
+    solve_upper_matrix,
+)
+from dpmc.types import Array
+
+# Of a walk in one dimension.
+WALK_ACCEPTANCE = 0.44
+# Steps of an adaptation shrink as i^-0.6: their sum is infinite, that of their squares is not.
+DECAY = 0.6
+
+
+class Released(NamedTuple):
+    """A release as compiled code reads it."""
+
+    num_rows: Any  # (J,) float64
+    total_rows: float
+    s: Any  # (J, d, d)
+    z: Any  # (J, d)
+    s_variance: float
+    z_variance: float
+
+    @classmethod
+    def of(cls, noisy: NoisyStatistics) -> Released:
+        """Copy what is needed, contiguous."""
+        return cls(
+            np.array(noisy.num_rows, dtype=np.float64),
+            float(np.sum(noisy.num_rows)),
+            np.array(noisy.s, dtype=np.float64, order="C"),
+            np.array(noisy.z, dtype=np.float64, order="C"),
+            float(noisy.s_sd) ** 2,
+            float(noisy.z_sd) ** 2,
+        )
+
+
+class PriorTerms(NamedTuple):
+    """A prior as compiled code reads it."""
+
+    precision: Any  # (d, d): C^-1
+    shift: Any  # (d,): C^-1 m
+    shape: float
+    rate: float
+    scale: Any  # (d, d): Lambda
+    dof: float
+
+    @classmethod
+    def of(cls, prior: Prior) -> PriorTerms:
+        """Invert the covariance by its Cholesky factor."""
+        root = np.linalg.inv(np.linalg.cholesky(prior.covariance))
+        precision = root.T @ root
+        shift = root.T @ (root @ np.asarray(prior.mean, dtype=np.float64))
+        scale = np.array(prior.scale, dtype=np.float64, order="C")
+        return cls(precision, shift, float(prior.shape), float(prior.rate), scale, float(prior.dof))
+
+
+def coefficient_posterior(
+    s: Array, z: Array, variance: float, z_variance: float, prior: Prior
+) -> tuple[Array, Array]:
+    """Return mean and covariance of theta given S_j and sigma_y^2.
+
+    The precision is P = C^-1 + sum_j S_j M_j^-1 S_j and the mean P^-1 (C^-1 m + sum_j S_j
+    M_j^-1 zhat_j) [alparslan2023thesis, Proposition 3, with C^-1 m inside of the bracket].
+
+    Parameters
+    ----------
+    s : ndarray of shape (J, d, d)
+        Positive semi-definite.
+    z : ndarray of shape (J, d)
+    variance, z_variance : float
+        sigma_y^2, and the variance of the noise on z.
+    prior : Prior
+
+    Returns
+    -------
+    mean : ndarray of shape (d,)
+    covariance : ndarray of shape (d, d)
+    """
+    terms = PriorTerms.of(prior)
+    noise = np.linalg.cholesky(variance * s + z_variance * np.eye(prior.dim))
+    white = np.linalg.solve(noise, s)
+    data = np.linalg.solve(noise, z[..., None])[..., 0]
+    precision = terms.precision + np.einsum("jki,jkl->il", white, white)
+    shift = terms.shift + np.einsum("jki,jk->i", white, data)
+    root = np.linalg.inv(np.linalg.cholesky(precision))
+    mean: Array = root.T @ (root @ shift)
+    covariance: Array = root.T @ root
+    return mean, covariance
+
+
+@compiled
+def node_terms(s: Any, z: Any, factor: Any, scratch: Any, precision: Any, shift: Any) -> None:
+    """Write S M^-1 S and S M^-1 zhat of one node, given the factor of its M."""
+    dim = z.size
+    white = np.empty(dim)
+    for i in range(dim):
+        white[i] = z[i]
+        shift[i] = 0.0
+        for k in range(dim):
+            scratch[i, k] = s[i, k]
+    solve_lower(factor, white)
+    solve_lower_matrix(factor, scratch)
+    gram(scratch, precision)
+    for k in range(dim):
+        for i in range(dim):
+            shift[i] += scratch[k, i] * white[k]
+
+
+@compiled
+def node_log_likelihood(s: Any, z: Any, theta: Any, factor: Any, residual: Any) -> float:
+    """Return log N(zhat; S theta, M) up to a constant, given the factor of M."""
+    multiply(s, theta, residual)
+    for i in range(z.size):
+        residual[i] = z[i] - residual[i]
+    solve_lower(factor, residual)
+    return -0.5 * (log_determinant(factor) + inner(residual, residual))
+
+
+@compiled
+def coefficient_mean(precision: Any, shift: Any, factor: Any, mean: Any) -> bool:
+    """Write the factor of P and the mean P^-1 r; return False if P is not positive definite."""
+    if not cholesky(precision, factor):
+        return False
+    copy_vector(shift, mean)
+    solve_lower(factor, mean)
+    solve_upper(factor, mean)
+    return True
+
+
+@compiled
+def draw_coefficients(mean: Any, factor: Any, rng: Any, theta: Any) -> None:
+    """Draw theta ~ N(mean, P^-1), given the factor of P."""
+    for i in range(mean.size):
+        theta[i] = rng.standard_normal()
+    solve_upper(factor, theta)
+    for i in range(mean.size):
+        theta[i] += mean[i]
+
+
+@compiled
+def log_coefficient_prior(prior: Any, theta: Any) -> float:
+    """Return the log-density of the Gaussian prior up to a constant."""
+    total = 0.0
+    for i in range(theta.size):
+        for k in range(theta.size):
+            total -= 0.5 * prior.precision[i, k] * theta[i] * theta[k]
+        total += prior.shift[i] * theta[i]
+    return total
+
+
+@compiled
+def log_variance_prior(variance: float, shape: float, rate: float) -> float:
+    """Return the log-density of the inverse gamma prior up to a constant."""
+    return -(shape + 1.0) * math.log(variance) - rate / variance
+
+
+@compiled
+def propose_variance(variance: float, sd: float, log_move: bool, rng: Any) -> tuple[float, float]:
+    """Return a random-walk proposal and its log-Jacobian.
+
+    The walk is on log sigma_y^2, whose density is that of sigma_y^2 times sigma_y^2, or on
+    sigma_y^2 itself, where a proposal may be negative: its prior density is zero
+    [alparslan2023thesis, Algorithm 15].
+    """
+    step = sd * rng.standard_normal()
+    if log_move:
+        return variance * math.exp(step), step
+    return variance + step, 0.0
+
+
+@compiled
+def draw_precision(total: Any, dof: float, rng: Any, factor: Any, scratch: Any, out: Any) -> bool:
+    """Draw W = Sigma_x^-1 ~ Wishart(dof, total^-1); return False if `total` has no factor.
+
+    With total = Lambda + sum_j S_j and dof = kappa + n [alparslan2023thesis, Proposition 2].
+    """
+    if not cholesky(total, factor):
+        return False
+    clear(scratch)
+    bartlett(dof, rng, scratch)
+    solve_upper_matrix(factor, scratch)
+    row_products(scratch, out)
+    trace = 0.0
+    for i in range(out.shape[0]):
+        trace += out[i, i]
+    return trace < math.inf
+
+
+@compiled
+def accepts(log_ratio: float, rng: Any) -> bool:
+    """Draw whether to accept; NaN, which compares false, is a rejection."""
+    return math.log1p(-rng.random()) < log_ratio
+
+
+@compiled
+def probability(log_ratio: float) -> float:
+    """Return the probability of acceptance, zero for NaN."""
+    if log_ratio >= 0.0:
+        return 1.0
+    return math.exp(log_ratio) if log_ratio > -700.0 else 0.0
+
+
+@compiled
+def adapted(log_step: float, excess: float, count: int) -> float:
+    """Return the logarithm of a step after a Robbins-Monro update [Andrieu and Thoms 2008].
+
+    Parameters
+    ----------
+    log_step : float
+    excess : float
+        Acceptance less its target: positive lengthens the step.
+    count : int
+        Number of this update, from 1.
+    """
+    return float(log_step + excess * count**-DECAY)
+
+
+@compiled
+def finite(theta: Any, variance: float) -> bool:
+    """Return whether a state is a number in every component."""
+    total = variance
+    for i in range(theta.size):
+        total += theta[i]
+    return -math.inf < total < math.inf

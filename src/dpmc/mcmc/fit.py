@@ -1,0 +1,328 @@
+"""Run one method on one posterior under one budget: the way in for a user's own model."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from dpmc import checks, registry
+from dpmc.mcmc.chains import Run, Sampler
+from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
+from dpmc.mcmc.clip_shares import release as released_diagnostics
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy import calibration
+from dpmc.privacy.audit import audit
+from dpmc.privacy.calibration import Plan
+from dpmc.privacy.events import parse
+from dpmc.privacy.ledger import Ledger, Noise
+from dpmc.progress import Progress, silent
+from dpmc.rng import Streams
+from dpmc.rows import model_checks, row_functions
+from dpmc.types import (
+    CLIPS_OUTSIDE,
+    NO_GUARANTEE,
+    Array,
+    Budget,
+    Dataset,
+    Diagnostic,
+    DpmcError,
+    Fit,
+    Guarantee,
+    InvalidRows,
+    Model,
+)
+
+Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
+
+
+def fit(
+    method: str,
+    model: Model,
+    data: Dataset | Array,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    accountant: str | None = None,
+    num_iterations: int | None = None,
+    max_iterations: int | None = None,
+    num_chains: int = 4,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise = "continuous",
+    progress: bool = True,
+    diagnostics: Diagnostics = "private",
+    invalid_rows: InvalidRows = "refuse",
+    **params: Any,
+) -> Fit:
+    """Sample the posterior of `model` given `data` with a private method.
+
+    All chains are released together under the one budget.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method, such as ``"dp_hmc"`` (``dpmc.registry.names("method")``).
+    model : Model
+        The posterior, written for one row.
+    data : Dataset or ndarray of shape (n, p)
+        The private rows.
+    epsilon, delta : float
+        The budget under substitution of one row; left out only for a method without
+        privacy, or together with `num_iterations`.
+    accountant : str, optional
+        What turns the budget into iterations; by default the tightest that is valid.
+    num_iterations : int, optional
+        Iterations per chain of a method without privacy; otherwise the budget decides.
+    max_iterations : int, optional
+        Iterations per chain of a private method to stop at, where its budget buys more.
+        What is not run is not spent: the guarantee is better than the budget.
+    num_chains : int
+        Number of chains.
+    start : ndarray of shape (d,) or (chains, d), optional
+        Start points, chosen without looking at the data; the origin by default.
+    seed : int, optional
+        Makes a run repeatable, and thereby not private: whoever knows the seed can
+        subtract the noise. By default cryptographic generators are keyed by the operating
+        system.
+    noise : {"continuous", "discrete"}
+        ``"discrete"`` rounds what is released to a grid far below the noise, so that the
+        last digits of floating-point numbers tell nothing (:mod:`dpmc.privacy.discrete`).
+    progress : bool
+        Whether to show a progress bar.
+    diagnostics : {"private", "none", "exact"}
+        Shares of clipped rows: released with noise from one hundredth of the budget, in
+        ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and ``Fit.totals``, which the
+        guarantee then names as outside of it. A method without privacy has them exact.
+    invalid_rows : {"refuse", "zero"}
+        Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
+        so itself.
+    **params
+        Parameters of the method, as in its ``Params``.
+
+    Returns
+    -------
+    Fit
+        Draws, the ledger, and what the budget bought.
+
+    Raises
+    ------
+    DpmcError
+        On any input that is refused, and on a model that fails on public probes, before any
+        row is used.
+    """
+    module = registry.load("method", method)
+    settings = registry.parameters(module, params)
+    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
+    checks.at_least("num_chains", num_chains, 1)
+    checks.one_of("diagnostics", diagnostics, CHOICES)
+    plan, iterations = allocate(
+        module,
+        settings,
+        dataset.num_rows,
+        num_chains,
+        num_iterations,
+        epsilon,
+        delta,
+        accountant,
+        max_iterations,
+        diagnostics,
+    )
+    starts = start_points(start, model.dim, num_chains)
+    model = row_functions.without_errors(model)
+    nan_rows = dataset.invalid_rows == "zero"
+    model_checks.check(model, dataset.x.shape[1], dataset.bounds, nan_rows)
+    posterior = Posterior(model, dataset)
+    sampler = module.sampler(posterior, settings)
+    outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
+    release = None
+    if plan is not None:
+        outside += [CLIPS_OUTSIDE] if diagnostics == "exact" else []
+        outside += [] if seed is None else ["a known seed"]
+        release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
+    streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
+    with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
+        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
+
+
+def _releaser(
+    module: ModuleType,
+    settings: Any,
+    posterior: Posterior,
+    plan: Plan,
+    seed: int | None,
+    method: str,
+    diagnostics: str,
+) -> Release | None:
+    """Return what takes the clip counts from a run, and releases their shares where wanted."""
+    if diagnostics == "exact":
+        return None
+    if diagnostics == "none":
+        return lambda result, starts, ledger: {}
+    streams = Streams.of(seed, method, "diagnostics")
+    noise_multiplier = calibration.share_multiplier(plan.budget, SHARE)
+
+    def release(result: Run, starts: Array, ledger: Ledger) -> dict[str, Diagnostic]:
+        return released_diagnostics(
+            module,
+            settings,
+            posterior,
+            result,
+            starts,
+            noise_multiplier,
+            ledger,
+            streams.chain,
+            streams.noise,
+        )
+
+    return release
+
+
+def allocate(
+    module: ModuleType,
+    settings: Any,
+    num_rows: int,
+    num_chains: int,
+    num_iterations: int | None,
+    epsilon: float | None,
+    delta: float | None,
+    accountant: str | None = None,
+    max_iterations: int | None = None,
+    diagnostics: Diagnostics = "exact",
+) -> tuple[Plan | None, int]:
+    """Return the plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
+
+    Private diagnostics are paid for first.
+
+    Raises
+    ------
+    DpmcError
+        If a private method has no budget, a method without privacy has one or lacks
+        its number of iterations, or the budget does not last for one iteration.
+    """
+    name = module.__name__.rpartition(".")[2]
+    releases = module.releases(settings, num_rows)
+    if releases is None:
+        if epsilon is not None or delta is not None:
+            raise DpmcError(f"epsilon: {epsilon}, allowed None: {name} has no privacy guarantee")
+        if max_iterations is not None:
+            raise DpmcError(f"max_iterations: {max_iterations}, allowed None: {name} has no budget")
+        if num_iterations is None:
+            raise DpmcError(f"num_iterations: None, allowed an integer >= 1 for {name}")
+        checks.at_least("num_iterations", num_iterations, 1)
+        return None, num_iterations
+    if epsilon is None or delta is None:
+        which = "epsilon" if epsilon is None else "delta"
+        raise DpmcError(f"{which}: None, allowed a number: {name} needs a budget")
+    if num_iterations is not None:
+        raise DpmcError(
+            f"num_iterations: {num_iterations}, allowed None: the budget of {name} decides"
+        )
+    budget = Budget(
+        epsilon, delta, accountant or calibration.best_accountant(releases.counts(1, 1))
+    )
+    if diagnostics == "private":
+        releases = with_release(releases, budget)
+    plan = calibration.plan(releases, budget, num_chains, max_iterations)
+    return plan, plan.num_iterations
+
+
+def run(
+    sampler: Sampler,
+    plan: Plan | None,
+    num_iterations: int,
+    starts: Array,
+    streams: Sequence[Streams],
+    outside: Sequence[str],
+    progress: Progress = silent,
+    release: Release | None = None,
+    noise: Noise = "continuous",
+) -> Fit:
+    """Run the chains of one replicate under `plan` and say what privacy they have.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        A method that knows its posterior.
+    plan : Plan or None
+        What the budget bought; ``None`` for a method without privacy.
+    num_iterations : int
+        Iterations of each chain.
+    starts : ndarray of shape (chains, d)
+        Start points.
+    streams : sequence of Streams
+        One for each chain.
+    outside : sequence of str
+        Uses of the private rows that no budget covers.
+    progress : callable
+        Told the iterations done and to do.
+    release : callable ``(Run, starts, ledger) -> mapping of str to Diagnostic``, optional
+        Releases diagnostics; the exact clip counts are then left out. Without it they stay.
+    noise : {"continuous", "discrete"}
+        See `fit`.
+    """
+    ledger = Ledger(plan, noise)
+    result = sampler(starts, num_iterations, streams, ledger, progress)
+    released: Mapping[str, Diagnostic] = {}
+    if release is not None:
+        released = release(result, starts, ledger)
+        result = without_clip_counts(result)
+    if plan is None:
+        guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
+        summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
+    else:
+        guarantee = replace(plan.guarantee, outside=tuple(outside))
+        audited = _audited(ledger.records(), plan.budget.delta)
+        summary = plan.summary() | {
+            "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
+        }
+        summary |= {"noise": noise} if noise != "continuous" else {}
+    return Fit(
+        draws=result.draws,
+        info=result.info,
+        totals=result.totals,
+        status=result.status,
+        ledger=ledger.records(),
+        guarantee=guarantee,
+        plan=summary,
+        diagnostics=released,
+    )
+
+
+@functools.cache
+def _audited(records: tuple[tuple[str, int], ...], delta: float) -> Guarantee:
+    """Audit what was released; replicates of one plan release the same and share it.
+
+    Records are sorted: events in the order of their hashes would be composed in another
+    order by another process, and the last digits of the result would differ.
+    """
+    return audit(parse(records), delta)
+
+
+def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
+    """Return one start point for each chain, shape (chains, d).
+
+    Raises
+    ------
+    DpmcError
+        If `start` has another shape or is not finite.
+    """
+    points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
+    if points.shape not in ((dim,), (num_chains, dim)) or not np.isfinite(points).all():
+        raise DpmcError(
+            f"start: shape {points.shape}, allowed finite ({dim},) or ({num_chains}, {dim})"
+        )
+    return np.broadcast_to(points, (num_chains, dim)).copy()
+
+
+def _bar(bar: Any) -> Callable[[int, int, str], None]:
+    def report(done: int, total: int, info: str) -> None:
+        bar.update(done - bar.n)
+        bar.set_postfix_str(info, refresh=False)
+
+    return report

@@ -1,0 +1,109 @@
+"""DP-SGLD: stochastic gradient Langevin dynamics whose noise gives privacy.
+
+[Wang, Fienberg and Smola 2015; Li et al. 2019; compared in raisa2021dphmc, section 4.1].
+There is no acceptance test, so the step size biases the result. The noise of a step of
+length e has variance ``noise_scale * e``: Langevin dynamics for the posterior pi needs 2,
+while the public code of [raisa2021dphmc] (DPBayes/DP-HMC-experiments at ff8b828) runs 1,
+whose limit for small steps is pi squared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from dpmc import checks
+from dpmc.mcmc import clip_shares as diagnostics
+from dpmc.mcmc import stochastic_gradient
+from dpmc.mcmc.chains import Sampler
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.events import Releases
+from dpmc.rows import clipping
+from dpmc.rows.batches import Batches
+from dpmc.types import Array
+
+ROW_ORDER = "rows"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of DP-SGLD.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows b of a batch, drawn without replacement at each iteration.
+    clip_bound : float
+        Row gradients are clipped to this norm.
+    step_size : float
+        Step size eta; an update moves by e = eta / n times the gradient.
+    noise_scale : float
+        Variance of the noise of an update over e.
+    max_stored : int
+        Chains are thinned evenly to at most this many states.
+    """
+
+    batch_size: int
+    clip_bound: float
+    step_size: float
+    noise_scale: float = 2.0
+    max_stored: int = 5000
+
+    def __post_init__(self) -> None:
+        checks.at_least("batch_size", self.batch_size, 1)
+        checks.positive("clip_bound", self.clip_bound)
+        clipping.check_bound("clip_bound", self.clip_bound)
+        checks.positive("step_size", self.step_size)
+        checks.positive("noise_scale", self.noise_scale)
+        checks.at_least("max_stored", self.max_stored, 1)
+
+
+def batches(params: Params, num_rows: int) -> Batches:
+    """Return how an update is formed."""
+    return Batches(
+        num_rows,
+        params.batch_size,
+        params.clip_bound,
+        params.step_size,
+        params.noise_scale,
+        params.max_stored,
+    )
+
+
+def releases(params: Params, num_rows: int) -> Releases:
+    """Return one Gaussian release of a sampled batch per iteration."""
+    return batches(params, num_rows).releases()
+
+
+@numba.njit(nogil=True)
+def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
+    """Move theta by a step."""
+    for k in range(state.size):
+        state[k] += step * prior_gradient[k] + drift[k]
+
+
+def sampler(posterior: Posterior, params: Params) -> Sampler:
+    """Return the sampler of `posterior`.
+
+    Raises
+    ------
+    DpmcError
+        If the batch is larger than the data, or the posterior is tempered.
+    """
+    update_rule = batches(params, posterior.num_rows)
+
+    def init(theta: Array, rng: np.random.Generator) -> Array:
+        return theta
+
+    return stochastic_gradient.sampler(posterior, update_rule, init, update)
+
+
+def clip_shares(
+    posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the share of all rows whose gradient is clipped at released states."""
+    bound = params.clip_bound
+    return {"gradient_clipped": diagnostics.gradient_share(posterior, states, bound)}

@@ -1,0 +1,117 @@
+"""DP-SGNHT: the stochastic gradient Nose-Hoover thermostat whose noise gives privacy.
+
+[Ding et al. 2014; Wang, Fienberg and Smola 2015; compared in raisa2021dphmc, section 4.1].
+A friction that adapts itself absorbs noise of unknown strength in the gradient. There
+is no acceptance test. As in the public code of [raisa2021dphmc]
+(DPBayes/DP-HMC-experiments at ff8b828), a position moves by the momentum from before
+the update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from dpmc import checks
+from dpmc.mcmc import clip_shares as diagnostics
+from dpmc.mcmc import stochastic_gradient
+from dpmc.mcmc.chains import Sampler
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.events import Releases
+from dpmc.rows import clipping
+from dpmc.rows.batches import Batches
+from dpmc.types import Array
+
+ROW_ORDER = "rows"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of DP-SGNHT.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows b of a batch, drawn without replacement at each iteration.
+    clip_bound : float
+        Row gradients are clipped to this norm.
+    step_size : float
+        Step size eta; an update moves by e = eta / n times the gradient.
+    friction : float
+        Diffusion constant A: the noise of an update has variance 2 A e.
+    max_stored : int
+        Chains are thinned evenly to at most this many states.
+    """
+
+    batch_size: int
+    clip_bound: float
+    step_size: float
+    friction: float
+    max_stored: int = 5000
+
+    def __post_init__(self) -> None:
+        checks.at_least("batch_size", self.batch_size, 1)
+        checks.positive("clip_bound", self.clip_bound)
+        clipping.check_bound("clip_bound", self.clip_bound)
+        checks.positive("step_size", self.step_size)
+        checks.positive("friction", self.friction)
+        checks.at_least("max_stored", self.max_stored, 1)
+
+
+def batches(params: Params, num_rows: int) -> Batches:
+    """Return how an update is formed."""
+    return Batches(
+        num_rows,
+        params.batch_size,
+        params.clip_bound,
+        params.step_size,
+        2 * params.friction,
+        params.max_stored,
+    )
+
+
+def releases(params: Params, num_rows: int) -> Releases:
+    """Return one Gaussian release of a sampled batch per iteration."""
+    return batches(params, num_rows).releases()
+
+
+@numba.njit(nogil=True)
+def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
+    """Move theta (d), momentum (d) and thermostat, which are the state, by a step."""
+    dim = state.size // 2
+    friction = state[2 * dim]
+    energy = 0.0
+    for k in range(dim):
+        momentum = state[dim + k]
+        energy += momentum * momentum
+        state[k] += step * momentum
+        state[dim + k] = momentum - friction * step * momentum + step * prior_gradient[k] + drift[k]
+    state[2 * dim] = friction + step * (energy / dim - 1.0)
+
+
+def sampler(posterior: Posterior, params: Params) -> Sampler:
+    """Return the sampler of `posterior`.
+
+    Raises
+    ------
+    DpmcError
+        If the batch is larger than the data, or the posterior is tempered.
+    """
+    update_rule = batches(params, posterior.num_rows)
+
+    def init(theta: Array, rng: np.random.Generator) -> Array:
+        momentum = rng.standard_normal(theta.size)
+        return np.concatenate([theta, momentum, [params.friction]])
+
+    return stochastic_gradient.sampler(posterior, update_rule, init, update)
+
+
+def clip_shares(
+    posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the share of all rows whose gradient is clipped at released states."""
+    bound = params.clip_bound
+    return {"gradient_clipped": diagnostics.gradient_share(posterior, states, bound)}

@@ -1,0 +1,1 @@
+"""Numerical building blocks: compiled code and its cache, small matrices, SIMD functions."""

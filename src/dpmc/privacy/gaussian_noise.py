@@ -1,0 +1,94 @@
+"""How much Gaussian noise (epsilon, delta) takes, and what noise is worth.
+
+A noise multiplier is the standard deviation of the noise over the sensitivity.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Literal, get_args
+
+from dpmc import checks
+from dpmc.privacy import accounting
+from dpmc.privacy.accountants.gaussian import affordable_mean_loss, log_delta
+from dpmc.privacy.published_noise import published_multiplier
+from dpmc.types import check_epsilon_delta
+
+Calibration = Literal["analytic", "published"]
+CALIBRATIONS: tuple[Calibration, ...] = get_args(Calibration)
+
+_ROUNDING = 1e-12  # the inverse of the accountant errs by less
+
+
+def analytic_multiplier(epsilon: float, delta: float) -> float:
+    """Return the least noise multiplier that is (epsilon, delta)-DP [Balle and Wang 2018].
+
+    The privacy loss of a Gaussian release is N(mu, 2 mu) with mu = 1 / (2 sigma^2); the
+    tight accountant gives the largest mu that the budget affords.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite and > 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        At most 1e-11 (relative) above the least one.
+
+    Raises
+    ------
+    DpmcError
+        If epsilon or delta is out of range.
+    """
+    check_epsilon_delta(epsilon, delta)
+    return math.sqrt(0.5 / affordable_mean_loss(epsilon, delta)) * (1 + _ROUNDING)
+
+
+@lru_cache(maxsize=256)
+def multiplier(calibration: Calibration, epsilon: float, delta: float) -> float:
+    """Return the noise multiplier of a calibration by name."""
+    checks.one_of("calibration", calibration, CALIBRATIONS)
+    rule = analytic_multiplier if calibration == "analytic" else published_multiplier
+    return rule(epsilon, delta)
+
+
+def true_epsilon(noise_multiplier: float, delta: float) -> float:
+    """Return the epsilon that one Gaussian release really has.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Finite and > 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        At most 1e-7 (relative) too large; ``inf`` beyond 1e4.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is out of range.
+    """
+    checks.positive("noise_multiplier", noise_multiplier)
+    mean_loss = 0.5 / noise_multiplier**2
+    return accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mean_loss)), delta)
+
+
+def true_delta(noise_multiplier: float, epsilon: float) -> float:
+    """Return the delta that one Gaussian release really has at `epsilon`.
+
+    Raises
+    ------
+    DpmcError
+        If the multiplier is not finite and > 0, or epsilon not finite and >= 0.
+    """
+    checks.positive("noise_multiplier", noise_multiplier)
+    accounting.check_epsilon(epsilon)
+    return math.exp(log_delta(epsilon, 0.5 / noise_multiplier**2))

@@ -1,0 +1,151 @@
+"""How much noise keeps a budget: the least multiplier of four digits."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from dpmc.privacy.accountants import gaussian
+from dpmc.privacy.schedules import Accountant, Schedule, checked_accountant, delta_at, epsilon_at
+from dpmc.types import DpmcError, Guarantee, check_epsilon_delta
+
+_MAX_MULTIPLIER = 1e6
+# Up to so many rows the accountant connect_dots is much quicker than subsampled, and nearly equal:
+# it says where to look.
+_QUICK_ROWS = 60_000
+
+
+class Calibration(NamedTuple):
+    """Noise that keeps a budget, and the guarantee of a run with it."""
+
+    noise_multiplier: float
+    guarantee: Guarantee
+
+
+def calibrate(
+    schedule: Schedule,
+    epsilon: float,
+    delta: float,
+    accountant: Accountant | None = None,
+    outside: Sequence[str] = (),
+) -> Calibration:
+    """Return the least noise multiplier of four digits that keeps (epsilon, delta).
+
+    Parameters
+    ----------
+    schedule : Schedule
+    epsilon, delta : float
+        The budget.
+    accountant, outside
+        See `guarantee`.
+
+    Returns
+    -------
+    Calibration
+        Its guarantee is at most `epsilon`; with accountant ``"subsampled"`` it is `epsilon`.
+
+    Raises
+    ------
+    DpmcError
+        If the accountant proves nothing of such a run, or a value is out of range.
+    """
+    name = checked_accountant(schedule, accountant)
+    check_epsilon_delta(epsilon, delta)
+    noise_multiplier, proved = _calibrated(name, schedule, float(epsilon), float(delta))
+    return Calibration(noise_multiplier, Guarantee(proved, delta, "replace", name, tuple(outside)))
+
+
+@functools.lru_cache(maxsize=256)
+def _calibrated(
+    name: Accountant, schedule: Schedule, epsilon: float, delta: float
+) -> tuple[float, float]:
+    """Return the noise multiplier and the epsilon that it is proved to keep, once a process."""
+    mean_loss = gaussian.affordable_mean_loss(epsilon, delta)
+    if name == "gaussian":
+        guess = math.sqrt(0.5 * schedule.num_passes / mean_loss)
+    else:  # the limit of many steps, which errs by less than a factor of 2
+        guess = math.log1p(2 * mean_loss * schedule.num_rows / schedule.num_passes) ** -0.5
+
+    def excess_by(accountant: Accountant) -> Callable[[float], float]:
+        @functools.cache
+        def excess(noise_multiplier: float) -> float:
+            spent = delta_at(accountant, schedule, noise_multiplier, epsilon, delta)
+            return max(-50.0, math.log(spent / delta)) if spent > 0 else -50.0
+
+        return excess
+
+    root = None
+    if name == "subsampled" and schedule.num_rows <= _QUICK_ROWS:
+        with contextlib.suppress(DpmcError):  # refused: the search takes longer, that is all
+            root = _root(excess_by("connect_dots"), guess, -math.log(delta))
+    excess = excess_by(name)
+    root = _root(excess, guess, -math.log(delta)) if root is None else root
+    noise_multiplier = None if root is None else _least(excess, root)
+    if noise_multiplier is None:
+        raise DpmcError(
+            f"epsilon: {epsilon}, allowed what accountant {name} proves at delta {delta:g} with a "
+            f"noise multiplier of at most {_MAX_MULTIPLIER:g}"
+        )
+    if name == "subsampled":  # an epsilon below the budget would take as long as the search
+        return noise_multiplier, epsilon
+    proved = epsilon_at(name, schedule, noise_multiplier, delta)
+    if name != "connect_dots":  # the search for epsilon errs by 1e-7 upwards
+        proved = min(proved, epsilon)
+    while proved > epsilon:  # where the finer grid of the check is not the tighter one
+        noise_multiplier = _next(noise_multiplier)
+        proved = epsilon_at(name, schedule, noise_multiplier, delta)
+    return noise_multiplier, proved
+
+
+def _root(excess: Callable[[float], float], guess: float, logarithm: float) -> float | None:
+    """Return where `excess`, decreasing, is zero, to a few units of the fifth digit.
+
+    With `logarithm` that of 1 / delta of the budget: the square root of it, as spent, is nearly
+    a straight line, so that few values are enough.
+    """
+    from scipy.optimize import brentq
+
+    low, high, stride = guess, guess, 1.4
+    while excess(high) > 0:
+        low, high, stride = high, stride * high, stride**2
+        if high > _MAX_MULTIPLIER:
+            return None
+    stride = 1.4
+    while excess(low) <= 0:
+        low, high, stride = low / stride, low, stride**2
+
+    def line(value: float) -> float:
+        return math.sqrt(logarithm) - math.sqrt(max(0.0, logarithm - excess(value)))
+
+    return float(brentq(line, low, high, xtol=3e-5 * low))
+
+
+def _least(excess: Callable[[float], float], root: float) -> float | None:
+    """Return the least number of four digits at which `excess` is not positive, from near it."""
+    found = _next(root * (1 - 1e-4))
+    while excess(found) > 0:
+        found = _next(found)
+        if found > _MAX_MULTIPLIER:
+            return None
+    while excess(_previous(found)) <= 0:
+        found = _previous(found)
+    return found
+
+
+def _next(value: float) -> float:
+    """Return the next larger number of four digits."""
+    digits = 3 - math.floor(math.log10(value))
+    units = math.floor(value * 10.0**digits * (1 + 1e-12)) + 1
+    return round(units / 10.0**digits, digits)
+
+
+def _previous(value: float) -> float:
+    """Return the next smaller number of four digits, of one that has four."""
+    digits = 3 - math.floor(math.log10(value))
+    units = round(value * 10.0**digits)
+    if units <= 1000:
+        return round(9999 / 10.0 ** (digits + 1), digits + 1)
+    return round((units - 1) / 10.0**digits, digits)

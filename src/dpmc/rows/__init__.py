@@ -1,0 +1,1 @@
+"""Sums over private rows, compiled for a model, and samples of rows."""

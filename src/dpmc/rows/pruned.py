@@ -1,0 +1,247 @@
+"""Clipped sums over all rows of an affine model that pass over few of them.
+
+The ratio or gradient of a row is that of the median row plus a slope times how far the row is
+from it. Rows closer than a radius can therefore not be clipped, and theirs add up to a prefix
+sum; only those further out are looked at one by one. Rows are ordered by their distance once.
+
+No row moves the sum by more than its clip allows, whatever float it is: slopes depend on theta
+alone, what all inner rows share is multiplied by their number with twice the digits, and the
+median and the prefix sums of inner rows do not feel rows far out.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from dpmc.numerics.compile_cache import compile_once, kept_loop
+from dpmc.numerics.exact_sums import add_product
+from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.types import Array, Model
+
+# Rows that share a radius and a prefix sum.
+BLOCK = 512
+# Rows that are put in order together: what is copied to do so stays small.
+CHUNK = 128 * BLOCK
+# How far below the bound a row has to be, relative, not to be looked at: far above rounding.
+MARGIN = 1e-9
+# Where slopes are measured: a power of two, far out, so that what is there at zero rounds little.
+REACH = 2.0**20
+
+
+@numba.njit(nogil=True, error_model="numpy", fastmath=False)
+def _inner(
+    origin: Any, slopes: Any, bound: float, centre: Any, sizes: Any, radii: Any, prefix: Any
+) -> tuple[Any, Any]:
+    """Return the first row of each chunk to look at, and the sum of those before, shape (d,).
+
+    Plain loops: array functions take the compiler seconds.
+
+    Parameters
+    ----------
+    origin : ndarray of shape (d,)
+        What a row of zeros contributes.
+    slopes : ndarray of shape (d, q)
+        S: what it changes by along each feature. The spectral norm of S is at most
+        ``sqrt(|S|_1 |S|_inf)``, and that of one row its length.
+    bound : float
+        Rows are clipped to this norm.
+    centre : ndarray of shape (q,)
+        The median row.
+    sizes, radii, prefix : ndarray
+        Of each chunk: its rows, the radius of each block, the sum of what is before it.
+    """
+    dim, num_features = slopes.shape
+    length = 0.0
+    row = column = square = 0.0
+    base, rest = origin.copy(), np.zeros(dim)
+    for k in range(dim):
+        for i in range(num_features):
+            if slopes[k, i] != 0.0:  # few are in most models
+                base[k], rest[k] = add_product(base[k], rest[k], slopes[k, i], centre[i])
+        length += base[k] * base[k]
+        total = 0.0
+        for i in range(num_features):
+            total += abs(slopes[k, i])
+            square += slopes[k, i] * slopes[k, i]
+        row = max(row, total)
+    for i in range(num_features):
+        total = 0.0
+        for k in range(dim):
+            total += abs(slopes[k, i])
+        column = max(column, total)
+    norm = math.sqrt(min(row * column, square))
+    limit = (bound * (1.0 - MARGIN) - math.sqrt(length)) / norm
+    first = np.zeros(sizes.size, np.int64)
+    count = 0
+    inner = np.zeros(num_features)
+    for chunk in range(sizes.size):
+        low = 0
+        if limit >= 0.0:  # not so for NaN
+            high = radii.shape[1]
+            while low < high:
+                middle = (low + high) >> 1
+                if radii[chunk, middle] <= limit:
+                    low = middle + 1
+                else:
+                    high = middle
+        first[chunk] = min(low * BLOCK, sizes[chunk])
+        count += first[chunk]
+        for i in range(num_features):
+            inner[i] += prefix[chunk, low, i]
+    sums = np.zeros(dim)
+    if count == 0:
+        return first, sums
+    for k in range(dim):
+        sums[k], low_digits = add_product(0.0, count * rest[k], float(count), base[k])
+        for i in range(num_features):
+            low_digits += slopes[k, i] * inner[i]
+        sums[k] += low_digits
+    return first, sums
+
+
+@functools.cache
+def _inner_kernel() -> Any:
+    return kept_loop(_inner)
+
+
+@functools.cache
+def slopes_kernel(function: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
+    """Compile what a row function gives for a row of zeros, and its slope along each feature.
+
+    Returns
+    -------
+    compiled function ``(c, origin, slopes)``
+        `c` has shape (m,). It writes to `origin`, shape (d,), and `slopes`, shape (d, q).
+    """
+    entry = "[{k}]" if dim > 1 else ""
+
+    def lines(text: str, indent: int) -> str:
+        return "\n".join(
+            " " * indent + text.replace("ENTRY", entry).format(k=k) for k in range(dim)
+        )
+
+    source = f"""
+def kernel(coefficients, origin, slopes):
+    c = {tuple_text("coefficients[{k}]", num_coefficients)}
+    g = function(c, {tuple_text("0.0", num_features)})
+{lines("origin[{k}] = gENTRY", 4)}
+    for i in range({num_features}):
+        h = function(c, {tuple_text(f"{REACH!r} if i == {{k}} else 0.0", num_features)})
+{lines(f"slopes[{{k}}, i] = (hENTRY - gENTRY) / {REACH!r}", 8)}
+"""
+    return compile_source(source, False, function=compile_once(function))
+
+
+class InnerSums:
+    """Rows in the order of their distance from the median row, and what their blocks add up to.
+
+    Beside the rows it holds (q + 1) / 512 numbers per row.
+
+    Parameters
+    ----------
+    model : Model
+        An affine one.
+    features : ndarray of shape (q, n)
+        What the row functions read of each row, all finite. Put in order in place, chunk
+        by chunk.
+    num_coefficients : int
+        Number m of coefficients.
+    """
+
+    def __init__(self, model: Model, features: Array, num_coefficients: int) -> None:
+        self._model = model
+        self._shape = (num_coefficients, len(features))
+        num_features, num_rows = features.shape
+        middle = num_rows // 2
+        # One of the values: the mean of two could overflow.
+        centre = np.array([np.partition(feature, middle)[middle] for feature in features])
+        starts = range(0, num_rows, CHUNK)
+        self._starts = np.array(starts)
+        sizes = np.minimum(CHUNK, num_rows - self._starts)
+        radii = np.full((len(starts), CHUNK // BLOCK), np.inf)
+        prefix = np.zeros((len(starts), CHUNK // BLOCK + 1, num_features))
+        for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            _order(features[:, start : start + size], centre, radii[k], prefix[k])
+        self._rows = centre, sizes, radii, prefix
+        self._inner = _inner_kernel()
+        self._buffers = [(np.empty(d), np.empty((d, num_features))) for d in (1, model.dim)]
+
+    @functools.cached_property
+    def _ratio(self) -> Any:
+        return slopes_kernel(self._model.log_likelihood, 1, *self._shape)
+
+    @functools.cached_property
+    def _gradient(self) -> Any:
+        return slopes_kernel(self._model.gradient, self._model.dim, *self._shape)
+
+    def ratio(
+        self, change: Array, bound: float, outside: Callable[[int, int], tuple[float, int]]
+    ) -> tuple[float, int]:
+        """Return what :attr:`dpmc.rows.sums.RowSums.ratio` does.
+
+        Parameters
+        ----------
+        change : ndarray of shape (m,)
+            Coefficients of the one theta less those of the other.
+        bound : float
+            As there.
+        outside : callable ``(first, last) -> (sum, number clipped)``
+            The same for the rows from `first` on and before `last`, by a pass over them.
+        """
+        origin, slopes = self._buffers[0]
+        self._ratio(change, origin, slopes)
+        first, sums = self._inner(origin, slopes, bound, *self._rows)
+        total, clipped = float(sums[0]), 0
+        for low, high in self._ranges(first):
+            part, count = outside(low, high)
+            total += part
+            clipped += count
+        return total, clipped
+
+    def gradient(
+        self,
+        coefficients: Array,
+        bound: float,
+        outside: Callable[[int, int], tuple[Sequence[float], int]],
+    ) -> tuple[Array, int]:
+        """Return what `RowSums.gradient` does; `outside` as in :meth:`ratio`."""
+        origin, slopes = self._buffers[1]
+        self._gradient(coefficients, origin, slopes)
+        first, total = self._inner(origin, slopes, bound, *self._rows)
+        clipped = 0
+        for low, high in self._ranges(first):
+            part, count = outside(low, high)
+            total += part
+            clipped += count
+        return total, clipped
+
+    def _ranges(self, first: Any) -> list[tuple[int, int]]:
+        """Return the rows of each chunk that are to be looked at."""
+        sizes = self._rows[1]
+        low, high = (self._starts + first).tolist(), (self._starts + sizes).tolist()
+        return [(a, b) for a, b in zip(low, high, strict=True) if a < b]
+
+
+def _order(rows: Array, centre: Array, radii: Array, prefix: Array) -> None:
+    """Order the rows of one chunk in place, and write the radii and prefix sums of its blocks."""
+    with np.errstate(over="ignore"):  # an infinite distance is far out as well
+        away = rows - centre[:, None]
+        squares = np.einsum("qn,qn->n", away, away)
+    order = np.argsort(squares, kind="stable")
+    rows[:] = rows[:, order]
+    away = away[:, order]
+    blocks = np.arange(0, order.size, BLOCK)
+    last = np.minimum(blocks + BLOCK, order.size) - 1
+    # Rounding of a radius is far below the margin.
+    radii[: blocks.size] = np.sqrt(squares[order][last])
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduceat(away, blocks, axis=1)
+        prefix[1 : blocks.size + 1] = np.cumsum(sums, axis=1, dtype=np.longdouble).T
+    # An infinite limit takes in the blocks that are not there.
+    prefix[blocks.size + 1 :] = prefix[blocks.size]

@@ -1,0 +1,242 @@
+"""Sums over private rows: clipped log-likelihood ratios and clipped gradients.
+
+A model says what one row contributes; :mod:`dpmc.rows.kernels` turns that into loops over all
+rows. The tuple helpers here are for the row functions of models.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numba
+import numpy as np
+
+from dpmc.numerics.compile_cache import compile_once
+from dpmc.rows.kernels import gradient_kernel, ratio_kernel
+from dpmc.rows.model_checks import check_rows
+from dpmc.rows.pruned import InnerSums
+from dpmc.rows.sorted import SortedSums
+from dpmc.types import Array, Dataset, DpmcError, Model
+
+# Rows whose features are computed at once.
+CHUNK = 16384
+# Features from which on a ratio of an affine model is worth a search for the rows to look at.
+WIDE = 4
+
+
+def feature_rows(
+    model: Model, dataset: Dataset, order: Literal["features", "rows"], consume: bool = False
+) -> Array:
+    """Return what the row functions read of each row, contiguous float64.
+
+    Parameters
+    ----------
+    model : Model
+        Says what the features are.
+    dataset : Dataset
+        The private rows.
+    order : {"features", "rows"}
+        Shape (q, n) for passes over all rows, (n, q) for batches of a few.
+    consume : bool
+        Write the features over the rows where layout and size allow, so that the data
+        are held once; the data set must not be used afterwards.
+
+    Returns
+    -------
+    ndarray
+        NaN where the features of a row cannot be computed, and for all of a row that is NaN:
+        no error tells of a row.
+
+    Raises
+    ------
+    DpmcError
+        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
+    """
+    x = dataset.x
+    n = dataset.num_rows
+    count = len(check_rows(model, x.shape[1]).features)
+    in_place = x.T if order == "features" else x
+    fits = x.dtype == np.float64 and count == x.shape[1] and in_place.flags.c_contiguous
+    if fits and model.features is None:
+        return in_place
+    shape = (count, n) if order == "features" else (n, count)
+    out = in_place if fits and consume else np.empty(shape)
+    for first in range(0, n, CHUNK):
+        rows = x[first : first + CHUNK]
+        part = _described(model, rows, count)
+        if dataset.invalid_rows == "zero":
+            part = np.where(np.isnan(rows).all(axis=1), np.nan, part)
+        if order == "features":
+            out[:, first : first + CHUNK] = part
+        else:
+            out[first : first + CHUNK] = part.T
+    return out
+
+
+def _described(model: Model, x: Array, count: int) -> Array:
+    """Return the features of rows, shape (count, rows); row by row where they fail together."""
+    with np.errstate(all="ignore"):
+        part = _attempt(model, x, count)
+        if part is None:
+            alone = [_attempt(model, x[k : k + 1], count) for k in range(len(x))]
+            nothing = np.full((count, 1), np.nan)
+            part = np.concatenate([nothing if one is None else one for one in alone], axis=1)
+    return part
+
+
+def _attempt(model: Model, x: Array, count: int) -> Array | None:
+    try:
+        part: Array = np.asarray((model.features or np.transpose)(x), dtype=np.float64)
+    except Exception:  # what it says may depend on private rows
+        return None
+    return part if part.shape == (count, len(x)) else None
+
+
+class RowSums:
+    """The sums over all rows that a method may ask of one posterior.
+
+    They are passes over the rows. Those of affine models need few of them or none, up to
+    rounding: :class:`dpmc.rows.sorted.SortedSums`, :class:`dpmc.rows.pruned.InnerSums`.
+
+    Parameters
+    ----------
+    model : Model
+        The posterior, written for one row.
+    dataset : Dataset
+        The private rows.
+    consume : bool
+        Whether the rows may be overwritten, see :func:`feature_rows`.
+
+    Raises
+    ------
+    DpmcError
+        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
+    """
+
+    def __init__(self, model: Model, dataset: Dataset, consume: bool = False) -> None:
+        self.model = model
+        self.features = feature_rows(model, dataset, "features", consume)
+        self.num_rows = dataset.num_rows
+        self._coefficients = (
+            None if model.coefficients is None else compile_once(model.coefficients)
+        )
+        probe = np.zeros(model.dim) if dataset.truth is None else dataset.truth
+        count = len(self.coefficients(probe))
+        self._ratio = ratio_kernel(model.log_likelihood, count, len(self.features))
+        self._gradient = gradient_kernel(model.gradient, model.dim, count, len(self.features))
+        self._none = np.empty(0)
+        self._probe = probe
+        self._sorted: SortedSums | None = None
+        self._inner: InnerSums | None = None
+        self._borrowed = not consume and np.shares_memory(self.features, dataset.x)
+        # Rows that are not finite are for passes alone, which clip each by itself.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._fast = model.affine and bool(np.isfinite(self.features.sum()))
+        if self._fast:
+            self._sorted = SortedSums(model, self.features, count)
+
+    def coefficients(self, theta: Array) -> Array:
+        """Return the coefficients of `theta`, shape (m,)."""
+        coefficients: Array = theta if self._coefficients is None else self._coefficients(theta)
+        return coefficients
+
+    @functools.cached_property
+    def ratio(self) -> Callable[[Array, Array, float], tuple[float, int]]:
+        """The sum over rows of the clipped log-likelihood ratio and the clip count.
+
+        A function ``(theta, theta_new, bound) -> (sum, number clipped)``: the ratio is
+        that of `theta_new` to `theta`, each of shape (d,), clipped to [-bound, bound];
+        ``inf`` clips nothing. It is compiled when first asked for.
+
+        Raises
+        ------
+        DpmcError
+            If the log-likelihood does not compile.
+        """
+        self._try(self._ratio, self._none, self.coefficients(self._probe), 1.0)
+        if self._fast and len(self.features) >= WIDE:
+            self._put_in_order()
+        return self._any_ratio
+
+    def _any_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
+        found = self._sorted and self._sorted.ratio(theta, theta_new, bound)
+        if found:
+            return found
+        if self._inner is None or len(self.features) < WIDE:
+            return self.plain_ratio(theta, theta_new, bound)
+        change = self.coefficients(theta_new) - self.coefficients(theta)
+
+        def outside(first: int, last: int) -> tuple[float, int]:
+            rows: tuple[float, int] = self._ratio(
+                self.features, self._none, change, bound, first, last
+            )
+            return rows
+
+        return self._inner.ratio(change, bound, outside)
+
+    def plain_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
+        """Return the same as :attr:`ratio`, always by a pass over the rows."""
+        old, new = self.coefficients(theta), self.coefficients(theta_new)
+        if self.model.linear:
+            old, new = self._none, new - old
+        total, clipped = self._ratio(self.features, old, new, bound, 0, self.num_rows)
+        return total, int(clipped)
+
+    @functools.cached_property
+    def gradient(self) -> Callable[[Array, float], tuple[Array, int]]:
+        """The sum over rows of the clipped gradient and the clip count.
+
+        A function ``(theta, bound) -> (sum of shape (d,), number clipped)``: each row's
+        gradient is shortened to at most the Euclidean norm `bound`. It is compiled when
+        first asked for.
+
+        Raises
+        ------
+        DpmcError
+            If the gradient does not compile.
+        """
+        self._try(self._gradient, self.coefficients(self._probe), 1.0)
+        if self._fast and len(self.features) > 1:
+            self._put_in_order()
+        return self._any_gradient
+
+    def _any_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
+        found = self._sorted and self._sorted.gradient(theta, bound)
+        if found:
+            return found
+        if self._inner is None:
+            return self.plain_gradient(theta, bound)
+        c = self.coefficients(theta)
+
+        def outside(first: int, last: int) -> tuple[Sequence[float], int]:
+            found: tuple[Sequence[float], int] = self._gradient(
+                self.features, c, bound, first, last
+            )
+            return found
+
+        return self._inner.gradient(c, bound, outside)
+
+    def plain_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
+        """Return the same as :attr:`gradient`, always by a pass over the rows."""
+        c = self.coefficients(theta)
+        total, clipped = self._gradient(self.features, c, bound, 0, self.num_rows)
+        return np.array(total), int(clipped)
+
+    def _put_in_order(self) -> None:
+        if self._inner is None:
+            if self._borrowed:
+                self.features = self.features.copy()
+            self._inner = InnerSums(self.model, self.features, len(self.coefficients(self._probe)))
+
+    def _try(self, kernel: Any, *arguments: Any) -> None:
+        """Compile a kernel, on no row, or refuse the row functions that it is made of."""
+        try:
+            kernel(np.zeros((len(self.features), 1)), *arguments, 0, 0)
+        except numba.core.errors.TypingError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise DpmcError(
+                f"model {self.model.name!r}: row functions do not compile for rows of "
+                f"{len(self.features)} features: {reason}"
+            ) from None

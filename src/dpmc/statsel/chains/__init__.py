@@ -1,0 +1,1 @@
+"""Markov chains for the posterior given a released statistic."""

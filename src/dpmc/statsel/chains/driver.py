@@ -1,0 +1,151 @@
+"""Settings that all chains share, and a chain run to its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.numerics.compile_cache import compile_once
+from dpmc.progress import Progress, silent
+from dpmc.statsel.chains.common import Walk
+from dpmc.statsel.targets import Prior, Target
+from dpmc.types import Array, DpmcError
+
+# Fills an array with the next draws, and returns the moves made.
+Advance = Callable[[Array], int]
+# Steps of a random walk, in posterior standard deviations, where none is given.
+STEP = 2.4
+# Parts in which a chain is run where somebody watches.
+PARTS = 50
+
+
+@dataclass(frozen=True)
+class ChainParams:
+    """Settings of a chain.
+
+    Parameters
+    ----------
+    num_iterations : int
+    burn_in : float
+        Share of the iterations that is dropped, in [0, 1).
+    proposal_sd : float, optional
+        Of the random walk; by default 2.4 standard deviations of the posterior by quadrature.
+    start : float, optional
+        First theta; by default the posterior mean by quadrature.
+    """
+
+    num_iterations: int = 10_000
+    burn_in: float = 0.1
+    proposal_sd: float | None = None
+    start: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.at_least("num_iterations", self.num_iterations, 1)
+        if not 0 <= self.burn_in < 1:
+            raise DpmcError(f"burn_in: {self.burn_in!r}, allowed a number in [0, 1)")
+        checks.positive("proposal_sd", self.proposal_sd, optional=True)
+        if self.start is not None and not math.isfinite(self.start):
+            raise DpmcError(f"start: {self.start!r}, allowed a finite number")
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is left of a chain.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (k,)
+        After burn-in.
+    acceptance_rate : float
+        Of all iterations.
+    """
+
+    theta: Array
+    acceptance_rate: float
+
+
+def log_prior(prior: Prior) -> Any:
+    """Return the compiled log-density of a prior."""
+    return compile_once(prior.log_density)
+
+
+def run(
+    module: Any,
+    given: Target,
+    params: Any,
+    variant: str,
+    rng: np.random.Generator,
+    moments: Callable[[], tuple[float, float]],
+    progress: Progress = silent,
+) -> Draws:
+    """Run one chain of one release.
+
+    Parameters
+    ----------
+    module : module
+        One of :mod:`dpmc.statsel.chains.methods`.
+    given : Target
+    params : Params
+        Of the module.
+    variant : str
+        One of its ``VARIANTS``.
+    rng : numpy.random.Generator
+    moments : callable ``() -> (mean, sd)``
+        Of the posterior, asked for where the settings leave start or step open.
+    progress : callable
+        Told the iterations done and to do.
+
+    Raises
+    ------
+    DpmcError
+        If the chain is not for such a target, there is no such variant, or the start is not
+        inside the prior.
+    """
+    name = module.__name__.rpartition(".")[2]
+    if given.shape not in module.SHAPES:
+        raise DpmcError(
+            f"method: {name!r}, allowed for {' or '.join(module.SHAPES)}, not for a release of "
+            f"shape {given.shape!r}"
+        )
+    faults = fault(name, variant, module.VARIANTS)
+    start, step = params.start, params.proposal_sd
+    if start is None or step is None:
+        mean, sd = moments()
+        start = mean if start is None else start
+        step = STEP * sd if step is None else step
+    low, high = given.prior.low, given.prior.high
+    if not low < start < high:
+        raise DpmcError(f"start: {start}, allowed inside the prior, ({low:g}, {high:g})")
+    advance = module.chain(given, params, faults, Walk(low, high, step), float(start), rng)
+    return _advanced(advance, params, progress)
+
+
+def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
+    """Return the deviations of a variant.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such variant.
+    """
+    if variant not in variants:
+        raise DpmcError(f"variant of {name}: {variant!r}, allowed {', '.join(variants)}")
+    return variants[variant]
+
+
+def _advanced(advance: Advance, params: ChainParams, progress: Progress) -> Draws:
+    """Run a chain, in one call if nobody watches."""
+    total = params.num_iterations
+    draws, moves, done = np.empty(total), 0, 0
+    part = total if progress is silent else max(1, math.ceil(total / PARTS))
+    while done < total:
+        end = min(done + part, total)
+        moves += advance(draws[done:end])
+        done = end
+        progress(done, total, f"accepted {moves / done:.3f}")
+    return Draws(draws[int(params.burn_in * total) :], moves / total)

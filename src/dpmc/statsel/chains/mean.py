@@ -1,0 +1,224 @@
+"""Chains for a mean of s, its own law taken for normal.
+
+``U ~ N(mu(theta), V(theta) / n)`` and Y = U + noise: Metropolis-Hastings with the density of Y
+[alparslan2023thesis, Algorithm 9], with an estimate of it [Algorithm 10], and with averaged
+acceptance ratios over U [Algorithm 11].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpmc.numerics.small_matrices import compiled
+from dpmc.statsel.chains.common import accepts, exponentiate, pick
+from dpmc.statsel.posterior.mean_likelihood import make_log_likelihood
+
+
+def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
+    """Return the chain of Algorithm 9, or with Laplace noise its collapsed form.
+
+    Parameters
+    ----------
+    density : compiled function ``(y, mean, sd, scale) -> float``
+        Of a normal statistic with noise, one of ``DENSITIES``.
+    mean, variance : compiled functions
+        mu and V.
+    log_prior : compiled function
+    """
+    log_likelihood = make_log_likelihood(density, mean, variance)
+
+    @compiled
+    def metropolis(
+        released: Any,
+        walk: Any,
+        state: Any,
+        rng: Any,
+        draws: Any,
+    ) -> int:
+        """Run Algorithm 9, or with Laplace noise its collapsed form; return the moves made.
+
+        Parameters
+        ----------
+        released : Released
+        walk : Walk
+        state : ndarray of shape (2,)
+            theta and its log-density, NaN to begin with; overwritten.
+        rng : numpy.random.Generator
+        draws : ndarray
+            As many iterations as it is long.
+        """
+        theta, log_density = state[0], state[1]
+        if math.isnan(log_density):
+            log_density = log_prior(theta) + log_likelihood(released, theta)
+        moves = 0
+        for i in range(draws.size):
+            other = theta + walk.step * rng.standard_normal()
+            if walk.low < other < walk.high:
+                found = log_prior(other) + log_likelihood(released, other)
+                if accepts(found - log_density, rng):
+                    theta, log_density = other, found
+                    moves += 1
+            draws[i] = theta
+        state[0], state[1] = theta, log_density
+        return moves
+
+    return metropolis
+
+
+def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
+    """Return the chain of Algorithm 10.
+
+    Parameters
+    ----------
+    noise : compiled function ``(v, scale) -> float``
+        Log-density of the noise.
+    mean, variance : compiled functions
+        mu and V.
+    log_prior : compiled function
+    """
+
+    @compiled
+    def log_estimate(
+        released: Any,
+        theta: float,
+        other: float,
+        literal: bool,
+        logs: Any,
+        rng: Any,
+    ) -> float:
+        """Estimate log p(y | other) from normal draws of U at `other`.
+
+        As printed, the weights are ``f(u | theta) / f(u | other)`` times the density of the noise.
+        """
+        centre, sd = mean(other), math.sqrt(variance(other) / released.num)
+        before, narrow = 0.0, 1.0
+        if literal:
+            before, narrow = mean(theta), math.sqrt(variance(theta) / released.num)
+        for j in range(logs.size):
+            z = rng.standard_normal()
+            u = centre + sd * z
+            logs[j] = noise(released.y - u, released.scale)
+            if literal:
+                x = (u - before) / narrow
+                logs[j] += 0.5 * (z * z - x * x) + math.log(sd / narrow)
+        top, total = exponentiate(logs, 0)
+        return top + math.log(total / logs.size)
+
+    @compiled
+    def pseudo_marginal(
+        released: Any,
+        walk: Any,
+        faults: Any,
+        logs: Any,
+        state: Any,
+        rng: Any,
+        draws: Any,
+    ) -> int:
+        """Run Algorithm 10; return the moves made.
+
+        Parameters
+        ----------
+        faults : Faults
+        logs : ndarray of shape (N,)
+            Scratch.
+        released, walk, state, rng, draws
+            As for Algorithm 9.
+        """
+        theta, log_density = state[0], state[1]
+        literal = faults.weights_at_old_theta
+        if math.isnan(log_density):
+            log_density = log_prior(theta) + log_estimate(
+                released, theta, theta, literal, logs, rng
+            )
+        moves = 0
+        for i in range(draws.size):
+            other = theta + walk.step * rng.standard_normal()
+            if walk.low < other < walk.high:
+                found = log_prior(other) + log_estimate(released, theta, other, literal, logs, rng)
+                if accepts(found - log_density, rng):
+                    theta, log_density = other, found
+                    moves += 1
+            draws[i] = theta
+        state[0], state[1] = theta, log_density
+        return moves
+
+    return pseudo_marginal
+
+
+def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
+    """Return the chain of Algorithm 11, with U drawn at the middle of theta and theta'.
+
+    Parameters
+    ----------
+    noise : compiled function ``(v, scale) -> float``
+        Log-density of the noise.
+    mean, variance : compiled functions
+        mu and V.
+    log_prior : compiled function
+    """
+
+    @compiled
+    def averaged_ratio(
+        released: Any,
+        walk: Any,
+        faults: Any,
+        scratch: Any,
+        state: Any,
+        rng: Any,
+        draws: Any,
+    ) -> int:
+        """Run Algorithm 11, with U drawn at the middle of theta and theta'; return the moves made.
+
+        Parameters
+        ----------
+        scratch : ndarray of shape (3, N)
+        state : ndarray of shape (2,)
+            theta and U, NaN to begin with at the mean of U; overwritten.
+        released, walk, faults, rng, draws
+            As for Algorithm 10.
+        """
+        theta, latent = state[0], state[1]
+        u, old, new = scratch[0], scratch[1], scratch[2]
+        if math.isnan(latent):
+            latent = mean(theta)
+        moves = 0
+        for i in range(draws.size):
+            other = theta + walk.step * rng.standard_normal()
+            if walk.low < other < walk.high:
+                middle = theta if faults.drawn_at_old_theta else 0.5 * (theta + other)
+                mean_old, sd_old = mean(theta), math.sqrt(variance(theta) / released.num)
+                mean_new, sd_new = mean(other), math.sqrt(variance(other) / released.num)
+                centre, sd = mean(middle), math.sqrt(variance(middle) / released.num)
+                log_old, log_new = math.log(sd / sd_old), math.log(sd / sd_new)
+                for j in range(u.size):
+                    u[j] = latent if j == 0 else centre + sd * rng.standard_normal()
+                    z, x = (u[j] - centre) / sd, (u[j] - mean_old) / sd_old
+                    w = (u[j] - mean_new) / sd_new
+                    shared = noise(released.y - u[j], released.scale) + 0.5 * z * z
+                    old[j] = shared - 0.5 * x * x + log_old
+                    new[j] = shared - 0.5 * w * w + log_new
+                first = 1 if faults.current_left_out else 0
+                top_old, sum_old = exponentiate(old, first)
+                top_new, sum_new = exponentiate(new, first)
+                change = top_new + math.log(sum_new) - top_old - math.log(sum_old)
+                if faults.inverted_ratio:
+                    change = -change
+                if accepts(change + log_prior(other) - log_prior(theta), rng):
+                    theta = other
+                    moves += 1
+                    chosen = (
+                        pick(old, sum_old, rng)
+                        if faults.index_at_old_theta
+                        else pick(new, sum_new, rng)
+                    )
+                elif faults.rejected_with_new_weights:
+                    chosen = pick(new, sum_new, rng)
+                else:
+                    chosen = pick(old, sum_old, rng)
+                latent = u[chosen]
+            draws[i] = theta
+        state[0], state[1] = theta, latent
+        return moves
+
+    return averaged_ratio

@@ -1,0 +1,67 @@
+"""Averaged acceptance ratios over whole data sets [alparslan2023thesis, Algorithm 12].
+
+For a released order statistic, with noise by smooth sensitivity or of constant scale. Right as
+printed; of its inputs, the size m < n of a subset is used nowhere. Data sets are drawn as far as
+released number and smooth sensitivity depend on them, see :mod:`dpmc.statsel.order_draws`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.numerics.compile_cache import assemble
+from dpmc.statsel.chains import order
+from dpmc.statsel.chains.common import RIGHT, Faults, Walk
+from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
+from dpmc.statsel.order_draws import Particles
+from dpmc.statsel.targets import Target
+
+SHAPES = ("order",)
+VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
+
+
+@dataclass(frozen=True)
+class Params(ChainParams):
+    """Settings of the chain.
+
+    Parameters
+    ----------
+    num_particles : int
+        N >= 2, the current data set among them.
+    refresh : bool
+        Take a data set anew on rejection, as Algorithms 11 and 13 do; Algorithm 12 keeps the
+        current one. Both are right.
+    """
+
+    num_particles: int = 100
+    refresh: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.at_least("num_particles", self.num_particles, 2)
+
+
+def kernel(given: Target) -> Any:
+    """Return the compiled chain."""
+    functions = (given.population.generate, given.statistic.transform, log_prior(given.prior))
+    return assemble(order.make_averaged_ratio, *functions)
+
+
+def chain(
+    given: Target,
+    params: Params,
+    faults: Faults,
+    walk: Walk,
+    start: float,
+    rng: np.random.Generator,
+) -> Advance:
+    """Return the chain from `start`."""
+    assert given.order is not None
+    particles = Particles.of(params.num_particles, given.num_rows)
+    scratch, state, steps = np.empty((2, params.num_particles)), np.array([start]), kernel(given)
+    arguments = (given.y, given.order, walk, faults, params.refresh, particles, scratch, state)
+    return lambda draws: int(steps(*arguments, rng, draws))

@@ -1,0 +1,1 @@
+"""Fisher information of a released statistic."""

@@ -1,0 +1,322 @@
+"""The Fisher information on theta in what a mechanism releases of a statistic.
+
+[alparslan2023thesis, section 4.2]. Means are normal by the central limit theorem, records
+keep their own law, and order statistics are simulated; every value is for all n records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dpmc import checks
+from dpmc.checks import check_delta
+from dpmc.rng import stream
+from dpmc.statsel import laplace_clt
+from dpmc.statsel import moments as closed_moments
+from dpmc.statsel.fisher import order_statistics, quadrature
+from dpmc.statsel.fisher.nodes import plain
+from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.moments import Moments
+from dpmc.statsel.order_draws import order_of
+from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.types import Array, DpmcError
+
+Values = float | npt.ArrayLike
+# Factor of the second term of the information of a mean of bits: right, and as printed.
+SECOND_TERM = {"half": 0.5, "published": 1.0}
+# Simulations share their random numbers, so that curves are smooth and differences small.
+_SEED = 0
+
+
+class Setting(NamedTuple):
+    """One release whose information is asked for.
+
+    Parameters
+    ----------
+    population : Population
+    statistic : Statistic
+    num_rows : int
+        n.
+    theta : float
+    epsilon : float
+        Infinity without noise.
+    """
+
+    population: Population
+    statistic: Statistic
+    num_rows: int
+    theta: float
+    epsilon: float
+
+
+class Estimate(NamedTuple):
+    """An information and how it was had.
+
+    Parameters
+    ----------
+    information : float
+    se : float
+        Standard error of a simulation, else 0; NaN where it is not known.
+    published : float
+        What the printed formula gives, where it differs; else NaN.
+    num_outer, num_inner : float
+        Monte Carlo sizes, NaN where nothing is simulated.
+    """
+
+    information: float
+    se: float = 0.0
+    published: float = math.nan
+    num_outer: float = math.nan
+    num_inner: float = math.nan
+
+
+def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Values) -> Array:
+    """Return the information in a mean with Gaussian noise [section 4.2.1].
+
+    ``F = m'^2 / H + (V' / n)^2 / (2 H^2)`` with ``H = V / n + scale^2``.
+
+    Parameters
+    ----------
+    moments : Moments
+        m and V of the statistic of one record.
+    theta, scale : float or ndarray
+        The standard deviation of the noise is 0 where there is none.
+    num_rows : int
+    """
+    place = np.asarray(theta, np.float64)
+    covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
+    first = plain(moments.d_mean)(place) ** 2 / covariance
+    second = (plain(moments.d_variance)(place) / (num_rows * covariance)) ** 2 / 2
+    return np.asarray(first + second, np.float64)
+
+
+def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Values) -> Array:
+    """Return the information in a mean with Laplace noise [section 4.2.2], to 1e-11, relative.
+
+    Parameters
+    ----------
+    moments, theta, num_rows
+        As for :func:`mean_with_gaussian`.
+    scale : float or ndarray
+        Of the noise; 0 where there is none.
+    """
+    place = np.asarray(theta, np.float64)
+    return laplace_clt.information(
+        plain(moments.variance)(place) / num_rows,
+        plain(moments.d_mean)(place),
+        plain(moments.d_variance)(place) / num_rows,
+        np.asarray(scale, np.float64),
+    )
+
+
+def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
+    """Return F_1, the information in n randomised responses [example 6].
+
+    Parameters
+    ----------
+    theta : float or ndarray
+        In (0, 1).
+    num_rows : int
+    epsilon : float or ndarray
+        Of epsilon-DP.
+    """
+    slope = np.tanh(np.asarray(epsilon, np.float64) / 2)
+    share = 0.5 + slope * (np.asarray(theta, np.float64) - 0.5)
+    return np.asarray(num_rows * slope**2 / (share * (1 - share)), np.float64)
+
+
+def mean_of_bits(
+    theta: Values, num_rows: int, noise_variance: Values, second_term: str = "half"
+) -> Array:
+    """Return the information in N(theta, w / n), w = theta (1 - theta) + the noise variance.
+
+    ``n / w + (1 - 2 theta)^2 / (2 w^2)``. [alparslan2023thesis, example 6] prints F_2, with
+    noise variance 1 / epsilon^2, and F_3, with 1 / (n epsilon^2), without the 1/2.
+
+    Parameters
+    ----------
+    theta : float or ndarray
+        In (0, 1).
+    num_rows : int
+    noise_variance : float or ndarray
+    second_term : {"half", "published"}
+    """
+    checks.one_of("second_term", second_term, tuple(SECOND_TERM))
+    place = np.asarray(theta, np.float64)
+    variance = place * (1 - place) + np.asarray(noise_variance, np.float64)
+    second = SECOND_TERM[second_term] * ((1 - 2 * place) / variance) ** 2
+    return np.asarray(num_rows / variance + second, np.float64)
+
+
+def noisy_bits(theta: Values, num_rows: int, epsilon: Values, second_term: str = "half") -> Array:
+    """Return F_2: of the mean of bits with Gaussian noise on each, at epsilon-GDP."""
+    variance = np.asarray(epsilon, np.float64) ** -2.0
+    return mean_of_bits(theta, num_rows, variance, second_term)
+
+
+def noisy_mean(theta: Values, num_rows: int, epsilon: Values, second_term: str = "half") -> Array:
+    """Return F_3: of the mean of bits with Gaussian noise on it, at epsilon-GDP."""
+    variance = np.asarray(epsilon, np.float64) ** -2.0 / num_rows
+    return mean_of_bits(theta, num_rows, variance, second_term)
+
+
+def matched(epsilon: float) -> float:
+    """Return the mu at which randomised response with `epsilon` is mu-GDP, and no less.
+
+    ``2 Phi^-1(e^epsilon / (1 + e^epsilon))``: what Gaussian noise is given in a comparison at
+    equal privacy, since [alparslan2023thesis, example 6] sets mu = epsilon.
+    """
+    return float(-2 * ndtri(1 / (1 + math.exp(epsilon))))
+
+
+def information(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    epsilon: float,
+    num_rows: int,
+    theta: float,
+    delta: float | None = None,
+    simulation: Simulation | None = None,
+) -> float:
+    """Return the Fisher information on theta in the release of n records.
+
+    Parameters
+    ----------
+    population : Population
+    statistic : Statistic
+    mechanism : Mechanism
+    epsilon : float
+        > 0; infinity without noise.
+    num_rows : int
+        n.
+    theta : float
+    delta : float, optional
+        For mechanisms that need one.
+    simulation : Simulation, optional
+        Of order statistics: always with the same random numbers.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DpmcError
+        If a number is out of range, or the mechanism does not release the statistic.
+    """
+    return curve(population, statistic, mechanism, num_rows, delta, simulation)(epsilon, theta)
+
+
+def curve(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    num_rows: int,
+    delta: float | None = None,
+    simulation: Simulation | None = None,
+) -> Callable[[float, float], float]:
+    """Return :func:`information` as a function of epsilon and theta.
+
+    Raises
+    ------
+    DpmcError
+        If the mechanism does not release the statistic, or n or delta is out of range.
+    """
+    checks.at_least("n", num_rows, 1)
+    if mechanism.needs_delta:
+        check_delta(delta, mechanism.name)
+    found = _raw(population, statistic, mechanism, num_rows, delta, simulation)
+
+    def checked(epsilon: float, theta: float) -> float:
+        check_epsilon(epsilon)
+        population.check_theta(theta)
+        return found(float(epsilon), float(theta))
+
+    return checked
+
+
+def check_bits(given: Setting) -> None:
+    """Refuse records that are not bits, or another statistic of them."""
+    if given.population.name != "bernoulli" or given.statistic.kind != "mean":
+        raise DpmcError(
+            f"statistic: {given.statistic.name!r} of {given.population.name}, allowed the bits "
+            "of bernoulli"
+        )
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is not > 0; infinity is no noise."""
+    if not (isinstance(epsilon, int | float) and epsilon > 0):
+        raise DpmcError(f"epsilon: {epsilon!r}, allowed a number > 0")
+
+
+def _raw(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    num_rows: int,
+    delta: float | None,
+    simulation: Simulation | None,
+) -> Callable[[float, float], float]:
+    width = statistic.sensitivity(population.support)
+    if mechanism.noise == "bits":
+        if population.name != "bernoulli" or statistic.kind != "mean":
+            raise DpmcError(
+                f"mechanism: {mechanism.name!r} of {statistic.name} of {population.name}, "
+                "allowed the bits of bernoulli"
+            )
+        return lambda epsilon, theta: float(randomised_response(theta, num_rows, epsilon))
+    if statistic.kind == "order":
+        return _of_order(population, statistic, mechanism, num_rows, delta, simulation)
+    if mechanism.constants is not None:
+        raise DpmcError(
+            f"statistic: {statistic.name!r}, allowed median, max for {mechanism.name}, whose "
+            "noise depends on the data"
+        )
+    if mechanism.per_record:
+        return lambda epsilon, theta: quadrature.per_record(
+            population,
+            statistic,
+            theta,
+            num_rows,
+            mechanism.scale(width, num_rows, epsilon),
+            mechanism.noise,
+        )
+    moments = closed_moments.of(population, statistic)
+    of_mean = mean_with_gaussian if mechanism.noise == "gaussian" else mean_with_laplace
+    return lambda epsilon, theta: float(
+        of_mean(moments, theta, num_rows, mechanism.scale(width, num_rows, epsilon))
+    )
+
+
+def _of_order(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    num_rows: int,
+    delta: float | None,
+    simulation: Simulation | None,
+) -> Callable[[float, float], float]:
+    if population.base == "unit":
+        raise DpmcError(
+            f"population: {population.name}, allowed one with a density for {statistic.name}"
+        )
+
+    def value(epsilon: float, theta: float) -> float:
+        if math.isinf(epsilon):
+            raise DpmcError(f"epsilon: inf, allowed a finite number > 0 for {statistic.name}")
+        order = order_of(population, statistic, mechanism, num_rows, epsilon, delta)
+        rng = stream(_SEED, "order information", statistic.name, num_rows)
+        found = order_statistics.information(population, statistic, order, theta, rng, simulation)
+        return found.value
+
+    if mechanism.noise != "laplace" or mechanism.per_record:
+        order_of(population, statistic, mechanism, num_rows, 1.0, delta)  # which refuses it
+    return value

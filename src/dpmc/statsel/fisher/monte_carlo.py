@@ -1,0 +1,236 @@
+"""Algorithms 6, 7 and 8 of [alparslan2023thesis]: Fisher information by importance sampling.
+
+All three estimate the score gamma(y) of a released y by Fisher's identity: the mean score of
+latent draws, weighted by the density of y given each, and normalised by the sum of the weights.
+F is the mean of gamma^2 over simulated y. The square adds the variance of gamma, which is of
+order 1 / M, and normalised weights shrink gamma: two biases of opposite sign. The product of
+gammas from two halves of the draws is free of the first only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.numerics.compile_cache import kept
+from dpmc.statsel.fisher import order_statistics
+from dpmc.statsel.fisher.nodes import plain
+from dpmc.statsel.moments import Moments
+from dpmc.statsel.order_draws import LAWS, Order
+from dpmc.statsel.types import Population, Statistic
+from dpmc.types import Array, DpmcError
+
+# Latent numbers that are held at once.
+_HELD = 2_000_000
+ESTIMATORS = ("squared", "halves")
+
+
+class Latents(NamedTuple):
+    """Latent draws: where each puts y, the Laplace scale of its noise, and its score.
+
+    Parameters
+    ----------
+    location, scale, score : ndarray of one shape
+    """
+
+    location: Array
+    scale: Array
+    score: Array
+
+
+class Sampler(NamedTuple):
+    """How latent draws are made.
+
+    Parameters
+    ----------
+    draw : callable ``(rng, shape) -> Latents``
+    cost : int
+        Random numbers that one draw takes.
+    """
+
+    draw: Callable[[np.random.Generator, tuple[int, int]], Latents]
+    cost: int = 1
+
+
+class Sizes(NamedTuple):
+    """Monte Carlo sizes and which estimate to take.
+
+    Parameters
+    ----------
+    num_outer : int
+        Simulated y: N of the thesis.
+    num_inner : int
+        Latent draws for each: M of the thesis.
+    estimator : {"squared", "halves"}
+        The square of gamma, as published, or the product of two halves.
+    shared : bool
+        Whether all y share their latent draws; as published they do not.
+    """
+
+    num_outer: int
+    num_inner: int
+    estimator: str = "squared"
+    shared: bool = False
+
+
+@kept
+def scores(y: Any, location: Any, scale: Any, score: Any, halves: bool, out: Any) -> None:
+    """Write the square of each estimated score, or the product of two halves, to `out`.
+
+    Parameters
+    ----------
+    y, out : ndarray of shape (b,)
+    location, scale, score : ndarray of shape (b, m) or (1, m)
+        One row of latent draws for each y, or one for all.
+    halves : bool
+    """
+    m = location.shape[1]
+    parts = 2 if halves else 1
+    for i in range(y.size):
+        row = i if location.shape[0] > 1 else 0
+        product = 1.0
+        for part in range(parts):
+            first, last = part * m // parts, (part + 1) * m // parts
+            highest = -math.inf
+            for j in range(first, last):
+                highest = max(highest, -abs(y[i] - location[row, j]) / scale[row, j])
+            weights, total = 0.0, 0.0
+            for j in range(first, last):
+                log_weight = -abs(y[i] - location[row, j]) / scale[row, j]
+                weight = math.exp(log_weight - highest) / scale[row, j]
+                weights += weight
+                total += weight * score[row, j]
+            product *= total / weights
+        out[i] = product if halves else product * product
+
+
+def estimate(sampler: Sampler, sizes: Sizes, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the mean over y, and its standard error.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    sizes : Sizes
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    value, se : float
+        The standard error is that of independent y: too small where they share latent draws.
+
+    Raises
+    ------
+    DpmcError
+        If a size is too small or the estimator unknown.
+    """
+    checks.one_of("estimator", sizes.estimator, ESTIMATORS)
+    halves = sizes.estimator == "halves"
+    checks.at_least("num_outer", sizes.num_outer, 2)
+    checks.at_least("num_inner", sizes.num_inner, 2 if halves else 1)
+    found = np.empty(sizes.num_outer)
+    common = _draw(sampler, sizes.num_inner, rng) if sizes.shared else None
+    block = max(1, _HELD // (sizes.num_inner * sampler.cost))
+    for first in range(0, sizes.num_outer, block):
+        part = found[first : first + block]
+        hidden = sampler.draw(rng, (part.size, 1))
+        y = (hidden.location + rng.laplace(size=(part.size, 1)) * hidden.scale)[:, 0]
+        latent = common or sampler.draw(rng, (part.size, sizes.num_inner))
+        scores(y, latent.location, latent.scale, latent.score, halves, part)
+    return float(found.mean()), float(found.std(ddof=1) / math.sqrt(found.size))
+
+
+def _draw(sampler: Sampler, number: int, rng: np.random.Generator) -> Latents:
+    """Return one row of latent draws, drawn in blocks."""
+    block = max(1, _HELD // sampler.cost)
+    parts = [
+        sampler.draw(rng, (1, min(block, number - first))) for first in range(0, number, block)
+    ]
+    return Latents(*(np.concatenate(entry, axis=1) for entry in zip(*parts, strict=True)))
+
+
+def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Sampler:
+    """Return the latent draws of Algorithm 6: means, normal by the central limit theorem.
+
+    Parameters
+    ----------
+    moments : Moments
+    theta : float
+    num_rows : int
+    scale : float
+        Of the Laplace noise.
+    """
+    mean = float(plain(moments.mean)(theta))
+    variance = float(plain(moments.variance)(theta)) / num_rows
+    d_mean = float(plain(moments.d_mean)(theta))
+    d_variance = float(plain(moments.d_variance)(theta)) / num_rows
+    sd = math.sqrt(variance)
+
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Latents:
+        z = rng.standard_normal(shape)
+        score = z * d_mean / sd + (z * z - 1) * d_variance / (2 * variance)
+        return Latents(mean + sd * z, np.full(shape, scale), score)
+
+    return Sampler(draw)
+
+
+def of_data(population: Population, statistic: Statistic, order: Order, theta: float) -> Sampler:
+    """Return the latent draws of Algorithm 7: data sets, with the score of all their records.
+
+    The density of y given a data set has the scale of its noise, which differs between them.
+
+    Parameters
+    ----------
+    population : Population
+    statistic : Statistic
+        An order statistic.
+    order : Order
+        It and its noise.
+    theta : float
+
+    Raises
+    ------
+    DpmcError
+        If records have no score.
+    """
+    score_of = _score(population)
+
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Latents:
+        z = population.draw_base(rng, (shape[0] * shape[1], order.num))
+        total = score_of(plain(population.generate)(theta, z), theta).sum(axis=1)
+        ordered = np.sort(np.abs(z) if LAWS[order.law] == "folded_normal" else z, axis=1)
+        value, scale = order_statistics.release(population, statistic, order, theta, ordered)
+        return Latents(value.reshape(shape), scale.reshape(shape), total.reshape(shape))
+
+    return Sampler(draw, order.num)
+
+
+def of_record(population: Population, statistic: Statistic, theta: float, scale: float) -> Sampler:
+    """Return the latent draws of Algorithm 8: single records, whose F is of one of them.
+
+    Raises
+    ------
+    DpmcError
+        If records have no score.
+    """
+    score_of = _score(population)
+    low, high = population.support
+
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Latents:
+        x = plain(population.generate)(theta, population.draw_base(rng, shape))
+        s = plain(statistic.transform)(np.clip(x, low, high))
+        return Latents(s, np.full(shape, scale), score_of(x, theta))
+
+    return Sampler(draw)
+
+
+def _score(population: Population) -> Callable[..., Array]:
+    if population.score is None:
+        raise DpmcError(
+            f"population: {population.name} has no score, allowed one whose support is fixed"
+        )
+    found: Callable[..., Array] = plain(population.score)
+    return found

@@ -1,0 +1,1 @@
+"""Posterior of theta given a released statistic: likelihoods and quadrature."""

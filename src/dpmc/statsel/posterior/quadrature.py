@@ -1,0 +1,287 @@
+"""What is known of theta given a release: the target of a chain, and the same by quadrature.
+
+The likelihood of a released mean takes the statistic for normal, as the chains do
+[alparslan2023thesis, equation 5.2]; that of an order statistic or of released records is
+integrated over the records. References use nothing of the chains but the functions of the
+population.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.numerics.compile_cache import assemble
+from dpmc.rng import stream
+from dpmc.statsel import moments
+from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
+from dpmc.statsel.posterior.mean_likelihood import DENSITIES, Released, make_fill_likelihood
+from dpmc.statsel.posterior.record_likelihood import log_likelihoods
+from dpmc.statsel.targets import Target
+from dpmc.statsel.types import Population, Statistic
+from dpmc.types import Array, DpmcError
+
+Likelihood = Callable[[Array], Array]
+
+# Gauss-Legendre nodes of a panel; a panel is halved while the log-density spans more than this.
+NODES, SPAN = 12, 3.0
+# What is so far below the largest log-density is left as it is, and how far halving goes.
+NEGLIGIBLE, DEPTH = 45.0, 48
+# Panels to begin with, and powers of two up to which an infinite interval is followed.
+PANELS, DOUBLINGS = 8, 240
+# Data sets that stand for the law of an order statistic with its smooth sensitivity.
+DATA_SETS = 4000
+# Values of theta whose data sets are remembered.
+MOST_POINTS = 2000
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """A posterior by quadrature.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (m,)
+        Nodes, ascending.
+    density : ndarray of shape (m,)
+        Posterior density at the nodes.
+    mean, sd : float
+    weights : ndarray of shape (m,)
+        Of the nodes, for integrals over theta.
+    """
+
+    theta: Array
+    density: Array
+    mean: float
+    sd: float
+    weights: Array
+
+    def expectation(self, values: Array) -> float:
+        """Return the posterior mean of a function given at the nodes."""
+        return float(np.sum(self.weights * self.density * values))
+
+
+def likelihood(given: Target, num_data_sets: int = DATA_SETS, seed: int = 0) -> Likelihood:
+    """Return the log-likelihood as a function of theta, shape (m,) to (m,).
+
+    Parameters
+    ----------
+    given : Target
+    num_data_sets : int
+        Of an order statistic with smooth sensitivity: simulated data sets, the same at every
+        theta, stratified by the uniform of the released rank. With constant noise they are
+        quadrature nodes of that uniform.
+    seed : int
+        Of these data sets.
+    """
+    if given.shape == "records":
+        return functools.partial(log_likelihoods, given)
+    if given.shape == "order":
+        return order_table(given, num_data_sets, seed).likelihood(given.y)
+    return functools.partial(_mean_likelihood, given)
+
+
+def quadrature(given: Target, log_likelihood: Likelihood | None = None) -> Posterior:
+    """Return the posterior of a target.
+
+    Parameters
+    ----------
+    given : Target
+    log_likelihood : callable, optional
+        That of :func:`likelihood` by default.
+
+    Raises
+    ------
+    DpmcError
+        If the posterior is improper, or has no variance.
+    """
+    function = log_likelihood or likelihood(given)
+
+    def log_density(theta: Array) -> Array:
+        return given.prior.log_densities(theta) + function(theta)
+
+    low, high = finite_interval(log_density, given.prior.low, given.prior.high)
+    return integrate(log_density, low, high)
+
+
+def check_proper(given: Target) -> Posterior | None:
+    """Refuse a prior that leaves the posterior improper; return what was computed to tell.
+
+    Raises
+    ------
+    DpmcError
+        As :func:`quadrature`.
+    """
+    if math.isfinite(given.prior.low) and math.isfinite(given.prior.high):
+        return None
+    return quadrature(given)
+
+
+def integrate(log_density: Likelihood, low: float, high: float) -> Posterior:
+    """Return the law with this log-density on a bounded interval.
+
+    Gauss-Legendre rules on panels, which are halved until the log-density is smooth on each.
+    Halves of the same interval are always at the same places.
+
+    Raises
+    ------
+    DpmcError
+        If the log-density is nowhere finite.
+    """
+    points, shares = np.polynomial.legendre.leggauss(NODES)
+    todo = low + (high - low) * np.arange(PANELS + 1) / PANELS
+    lefts, widths = todo[:-1], np.diff(todo)
+    theta, weights, values = [], [], []
+    top = -math.inf
+    for level in range(DEPTH):
+        nodes = lefts[:, None] + widths[:, None] * (points + 1) / 2
+        found = log_density(nodes.ravel()).reshape(nodes.shape)
+        found = np.where(np.isnan(found), -np.inf, found)
+        highest, lowest = found.max(axis=1), found.min(axis=1)
+        # Panels that were halved do not count: a node of theirs may be nearer to a peak.
+        level_top = max(top, float(highest.max()))
+        relevant = highest > level_top - NEGLIGIBLE
+        rough = relevant & ~(highest - lowest < SPAN) & (level < DEPTH - 1)
+        top = max(top, float(highest[~rough].max(initial=-math.inf)))
+        theta.append(nodes[~rough].ravel())
+        weights.append((widths[~rough, None] * shares / 2).ravel())
+        values.append(found[~rough].ravel())
+        if not rough.any():
+            break
+        half = widths[rough] / 2
+        lefts = np.column_stack([lefts[rough], lefts[rough] + half]).ravel()
+        widths = np.repeat(half, 2)
+    if not math.isfinite(top):
+        raise DpmcError("posterior: density 0 everywhere, allowed a prior that agrees with y")
+    place = np.argsort(np.concatenate(theta))
+    nodes, shares = np.concatenate(theta)[place], np.concatenate(weights)[place]
+    relative = np.exp(np.concatenate(values)[place] - top)
+    density = relative / np.sum(shares * relative)
+    mean = float(np.sum(shares * density * nodes))
+    variance = float(np.sum(shares * density * (nodes - mean) ** 2))
+    return Posterior(nodes, density, mean, math.sqrt(variance), shares)
+
+
+def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[float, float]:
+    """Return an interval that holds a posterior but for 1e-12 of its second moment.
+
+    Infinite ends are followed over intervals of doubling length.
+
+    Raises
+    ------
+    DpmcError
+        If the mass on these intervals does not fall, so that the posterior is improper, or the
+        second moment does not exist.
+    """
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high
+    start = next((end for end in (low, high) if math.isfinite(end)), 0.0)
+    ends = [low, high]
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        if math.isinf(ends[side]):
+            ends[side] = start + sign * _reach(log_density, start, sign)
+    return ends[0], ends[1]
+
+
+def _reach(log_density: Likelihood, start: float, sign: float) -> float:
+    points, shares = np.polynomial.legendre.leggauss(NODES)
+    powers = np.arange(-DOUBLINGS // 8, DOUBLINGS)
+    lefts = 2.0**powers
+    nodes = lefts[:, None] * (1 + (points + 1) / 2)
+    found = log_density((start + sign * nodes).ravel()).reshape(nodes.shape)
+    found = np.where(np.isnan(found), -np.inf, found)
+    logs = np.logaddexp.reduce(found + np.log(shares / 2), axis=1) + np.log(lefts)
+    # Below the rounding of theta a moving mean can underflow: the last intervals decide.
+    last = logs[-1] - logs[-2]
+    if logs[-1] > -math.inf and last > -1e-9:
+        raise DpmcError(
+            f"prior: flat up to {sign * math.inf:g} makes the posterior improper, allowed a "
+            "bounded interval or a proper density"
+        )
+    seconds = logs + 2 * np.log(lefts)
+    if logs[-1] > -math.inf and last > -2 * math.log(2) - 1e-9:
+        raise DpmcError("prior: the posterior has no variance, allowed a bounded interval")
+    total = np.logaddexp.reduce(seconds)
+    # Tails come after their own sum.
+    tails = np.logaddexp.accumulate(seconds[::-1])[::-1]
+    enough = np.flatnonzero(tails < total + math.log(1e-12))
+    return float(lefts[enough[0]] if enough.size else 2 * lefts[-1])
+
+
+def _mean_likelihood(given: Target, theta: Array) -> Array:
+    law = moments.of(given.population, given.statistic)
+    density = DENSITIES[given.mechanism.noise]
+    fill = assemble(make_fill_likelihood, density, law.mean, law.variance)
+    out = np.empty(theta.size)
+    released = Released(given.y, given.scale, float(given.num_rows))
+    fill(released, np.ascontiguousarray(theta, np.float64), out)
+    return out
+
+
+class OrderTable:
+    """Released order statistics and noise scales of the same data sets at every theta.
+
+    Parameters
+    ----------
+    population : Population
+    statistic : Statistic
+    order : Order
+    num_data_sets, seed : int
+        As for :func:`likelihood`.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        statistic: Statistic,
+        order: Order,
+        num_data_sets: int,
+        seed: int,
+    ) -> None:
+        self._order = order
+        self._rng = stream(seed, "reference", "order statistic", order.num, order.rank)
+        self._particles = Particles.of(num_data_sets, order.num)
+        stratify(order, self._particles, centres(order, num_data_sets))
+        self._fill = assemble(make_fill, population.generate, statistic.transform)
+        self._found: dict[float, tuple[Array, Array]] = {}
+
+    def at(self, theta: float) -> tuple[Array, Array]:
+        """Return the order statistics and the scales at theta, shape (num_data_sets,) each."""
+        if theta not in self._found:
+            if len(self._found) >= MOST_POINTS:
+                self._found.clear()
+            out = np.empty((2, len(self._particles.lower)))
+            self._fill(self._order, self._particles, theta, self._rng, out)
+            self._found[theta] = out[0], out[1]
+        return self._found[theta]
+
+    def likelihood(self, y: float) -> Likelihood:
+        """Return the log-likelihood of `y` as a function of theta."""
+
+        def log_likelihood(theta: Array) -> Array:
+            return np.array([self._log_mean(y, value) for value in theta.tolist()])
+
+        return log_likelihood
+
+    def _log_mean(self, y: float, theta: float) -> float:
+        values, scales = self.at(theta)
+        logs = -np.abs(y - values) / scales - np.log(2 * scales)
+        top = logs.max()
+        return float(top + math.log(np.mean(np.exp(logs - top))))
+
+
+def order_table(given: Target, num_data_sets: int = DATA_SETS, seed: int = 0) -> OrderTable:
+    """Return the table of a target, the same for all releases from the same place."""
+    assert given.order is not None
+    return _order_table(given.population, given.statistic, given.order, num_data_sets, seed)
+
+
+@functools.lru_cache(maxsize=8)
+def _order_table(
+    population: Population, statistic: Statistic, order: Order, num_data_sets: int, seed: int
+) -> OrderTable:
+    return OrderTable(population, statistic, order, num_data_sets, seed)

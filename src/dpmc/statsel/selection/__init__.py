@@ -1,0 +1,1 @@
+"""Selection of a statistic on a first part of the records."""

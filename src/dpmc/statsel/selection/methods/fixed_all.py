@@ -1,0 +1,32 @@
+"""One statistic of all records, released once: what an analyst without selection would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.task import Found, Task, unselected
+from dpmc.statsel.selection.two_stage import Plan
+from dpmc.types import Array
+
+
+@dataclass(frozen=True)
+class Params:
+    """Nothing is chosen."""
+
+
+def prepare(task: Task, params: Params) -> Plan:
+    """Return what is fixed before any record is read: all of them are in the second part."""
+    return replace(task, sizes=(1, sum(task.sizes))).plan([task.first])
+
+
+def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+    """Estimate theta of several data sets: see :func:`dpmc.statsel.selection.methods.selected.run`.
+
+    The noise is that of the second release of the other ways.
+    """
+    zero = np.zeros(len(x), dtype=np.int64)
+    y = two_stage.released(plan.candidates, plan, x, zero, plan.laws.scale, noise[:, 1])
+    return unselected(two_stage.estimate(plan, None, y, zero), plan.guarantee)

@@ -1,0 +1,25 @@
+"""One statistic of both parts, released apart: no selection, the records split all the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.task import Found, Task, unselected
+from dpmc.statsel.selection.two_stage import Plan
+from dpmc.types import Array
+
+
+@dataclass(frozen=True)
+class Params:
+    """Nothing is chosen."""
+
+
+def prepare(task: Task, params: Params) -> Plan:
+    """Return what is fixed before any record is read."""
+    return task.plan([task.first])
+
+
+def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+    """Estimate theta of several data sets: see `selected.run`."""
+    return unselected(two_stage.run(plan, x, noise).estimate, plan.guarantee)

@@ -1,0 +1,48 @@
+"""A statistic chosen on the first part, and the second release alone estimates.
+
+[alparslan2023thesis, section 6.5] estimates from both releases where it describes the
+procedure, and from y1 where it describes the experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpmc import checks
+from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.task import Found, Task, powers, unselected
+from dpmc.statsel.selection.two_stage import Plan
+from dpmc.types import Array
+
+
+@dataclass(frozen=True)
+class Params:
+    """How candidates are scored.
+
+    Parameters
+    ----------
+    score : {"mean_inverse", "mean_log"}
+        As of :mod:`dpmc.statsel.selection.methods.selected`.
+    select : bool
+        Whether there is a choice: otherwise y1 has the fixed statistic.
+    """
+
+    score: str = "mean_inverse"
+    select: bool = True
+
+    def __post_init__(self) -> None:
+        checks.one_of("score", self.score, two_stage.SCORES)
+
+
+def prepare(task: Task, params: Params) -> Plan:
+    """Return what is fixed before any record is read."""
+    return task.plan(task.candidates if params.select else [task.first], params.score)
+
+
+def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+    """Estimate theta of several data sets: see `selected.run`."""
+    found = two_stage.run(plan, x, noise)
+    estimate = two_stage.estimate(plan, None, found.second, found.selected)
+    if not params.select:
+        return unselected(estimate, plan.guarantee)
+    return Found(estimate, powers(plan, found.selected), plan.guarantee)

@@ -1,0 +1,49 @@
+"""A statistic chosen on the first part, and both releases estimate [thesis, section 6.5]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpmc import checks
+from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.task import Found, Task, powers
+from dpmc.statsel.selection.two_stage import Plan
+from dpmc.types import Array
+
+
+@dataclass(frozen=True)
+class Params:
+    """How candidates are scored.
+
+    Parameters
+    ----------
+    score : {"mean_inverse", "mean_log"}
+        Posterior mean of 1 / F, as the thesis has it, or of -log F, which is finite for
+        every candidate.
+    """
+
+    score: str = "mean_inverse"
+
+    def __post_init__(self) -> None:
+        checks.one_of("score", self.score, two_stage.SCORES)
+
+
+def prepare(task: Task, params: Params) -> Plan:
+    """Return what is fixed before any record is read."""
+    return task.plan(task.candidates, params.score)
+
+
+def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+    """Estimate theta of several data sets.
+
+    Parameters
+    ----------
+    plan : Plan
+    params : Params
+    x : ndarray of shape (R, n)
+        Records, those of the first part first.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
+    """
+    found = two_stage.run(plan, x, noise)
+    return Found(found.estimate, powers(plan, found.selected), plan.guarantee)

@@ -1,0 +1,83 @@
+"""What all ways of releasing records in two parts are given, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.types import Array, Guarantee
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is the same for all ways.
+
+    Parameters
+    ----------
+    population : Population
+    mechanism : Mechanism
+    epsilon : float
+    first : Statistic
+        The statistic that is released where none is selected.
+    candidates : tuple of Statistic
+    sizes : (int, int)
+        Records of the first and of the second part.
+    num_points : int
+        Points of the grid of theta.
+    """
+
+    population: Population
+    mechanism: Mechanism
+    epsilon: float
+    first: Statistic
+    candidates: tuple[Statistic, ...]
+    sizes: tuple[int, int]
+    num_points: int
+
+    def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> Plan:
+        """Return the plan that chooses among `candidates`."""
+        return two_stage.plan(
+            self.population,
+            candidates,
+            self.mechanism,
+            self.epsilon,
+            self.sizes,
+            self.first,
+            num_points=self.num_points,
+            score=score,
+        )
+
+
+class Found(NamedTuple):
+    """Estimates of R data sets.
+
+    Parameters
+    ----------
+    estimate : ndarray of shape (R,)
+    power : ndarray of shape (R,)
+        Of the selected statistic; NaN where nothing is selected.
+    guarantee : Guarantee
+        Of all that is released of one data set.
+    """
+
+    estimate: Array
+    power: Array
+    guarantee: Guarantee
+
+
+def unselected(estimate: Array, guarantee: Guarantee) -> Found:
+    """Return estimates from statistics that are fixed in advance."""
+    return Found(estimate, np.full(len(estimate), np.nan), guarantee)
+
+
+def powers(plan: Plan, selected: npt.NDArray[np.int64]) -> Array:
+    """Return the power of each selected statistic."""
+    found: Array = np.array([statistic.power for statistic in plan.candidates])[selected]
+    return found

@@ -1,0 +1,337 @@
+"""The configuration: what is refused and how."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dpmc import registry
+from dpmc.experiments.config import crosschecks, reader
+from dpmc.numerics.source_digest import module_names
+from dpmc.types import DpmcError
+from tests.support.papers import (
+    KEY,
+    ROOT,
+    SCALES,
+    THESIS,
+    experiment,
+    load,
+    load_changed,
+    method,
+    refused,
+    small_paper,
+    small_project,
+)
+
+
+def start(paper: dict[str, Any]) -> dict[str, Any]:
+    return paper["problems"]["line"]["start"]  # type: ignore[no-any-return]
+
+
+def counted(paper: dict[str, Any]) -> dict[str, Any]:
+    return paper["accounting"]["counts"]["settings"]["dp_penalty"]  # type: ignore[no-any-return]
+
+
+def test_the_small_paper_is_accepted(tmp_path: Path) -> None:
+    root = small_project(tmp_path, small_paper())
+    config = reader.load_config({"papers": "small", "scale": "full", "results_dir": "r/"}, root)
+    assert list(config.papers) == ["small"]
+    assert config.results_dir == "r"
+
+
+@pytest.mark.parametrize("paper", [KEY, THESIS])
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_scale_of_the_repository_is_accepted(scale: str, paper: str) -> None:
+    assert load(scale, paper).scale == scale
+    assert reader.scales(ROOT) == tuple(sorted(SCALES))
+
+
+def test_the_published_settings_are_those_of_the_authors() -> None:
+    """Facts of the paper and its code: tau sqrt(n) with n = 1e5 becomes a noise multiplier."""
+    paper = load("paper").papers[KEY]
+    methods = paper["experiments"]["comparison"]["methods"]
+    assert paper["experiments"]["comparison"]["epsilons"] == [2, 4, 6, 8, 10, 12, 15]
+    banana, gauss = methods["paper_banana_2d"], methods["paper_gauss_10d"]
+    root_n = 1e5**0.5
+    taus = {
+        ("dp_penalty", "noise_multiplier"): (0.17, 0.05),
+        ("dp_hmc", "ratio_noise_multiplier"): (0.1, 0.1),
+        ("dp_hmc", "gradient_noise_multiplier"): (0.55, 0.25),
+    }
+    for (label, key), (first, second) in taus.items():
+        assert banana[label]["params"][key] == pytest.approx(first * root_n, rel=1e-12)
+        assert gauss[label]["params"][key] == pytest.approx(second * root_n, rel=1e-12)
+    for problem in paper["problems"].values():
+        assert problem["delta"] == pytest.approx(0.1 / problem["data"]["params"]["num_rows"])
+
+
+TAUS = {
+    # Settings of 23 February 2021: DP-penalty, the same with OCU and GWMH, DP-HMC (ratio and
+    # gradient), minibatch penalty, the same with OCU and GWMH; then those of the final code.
+    "flat_banana_2d": (0.1, 0.1, 0.1, 0.4, 0.9, 0.9),
+    "flat_banana_10d": (0.1, 0.1, 0.05, 0.2, 0.6, 0.6),
+    "tempered_banana_2d": (0.2, 0.2, 0.2, 0.6, 1.9, 2.0),
+    "tempered_banana_10d": (0.18, 0.1, 0.08, 0.2, 1.0, 1.6),
+    "gauss_30d": (0.06, 0.2, 0.05, 0.1),
+    "narrow_banana_2d": (0.2, 0.2, 0.15, 0.25),
+    "corr_gauss_2d": (0.07, 0.1, 0.05, 0.2),
+    "circle": (4, 4, 0.6, 1.9),
+    "flat_banana_2d_final": (0.1, 0.1, 0.1, 0.4, 0.7, 0.7),
+    "flat_banana_10d_final": (0.1, 0.1, 0.05, 0.2, 0.6, 0.5),
+    "tempered_banana_2d_final": (0.2, 0.2, 0.2, 0.6, 1.5, 2.0),
+    "tempered_banana_10d_final": (0.18, 0.1, 0.08, 0.2, 0.7, 0.8),
+    "gauss_30d_final": (0.06, 0.2, 0.05, 0.1),
+    "narrow_banana_2d_final": (0.2, 0.1, 0.15, 0.25),
+    "corr_gauss_2d_final": (0.07, 0.1, 0.05, 0.2),
+    "circle_final": (4, 4, 0.6, 1.9),
+}
+
+
+@pytest.mark.parametrize("problem", TAUS)
+def test_noise_of_the_thesis_is_that_of_its_code(problem: str) -> None:
+    paper = load("paper", THESIS).papers[THESIS]
+    methods = paper["experiments"]["final" if problem.endswith("_final") else "text"]["methods"]
+    labels = ["dp_penalty", "dp_penalty_ocu_gwmh", "dp_hmc", "dp_hmc"]
+    keys = ["noise_multiplier"] * 2 + ["ratio_noise_multiplier", "gradient_noise_multiplier"]
+    root_n = paper["problems"][problem]["data"]["params"]["num_rows"] ** 0.5
+    for label, key, tau in zip(labels, keys, TAUS[problem], strict=False):
+        found = methods[problem][label]["params"][key]
+        assert found == pytest.approx(tau * root_n, rel=1e-12)
+    # The final settings are run as published alone.
+    factors = (
+        {"as_published": 3} if problem.endswith("_final") else {"as_published": 3, "corrected": 2}
+    )
+    for kind, tau in zip(("", "_ocu_gwmh"), TAUS[problem][4:], strict=False):
+        for variant, factor in factors.items():
+            params = methods[problem][f"minibatch_penalty{kind}-{variant}"]["params"]
+            assert params["noise_multiplier"] == pytest.approx(tau**0.5, rel=1e-12)
+            assert params["variance_factor"] == factor
+            assert bool(params.get("guided")) == bool(kind)
+    found = [label for label in methods[problem] if label.startswith("minibatch")]
+    assert len(found) == len(TAUS[problem][4:]) * len(factors)
+
+
+def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
+    paper = load("paper", THESIS).papers[THESIS]
+    problems, experiments = paper["problems"], paper["experiments"]
+    text, final = (experiments[name]["methods"] for name in ("text", "final"))
+    assert [f"{name}_final" for name in text] == list(final)
+    for name, methods in text.items():
+        old, new = problems[name], problems[f"{name}_final"]
+        assert old["start"] != new["start"]
+        assert {**old, "start": None} == {**new, "start": None}
+        assert methods["dp_hmc"]["params"]["reuse_gradient"] is True
+        assert final[f"{name}_final"]["dp_hmc"]["params"]["reuse_gradient"] is False
+        for entry in [*methods.values(), *final[f"{name}_final"].values()]:
+            walks = entry["params"].get("one_component"), entry["params"].get("guided")
+            assert walks in ((None, None), (True, True))
+    for problem in problems.values():
+        rows = problem["data"]["params"]["num_rows"]
+        assert problem["delta"] == pytest.approx(0.1 / rows, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda p: p.update(sed=1), "unknown key 'sed', allowed accounting"),
+        (lambda p: p.pop("seed"), "seed is missing"),
+        (lambda p: p.update(paper="other"), "paper: 'other', allowed 'small'"),
+        (lambda p: p["problems"]["line"].update(delta=1), "problems.line.delta: 1, allowed"),
+        (lambda p: p["problems"]["line"].update(delta=0), "problems.line.delta: 0, allowed"),
+        (lambda p: p["problems"]["line"].update(delta=float("nan")), "allowed a finite number"),
+        (lambda p: p["problems"]["line"].update(delta="1e-6"), "'1e-6', allowed a number in"),
+        (lambda p: experiment(p).update(epsilons=[1, 0]), "epsilons.1: 0, allowed a number > 0"),
+        (lambda p: experiment(p).update(epsilons=[-1]), "epsilons.0: -1, allowed a number > 0"),
+        (lambda p: experiment(p).update(epsilons=[float("nan")]), "epsilons.0: nan, allowed"),
+        (lambda p: experiment(p).update(epsilons=[float("inf")]), "epsilons.0: inf, allowed"),
+        (lambda p: experiment(p).update(epsilons=[1, 1.0]), "allowed a list of different numbers"),
+        (lambda p: experiment(p).update(replicates=0), "replicates: 0, allowed an integer >= 1"),
+        (lambda p: experiment(p).update(replicates=1.5), "replicates: 1.5, allowed an integer"),
+        (lambda p: experiment(p).pop("epsilons"), "epsilons is missing here"),
+        (lambda p: method(p)["params"].update(clip_bound=0), "clip_bound: 0, allowed a number > 0"),
+        (lambda p: method(p)["params"].update(clip_bound=-2), "clip_bound: -2, allowed"),
+        (lambda p: method(p)["params"].update(noise_multiplier=0), "noise_multiplier: 0, allowed"),
+        (lambda p: method(p)["params"].update(clip_bond=1), "parameter 'clip_bond', allowed clip"),
+        (lambda p: method(p)["params"].pop("proposal_sd"), "parameter 'proposal_sd' is missing"),
+        (lambda p: method(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_barker"),
+        (lambda p: method(p).update(accountant="magic"), "accountant 'magic', allowed barker"),
+        (lambda p: method(p).update(num_iterations=5), "either an accountant or num_iterations"),
+        (lambda p: method(p, "rwmh").update(epsilons=[1]), "allowed only with an accountant"),
+        (lambda p: method(p, "rwmh")["grid"].update(clip_bound=[0]), "clip_bound.0: 0, allowed"),
+        (lambda p: method(p, "rwmh")["grid"].update(clip=[1]), "parameter 'clip', allowed clip_b"),
+        (lambda p: method(p, "rwmh")["params"].update(clip_bound=1), "allowed in params or in gr"),
+        (
+            lambda p: experiment(p)["methods"].update(curve={"a": method(p)}),
+            "'curve', allowed l",
+        ),
+        (lambda p: p["problems"]["line"]["model"].update(name="circl"), "model 'circl', allowed"),
+        (lambda p: p["problems"]["line"]["data"].update(name="rows"), "data 'rows', allowed"),
+        (lambda p: p["outputs"]["figure1"].update(metrics=["man"]), "experiment 'man', allowed m"),
+        (lambda p: p["outputs"]["figure1"].update(kind="film"), "'film', allowed figure, table"),
+        (lambda p: start(p).update(rule="near"), "start.rule: 'near', allowed around, around_tru"),
+        (lambda p: start(p).pop("scale"), "start: scale is missing, which rule around_truth needs"),
+        (lambda p: start(p).update(centre=[0]), "start.centre: [0], allowed with rule around_trut"),
+        (lambda p: start(p).update(rule="around"), "start: centre is missing, which rule around"),
+        (
+            lambda p: start(p).update(rule="at_truth"),
+            "allowed with rule at_truth: nothing",
+        ),
+        (
+            lambda p: start(p).update(rule="at", centre=[0]),
+            "allowed with rule at: centre",
+        ),
+        (lambda p: start(p).update(centre=["0"]), "start.centre.0: '0', allowed a number"),
+        (lambda p: start(p).update(centre=[]), "start.centre: [], allowed a list of numbers"),
+        (lambda p: method(p).update(max_iterations=0), "max_iterations: 0, allowed an integer >="),
+        (lambda p: method(p, "rwmh").update(max_iterations=5), "max_iterations: allowed only with"),
+        (lambda p: counted(p).update(accountants=["magic"]), "accountant 'magic', allowed barker"),
+        (lambda p: counted(p).update(accountants=[]), "accountants: [], allowed a list of"),
+        (lambda p: counted(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_barker"),
+        (lambda p: counted(p)["params"].pop("proposal_sd"), "'proposal_sd' is missing"),
+        (lambda p: counted(p)["params"].update(noise=1), "dp_penalty parameter 'noise', allowed"),
+        (lambda p: counted(p).update(epsilons=[0]), "epsilons.0: 0, allowed a number > 0"),
+        (lambda p: counted(p).update(epsilon=1), "unknown key 'epsilon', allowed accountants"),
+        (lambda p: p["accounting"]["counts"].update(delta=1), "counts.delta: 1, allowed a number"),
+        (lambda p: p["accounting"]["counts"].pop("num_rows"), "counts: num_rows is missing"),
+        (
+            lambda p: p["outputs"]["figure2"].update(accounting=["c"]),
+            "accounting 'c', allowed co",
+        ),
+        (lambda p: p["outputs"]["figure2"].update(data=["curve"]), "problem 'curve', allowed line"),
+        (lambda p: p["outputs"]["figure2"].update(reference=["x"]), "problem 'x', allowed line"),
+        (
+            lambda p: p["outputs"]["figure2"].update(
+                chains={"experiment": "main", "problem": "curve", "point": "last"}
+            ),
+            "chains.problem 'curve', allowed line",
+        ),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any], told: str
+) -> None:
+    assert told in refused(tmp_path, change)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"scale": "tiny"}, "scale: 'tiny', allowed paper, quick, smoke"),
+        ({"papers": ["nobody"]}, f"paper: 'nobody', allowed alparslan2023thesis, {KEY}, {THESIS}"),
+        ({"papers": []}, "papers: [], allowed a list of keys"),
+        ({"seeds_per_job": 0}, "seeds_per_job: 0, allowed an integer >= 1"),
+        ({"cores": 2}, "unknown key 'cores', allowed papers"),
+    ],
+)
+def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(DpmcError) as caught:
+        load_changed(**changes)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: 1\na: 2\n", "line 2, key 'a' is given twice"),
+        ("a: &a {b: 1}\nc:\n  <<: *a\n  d: 1\n  d: 2\n", "line 5, key 'd' is given twice"),
+        ("a: [1\n", "line 2"),
+        ("- 1\n", "list, allowed a mapping"),
+    ],
+)
+def test_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DpmcError, match=told):
+        reader.read_yaml(path)
+    with pytest.raises(DpmcError, match="No such file"):
+        reader.read_yaml(tmp_path / "none.yaml")
+
+
+def test_what_a_merge_key_adds_may_be_given_again(tmp_path: Path) -> None:
+    """The reader builds outer mappings first: `b`, then what it merges, nested deeper."""
+    path = tmp_path / "a.yaml"
+    text = "x: {y: {a: &a {k: 1, m: 1}, b: &b {<<: *a, k: 2}}}\nc: {<<: *b, k: 3}\n"
+    path.write_text(text, encoding="utf-8")
+    values = reader.read_yaml(path)
+    assert values["c"] == {"k": 3, "m": 1}
+    assert values["x"]["y"] == {"a": {"k": 1, "m": 1}, "b": {"k": 2, "m": 1}}
+
+
+def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
+    base = {"a": {"b": 1, "c": [1, 2]}, "d": 1}
+    overlay = {"a": {"c": [3], "e": 2}, "d": None}
+    before = copy.deepcopy((base, overlay))
+    assert reader.merge(base, overlay, "here") == {"a": {"b": 1, "c": [3], "e": 2}}
+    assert (base, overlay) == before
+    with pytest.raises(DpmcError, match="here: a: x: null removes it, allowed b, c"):
+        reader.merge(base, {"a": {"x": None}}, "here")
+
+
+@pytest.mark.parametrize(
+    "kind", ["method", "model", "data", "statsel_information", "statsel_posterior"]
+)
+def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> None:
+    from dataclasses import MISSING, fields
+
+    for name in module_names(registry.package(kind)):
+        declared = fields(registry.load(kind, name).Params)
+        needed = {
+            entry.name
+            for entry in declared
+            if entry.default is MISSING and entry.default_factory is MISSING
+        }
+        assert crosschecks.parameters(kind, name) == ({entry.name for entry in declared}, needed)
+
+
+def test_parameters_of_a_study_may_stand_in_a_module_that_it_imports() -> None:
+    for name in ("statsel_posterior", "statsel_autocorrelation"):
+        module = registry.load("study", name)
+        assert module.Params.__module__ == "dpmc.experiments.studies._statsel"
+        known = crosschecks._fields(f"dpmc.experiments.studies.{name}", "Params")
+        assert known is not None
+        assert {"mechanism", "prior_high", "num_lags"} <= set(known)
+        assert "num_iterations" not in known  # that is of the methods
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda s: s.update(study="recession"),
+            "study 'recession', allowed mixture, networks, perturbation, regression",
+        ),
+        (lambda s: s["problems"].append("nowhere"), "problems: 'nowhere', allowed"),
+        (lambda s: s.update(together=["dim"]), "together: 'dim', allowed epsilon, num_nodes"),
+        (lambda s: s["grid"].update(num_nodes=[0]), "grid.num_nodes.0: 0, allowed an integer >= 1"),
+        (
+            lambda s: s["methods"].update(x={"method": "dp_hmc", "variant": "v"}),
+            "'dp_hmc', allowed",
+        ),
+        (
+            lambda s: s["methods"]["ols"].update(params={"burn_in": 1}),
+            "params.burn_in, allowed here or in the study, not both",
+        ),
+        (lambda s: s["params"].update(burnin=5), "parameter 'burnin', allowed"),
+        (
+            lambda s: s["methods"]["ols"].update(params={"rho": 1}),
+            "ols parameter 'rho', allowed",
+        ),
+    ],
+)
+def test_bad_studies_are_refused_in_one_line(
+    change: Callable[[Any], None], told: str, tmp_path: Path
+) -> None:
+    paper = yaml.safe_load((ROOT / "config/papers/alparslan2023thesis.yaml").read_text("utf-8"))
+    paper.update(paper="small")
+    change(paper["studies"]["real_data"])
+    folder = small_project(tmp_path, paper)
+    with pytest.raises(DpmcError) as caught:
+        reader.load_config({"papers": ["small"], "scale": "full", "results_dir": "r"}, folder)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,187 @@
+"""Figures of Räisä 2021, from invented runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpmc.experiments.outputs import raisa2021thesis as outputs
+from dpmc.types import DpmcError
+from tests.support import synthetic_thesis as synthetic
+from tests.support.figures import legend_of, shown
+from tests.support.synthetic_thesis import COMPARISONS
+
+
+@pytest.fixture(scope="module")
+def clipping():
+    return synthetic.context("clipping", replicates=6)
+
+
+def lines_of(axis, colour, style="-"):
+    return [
+        line for line in axis.lines if line.get_color() == colour and line.get_linestyle() == style
+    ]
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_serve_the_final_code_too(name):
+    context = synthetic.context("final", replicates=5, epsilons=(4,))
+    figure = getattr(outputs, name)(context)
+    titles = [axis.get_title() or axis.get_ylabel() for axis in shown(figure)]
+    assert len(titles) >= 3
+
+
+def test_figure6_3_shows_six_algorithms_on_four_bananas(text):
+    figure = outputs.figure6_3(text)
+    axes = shown(figure)
+    assert [axis.get_title() for axis in axes] == [
+        "Flat banana, d = 2", "Flat banana, d = 10", "Tempered banana, d = 2",
+        "Tempered banana, d = 10",
+    ]  # fmt: skip
+    for axis in axes:
+        assert len(axis.patches) == 6 * len(synthetic.EPSILONS)
+        assert axis.get_ylim() == (0, 0.9)
+    assert set(legend_of(figure)) == {
+        "DP-penalty", "DP-penalty OCU+GWMH", "DP-HMC", "Minibatch penalty",
+        "Minibatch penalty OCU+GWMH", "DP-Barker", "10 exact samples",
+    }  # fmt: skip
+
+
+def test_figures_of_the_thesis_hold_published_variants_only(text):
+    few = text.metrics[(text.metrics["replicate"] < 5) & (text.metrics["epsilon"] == 4)]
+    assert set(few["variant"]) > {"as_published"}
+    boxes = [
+        [box.get_path().vertices.tolist() for axis in figure.axes for box in axis.patches]
+        for rows in (few, few[few["variant"] == "as_published"])
+        for figure in [outputs.figure6_3(dataclasses.replace(text, metrics=rows))]
+    ]
+    assert boxes[0] == boxes[1]
+
+
+def test_figures_6_4_and_6_6_show_the_harder_models(text):
+    for name in ("figure6_4", "figure6_6"):
+        axes = shown(getattr(outputs, name)(text))
+        assert [axis.get_title() for axis in axes] == [
+            "Gaussian, d = 30", "Narrow banana", "Correlated Gaussian",
+        ]  # fmt: skip
+        assert [len(axis.patches) for axis in axes] == [3 * len(synthetic.EPSILONS)] * 3
+
+
+def test_clip_fractions_stand_against_the_guideline_of_ten_per_cent(text):
+    for name in ("figure6_5", "figure6_6"):
+        for axis in shown(getattr(outputs, name)(text)):
+            marks = [line.get_ydata()[0] for line in lines_of(axis, "#222222", ":")]
+            assert marks == [0.1]
+            assert axis.get_ylim()[1] > 0.1
+
+
+def test_figure6_7_measures_the_distance_from_the_origin(text):
+    left, middle, right = shown(outputs.figure6_7(text))
+    here = text.metrics.query("problem == 'circle' and label == 'dp_hmc' and epsilon == 1")
+    for axis, metric in ((left, "mean_norm"), (middle, "ratio_clip_fraction"), (right, "mmd")):
+        medians = [line.get_ydata()[0] for line in lines_of(axis, "#222222")]
+        assert any(math.isclose(m, here[metric].median()) for m in medians)
+        assert [t.get_text() for t in axis.get_xticklabels()] == ["0.5", "0.75", "1"]
+
+
+def test_figure6_8_shows_gradients_of_dp_hmc_on_all_models(text):
+    axes = shown(outputs.figure6_8(text))
+    assert len(axes) == 8
+    assert all(axis.get_ylim() == (0, 1) for axis in axes)
+    assert [len(axis.patches) for axis in axes] == [6] * 7 + [3]
+
+
+def test_figure_variants_tells_the_real_guarantee(text):
+    figure = outputs.figure_variants(text)
+    axes = shown(figure)
+    assert len(axes) == 16
+    assert [axis.get_title() for axis in axes[:4]] == [
+        "Minibatch penalty", "Minibatch penalty\nOCU+GWMH", "DP-Barker", "guarantee",
+    ]  # fmt: skip
+    assert [len(axis.patches) for axis in axes[:3]] == [12, 12, 18]
+    drawn = {tuple(line.get_ydata()) for line in axes[3].lines[1:]}
+    shares = (0.6, 1.0, 0.3)
+    assert drawn == {tuple(share * e for e in synthetic.EPSILONS) for share in shares}
+    assert {"as published", "corrected", "PLD accounting"} < set(legend_of(figure))
+
+
+def test_figure_mala_shows_it_where_it_was_run(text):
+    axes = shown(outputs.figure_mala(text))
+    assert len(axes) == 5
+    assert [len(axis.patches) for axis in axes] == [18, 18, 18, 18, 9]
+    assert "DP-MALA" in legend_of(outputs.figure_mala(text))
+
+
+def test_figure6_2_and_its_published_companion_show_different_runs(clipping):
+    right, published = outputs.figure6_2(clipping), outputs.figure6_2_published(clipping)
+    for figure, ending in ((right, ""), (published, ", starts at the truth")):
+        axes = shown(figure)
+        assert [axis.get_title() for axis in axes[:2]] == [
+            f"Banana, d = {d}{ending}" for d in (2, 10)
+        ]
+        assert [len(axis.patches) for axis in axes[:2]] == [16, 16]
+        assert all(axis.get_ylim() == (0, 0.6) for axis in axes)
+        assert legend_of(figure) == ["RWMH", "HMC", "10 exact samples"]
+        for axis in axes[2:]:
+            assert [line.get_xdata()[0] for line in lines_of(axis, "#222222", ":")] == [0.1]
+
+
+def test_figure6_1_dots_what_is_no_upper_bound():
+    figure = outputs.figure6_1(synthetic.context(replicates=1))
+    axes = shown(figure)
+    assert [axis.get_title() for axis in axes] == [
+        "DP-penalty", "Minibatch penalty", "DP-HMC", "DP-Barker",
+    ]  # fmt: skip
+    assert [axis.get_yscale() for axis in axes] == ["linear"] * 3 + ["log"]
+    assert all(axis.get_ylim() == (0, 3000) for axis in axes[:3])
+    assert legend_of(axes[0]) == ["zCDP (Theorem 5)", "tight (Theorem 6)"]
+    assert "RDP, cut short (no bound)" in legend_of(axes[1])
+    dotted = [line for axis in axes for line in axis.lines if line.is_dashed()]
+    curves = synthetic.curves()
+    wrong = curves[~curves["upper_bound"]]
+    assert len(dotted) == 1
+    np.testing.assert_array_equal(dotted[0].get_ydata(), wrong["num_iterations"])
+
+
+def test_figure6_1_tells_several_settings_of_a_method_apart():
+    curves = synthetic.curves()
+    more = curves[curves["method"] == "dp_hmc"].assign(label="dp_hmc-final")
+    context = synthetic.context(replicates=1)
+    both = dataclasses.replace(context, curves={"figure6_1": pd.concat([curves, more])})
+    panel = shown(outputs.figure6_1(both))[2]
+    assert len(panel.lines) == 4
+    assert len({line.get_linewidth() for line in panel.lines}) == 2
+    assert legend_of(panel)[2:] == ["settings: text", "settings: final code"]
+
+
+def test_outputs_say_what_they_lack(text):
+    empty = dataclasses.replace(text, metrics=text.metrics.iloc[:0], curves={}, fits={})
+    with pytest.raises(DpmcError, match="metrics: experiments none, allowed one"):
+        outputs.figure6_3(empty)
+    with pytest.raises(DpmcError, match="no curves of 'figure6_1', allowed none"):
+        outputs.figure6_1(empty)
+    with pytest.raises(DpmcError, match="no chains of experiment 'trajectory'"):
+        outputs.figure4_1(empty)
+    with pytest.raises(DpmcError, match="figure5_1: no data set"):
+        outputs.figure5_1(text)
+
+
+def test_figures_of_a_cut_down_run(text):
+    few = text.metrics[
+        (text.metrics["problem"] == "flat_banana_2d")
+        & (text.metrics["variant"] == "as_published")
+        & (text.metrics["epsilon"] == 4)
+        & (text.metrics["replicate"] < 2)
+        & (text.metrics["algorithm"] == "dp_penalty")
+    ]
+    for name in COMPARISONS:
+        figure = getattr(outputs, name)(dataclasses.replace(text, metrics=few))
+        shown(figure)
+        if name in ("figure6_3", "figure6_5"):
+            assert figure.axes[0].get_title() == "Flat banana, d = 2"
+        else:
+            assert figure.axes[0].texts[0].get_text().startswith("This run holds")

@@ -1,0 +1,137 @@
+"""Expected costs and batches: sizes from the configuration alone, no job forgotten or late."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpmc.experiments.config.reader import load_config
+from dpmc.experiments.pipeline import costs
+from dpmc.experiments.pipeline.workload import Workload
+from dpmc.types import DpmcError
+
+ROOT = Path(__file__).parents[3]
+KNOWN = costs.load(ROOT / "config" / "costs.yaml")
+
+
+@pytest.fixture(scope="module")
+def works():
+    papers = ["raisa2021dphmc", "vinaroz2022dpsep"]
+    config = load_config({"papers": papers, "scale": "paper", "results_dir": "results"}, ROOT)
+    return {paper: Workload(config, paper) for paper in papers}
+
+
+@given(
+    st.lists(st.floats(0.01, 500), max_size=80),
+    st.floats(0.1, 300),
+    st.integers(1, 20),
+)
+def test_batches_are_long_enough_and_lose_no_job(seconds, least, most):
+    numbers = costs.batches(seconds, least, most)
+    assert len(numbers) == len(seconds)
+    assert numbers == sorted(numbers)
+    assert set(numbers) == set(range(len(set(numbers))))
+    for number in set(numbers):
+        inside = [value for value, n in zip(seconds, numbers, strict=True) if n == number]
+        assert len(inside) <= most
+        last = number == max(numbers)
+        assert last or sum(inside) >= least or len(inside) == most
+
+
+def test_a_short_last_batch_joins_the_one_before():
+    assert costs.batches([60, 60, 5], 100, 10) == [0, 0, 0]
+    assert costs.batches([60, 60, 5], 100, 2) == [0, 0, 1]
+    assert costs.batches([500, 500], 100, 10) == [0, 1]
+    assert costs.batches([], 100, 10) == []
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 1), (float("nan"), 1), (1, 0)])
+def test_batches_refuse(least, most):
+    with pytest.raises(DpmcError, match="allowed"):
+        costs.batches([1.0], least, most)
+
+
+def test_requests_grow_and_stop_at_the_largest_node():
+    asked = [costs.requested_memory_mb(1000, attempt) for attempt in (1, 2, 3)]
+    assert asked == [1600, 3200, 6400]
+    assert costs.requested_memory_mb(1000, 3, most=5000) == 5000
+    assert costs.requested_memory_mb(1, 1) == costs.LEAST_MEMORY_MB
+    assert [costs.requested_minutes(60, attempt) for attempt in (1, 2)] == [4, 8]
+    assert costs.requested_minutes(0.1, 1) == costs.LEAST_MINUTES
+
+
+def test_sites_of_ep_follow_rows_and_columns(works):
+    """[vinaroz2022dpsep, Table 4]: 2 numbers for each row and weight; other methods have none."""
+    found = {
+        (s.problem, s.settings["method"]): costs.sites_megabytes(s)
+        for s in works["vinaroz2022dpsep"].studies
+    }
+    # Of the tables that results/published has: bytes that the method itself counts for the
+    # training rows, nine tenths of all.
+    table = (ROOT / "results/published/vinaroz2022dpsep/table4.csv").read_text(encoding="utf-8")
+    checked = 0
+    for line in table.splitlines()[1:]:
+        problem, status, *_, ep_bytes, _ = line.split(",")
+        if status == "complete":
+            assert found[problem, "ep"] == pytest.approx(float(ep_bytes) / 0.9 / 1e6, rel=0.15)
+            checked += 1
+    assert checked == 5
+    assert found["protein", "sep"] == 0
+    assert found["year", "ep"] > 50_000
+
+
+def test_rows_are_sized_without_being_made():
+    generated = {"data": {"name": "banana_rows", "params": {"num_rows": 7, "theta": [0.0] * 3}}}
+    assert costs.shape(generated) == (7, 3)
+    drawn = {"data": {"name": "network_rows", "params": {"num_rows": 8000, "dim": 8}}}
+    assert costs.shape(drawn) == (8000, 9)
+    read = {"data": {"name": "uci_network", "params": {"dataset": "power"}}}
+    assert costs.shape(read) == (9568, 5)
+    assert costs.megabytes(generated) == pytest.approx(7 * 3 * 8e-6)
+
+
+def test_more_work_costs_more(works):
+    jobs = works["raisa2021dphmc"].jobs
+    of_label = {
+        (job.chain["budget"]["epsilon"], job.first): job
+        for job in jobs
+        if (job.problem, job.label) == ("paper_banana_2d", "dp_hmc")
+        and job.experiment == "comparison"
+    }
+    by_epsilon = {
+        epsilon: sum(
+            KNOWN.expected_seconds("chain", j) for (e, _), j in of_label.items() if e == epsilon
+        )
+        for epsilon, _ in of_label
+    }
+    values = [by_epsilon[epsilon] for epsilon in sorted(by_epsilon)]
+    assert len(values) == 7
+    assert values == sorted(values)
+    assert values[-1] > 10 * values[0] / 3
+
+
+def test_a_table_that_was_not_measured_costs_by_its_size(works):
+    studies = {
+        (s.problem, s.label): s
+        for s in works["vinaroz2022dpsep"].studies
+        if s.experiment == "networks"
+    }
+    assert "vinaroz2022dpsep/networks/year/sep-as_published" not in KNOWN.measured
+    small = KNOWN.expected_seconds("study", studies["wine", "sep-as_published"])
+    large = KNOWN.expected_seconds("study", studies["year", "sep-as_published"])
+    assert large > 100 * small
+
+
+def test_costs_are_refused_in_one_line(tmp_path):
+    text = (ROOT / "config" / "costs.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "costs.yaml"
+    path.write_text(text.replace("start_up: 0.65", "start_up: -1"), encoding="utf-8")
+    with pytest.raises(DpmcError, match=r"start_up: -1 .*") as told:
+        costs.load(path)
+    assert "\n" not in str(told.value)
+    path.write_text(text.replace("start_up: 0.65", ""), encoding="utf-8")
+    with pytest.raises(DpmcError, match="start_up"):
+        costs.load(path)

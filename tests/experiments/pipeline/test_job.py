@@ -1,0 +1,192 @@
+"""What the scripts of the workflow share: files that appear whole, logs, progress, an end."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from snakemake.iocontainers import InputFiles, Log, OutputFiles
+
+import dpmc
+from dpmc.experiments.pipeline import folders
+from tests.support.posteriors import gaussian_model, rows
+
+SCRIPTS = Path(__file__).parents[3] / "workflow" / "scripts"
+
+
+@pytest.fixture(autouse=True)
+def no_scheduler(monkeypatch):
+    monkeypatch.delenv("DPMC_SCHEDULER", raising=False)
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("_job", SCRIPTS / "_job.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def job_of(folder: Path, inputs: tuple[Path, ...] = (), log: str | None = None) -> SimpleNamespace:
+    output = {name: str(folder / f"figure.{name}") for name in ("pdf", "png")}
+    (folder / "logs").mkdir(exist_ok=True)
+    return SimpleNamespace(
+        input=InputFiles(toclone=list(map(str, inputs))),
+        output=OutputFiles(fromdict=output),
+        log=Log(toclone=[log or str(folder / "logs" / "figure.log")]),
+        rule="figure",
+    )
+
+
+def log_of(folder: Path) -> str:
+    return (folder / "logs" / "figure.log").read_text()
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_files_get_their_names_when_all_is_done(script, tmp_path):
+    task = job_of(tmp_path)
+    with script.job(task):
+        Path(task.output.pdf).write_text("pdf")
+        Path(task.output[1]).write_text("png")
+        assert Path(task.output.pdf).suffix == ".pdf"
+        assert names(tmp_path) == {Path(path).name for path in task.output}
+        assert all(name.startswith(".partial.") for name in names(tmp_path))
+    assert names(tmp_path) == {"figure.pdf", "figure.png"}
+    folders.check([tmp_path / "figure.pdf", tmp_path / "figure.png"])
+    assert len(re.findall("(?m)^sha256 [0-9a-f]{64} figure", log_of(tmp_path))) == 2
+    (tmp_path / "figure.png").write_text("pgn")
+    with pytest.raises(SystemExit), script.job(job_of(tmp_path, (tmp_path / "figure.png",))):
+        raise AssertionError("the work began")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (dpmc.DpmcError("epsilon: -1, allowed a number > 0"), "dpmc: epsilon: -1, allowed a"),
+        (OSError(errno.ENOSPC, "full", "x/y"), "dpmc: x/y: No space left on device, allowed"),
+        (OSError(errno.EROFS, "read"), "dpmc: {folder}/figure.pdf: Read-only file system, allow"),
+    ],
+)
+def test_a_job_that_fails_leaves_one_line_and_no_file(script, tmp_path, error, told):
+    def fail():
+        task = job_of(tmp_path)
+        with script.job(task):
+            Path(task.output.pdf).write_text("half")
+            raise error
+
+    with pytest.raises(SystemExit) as ended:
+        fail()
+    assert ended.value.code == 1
+    assert names(tmp_path) == set()
+    (line,) = log_of(tmp_path).splitlines()
+    assert line.startswith(told.format(folder=tmp_path))
+
+
+def test_a_fault_of_the_code_is_shown_with_its_place(script, tmp_path):
+    with pytest.raises(SystemExit), script.job(job_of(tmp_path)):
+        raise OSError(errno.ENOENT, "missing", "file")
+    assert "Traceback" in log_of(tmp_path)
+
+
+def test_a_log_on_a_full_disk_goes_to_standard_error(script, tmp_path, capfd):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with pytest.raises(SystemExit), script.job(job_of(tmp_path, log="/dev/full")):
+        raise dpmc.DpmcError("told all the same")
+    assert "dpmc: told all the same" in capfd.readouterr().err
+
+
+class Lines(list):
+    write = list.append
+
+
+def test_progress_tells_what_is_done_and_the_time_left(script):
+    lines, now = Lines(), [0.0]
+    progress = script.Progress(lines, "iterations", lambda: now[0])
+    for seconds, done in ((60, 500), (62, 600), (70, 1000), (80, 1500), (90, 8000)):
+        now[0] = seconds
+        progress(done, 8000, "accepted 0.250")
+    assert lines == [
+        "500 of 8000 iterations (6%), accepted 0.250, 15 min 0 s left\n",
+        # The minute before the first report, of compiling and reading, is no measure.
+        "1000 of 8000 iterations (12%), accepted 0.250, 2 min 20 s left\n",
+        "1500 of 8000 iterations (19%), accepted 0.250, 2 min 10 s left\n",
+        "8000 of 8000 iterations (100%), accepted 0.250, 0 s left\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.4, "0 s"), (59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7384, "2 h 3 min")],
+)
+def test_a_time_in_two_units(script, seconds, told):
+    assert script.duration(seconds) == told
+
+
+def test_a_silent_job_says_that_it_is_at_work(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "SECONDS_OF_SILENCE", 0.1)
+    task = job_of(tmp_path)
+    with script.job(task):
+        deadline = time.monotonic() + 60
+        while "at work for" not in log_of(tmp_path):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        for path in task.output:
+            Path(path).touch()
+    assert re.search(r"(?m)^at work for \d+ s, (\d+ \w+ )+of processor time$", log_of(tmp_path))
+
+
+WORK = """
+import os, sys, time
+sys.path.insert(0, {scripts!r})
+import _job
+_job._end_with_scheduler()
+print("at work", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("pidfd", [True, False])
+def test_a_job_ends_with_the_run_that_started_it(pidfd):
+    run = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    code = WORK.format(scripts=str(SCRIPTS))
+    if not pidfd:
+        code = f"import os\nif hasattr(os, 'pidfd_open'): del os.pidfd_open\n{code}"
+    environment = {**os.environ, "DPMC_SCHEDULER": str(run.pid)}
+    work = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert work.stdout.readline() == "at work\n"
+        assert work.poll() is None
+        run.kill()
+        run.wait()
+        assert work.wait(60) < 0
+    finally:
+        for process in (run, work):
+            process.kill()
+            process.communicate()
+
+
+def test_the_library_shows_a_bar(capsys):
+    settings = {"proposal_sd": 0.1, "clip_bound": 2.0, "noise_multiplier": 50.0}
+    given = {"epsilon": 4.0, "delta": 1e-5, "seed": 3, "num_chains": 2, **settings}
+    fit = dpmc.fit("dp_penalty", gaussian_model(), rows("bar", 500, 2), **given)
+    shown = capsys.readouterr().err
+    total = 2 * fit.plan["num_iterations"]
+    assert f"{total}/{total}" in shown
+    assert "100%" in shown
+    assert "accepted 0." in shown
+    dpmc.fit("dp_penalty", gaussian_model(), rows("bar", 500, 2), progress=False, **given)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,113 @@
+"""The plan says what runs do: iterations and noise of finished runs, every job counted."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from dpmc.experiments.__main__ import main
+from dpmc.experiments.config.reader import load_config
+from dpmc.experiments.pipeline import costs, plan
+from dpmc.experiments.pipeline.workload import Workload
+
+ROOT = Path(__file__).parents[3]
+PAPER = "raisa2021dphmc"
+KNOWN = costs.load(ROOT / "config" / "costs.yaml")
+
+
+@pytest.fixture(scope="module")
+def work():
+    config = load_config({"papers": [PAPER], "scale": "paper", "results_dir": "nowhere"}, ROOT)
+    return Workload(config, PAPER)
+
+
+def test_budgets_buy_what_finished_runs_had(work):
+    """Iterations per chain of the published grid, by the accountants that are quick."""
+    path = ROOT / "results" / "published" / PAPER / "budget.csv"
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    wanted = {
+        (r["problem"], r["label"], float(r["epsilon"])): int(r["num_iterations"])
+        for r in rows
+        if r["accountant"] == "gaussian"
+    }
+    found = {
+        (job.problem, job.label, job.chain["budget"]["epsilon"]): plan.bought(job.chain).iterations
+        for job in work.jobs
+        if job.experiment == "comparison" and job.chain["budget"]["accountant"] == "gaussian"
+    }
+    assert len(found) >= 28
+    assert found == {key: wanted[key] for key in found}
+
+
+def test_every_job_is_counted_once(work):
+    found = list(plan.lines(work, KNOWN, budgets=False))
+    assert sum(line.jobs for line in found) == len(work.jobs)
+    assert sum(line.runs for line in found) == sum(j.last - j.first + 1 for j in work.jobs)
+    assert {line.done for line in found} == {0}
+    stages = {stage.rule: stage for stage in plan.stages(work, KNOWN)}
+    assert stages["chain"].jobs == len(work.jobs)
+    assert stages["chain"].seconds == pytest.approx(sum(line.seconds for line in found))
+    assert stages["output"].jobs == len(work.outputs)
+
+
+def test_noise_of_studies_is_what_their_methods_add():
+    """The multiplier keeps the budget: by the accountant of the method itself."""
+    from dpmc.privacy import gaussian_noise, schedules
+
+    papers = ["vinaroz2022dpsep", "alparslan2023thesis"]
+    config = load_config({"papers": papers, "scale": "paper", "results_dir": "nowhere"}, ROOT)
+    study = next(
+        s
+        for s in Workload(config, papers[0]).studies
+        if s.label == "dp_sep-dp_valid" and s.experiment == "mixture"
+    )
+    point = {"epsilon": 1}
+    told = plan.bought_by_study(study.settings, point)
+    schedule = schedules.Schedule(1000, 100)
+    spent = schedules.guarantee(schedule, float(told.noise), 1e-5).epsilon
+    assert told.iterations == 100
+    assert 0.99 < spent <= 1
+    regression = next(
+        s
+        for s in Workload(config, papers[1]).studies
+        if s.label == "mcmc_normal_x-correct" and s.problem == "simulated_2d"
+    )
+    told = plan.bought_by_study(regression.settings, point)
+    assert told.iterations == 10_000
+    assert gaussian_noise.true_epsilon(float(told.noise), 1 / 100_000) == pytest.approx(1, rel=1e-3)
+
+
+def test_the_command_prints_a_plan(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["plan", "--scale", "smoke", "--papers", PAPER, "--cores", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "raisa2021dphmc at scale smoke" in told
+    assert "on 2 cores" in told
+    line = next(row for row in told.splitlines() if "dp_penalty" in row and "banana" in row)
+    assert "ε 4:" in line
+    assert "σ 53.76" in line
+
+
+def test_a_scale_that_is_not_there_is_one_line(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["plan", "--scale", "tiny"]) == 1
+    told = capsys.readouterr().err
+    assert told == "dpmc: scale: 'tiny', allowed paper, quick, smoke\n"
+
+
+def test_budgets_with_the_same_noise_share_a_place():
+    found = [plan.Bought(1.0, 10, "5"), plan.Bought(2.0, 1200, "5"), plan.Bought(4.0, 7, "9")]
+    assert plan._told(found) == "ε 1/2: 10/1,200 it, σ 5; ε 4: 7 it, σ 9"
+    assert plan._told([plan.Bought(None, 30, "none")]) == "30 it"
+    assert plan._told([plan.Bought(None, None, "none")]) == "no budget"
+
+
+def test_durations():
+    assert [plan.duration(s) for s in (3.2, 120, 7200, 40 * 3600)] == [
+        "3 s",
+        "2 min",
+        "2.0 h",
+        "40.0 h",
+    ]

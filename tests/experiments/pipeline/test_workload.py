@@ -1,0 +1,201 @@
+"""The jobs that a configuration becomes: their files, and what determines them."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpmc.experiments.config.reader import Config
+from dpmc.experiments.pipeline.workload import Workload
+from dpmc.numerics.source_digest import canonical
+from tests.support.papers import KEY, THESIS, load, load_changed, with_paper
+
+# Made from all of a paper.
+WHOLE = {"verdict", "guarantees", "page"}
+
+
+def test_planning_imports_nothing_heavy() -> None:
+    heavy = "{'numba', 'scipy', 'pandas', 'pyarrow', 'arviz', 'dp_accounting', 'matplotlib'}"
+    modules = "dpmc.experiments.config.reader, dpmc.experiments.pipeline.workload"
+    code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_paths_say_what_a_job_is() -> None:
+    work = Workload(load("paper"), KEY)
+    job = next(j for j in work.jobs if (j.label, j.point) == ("dp_penalty", "eps=4"))
+    folder = f"results/paper/{KEY}/chains/comparison/paper_banana_2d/dp_penalty"
+    assert job.path == f"{folder}/eps=4-{job.digest}/0-9.parquet"
+    assert len({j.path for j in work.jobs}) == len(work.jobs)
+    assert job.chain["budget"] == {
+        "epsilon": 4,
+        "delta": 1e-6,
+        "accountant": "gaussian",
+        "split": "chains",
+    }
+    clipped = next(j for j in work.jobs if j.experiment == "clipping" and j.label == "hmc")
+    assert clipped.point == "clip_bound=0.01"
+    assert clipped.chain["params"]["ratio_clip_bound"] == 0.01
+    assert clipped.chain["budget"] is None
+
+
+def test_jobs_do_not_depend_on_batches_order_or_notation() -> None:
+    config = load("paper")
+    before = {job.path.rpartition("/")[0] for job in Workload(config, KEY).jobs}
+    for other in (
+        load_changed(seeds_per_job=1),
+        with_paper(config, lambda p: p["experiments"]["comparison"].update(replicates=30)),
+        with_paper(config, lambda p: p["experiments"]["comparison"]["epsilons"].reverse()),
+        with_paper(config, lambda p: p["problems"]["paper_banana_2d"].update(label="Other")),
+        with_paper(config, lambda p: p["reference"].update(num_baselines=3)),
+    ):
+        assert {job.path.rpartition("/")[0] for job in Workload(other, KEY).jobs} == before
+
+
+def test_batches_cover_every_replicate_once() -> None:
+    for size in (1, 3, 10):
+        work = Workload(load_changed(seeds_per_job=size), KEY)
+        for entry in work.metrics:
+            for point in set(entry.points):
+                batches = [range(j.first, j.last + 1) for j in entry.jobs if j.point == point]
+                experiment = work.paper["experiments"][entry.experiment]
+                method = experiment["methods"][entry.problem][entry.label]
+                replicates = method.get("replicates", experiment["replicates"])
+                assert [k for batch in batches for k in batch] == list(range(replicates))
+                assert max(map(len, batches)) <= size
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p.update(seed=1),
+        lambda p: p["reference"].update(num_draws=500),
+        lambda p: p["problems"]["paper_banana_2d"]["data"]["params"].update(num_rows=9),
+        lambda p: p["problems"]["paper_banana_2d"]["start"].update(scale=0.1),
+        lambda p: p["problems"]["paper_banana_2d"].update(delta=1e-7),
+        lambda p: p["experiments"]["comparison"].update(num_chains=3),
+    ],
+)
+def test_what_determines_a_result_changes_its_digest(change: Callable[[Any], None]) -> None:
+    config = load("paper")
+
+    def digests(config: Config) -> set[str]:
+        jobs = Workload(config, KEY).jobs
+        return {j.digest for j in jobs if (j.experiment, j.problem) == chosen}
+
+    chosen = ("comparison", "paper_banana_2d")
+    assert digests(config).isdisjoint(digests(with_paper(config, change)))
+
+
+def test_data_and_reference_depend_on_what_they_are_made_from() -> None:
+    config = load("paper")
+
+    def places(change: Callable[[Any], Any]) -> tuple[str, str]:
+        problem = Workload(with_paper(config, change), KEY).problems["paper_banana_2d"]
+        return problem.data, problem.reference
+
+    data, reference = places(lambda p: None)
+    for change in (
+        lambda p: p.update(seed=1),
+        lambda p: p["problems"]["paper_banana_2d"]["data"]["params"].update(num_rows=9),
+    ):
+        changed = places(change)
+        assert changed[0] != data
+        assert changed[1] != reference
+    another = places(lambda p: p["reference"].update(num_draws=500))
+    assert another[0] == data
+    assert another[1] != reference
+
+
+def test_an_output_depends_on_its_own_experiments_alone() -> None:
+    config = load("paper")
+
+    def requests(config: Config) -> dict[str, str]:
+        return {name: entry.request for name, entry in Workload(config, KEY).outputs.items()}
+
+    before = requests(config)
+    after = requests(
+        with_paper(config, lambda p: p["experiments"]["clipping"].update(replicates=11))
+    )
+    touched = {name for name in before if before[name] != after[name]}
+    assert touched == {"figure3", "clipping", *WHOLE}
+
+
+# Of the settings of all chains at scale paper. Streams are keyed by these settings: should one
+# number change, every published result of the paper is another draw.
+SETTINGS = {KEY: "e0dda88ea9f8e4f82d3aeb95def7c31d812dd520ebe0494263b91599a7ef27ab"}
+
+
+@pytest.mark.parametrize("paper", SETTINGS)
+def test_the_settings_that_key_the_streams_are_what_they_were(paper: str) -> None:
+    lines = [
+        f"{j.experiment}/{j.problem}/{j.label}/{j.point} {canonical(j.chain)}"
+        for j in Workload(load("paper", paper), paper).jobs
+    ]
+    text = "\n".join(dict.fromkeys(lines))  # however replicates are cut into jobs
+    assert hashlib.sha256(text.encode()).hexdigest() == SETTINGS[paper]
+
+
+def test_a_limit_of_iterations_is_a_setting_where_it_is_given_and_nowhere_else() -> None:
+    jobs = Workload(load("paper", THESIS), THESIS).jobs
+    limits = {(job.label, job.chain.get("max_iterations")) for job in jobs}
+    assert {limit for label, limit in limits if label == "dp_barker-pld"} == {100000}
+    given = {label for label, limit in limits if limit is not None}
+    assert given == {"dp_barker-pld"}
+    assert not any("max_iterations" in job.chain for job in jobs if job.label not in given)
+
+
+def test_every_chain_of_the_thesis_has_the_whole_budget() -> None:
+    work = Workload(load("paper", THESIS), THESIS)
+    assert {job.chain["num_chains"] for job in work.jobs} == {1}
+    for entry in work.metrics:
+        published = entry.label.partition("-")[2] in ("", "as_published")
+        count = 1 if entry.experiment == "trajectory" else 20
+        if entry.experiment == "text" and not (published and entry.label != "dp_mala"):
+            count = 10  # what the thesis did not run
+        for point in set(entry.points):
+            assert sum(j.last - j.first + 1 for j in entry.jobs if j.point == point) == count
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_outputs_get_the_rows_and_curves_that_they_name(scale: str) -> None:
+    work = Workload(load(scale, THESIS), THESIS)
+    assert set(work.outputs) - WHOLE == set(load("paper", THESIS).papers[THESIS]["outputs"])
+    for name, output in work.outputs.items():
+        spec = work.paper["outputs"].get(name, {})
+        data = [path.rpartition("/")[2].rpartition("-")[0] for path in output.datasets]
+        assert set(data) == set(spec.get("data", ()))
+        assert all(name in output.config["problems"] for name in data)
+    curves = work.curves["figure6_1"]
+    assert work.outputs["figure6_1"].curves == work.outputs["verdict"].curves == (curves.path,)
+    assert work.outputs["figure6_1"].config["accounting"] == {"figure6_1": curves.spec}
+    assert work.outputs["figure6_1"].metrics == work.outputs["figure6_1"].baselines == ()
+    assert "accounting" not in work.outputs["figure6_3"].config
+    assert work.files[curves.path] == curves
+
+
+def test_curves_depend_on_their_settings_and_their_readers_on_them() -> None:
+    config = load("paper", THESIS)
+
+    def changed(change: Callable[[Any], None]) -> set[str]:
+        first, second = Workload(config, THESIS), Workload(with_paper(config, change), THESIS)
+        assert [job.path for job in first.jobs] == [job.path for job in second.jobs]
+        assert first.outputs.keys() == second.outputs.keys()
+        moved = {k for k, c in first.curves.items() if c.path != second.curves[k].path}
+        requests = {k for k, o in first.outputs.items() if o.request != second.outputs[k].request}
+        return moved | requests
+
+    def delta(paper: Any) -> None:
+        paper["accounting"]["figure6_1"].update(delta=1e-5)
+
+    def caption(paper: Any) -> None:
+        paper["outputs"]["figure6_2"].update(caption="other.rst")
+
+    assert changed(delta) == {"figure6_1", *WHOLE}
+    assert changed(caption) == {"figure6_2", *WHOLE}

@@ -1,0 +1,273 @@
+"""Pages from invented runs: what they say, count and refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from matplotlib.figure import Figure
+
+from dpmc.experiments.outputs import _guarantees, _tables
+from dpmc.experiments.outputs import raisa2021dphmc as outputs
+from dpmc.experiments.plots import drawn, panels, save
+from dpmc.experiments.plots.style import look
+from dpmc.experiments.site import build, captions, claims, errata, grids
+from dpmc.experiments.site.sources import Source
+from dpmc.experiments.verdicts import judge
+from dpmc.numerics.source_digest import short_digest
+from dpmc.types import DpmcError
+from tests.support import synthetic
+
+ROOT = Path(__file__).parents[3]
+TEXTS = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("workflow/report/*.rst")}
+SHOWN = ("figure1", "figure3", "budget", "comparison")
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.images = [], set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.ids.add(values.get("id"))
+        if tag == "a":
+            self.links.append(values["href"])
+        if tag == "img":
+            self.images.append(values)
+        if tag not in ("meta", "img", "link", "br", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def context():
+    config = yaml.safe_load((ROOT / "config/papers/raisa2021dphmc.yaml").read_text())
+    config["outputs"] = {name: config["outputs"][name] for name in SHOWN}
+    return dataclasses.replace(synthetic.context(), config=config)
+
+
+@pytest.fixture(scope="module")
+def source(context, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    claimed = judge.load(ROOT / "config/published/raisa2021dphmc.yaml")
+    verdicts = judge.verdicts(
+        {**claimed, "resamples": 50}, context.metrics, context.baselines, context
+    )
+    tables = {
+        "verdict": verdicts,
+        "guarantees": _guarantees.summary(context.metrics),
+        "budget": outputs.budget_table(context),
+        "comparison": outputs.comparison_table(context),
+    }
+    for name, table in tables.items():
+        _tables.write(table, folder / f"{name}.csv")
+    for name in ("figure1", "figure3"):
+        figure = getattr(outputs, name)(context)
+        save(figure, folder / f"{name}.svg")
+        for ending in ("png", "pdf"):
+            (folder / f"{name}.{ending}").write_text("copied as it is", encoding="utf-8")
+        _tables.write(drawn.table(figure), folder / f"{name}.data.csv")
+    record = {
+        "settings": short_digest(context.config), "command": "snakemake <script>", "cores": 2,
+        "jobs": {"all": {"jobs": 3, "cpu_seconds": 7300.0, "wall_seconds": 1.0, "max_rss_mb": 1.0}},
+    }  # fmt: skip
+    (folder / "provenance.json").write_text(json.dumps(record), encoding="utf-8")
+    return Source(context.config, folder, "quick")
+
+
+@pytest.fixture(scope="module")
+def page(source):
+    return build.render_document(source, TEXTS)
+
+
+def test_a_page_is_well_formed_and_asks_for_nothing_from_elsewhere(page):
+    parsed = Page(page)
+    assert parsed.open == []
+    assert [image["src"] for image in parsed.images] == ["figure1.svg", "figure3.svg"]
+    assert all(int(image["width"]) > 600 and image["alt"] for image in parsed.images)
+    for target in (link[1:] for link in parsed.links if link.startswith("#")):
+        assert target in parsed.ids
+    assert not re.search(r'(src|rel="stylesheet" href)="https?:', page)
+
+
+def test_a_page_tells_what_is_private_and_what_is_not(page):
+    assert "No noise was added: there is no privacy guarantee." in page
+    assert "Outside of every guarantee: tuning; start points; clip fractions" in page
+    assert "ε = 1 (asked for 2), 2 (asked for 4)" in page
+    assert "substitution of one row" in page
+
+
+def test_a_page_escapes_what_it_is_told(page):
+    assert "snakemake &lt;script&gt;" in page
+    assert "2.0 h in 3 jobs" in page
+
+
+def test_a_page_links_to_the_data_behind_a_figure(source, page):
+    assert source.data_of("figure1") == ["figure1.data.csv", "budget.csv", "comparison.csv"]
+    assert source.data_of("figure3") == ["figure3.data.csv"]
+    assert '<a href="figure3.data.csv">' in page
+
+
+def test_other_settings_and_missing_files_are_told(source, tmp_path):
+    assert not source.settings_changed
+    other = {**source.config, "seed": 1}
+    text = build.render_document(Source(other, source.folder, "quick"), TEXTS)
+    assert "settings have changed since" in text
+    config = {
+        **source.config,
+        "outputs": {**source.config["outputs"], "figure9": {"kind": "figure"}},
+    }
+    with pytest.raises(DpmcError, match=r"figure9.svg: no such file"):
+        Source(config, source.folder, "quick").all_files()
+    with pytest.raises(DpmcError, match=r"verdict.csv: "):
+        _ = Source(source.config, tmp_path, "quick").verdicts
+
+
+def test_a_document_is_written_whole_and_old_files_go(source, tmp_path):
+    target = tmp_path / "site" / source.key / "index.html"
+    target.parent.mkdir(parents=True)
+    (target.parent / "old.csv").touch()
+    build.document(source, TEXTS, target)
+    made = {path.name for path in target.parent.iterdir()}
+    assert made == {"index.html", *source.all_files()}
+    assert (target.parent / "figure1.svg").read_bytes() == (
+        source.folder / "figure1.svg"
+    ).read_bytes()
+
+
+def test_the_front_page_counts_every_verdict(source):
+    files = build.front(
+        [source], [{"paper": "none2020", "title": "T", "authors": "A B", "year": 1}], "", "quick"
+    )
+    assert tuple(files) == build.FILES
+    front = Page(files["index.html"])
+    assert front.open == []
+    counts = claims.counts(source.verdicts)
+    assert f"all ({sum(counts.values()):,})" in files["index.html"]
+    assert "no results here" in files["index.html"]
+    assert sum(link.startswith(f"{source.key}/index.html#") for link in front.links) > 50
+
+
+def test_captions_refuse_what_they_cannot_fill(source):
+    with pytest.raises(DpmcError, match="caption of figure1: 'nothing' is undefined"):
+        captions.caption("figure1", "{{ nothing }}", source.facts)
+    parts = captions.paragraphs("One\ntwo.\n\nSettings:\n\n- a\n- b\n")
+    assert parts == [("text", ["One two."]), ("list", ["Settings", "a", "b"])]
+
+
+def test_titles_name_outputs_as_documents_do():
+    names = ("figure6_2_published", "table5_1", "figure_mala", "figure1_variants", "budget")
+    assert [captions.title(name) for name in names] == [
+        "Figure 6.2, published", "Table 5.1", "Figure: mala", "Figure 1, variants", "Budget",
+    ]  # fmt: skip
+
+
+def test_verdicts_stand_with_the_output_that_they_are_about():
+    names = ["figure6_3", "figure6_3_final", "figure6_2", "figure6_2_published", "table1"]
+    places = {
+        "section 6.3, Figure 6.3": "figure6_3",
+        "Figure 6.3, final version": "figure6_3_final",
+        "Figure 6.2, top": "figure6_2",
+        "Table 1, SEP": "table1",
+        "Figure 6.30": "",
+        "section 6.3": "",
+    }
+    assert {place: claims.output_of(place, names) for place in places} == places
+
+
+def test_series_count_their_cells():
+    outcomes = ["reproduced", "reproduced", "not_reproduced", "not_comparable"]
+    cells = pd.DataFrame(
+        [
+            {"id": f"box/model/{k}", "where": "Figure 9", "variant": "as_published",
+             "published": f"{k}", "ours": 1.0, "ours_se": 0.1, "rule": "r", "verdict": outcome,
+             "reason": "why"}
+            for k, outcome in enumerate(outcomes)
+        ]
+    )  # fmt: skip
+    group = claims.group(claims.from_table(cells))
+    (series,) = group.series
+    assert group.claims == ()
+    assert list(series.counts.values()) == [2, 1, 1]
+    assert series.cells[0].ours == "1 ± 0.1"
+    assert series.cells[0].anchor == "box.model.0-as_published"
+    with pytest.raises(DpmcError, match="verdict 'maybe', allowed reproduced"):
+        claims.from_table(cells.assign(verdict="maybe"))
+    with pytest.raises(DpmcError, match="column 'reason' is missing"):
+        claims.from_table(cells.drop(columns="reason"))
+
+
+def test_compact_merges_quartiles_only():
+    table = pd.DataFrame({"a_q1": [1.0], "a_median": [2.5], "a_q3": [3.0], "b_median": [np.nan]})
+    shown = grids.compact(table)
+    assert list(shown.columns) == ["a", "b_median"]
+    assert shown["a"][0] == "2.5 [1, 3]"
+    assert grids.grid(shown).columns == ("a",)
+
+
+def test_errata_have_a_place_for_each_document_and_links():
+    text = (
+        "# What is wrong\n\nFor readers.\n\n## A title (`paper2020`)\n\n### Privacy\n\n"
+        "| says | is |\n| --- | --- |\n| one | see `table1.csv` & `-k x` |\n| a | b |\n"
+    )
+    found = errata.read(text, {"paper2020": {"table1.csv": "paper2020/index.html#table1"}})
+    assert found.title == "What is wrong"
+    assert found.sections == {"paper2020": "A title"}
+    assert found.points == {"paper2020": 2}
+    assert '<h2 id="paper2020">' in found.body
+    assert '<h3 id="paper2020-privacy">' in found.body
+    assert '<a href="paper2020/index.html#table1"><code>table1.csv</code></a> &amp;' in found.body
+    assert '<td role="cell" data-label="is">' in found.body
+    assert Page(found.body).open == []
+
+
+def test_the_errata_of_the_repository_name_every_paper():
+    found = errata.read((ROOT / "docs/errata.md").read_text(encoding="utf-8"), {})
+    papers = {path.stem for path in ROOT.glob("config/papers/*.yaml")}
+    assert papers <= set(found.sections)
+    assert all(found.points[key] > 5 for key in papers)
+    assert Page(found.body).open == []
+
+
+def test_the_numbers_behind_a_figure_are_those_of_its_runs(context):
+    table = drawn.table(outputs.figure1(context))
+    assert list(table.columns) == drawn.COLUMNS
+    chosen = (table["panel"] == "Banana: MMD") & (table["series"] == "DP-HMC") & (table["x"] == 8)
+    runs = context.metrics.query(
+        "experiment == 'comparison' and problem == 'paper_banana_2d' and label == 'dp_hmc' "
+        "and epsilon == 8"
+    )["mmd"]
+    assert sorted(table.loc[chosen, "y"]) == sorted(runs)
+    exact = table[(table["panel"] == "Banana: MMD") & (table["series"] == "exact sample")]
+    assert sorted(exact["y"]) == sorted(context.exact("paper_banana_2d", "mmd"))
+
+
+def test_lines_points_and_words_at_ticks_are_told():
+    figure = Figure()
+    plain, boxed = figure.subplots(1, 2)
+    plain.plot([1, 2], [3, 4], label="curve")
+    plain.plot([5], [6])
+    plain.scatter([7], [8])
+    plain.axhline(9)
+    plain.set_xticks([1, 2], ["first", "second"])
+    runs = pd.DataFrame({"e": [1.0, 1.0, 2.0], "m": [0.1, 0.2, 0.3], "k": "dp_hmc"})
+    panels.boxes(boxed, runs, "e", "m", "k", {"dp_hmc": look("dp_hmc")})
+    table = drawn.table(figure)
+    first = table[table["panel"] == "panel 1"]
+    assert list(first["series"]) == ["curve", "curve", "line 2", "points 1"]
+    assert list(first.loc[first["series"] == "curve", "x_tick"]) == ["first", "second"]
+    second = table[table["panel"] == "panel 2"]
+    assert list(second["y"]) == [0.1, 0.2, 0.3]
+    assert list(second["x"]) == [1, 1, 2]
+    assert drawn.table(Figure()).empty

@@ -1,0 +1,182 @@
+"""Studies of private regression: what their tables hold, from simulated rows and from none."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpmc import registry
+from dpmc.experiments.config import problems
+from dpmc.experiments.data import uci
+from dpmc.experiments.pipeline import files, store
+from dpmc.experiments.studies import regression, regression_convergence, regression_time
+from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
+
+PROBLEM = {
+    "name": "small",
+    "data": {
+        "name": "regression_rows",
+        "params": {"num_rows": 2000, "dim": 2, "noise_variance": 1, "draw": 0},
+    },
+}
+
+
+def settings(method: str, variant: str = "correct", **changes):
+    return {
+        "paper": "p",
+        "study": "regression",
+        "experiment": "e",
+        "problem": PROBLEM,
+        "label": f"{method}-{variant}",
+        "method": method,
+        "variant": variant,
+        "params": {"num_iterations": 200, "burn_in": 100, "num_draws": 200},
+        "outside": ["something"],
+        "seed": 3,
+        "points": [{"num_nodes": 2, "epsilon": 1.0}, {"num_nodes": 4, "epsilon": 5.0}],
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return problems.make_data(PROBLEM, 3)
+
+
+@pytest.mark.parametrize("method", registry.names("regression"))
+def test_every_method_gives_a_row_per_point_and_replicate(method, rows):
+    table = regression.run(settings(method), rows, range(2))
+    assert list(table.columns) == list(regression.COLUMNS)
+    assert table["point"].tolist() == ["J=2,eps=1"] * 2 + ["J=4,eps=5"] * 2
+    assert table["replicate"].tolist() == [0, 1, 0, 1]
+    assert (table["status"] == "complete").all()
+    assert np.isfinite(table["estimation"]).all()
+    private = method not in ("ols", "posterior")
+    assert np.isfinite(table["guarantee_epsilon"]).all() == private
+    if private:
+        assert (table["guarantee_neighbours"] == "replace").all()
+        assert table["outside"].str.contains("something").all()
+        assert table["outside"].str.contains("bounds taken from the data").all()
+        assert json.loads(table["diagnostics"].iloc[0]) is not None
+        # What holds is at most what was asked for; adaSSP spends less than it could.
+        assert (table["guarantee_epsilon"] <= table["epsilon"] * (1 + 1e-6)).all()
+
+
+def test_a_replicate_is_the_same_in_any_company(rows):
+    base = settings("mcmc_fixed_s")
+    together = regression.run(base, rows, range(3))
+    alone = regression.run({**base, "points": base["points"][1:]}, rows, [2])
+    wanted = together[(together["num_nodes"] == 4) & (together["replicate"] == 2)]
+    np.testing.assert_array_equal(wanted["estimation"], alone["estimation"])
+
+
+def test_fresh_rows_are_another_data_set_for_every_replicate(rows):
+    base = settings("ols")
+    fresh = {**base, "params": {**base["params"], "fresh_rows": True}}
+    table = regression.run(fresh, rows, range(2))
+    first = table[table["num_nodes"] == 2]
+    assert first["estimation"].nunique() == 2
+    assert set(table["problem"]) == {"small"}
+    same = regression.run(base, rows, range(2))
+    assert same[same["num_nodes"] == 2]["estimation"].nunique() == 1
+
+
+def test_the_public_code_has_less_privacy_than_it_asks_for(rows):
+    table = regression.run(settings("bayes_fixed_s_fast", "authors"), rows, [0])
+    assert (table["guarantee_epsilon"] > 1.5 * table["epsilon"]).iloc[0]
+    assert (table["epsilon_replace"] > table["epsilon_add_remove"]).all()
+
+
+def test_data_that_cannot_be_had_leave_a_table_that_says_so(tmp_path):
+    path = tmp_path / "rows.parquet"
+    store.write_absence(path, "no file rows.csv")
+    with pytest.raises(UnavailableError, match=r"no file rows\.csv"):
+        store.read_dataset(path)
+    assert files.is_absence(path)
+    store.write_dataset(tmp_path / "few.parquet", problems.make_data(PROBLEM, 3))
+    assert not files.is_absence(tmp_path / "few.parquet")
+    assert not files.is_absence(tmp_path / "none.parquet")
+    table = regression.unavailable(settings("adassp"), range(2), "no file rows.csv")
+    assert len(table) == 4
+    assert (table["status"] == f"{UNAVAILABLE}: no file rows.csv").all()
+    assert table["mse"].isna().all()
+    assert (table["guarantee_epsilon"] == math.inf).all()
+    store.write_table(tmp_path / "table.parquet", table)
+    assert len(store.read_tables([tmp_path / "table.parquet"])) == 4
+
+
+def test_rows_are_here_where_their_file_is(tmp_path, monkeypatch):
+    params = {"dataset": "power_plant", "preprocess": "authors"}
+    spec = {"name": "p", "data": {"name": "uci_regression", "params": params}}
+    monkeypatch.setenv("DPMC_UCI_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert problems.is_here(PROBLEM)
+    assert not problems.is_here(spec)
+    file = tmp_path / "power_plant" / uci.TABLES["power_plant"].file
+    file.parent.mkdir()
+    file.touch()
+    assert problems.is_here(spec)
+
+
+def test_times_are_taken_at_every_dimension():
+    points = [{"num_nodes": 1, "epsilon": 1.0, "dim": d} for d in (1, 3)]
+    short = {"num_iterations": 50, "burn_in": 25}
+    table = regression_time.run(
+        settings("mcmc_fixed_s", points=points, params=short), None, range(2)
+    )
+    assert table["dim"].tolist() == [1, 1, 3, 3]
+    assert (table["microseconds"] > 0).all()
+    assert table["num_iterations"].eq(50).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"variant": "best"}, "profile: 'best', allowed 'correct'"),
+        ({"points": [{"num_nodes": 0, "epsilon": 1}]}, "num_nodes: 0, allowed"),
+        ({"points": [{"num_nodes": 2001, "epsilon": 1}]}, "num_nodes: 2001, allowed at most 2000"),
+        ({"points": [{"num_nodes": 1, "epsilon": -1}]}, "epsilon: -1"),
+    ],
+)
+def test_bad_settings_are_refused(change, message, rows):
+    with pytest.raises(DpmcError, match=message):
+        regression.run(settings("mcmc_fixed_s", **change), rows, [0])
+
+
+def test_chains_from_two_starts_are_compared(rows):
+    points = [{"num_nodes": 2, "epsilon": 1.0}]
+    chains = {"num_iterations": 4000, "burn_in": 2000}
+    table = regression_convergence.run(
+        settings("mcmc_normal_x", points=points, params=chains), rows, range(2)
+    )
+    assert list(table.columns) == list(regression_convergence.COLUMNS)
+    assert (table["status"] == "complete").all()
+    # Both reach one law: four standard errors of two means of 100 independent draws.
+    assert (table["rhat"] < 1.05).all()
+    assert (table["separation"] < 0.57).all()
+    assert (table["ess_bulk"] > 100).all()
+    assert (table["guarantee_epsilon"] <= 1 + 1e-6).all()
+    assert (table[["rhat_node", "rhat_pooled"]] < 1.05).all(axis=None)
+
+
+def test_chains_that_stay_apart_are_found_out():
+    rng = np.random.default_rng(0)
+    node, pooled = rng.normal(0, 2, (1000, 3)), rng.normal(0, 2, (1000, 3))
+    pooled[:, 1] += 10
+    found = regression_convergence.compared({"node": node, "pooled": pooled})
+    assert found["rhat"] > 1.5
+    assert found["rhat_node"] < 1.05
+    assert found["rhat_pooled"] < 1.05
+    # Ten apart at a standard deviation of 2; four standard errors are 0.6.
+    assert found["separation"] == pytest.approx(5, abs=0.6)
+
+
+def test_starts_are_compared_only_where_a_method_has_them(rows):
+    with pytest.raises(DpmcError, match="method: 'adassp', allowed a method that can start"):
+        regression_convergence.run(settings("adassp"), rows, [0])
+    table = regression_convergence.unavailable(settings("mcmc_normal_x"), range(2), "no file")
+    assert table["num_nodes"].tolist() == [2, 2, 4, 4]
+    assert table["rhat"].isna().all()

@@ -1,0 +1,439 @@
+"""Rules that compare groups, printed boxes and curves, and their error rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.verdicts import bootstrap, comparisons, evidence, judge
+from dpmc.types import DpmcError
+from tests.support import printed
+from tests.support.printed import RUNS, one, runs
+
+
+@pytest.fixture(scope="module")
+def context():
+    return printed.context()
+
+
+def test_error_rate_of_a_box_on_the_edge():
+    """Our median law differs from that of the printed runs by just the margin.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Taking the median of the 20 printed runs as
+    exact, the broken rule, rejects one repeat in five: at most 32 have probability 1e-5.
+    """
+    rng = np.random.default_rng(3)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        theirs = np.quantile(rng.normal(size=RUNS), [0.25, 0.5, 0.75]).tolist()
+        rows = runs(0.5 + rng.normal(size=60), epsilon=1)
+        rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": theirs, "count": RUNS}
+        found = comparisons.quartiles(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
+        limits = (theirs[1] - 0.5, theirs[1] + 0.5)
+        rejected += judge.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        exact = [dataclasses.replace(found[0], limit_se=0.0)]
+        broken += judge.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+    assert rejected <= 32
+    assert broken > 32
+
+
+def test_standard_error_of_a_printed_median():
+    """Of 2,000 Gaussian samples of 201 the medians vary as their quartiles tell, to 8 %.
+
+    Error rate below 1e-6: the standard deviation of 2,000 medians errs by 1.6 %.
+    """
+    rng = np.random.default_rng(4)
+    samples = rng.normal(size=(2000, 201))
+    printed = np.quantile(samples[0], [0.25, 0.5, 0.75]).tolist()
+    printed[0], printed[2] = printed[1] - norm.ppf(0.75), printed[1] + norm.ppf(0.75)
+    rows = runs(samples[0], epsilon=1)
+    given = evidence.Evidence(rows, {}, rng, 20)
+    rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed}
+    found = comparisons.quartiles(rule, given, "as_published")[0]
+    assert found.limit_se == pytest.approx(np.std(np.median(samples, axis=1)), rel=0.08)
+    alone = comparisons.quartiles({**rule, "printed": 0.0}, given, "as_published")[0]
+    assert alone.limit_se == alone.se > 0
+
+
+def order(**changes):
+    rule = {
+        "kind": "order",
+        "metric": "mmd",
+        "where": {"experiment": "text", "problem": ["flat_banana_2d", "flat_banana_10d"]},
+        "tiers": [
+            [{"algorithm": "dp_penalty"}, {"algorithm": "dp_hmc"}],
+            [{"algorithm": "minibatch_penalty"}, {"algorithm": "dp_barker"}],
+        ],
+        "by": ["problem", "epsilon"],
+    }
+    return {"rule": rule | changes, "high": 1}
+
+
+def test_an_order_is_counted_over_pairs_and_settings(context):
+    row = one(context, order())
+    assert (row["verdict"], row["reason"][:27]) == ("reproduced", "holds at 48 of 48 settings;")
+    tiers = order()["rule"]["tiers"]
+    row = one(context, order(tiers=tiers[::-1]))
+    assert (row["verdict"], row["reason"][:26]) == ("not_reproduced", "holds at 0 of 48 settings;")
+
+
+def test_exceptions_are_tolerated_up_to_their_share(context):
+    turned = context.metrics.copy()
+    bad = (turned["problem"] == "flat_banana_2d") & (turned["epsilon"] >= 5)
+    turned.loc[bad & (turned["algorithm"] == "dp_barker"), "mmd"] *= 0.01  # 4 of 48
+    assert one(context, order(), metrics=turned)["verdict"] == "not_reproduced"
+    row = one(context, {**order(), "exceptions": 0.1}, metrics=turned)
+    assert row["verdict"] == "reproduced"
+    assert "contradicted at 4; least margin" in row["reason"]
+    assert "but for 10 % of the settings; error rate 0.05 over all settings" in row["rule"]
+    row = one(context, {**order(), "exceptions": 0.08}, metrics=turned)
+    assert row["verdict"] == "not_reproduced"
+
+
+def test_error_rate_of_an_order_of_equals(context):
+    """Four groups of one law, six pairs: the order is true with equality.
+
+    Nominal error rate 0.05. Of 60 repeats at most 12 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Counting pairs without their uncertainty, the
+    broken rule, must reject about half of the repeats.
+    """
+    rng = np.random.default_rng(5)
+    rule = {"metric": "mmd", "tiers": [[{"algorithm": name}] for name in "abcd"]}
+    rejected, broken = 0, 0
+    for _ in range(60):
+        rows = pd.concat(
+            [runs(np.exp(0.3 * rng.normal(size=RUNS)), algorithm=name) for name in "abcd"]
+        )
+        found = comparisons.order(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
+        assert len(found) == 6
+        rejected += judge.decide(found, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+        broken += sum(entry.estimate > 1 for entry in found) > 3
+    assert rejected <= 12
+    assert broken > 12
+
+
+def test_an_order_needs_its_variant(context):
+    assert one(context, {**order(), "variants": ["corrected"]})["verdict"] == "reproduced"
+    row = one(context, {**order(), "variants": ["added"]})
+    assert (row["verdict"], row["reason"][:30]) == (
+        "not_comparable",
+        "not in this run: variant added",
+    )
+    row = one(context, order(tiers=[[{"algorithm": "dp_hmc"}], [{"algorithm": "none"}]]))
+    assert row["reason"].startswith("not in this run: none (experiment text")
+
+
+def test_spread_is_the_interquartile_range(context):
+    rng = np.random.default_rng(6)
+    table = runs(rng.normal(size=11), epsilon=1)
+    table.loc[3, "mmd"] = math.nan
+    copies = bootstrap.resample([table], "mmd", "iqr", rng, 5)[0]
+    low, high = np.nanquantile(table["mmd"], [0.25, 0.75])
+    assert copies[0] == pytest.approx(high - low)
+    rule = {"kind": "ratio", "metric": "mmd", "statistic": "iqr",
+            "numerators": [{"algorithm": "b"}], "denominators": [{"algorithm": "a"}]}  # fmt: skip
+    spreads = {"a": 0.1, "b": 0.6}
+    rows = pd.concat(runs(1 + s * rng.normal(size=60), algorithm=a) for a, s in spreads.items())
+    assert one(context, {"rule": rule, "low": 3}, metrics=rows)["verdict"] == "reproduced"
+    assert one(context, {"rule": rule, "high": 2}, metrics=rows)["verdict"] == "not_reproduced"
+
+
+@pytest.mark.parametrize(("drift", "verdict"), [(0.0, "reproduced"), (0.3, "not_reproduced")])
+def test_difference_compares_every_two_values(drift, verdict, context):
+    rng = np.random.default_rng(7)
+    rows = pd.concat(
+        [runs(0.4 + drift * (k == 3) + 0.05 * rng.normal(size=RUNS), problem="p", epsilon=k)
+         for k in range(1, 5)]
+    )  # fmt: skip
+    rule = {"kind": "difference", "metric": "mmd", "by": ["problem"], "between": "epsilon"}
+    row = one(context, {"rule": rule, "low": -0.15, "high": 0.15}, metrics=rows)
+    assert row["verdict"] == verdict
+    assert f"holds at {6 if drift == 0 else 3} of 6 settings" in row["reason"]
+
+
+def test_curves_are_read_between_close_points(context):
+    table = pd.DataFrame({"label": "m", "epsilon": [1.0, 1.1, 2.0], "num_iterations": [10, 14, 40]})
+    curves = {"c": table}
+
+    def read(epsilon, **limits):
+        rule = {"kind": "curve", "curve": "c", "where": {"label": "m", "epsilon": epsilon}}
+        return one(context, {"rule": rule, **limits}, curves=curves)
+
+    assert read(1, low=9, high=11)["verdict"] == "reproduced"
+    assert read(1, low=12, high=14)["verdict"] == "not_reproduced"
+    assert read(1.05, low=12, high=12)["ours"] == pytest.approx(12)
+    for epsilon in (0.9, 1.5, 3):
+        row = read(epsilon, low=1)
+        assert row["reason"] == f"not in this run: label m, epsilon {epsilon:g} of c"
+    assert "exact" in read(2, low=1)["rule"]
+    with pytest.raises(DpmcError, match="several curves of c, allowed one"):
+        comparisons.curve(
+            {"curve": "c", "where": {"epsilon": 1}},
+            evidence.Evidence(table, {}, np.random.default_rng(), 1, {"c": pd.concat([table] * 2)}),
+            "as_published",
+        )
+
+
+def test_gain_divides_two_accountants(context):
+    rule = {"kind": "gain", "curve": "figure6_1", "where": {"label": "dp_penalty"},
+            "accountants": {"as_published": ["gaussian", "zcdp"]}}  # fmt: skip
+    row = one(context, {"rule": rule, "low": 1.2})
+    assert (row["verdict"], row["ours"]) == ("reproduced", pytest.approx(1431 / 1079))
+    assert one(context, {"rule": rule, "low": 1.5})["verdict"] == "not_reproduced"
+    row = one(context, {"rule": rule, "low": 1, "variants": ["corrected"]})
+    assert row["reason"] == "not in this run: variant corrected"
+    row = one(context, {"rule": rule, "low": 1}, curves={})
+    assert row["reason"] == "not in this run: the curve figure6_1"
+
+
+@pytest.mark.parametrize(
+    ("entry", "match"),
+    [
+        ({"rule": {"kind": "order", "metric": "mmd"}, "high": 1}, "'order': tiers is missing"),
+        ({"rule": {"kind": "gain", "curve": "c"}, "low": 1}, "'gain': accountants is missing"),
+        ({**order(), "exceptions": 1}, "exceptions 1, allowed 0 <= exceptions < 1"),
+        ({"rule": "order", "high": 1}, "allowed keys with values, and those of a rule"),
+    ],
+)
+def test_bad_rules_are_refused(entry, match, context):
+    with pytest.raises(DpmcError, match=match) as caught:
+        one(context, entry)
+    assert "\n" not in str(caught.value)
+
+
+def printed_interval(values, confidence=0.9):
+    half = student.ppf(0.5 + confidence / 2, len(values) - 1) * np.std(values, ddof=1)
+    mean, half = float(np.mean(values)), float(half) / math.sqrt(len(values))
+    return [mean - half, mean, mean + half]
+
+
+def interval_rule(printed, of):
+    return {
+        "metric": "mmd", "where": {"epsilon": 1}, "printed": printed, "of": of, "count": 50,
+        "confidence": 0.9,
+    }  # fmt: skip
+
+
+def test_error_rate_of_a_printed_mean_on_the_edge():
+    """Our expectation differs from that of the printed runs by just the margin.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Taking the printed mean as exact, the broken rule,
+    rejects one repeat in eight or so.
+    """
+    rng = np.random.default_rng(8)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        theirs = printed_interval(rng.normal(size=50))
+        rows = runs(0.5 + rng.normal(size=50), epsilon=1)
+        given = evidence.Evidence(rows, {}, rng, 100)
+        found = comparisons.interval(interval_rule(theirs, "mean"), given, "as_published")
+        limits = (theirs[1] - 0.5, theirs[1] + 0.5)
+        rejected += judge.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        exact = [dataclasses.replace(found[0], limit_se=0.0)]
+        broken += judge.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+    assert rejected <= 32
+    assert broken > rejected
+
+
+def test_half_widths_of_one_law_agree_and_those_of_another_do_not():
+    """At error rate 0.05 at most 32 of 300 equal laws are rejected (probability 1e-5).
+
+    Half-widths have one limit on each side, so that the rate of a pair without margin is at
+    most twice 0.05: at most 55 of 300, but for probability 1e-5. Twice the spread is told
+    apart in all but a few.
+    """
+    rng = np.random.default_rng(9)
+    wrong, right = 0, 0
+    for _ in range(300):
+        theirs = printed_interval(rng.normal(size=50))
+        half = (theirs[2] - theirs[0]) / 2
+        for spread in (1.0, 2.0):
+            rows = runs(spread * rng.normal(size=50), epsilon=1)
+            given = evidence.Evidence(rows, {}, rng, 100)
+            found = comparisons.interval(interval_rule(theirs, "half_width"), given, "as_published")
+            verdict = judge.decide(found, half, half, 0.05, 0.5).verdict
+            wrong += verdict == "not_reproduced" and spread == 1.0
+            right += verdict == "not_reproduced" and spread == 2.0
+    assert wrong <= 55
+    assert right > 270
+
+
+def test_runs_without_data_say_so():
+    rows = runs(np.full(3, math.nan), epsilon=1)
+    rows["status"] = f"{evidence.UNAVAILABLE}: no file"
+    rule = {"kind": "interval", **interval_rule([0.0, 0.5, 1.0], "mean")}
+    level = {"kind": "level", "metric": "mmd", "where": {"epsilon": 1}}
+    for entry in (rule, level):
+        found = printed.one(Context({}, rows), {"rule": entry, "low": 0, "high": 1})
+        assert found["verdict"] == "not_comparable"
+        assert found["reason"] == "data not available here: no file"
+    rows.loc[0, "status"] = "complete"
+    found = printed.one(Context({}, rows), {"rule": rule, "low": 0, "high": 1})
+    assert found["reason"].startswith("not in this run")
+
+
+def spread_rule(printed):
+    return {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed, "count": 10}
+
+
+def test_error_rate_of_a_printed_mean_and_deviation_on_the_edge():
+    """Our expectation differs from that of ten printed runs by just the margin.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Taking the printed mean as exact rejects more.
+    """
+    rng = np.random.default_rng(10)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        theirs = rng.normal(size=10)
+        printed_cell = [float(theirs.mean()), float(theirs.std(ddof=1))]
+        rows = runs(0.5 + rng.normal(size=10), epsilon=1)
+        given = evidence.Evidence(rows, {}, rng, 100)
+        found = comparisons.spread(spread_rule(printed_cell), given, "as_published")
+        limits = (printed_cell[0] - 0.5, printed_cell[0] + 0.5)
+        rejected += judge.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        exact = [dataclasses.replace(found[0], limit_se=0.0)]
+        broken += judge.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+    assert rejected <= 32
+    assert broken > rejected
+
+
+def test_a_mean_far_from_print_is_not_reproduced():
+    rng = np.random.default_rng(11)
+    given = evidence.Evidence(runs(3 + rng.normal(size=10), epsilon=1), {}, rng, 200)
+    for cell in ([0.0, 1.0], 0.0):
+        found = comparisons.spread(spread_rule(cell), given, "as_published")
+        assert judge.decide(found, 0.0, 0.0, 0.05, 0.5).verdict == "not_reproduced"
+    # A mean alone is as uncertain as ours.
+    assert found[0].limit_se == found[0].se
+
+
+def test_a_printed_run_that_is_repeated_number_by_number_has_no_uncertainty():
+    rng = np.random.default_rng(12)
+    one_run = evidence.Evidence(runs([0.5651], epsilon=1), {}, rng, 50)
+    rule = {**spread_rule(0.565), "count": 0}
+    (found,) = comparisons.spread(rule, one_run, "as_published")
+    assert (found.se, found.limit_se, found.runs) == (0.0, 0.0, 0)
+    for margin, verdict in ((2e-4, "reproduced"), (5e-5, "not_reproduced")):
+        decision = judge.decide([found], 0.565 - margin, 0.565 + margin, 0.05, 0.5)
+        assert decision.verdict == verdict
+    # Several runs are no repetition, and keep the uncertainty that they have.
+    several = evidence.Evidence(runs(rng.normal(size=5), epsilon=1), {}, rng, 50)
+    (found,) = comparisons.spread(rule, several, "as_published")
+    assert (found.runs, found.limit_se) == (5, 0.0)
+    assert found.se > 0
+
+
+def test_what_stands_beside_a_mean_may_be_its_standard_error():
+    rng = np.random.default_rng(13)
+    given = evidence.Evidence(runs(rng.normal(size=10), epsilon=1), {}, rng, 50)
+    (found,) = comparisons.spread({**spread_rule([0.0, 0.3]), "count": 1}, given, "as_published")
+    assert (found.limit_se, found.runs) == (0.3, 10)
+
+
+def test_counts_of_data_that_are_not_here_are_not_compared():
+    rng = np.random.default_rng(14)
+    rows = runs([0.0, 0.0], epsilon=1).assign(status=f"{evidence.UNAVAILABLE}: no file")
+    given = evidence.Evidence(rows, {}, rng, 50)
+    with pytest.raises(evidence.NotRunError, match="not in this run"):
+        comparisons.spread(spread_rule(5.0), given, "as_published")
+
+
+def led(first, second, **guides):
+    """Return runs of two groups at one setting, and a guide for each."""
+    rows = [
+        runs(values, algorithm=name, epsilon=1.0) for name, values in (("a", first), ("b", second))
+    ]
+    leads = [
+        runs([math.nan], algorithm=name, epsilon=1.0).assign(experiment="g", lead=value)
+        for name, value in guides.items()
+    ]
+    return pd.concat([*rows, *leads], ignore_index=True)
+
+
+FOLLOWS = {
+    "kind": "follows",
+    "metric": "mmd",
+    "where": {"experiment": "e"},
+    "groups": [{"algorithm": "a"}, {"algorithm": "b"}],
+    "guide": {"metric": "lead", "where": {"experiment": "g"}},
+    "by": ["epsilon"],
+}
+
+
+def test_what_follows_a_guide_does_so_whichever_group_leads():
+    rng = np.random.default_rng(15)
+    small, large = 1 + 0.1 * rng.normal(size=20), 2 + 0.1 * rng.normal(size=20)
+    for lead, verdict in (({"a": 5.0, "b": 1.0}, "reproduced"), ({"a": 1.0, "b": 5.0}, "not_")):
+        for groups in (FOLLOWS["groups"], FOLLOWS["groups"][::-1]):
+            entry = {"rule": {**FOLLOWS, "groups": groups}, "high": 1}
+            row = printed.one(Context({}, led(small, large, **lead)), entry)
+            assert row["verdict"].startswith(verdict)
+    assert "the group with more lead over the other" in row["rule"]
+    alone = printed.one(Context({}, led(small, large, a=1.0)), {"rule": FOLLOWS, "high": 1})
+    assert alone["verdict"] == "not_comparable"
+    assert "settings with lead" in alone["reason"]
+
+
+def test_error_rate_of_what_follows_a_guide():
+    """Both groups have one law: the claim is true with equality.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Letting the runs themselves be the guide, the
+    broken rule, finds the group with the larger mean ahead always.
+    """
+    rng = np.random.default_rng(16)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        first, second = np.exp(0.3 * rng.normal(size=(2, 20)))
+        for kind in ("given", "own"):
+            own = {"a": first.mean(), "b": second.mean()}
+            rows = led(first, second, **({"a": 2.0, "b": 1.0} if kind == "given" else own))
+            found = comparisons.follows(
+                FOLLOWS, evidence.Evidence(rows, {}, rng, 100), "as_published"
+            )
+            verdict = judge.decide(found, 0.0, 1.0, 0.05, 0.5).verdict
+            rejected += kind == "given" and verdict == "not_reproduced"
+            broken += kind == "own" and found[0].estimate > 1
+    assert rejected <= 32
+    assert broken == 300
+
+
+def test_one_run_says_all_where_a_rule_is_exact():
+    rows = pd.concat(runs([v], algorithm=a, epsilon=1) for a, v in (("a", 2.0), ("b", 1.0)))
+    rule = {
+        "kind": "ratio",
+        "metric": "mmd",
+        "numerators": [{"algorithm": "a"}],
+        "denominators": [{"algorithm": "b"}],
+    }
+    lax = printed.one(Context({}, rows), {"rule": rule, "low": 1})
+    assert (lax["verdict"], "exact" in lax["rule"]) == ("not_comparable", False)
+    for low, verdict in ((2, "reproduced"), (2.01, "not_reproduced")):
+        row = printed.one(Context({}, rows), {"rule": {**rule, "exact": True}, "low": low})
+        assert (row["verdict"], row["ours_se"]) == (verdict, 0.0)
+        assert row["rule"].endswith("; exact")
+
+
+def test_an_exact_rule_refuses_values_that_differ_between_runs():
+    rule = {"kind": "level", "metric": "mmd", "exact": True}
+    same = printed.one(Context({}, runs([1.0, 1.0], epsilon=1)), {"rule": rule, "high": 1})
+    assert same["verdict"] == "reproduced"
+    with pytest.raises(DpmcError, match=r"rule: exact, but .* differs between runs"):
+        printed.one(Context({}, runs([1.0, 1.1], epsilon=1)), {"rule": rule, "high": 1})
+
+
+def test_a_mean_alone_is_as_uncertain_as_a_mean_of_so_many_runs_here():
+    rng = np.random.default_rng(17)
+    given = evidence.Evidence(runs(rng.normal(size=20), epsilon=1), {}, rng, 400)
+    (found,) = comparisons.spread({**spread_rule(0.0), "count": 1}, given, "as_published")
+    assert found.limit_se == pytest.approx(found.se * math.sqrt(20))

@@ -1,0 +1,222 @@
+"""Chains kept on disk: never those of other sources."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from llvmlite.binding import Linkage
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+
+from dpmc.numerics import compile_cache, source_digest
+from dpmc.rows.batches import Draws, draw_distinct
+from dpmc.types import DpmcError
+
+CALLER = "from dpmc.callee import inner\n"
+
+
+@pytest.fixture
+def forgetful():
+    """Let digests be taken anew: they are remembered, since code does not change while it runs."""
+    remembered = [value for value in vars(source_digest).values() if hasattr(value, "cache_clear")]
+
+    def forget():
+        for function in remembered:
+            function.cache_clear()
+
+    forget()
+    yield forget
+    forget()
+
+
+def test_a_change_in_what_a_chain_calls_has_another_folder(tmp_path, monkeypatch, forgetful):
+    monkeypatch.setattr(source_digest, "ROOT", tmp_path)
+    (tmp_path / "caller.py").write_text(CALLER)
+    (tmp_path / "stranger.py").write_text("a = 1\n")
+    (tmp_path / "numerics").mkdir()
+    (tmp_path / "numerics" / "compile_cache.py").write_text("options = 1\n")
+    found = []
+    for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
+        (tmp_path / "callee.py").write_text(text)
+        forgetful()
+        found.append(compile_cache.folder("dpmc.caller"))
+    assert found[0] == found[2] != found[1]
+    (tmp_path / "stranger.py").write_text("a = 2\n")
+    forgetful()
+    assert compile_cache.folder("dpmc.caller") == found[0]
+    # How all is compiled is no part of Numba's own index.
+    (tmp_path / "numerics" / "compile_cache.py").write_text("options = 2\n")
+    forgetful()
+    assert compile_cache.folder("dpmc.caller") != found[0]
+
+
+def row_function(slope):
+    """Return a function that counts as one of the package, closed over a number."""
+
+    def row(x):
+        return slope * x
+
+    row.__module__ = "dpmc.rows.kernels"
+    return row
+
+
+def hits(function):
+    return sum(function.stats.cache_hits.values())
+
+
+@pytest.fixture
+def kept_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+TEXT = "def kernel(x):\n    return row(x) + shift\n"
+
+
+def kernel(slope, shift=0.0, text=TEXT, fastmath=False):
+    names = {"row": compile_cache.kept_closure(row_function(slope)), "shift": shift}
+    return compile_cache.kept_source(text, fastmath, names)
+
+
+def test_a_text_is_compiled_once_for_the_same_functions_and_constants(kept_here):
+    first = kernel(2.0)
+    assert (first(3.0), hits(first)) == (6.0, 0)
+    again = kernel(2.0)
+    assert (again(3.0), hits(again)) == (6.0, 1)
+    others = [
+        kernel(5.0),
+        kernel(2.0, 1.0),
+        kernel(2.0, text=TEXT.replace("+", "-")),
+        kernel(2.0, fastmath={"contract"}),
+    ]
+    assert [other(3.0) for other in others] == [15.0, 7.0, 6.0, 6.0]
+    assert [hits(other) for other in others] == [0, 0, 0, 0]
+
+
+def test_a_key_that_left_out_a_function_would_give_the_code_of_another(kept_here, monkeypatch):
+    """What the digest of the functions is there for."""
+    monkeypatch.setattr(compile_cache, "described", lambda value: "a function")
+    assert kernel(2.0)(3.0) == 6.0
+    assert kernel(5.0)(3.0) == 6.0
+
+
+def test_texts_that_use_other_texts_are_told_apart_by_those(kept_here):
+    outer = "def kernel(x):\n    return inner(x) * 10.0\n"
+    made = [
+        compile_cache.kept_source(outer, False, {"inner": kernel(slope)}) for slope in (2.0, 5.0)
+    ]
+    assert [function(3.0) for function in made] == [60.0, 150.0]
+
+
+def test_closures_are_kept_by_what_they_close_over(kept_here):
+    for slope, value, known in ((2.0, 6.0, 0), (2.0, 6.0, 1), (5.0, 15.0, 0)):
+        function = compile_cache.kept_closure(row_function(slope))
+        assert (function(3.0), hits(function)) == (value, known)
+
+
+def loop(slope, count):
+    """Return a compiled loop that closes over a compiled function and a number."""
+    row = compile_cache.kept_closure(row_function(slope))
+
+    def total(x):
+        return sum([row(x) for _ in range(count)])
+
+    total.__module__ = "dpmc.rows.kernels"
+    return compile_cache.kept_loop(numba.njit(total))
+
+
+def test_loops_are_kept_by_the_functions_and_numbers_that_they_close_over(kept_here):
+    for slope, count, value, known in ((2.0, 3, 18.0, 0), (2.0, 3, 18.0, 1), (5.0, 3, 45.0, 0)):
+        function = loop(slope, count)
+        assert (function(3.0), hits(function)) == (value, known)
+    function = loop(2.0, 4)
+    assert (function(3.0), hits(function)) == (24.0, 0)
+
+
+def shared_copies():
+    """Compile a loop that draws two batches; return what in it other code of that name replaces."""
+
+    def draw(words, bits, num_rows, mask, candidates, batch):
+        first = draw_distinct(words, bits, num_rows, mask, candidates, batch)
+        return first and draw_distinct(words[::2], bits, num_rows, mask, candidates, batch)
+
+    draw.__module__ = "dpmc.rows.kernels"
+    function, draws = compile_cache.kept_loop(numba.njit(draw)), Draws(1000, 10)
+    words = np.random.default_rng(1).integers(0, 2**64, draws.words_per_batch, dtype=np.uint64)
+    function(words, draws.bits, 1000, *draws.scratch())
+    (compiled,) = function.overloads.values()
+    made = [f for f in compiled.library._final_module.functions if not f.is_declaration]
+    assert any(f.linkage == Linkage.external for f in made)
+    weak = {f.name for f in made if f.linkage == Linkage.linkonce_odr}
+    return {name for name in weak if not name.startswith("NRT_")}
+
+
+def test_a_process_that_compiles_runs_what_another_takes_from_disk(kept_here, monkeypatch):
+    """Numba leaves the choice between two copies, of which one is optimised once more."""
+    assert shared_copies() == set()
+    (kept_here / "other").mkdir()
+    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(kept_here / "other"))
+    monkeypatch.setattr(JITCPUCodegen, "_library_class", JITCodeLibrary)
+    assert any("draw_distinct" in name for name in shared_copies())
+
+
+def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
+    function = compile_cache.kept_closure(one)
+    made = compile_cache.kept_source("def kernel(x):\n    return f(x)\n", False, {"f": function})
+    assert made(1) == 2
+    assert not list(kept_here.rglob("*.nbc"))
+    assert compile_cache.described(one) is None
+    assert compile_cache.described(object()) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [(1, 1.0), (True, 1), ("a", "b"), (np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(2))],
+)
+def test_constants_are_told_apart(value, other):
+    assert compile_cache.described(value) != compile_cache.described(other)
+
+
+def test_two_functions_of_one_line_are_told_apart():
+    one, other = (lambda x: x * 2.0), (lambda x: x * 3.0)
+    for function in (one, other):
+        function.__module__ = "dpmc.rows.kernels"
+    assert compile_cache.described(one) != compile_cache.described(other)
+    assert compile_cache.described(one) == compile_cache.described(one)
+
+
+def test_the_folder_lies_where_numba_is_told_to_keep_things(tmp_path, monkeypatch):
+    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(tmp_path))
+    found = compile_cache.folder("dpmc.rows.kernels")
+    assert found.parent == tmp_path
+    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", "")
+    assert compile_cache.folder("dpmc.rows.kernels").name == found.name
+
+
+def one(x):
+    return x + 1
+
+
+def test_a_function_of_another_package_is_refused():
+    with pytest.raises(DpmcError, match=r"module: .*test_compile_cache"):
+        compile_cache.kept(one)
+
+
+@pytest.fixture
+def chain(monkeypatch):
+    monkeypatch.setattr(one, "__module__", "dpmc.rows.kernels")
+    return one
+
+
+def test_a_chain_is_kept_and_other_functions_are_compiled_as_before(tmp_path, monkeypatch, chain):
+    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(tmp_path))
+    assert compile_cache.kept(chain)(1) == 2
+    assert str(tmp_path) == compile_cache.CONFIG.CACHE_DIR
+    assert list(compile_cache.folder("dpmc.rows.kernels").rglob("*.nbc"))
+
+
+def test_without_a_folder_a_chain_is_compiled_all_the_same(tmp_path, monkeypatch, chain):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(blocked))
+    assert compile_cache.kept(chain)(1) == 2

@@ -1,0 +1,143 @@
+"""What the documentation shows is run as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpmc import statsel
+from dpmc.experiments.data import _uci
+from dpmc.mcmc.posterior import Posterior
+from dpmc.numerics import compile_cache
+from dpmc.statsel.fisher import information
+from dpmc.types import Dataset
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(path: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_example_of_the_readme_runs():
+    (example,) = blocks("README.md")
+    names: dict[str, object] = {}
+    exec(example.replace("100_000", "5_000"), names)
+    assert names["fit"].guarantee.epsilon <= 4
+    assert np.isfinite(names["fit"].draws).all()
+
+
+def test_the_model_of_the_guide_has_the_gradient_of_its_likelihood():
+    names: dict[str, object] = {}
+    exec(blocks("docs/extending.md")[0], names)
+    model = names["build"](names["Params"](10.0))
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.poisson(2.0, 50), rng.uniform(-1, 1, 50)], axis=1).astype(float)
+    posterior = Posterior(model, Dataset("counts", x))
+    theta, h = np.array([0.3, -0.2]), 1e-5
+    total, _ = posterior.sums.gradient(theta, np.inf)
+    for k, e in enumerate(np.eye(2)):
+        up, _ = posterior.sums.ratio(theta - h * e, theta + h * e, np.inf)
+        assert total[k] == pytest.approx(up / (2 * h), rel=1e-6)
+
+
+def test_the_population_of_the_guide_is_one(monkeypatch):
+    """The law of its draws is tested at an error rate of 1e-6; the seed is fixed."""
+    monkeypatch.setattr(compile_cache, "kept", numba.njit)  # the file is not in the package
+    (text,) = [block for block in blocks("docs/extending.md") if '"log_normal"' in block]
+    names: dict[str, object] = {}
+    exec(text, names)
+    population, theta = names["build"](names["Params"](20.0)), 2.0
+    x, h = np.array([0.3, 2.0, 9.0]), 1e-5
+    slope = population.log_density(x, theta + h) - population.log_density(x, theta - h)
+    assert population.score(x, theta) == pytest.approx(slope / (2 * h), rel=1e-6, abs=1e-9)
+    draws = population.draw(theta, np.random.default_rng(1), 2000)
+    assert stats.kstest(draws, stats.lognorm(1.0, scale=theta).cdf).pvalue > 1e-6
+    mechanism, statistic = statsel.mechanism("per_record_laplace"), statsel.statistic("pow_1")
+    found = information.information(population, statistic, mechanism, 10.0, 100, theta)
+    z = np.linspace(-9, 9, 2001)
+    weights = stats.norm.pdf(z) * (z[1] - z[0])
+    y, scale = np.linspace(-30, 50, 4001)[:, None], 2.0
+    kernel = np.exp(-np.abs(y - np.minimum(theta * np.exp(z), 20.0)) / scale) / (2 * scale)
+    density, slope = kernel @ weights, kernel @ (weights * z / theta)
+    assert found == pytest.approx(100 * np.trapezoid(slope**2 / density, y[:, 0]), rel=1e-3)
+
+
+def test_every_file_that_the_documentation_links_to_is_there():
+    missing = []
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target).exists():
+                missing.append(f"{page.name}: {target}")  # noqa: PERF401
+    assert missing == []
+
+
+def test_every_test_that_the_errata_name_is_there():
+    text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`-k (\w+)`", text))
+    source = "".join(
+        path.name + path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    assert len(named) > 8
+    assert [name for name in sorted(named) if name not in source] == []
+
+
+@pytest.fixture
+def logistic():
+    if not os.environ.get(_uci.FOLDER_VARIABLE):
+        pytest.skip(f"{_uci.FOLDER_VARIABLE} names no folder with the red wine file")
+    return runpy.run_path(str(ROOT / "docs/examples/logistic_regression.py"))
+
+
+def test_penalty_is_exact_on_red_wine(logistic):
+    """No ratio is clipped, and the means agree with a long exact chain to 5 standard errors."""
+    import arviz as az
+
+    rows, model = logistic["build"]()
+    assert np.linalg.norm(rows.x, axis=1).max() <= rows.bounds["row_norm"]
+    truth = logistic["exact"](rows, model, 60_000)
+    fit = logistic["sample"](rows, model, 1000, seed=1, diagnostics="exact")
+    assert fit.totals["ratio_clipped"].sum() == 0
+    draws = fit.kept()[:, 0]
+    ess = az.ess(fit.to_arviz())["theta"].values
+    error = (draws.mean(0) - truth.kept()[:, 0].mean(0)) / (draws.std(0) / np.sqrt(ess))
+    assert (np.abs(error) < 5).all()
+
+
+def test_a_statistic_is_selected_and_its_posterior_agrees_with_quadrature(tmp_path, capsys):
+    """Means of the posteriors agree to 5 standard errors: a chance of 1e-6 for each statistic."""
+    example = runpy.run_path(str(ROOT / "docs/examples/statistic_selection.py"))
+    best = {epsilon: example["rank"](epsilon).best for epsilon in (1.0, 5.0, 20.0)}
+    assert best == {1.0: "|x|^0.5", 5.0: "|x|", 20.0: example["candidates"][2].name}
+    x = example["records"](1)
+    for statistic in example["candidates"]:
+        draws, posterior = example["estimate"](statistic, x, num_iterations=20_000, seed=1)
+        assert abs(draws.mean - posterior.mean) < 5 * draws.standard_error
+        assert draws.guarantee.epsilon == 5.0
+    figure = tmp_path / "ranking.png"
+    example["main"](figure)
+    assert figure.stat().st_size > 10_000
+    assert "overtakes" in capsys.readouterr().out
+
+
+def test_the_audit_of_other_code_runs_and_says_what_it_skips(capsys):
+    """At a confidence of 0.99 our own release is found guilty with a probability of 0.01."""
+    names = runpy.run_path(str(ROOT / "docs/examples/audit_other_code.py"))
+    results = names["main"](num_runs=400)
+    assert not results["dpmc.linreg"].violates_claim
+    text = capsys.readouterr().out
+    assert ("skipped: diffprivlib cannot be imported" in text) == (len(results) == 1)
+
+
+def test_the_example_of_the_audit_page_runs():
+    (example,) = blocks("docs/audit.md")
+    names: dict[str, object] = {}
+    exec(example, names)
+    assert names["result"].epsilon_lower > 0.85

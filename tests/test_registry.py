@@ -1,0 +1,44 @@
+"""Names of what can be chosen: public modules only, each with its own streams in a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpmc import registry
+from dpmc.experiments.config import problems
+from dpmc.experiments.pipeline import run_chains
+from dpmc.mcmc import fit as fitting
+from dpmc.types import DpmcError
+from tests.mcmc.test_fit import PROBLEM, chain_settings
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_helpers_are_not_offered(kind):
+    """Modules whose names begin with an underscore help others; some packages have them."""
+    names = registry.names(kind)
+    assert names == tuple(sorted(names))
+    assert not any(name.startswith("_") for name in names)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("data", "_threefry"), ("output", "_tables")])
+def test_helpers_cannot_be_loaded(kind, name):
+    with pytest.raises(DpmcError, match=f"{kind}: {name!r}, allowed"):
+        registry.load(kind, name)
+
+
+def test_every_replicate_and_chain_has_streams_of_its_own(monkeypatch):
+    """No two of six streams of moves and six of noise share a word of 64 bits."""
+    seen, run = [], fitting.run
+
+    def recording(sampler, plan, iterations, starts, streams, *rest):
+        seen.extend(g for one in streams for g in (one.chain, one.noise))
+        return run(sampler, plan, iterations, starts, streams, *rest)
+
+    monkeypatch.setattr(fitting, "run", recording)
+    dataset = problems.make_data(PROBLEM, 5)
+    settings = chain_settings(max_iterations=2)
+    list(run_chains.run_chains(settings, dataset, np.zeros((1, 5, 2)), [0, 4]))
+    words = [g.integers(0, 2**64, 500, dtype=np.uint64).tolist() for g in seen]
+    assert len(words) == 12
+    assert len(set().union(*words)) == 12 * 500
