@@ -35,10 +35,10 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.mcmc import barker_correction, moves
-from dpmc.mcmc import clip_shares as diagnostics
 from dpmc.mcmc.batch_ratios import BatchRatios
 from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
+from dpmc.mcmc.clip_shares import ratio_share
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy import events
 from dpmc.privacy.events import Releases
@@ -144,4 +144,4 @@ def clip_shares(
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     proposals = np.stack([moves.random_walk(theta, proposal_sd, rng) for theta in states])
     bounds = [_clip_bound(posterior, params)] * len(states)
-    return {"ratio_clipped": diagnostics.ratio_share(posterior, states, proposals, bounds)}
+    return {"ratio_clipped": ratio_share(posterior, states, proposals, bounds)}

@@ -16,9 +16,9 @@ import numba
 import numpy as np
 
 from dpmc import checks
-from dpmc.mcmc import clip_shares as diagnostics
 from dpmc.mcmc import stochastic_gradient
 from dpmc.mcmc.chains import Sampler
+from dpmc.mcmc.clip_shares import gradient_share
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.events import Releases
 from dpmc.rows import clipping
@@ -106,4 +106,4 @@ def clip_shares(
 ) -> dict[str, float]:
     """Return the share of all rows whose gradient is clipped at released states."""
     bound = params.clip_bound
-    return {"gradient_clipped": diagnostics.gradient_share(posterior, states, bound)}
+    return {"gradient_clipped": gradient_share(posterior, states, bound)}

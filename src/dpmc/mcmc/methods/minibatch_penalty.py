@@ -30,11 +30,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.mcmc import clip_shares as diagnostics
 from dpmc.mcmc import moves
 from dpmc.mcmc.batch_ratios import BatchRatios
 from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
+from dpmc.mcmc.clip_shares import ratio_share
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.events import Releases, sampled_gaussian
 from dpmc.privacy.ledger import Ledger
@@ -177,5 +177,5 @@ def clip_shares(
     clip_bound = posterior.clip_bound(params.clip_bound)
     proposals = [walk.propose(theta, walk.direction(rng), rng)[0] for theta in states]
     bounds = [clip_bound * math.dist(a, b) for a, b in zip(proposals, states, strict=True)]
-    shares = diagnostics.ratio_share(posterior, states, np.stack(proposals), bounds)
+    shares = ratio_share(posterior, states, np.stack(proposals), bounds)
     return {"ratio_clipped": shares}

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.compile_cache import assemble
-from dpmc.statsel.chains import records as chains_records
+from dpmc.statsel.chains import records
 from dpmc.statsel.chains.common import RIGHT, Faults, Walk
 from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
 from dpmc.statsel.targets import Target
@@ -47,7 +47,7 @@ def kernel(given: Target) -> Any:
         given.mechanism.log_density,
         log_prior(given.prior),
     )
-    return assemble(chains_records.make_averaged_ratio, *functions)
+    return assemble(records.make_averaged_ratio, *functions)
 
 
 def chain(
@@ -59,9 +59,9 @@ def chain(
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
-    base = chains_records.BASES.index(given.population.base)
-    records = chains_records.Records(given.y, given.scale, base, *given.population.support)
-    latents = chains_records.Latents.of(given.num_rows, params.num_particles)
+    base = records.BASES.index(given.population.base)
+    records = records.Records(given.y, given.scale, base, *given.population.support)
+    latents = records.Latents.of(given.num_rows, params.num_particles)
     steps, state, runs = kernel(given), np.array([start]), [0]
 
     def advance(draws: Any) -> int:
