@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -258,6 +257,9 @@ class Budget:
             raise DpmcError(f"neighbours: {self.neighbours!r}, allowed replace")
 
 
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
     """Refuse an epsilon that is not positive and finite, or a delta outside (0, 1)."""
     check_epsilon(epsilon)
@@ -280,7 +282,7 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
     DpmcError
         Also of what is no number.
     """
-    real = isinstance(epsilon, Real) and (epsilon > 0 or (zero and epsilon == 0))
+    real = isinstance(epsilon, _NUMBERS) and (epsilon > 0 or (zero and epsilon == 0))
     if not (real and (infinite or math.isfinite(epsilon))):
         kind, sign = "number" if infinite else "finite number", ">=" if zero else ">"
         raise DpmcError(f"epsilon: {epsilon}, allowed a {kind} {sign} 0")
@@ -300,7 +302,7 @@ def check_delta(delta: float | None, needed_by: str = "") -> float:
     DpmcError
         Also of what is no number.
     """
-    if not isinstance(delta, Real) or not 0 < delta < 1:
+    if not isinstance(delta, _NUMBERS) or not 0 < delta < 1:
         needed = f" for {needed_by}" if needed_by else ""
         raise DpmcError(f"delta: {delta}, allowed a number in (0, 1){needed}")
     return float(delta)

@@ -104,7 +104,8 @@ def published_multiplier(epsilon: float, delta: float) -> float:
     The code takes sqrt(epsilon) u for sqrt(epsilon u) in Algorithm 1 of [Balle and Wang
     2018] and stops on a grid. The difference of two normal probabilities then changes sign,
     so that delta hardly matters: 1.4866 at (1, 1/7655), where 3.1185 is needed. For the
-    reproduction of published numbers only; `true_epsilon` of :mod:`dpmc.privacy.gaussian_noise` tells what the noise is worth.
+    reproduction of published numbers only; `dpmc.privacy.gaussian_noise.true_epsilon` says what
+    the noise is worth.
 
     Parameters
     ----------
