@@ -9,8 +9,13 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from scipy.special import ndtr
 
+from dpmc.privacy import events
+from dpmc.privacy.accountants import gaussian
+from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.gaussian_noise import analytic_multiplier, multiplier, true_delta, true_epsilon
 from dpmc.privacy.published_noise import published_multiplier
+from dpmc.privacy.schedules import Schedule, epsilon_of_blocks
+from dpmc.statsel.noise import gaussian_guarantee
 from dpmc.types import DpmcError
 
 GRID = [(e, d) for e in (0.01, 0.1, 1 / 3, 1, 5, 10, 50) for d in (1e-12, 1e-5, 1 / 7655, 0.1)]
@@ -139,3 +144,15 @@ def test_arguments_that_are_refused():
         true_epsilon(1.0, 2)
     with pytest.raises(DpmcError, match="epsilon: -1, allowed"):
         true_delta(1.0, -1)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-3, 1 / 7655, 1e-8])
+def test_there_is_one_epsilon_of_a_release(sigma, delta):
+    """To the last bit, since 1 / sigma is exact for these."""
+    expected = true_epsilon(sigma, delta)
+    assert gaussian.epsilon({events.gaussian(sigma): 1}, delta) == expected
+    assert gaussian_guarantee(1 / sigma, delta).epsilon == expected
+    assert GaussianBudget(1 / sigma).guarantee(delta).epsilon == expected
+    one_pass = Schedule(100, 1, order="cyclic")
+    assert epsilon_of_blocks([sigma], one_pass, delta) == expected

@@ -25,8 +25,8 @@ METHODS = frozenset(
 )
 # Also names of other things: as an attribute that is not called they say nothing.
 _ORDINARY = frozenset({"random", "f", "power", "gamma", "beta", "bytes", "choice"})
-_NAMED = sorted(METHODS - _ORDINARY)
-_IN_TEXT = re.compile(rf"\.({'|'.join(_NAMED)})\(|\brng\.\w+\(")
+_NAMED, _OTHERS = ("|".join(sorted(names)) for names in (METHODS - _ORDINARY, _ORDINARY))
+_IN_TEXT = re.compile(rf"\.({_NAMED})\(|\brng\.({_OTHERS})\(")
 _NO_GENERATORS = ("dpmc", "numpy", "math")
 
 
@@ -82,4 +82,4 @@ def _methods(node: ast.AST, modules: set[str]) -> Iterator[str]:
         drawn = node.module in ("numpy.random", "random", "secrets", "os")
         yield from (name.name for name in node.names if drawn and name.name in METHODS)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from (match[0] for match in _IN_TEXT.finditer(node.value))
+        yield from (match[1] or match[2] for match in _IN_TEXT.finditer(node.value))
