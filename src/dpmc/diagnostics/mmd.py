@@ -1,4 +1,4 @@
-"""How far a sample is from an exact posterior sample: MMD, error of the mean, tails."""
+"""MMD, error of the mean and tails of a sample against an exact posterior sample."""
 
 from __future__ import annotations
 

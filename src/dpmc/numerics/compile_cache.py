@@ -1,4 +1,4 @@
-"""Compiled functions that are kept on disk for other processes.
+"""Compiled functions, cached on disk for other processes.
 
 A chain and what it calls take longer to compile than many jobs take to run. Numba keeps
 compiled code, but notices a change in the file of a function only, not in those of the

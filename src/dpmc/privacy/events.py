@@ -1,4 +1,4 @@
-"""What a release costs: frozen event values, most of them of dp_accounting, and their counts.
+"""Privacy events of releases: frozen values, most of them of dp_accounting, and their counts.
 
 Every noise multiplier is the standard deviation of the noise over the sensitivity
 under substitution of one row.

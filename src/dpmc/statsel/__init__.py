@@ -1,4 +1,4 @@
-"""Which statistic to release for Bayesian estimation under differential privacy.
+"""Statistic selection for Bayesian estimation under differential privacy.
 
 ``dpmc.statsel.rank(...)`` compares statistics by their Fisher information, ``release(...)``
 releases one, ``sample(...)`` draws from the posterior given the release, and ``reference(...)``

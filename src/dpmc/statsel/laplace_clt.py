@@ -1,4 +1,4 @@
-"""A mean with Laplace noise, its own law taken for normal: density, score and information.
+"""A mean with Laplace noise, its own distribution taken for normal: density, score and information.
 
 Y = U + V, U ~ N(m, s^2), V ~ Lap(b) [alparslan2023thesis, section 4.2.2, equation 4.6], where
 everything is closed but one integral. With x = (y - m) / s, k = s / b, Mills' ratio

@@ -48,9 +48,9 @@ Curve = Callable[[float, float], float]
 # Where crossovers are looked for, and how many epsilons are tried before roots are refined.
 EPSILONS = (0.05, 100.0)
 _TRIED, _DRAWN = 41, 61
-# The same of order statistics, whose informations are simulated.
+# The same of order statistics, whose information is simulated.
 _FEW = 21, 31
-# Of curves of simulated informations; the ranking itself takes more draws.
+# Of curves of simulated information; the ranking itself takes more draws.
 _QUICK = Simulation(num_draws=6400)
 
 
@@ -109,7 +109,7 @@ class Ranking:
         )
 
     def figure(self) -> Figure:
-        """Return the informations against epsilon, with crossovers, and against theta."""
+        """Return the information against epsilon, with crossovers, and against theta."""
         import matplotlib as mpl
 
         with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):

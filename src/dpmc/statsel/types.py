@@ -1,4 +1,4 @@
-"""What the parts of statistic selection exchange: frozen, and checked when made.
+"""Frozen, validated data classes of statistic selection.
 
 A population, a statistic and a mechanism are values that know nothing of each other
 [alparslan2023thesis, chapters 4 and 6]. Neighbouring data sets differ in one record, and their

@@ -1,4 +1,4 @@
-"""Factors of a Gamma law of a precision: that of the noise, and that of the prior of weights."""
+"""Gamma factors of a precision: that of the noise, and that of the prior of weights."""
 
 from __future__ import annotations
 

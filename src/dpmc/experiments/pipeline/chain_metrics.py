@@ -1,4 +1,4 @@
-"""How far a run is from the exact posterior, and how well it mixed: one table row per run."""
+"""Metrics of chains, one table row per run: distance from the exact posterior, and mixing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of products of Gaussian rows: their moments, and how far their law is from normal.
+"""Moments of sums of products of Gaussian rows, and the distance of the sums from normal.
 
 A row w = (x, y) of p = d + 1 numbers is N(0, G). The sum T of w w' over n rows holds every
 statistic of linear regression, and is Wishart(n, G); by the central limit theorem it is

@@ -1,4 +1,4 @@
-"""One release of the Barker test: what it tells apart at most, and its Rényi divergence.
+"""One release of the Barker test: its dominating pairs and its Rényi divergence.
 
 From a batch the test releases N(mean, C - s**2), where s**2 is the variance of the
 batch, and both depend on the rows. In units of the smallest noise variance,

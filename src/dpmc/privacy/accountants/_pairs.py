@@ -1,4 +1,4 @@
-"""Symmetric dominating pairs: what one release tells apart, at most, about neighbouring data.
+"""Symmetric dominating pairs (P, Q) of a single release.
 
 A pair (P, Q) has the privacy loss ``l = ln dP/dQ``. It is symmetric when the loss
 under P has the law of minus the loss under Q, so that its two tails at ``l >= 0``

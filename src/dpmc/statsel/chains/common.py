@@ -1,4 +1,4 @@
-"""What the compiled chains of all samplers have in common, and how they are put together.
+"""Shared parts of the compiled chains of all samplers, and their assembly.
 
 One compiled call runs a chain of one release, from a state that it leaves behind, so that
 chains can be run in parts. Functions of the population are compiled into it.

@@ -1,4 +1,4 @@
-"""What is known of theta given a release: the target of a chain, and the same by quadrature.
+"""Posterior of theta given a release, by quadrature: the reference of the chains.
 
 The likelihood of a released mean takes the statistic for normal, as the chains do
 [alparslan2023thesis, equation 5.2]; that of an order statistic or of released records is

@@ -1,4 +1,4 @@
-"""What releases of means look like at each theta of a grid, under a normal approximation."""
+"""Distributions of released means over a grid of theta, under a normal approximation."""
 
 from __future__ import annotations
 
