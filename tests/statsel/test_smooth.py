@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from dpmc.privacy import smooth_sensitivity
+from dpmc.privacy import smooth_sensitivity as smooth_constants
 from dpmc.statsel import lookup, smooth
 from dpmc.statsel.smooth import smooth_sensitivity, smooth_sensitivity_average
 from dpmc.types import DpmcError
@@ -208,19 +208,19 @@ def test_the_hockey_stick_agrees_with_direct_integration():
             integrate.quad(lambda x, gap=gap: max(gap(x), 0.0), a, b, limit=200)[0]
             for a, b in itertools.pairwise(ends)
         )
-        got = smooth_sensitivity.hockey_stick(epsilon, shift, scale, other)
+        got = smooth_constants.hockey_stick(epsilon, shift, scale, other)
         assert got == pytest.approx(total, abs=1e-9)
 
 
 def test_no_smaller_shift_and_no_other_ratio_is_worse():
     for epsilon, delta in ((1.0, 1e-4), (5.0, 1e-4), (20.0, 1e-4)):
-        alpha, beta = smooth_sensitivity.constants(epsilon, delta)
-        worst = smooth_sensitivity.delta_of(epsilon, alpha, beta)
+        alpha, beta = smooth_constants.constants(epsilon, delta)
+        worst = smooth_constants.delta_of(epsilon, alpha, beta)
         rng = np.random.default_rng(4)
         for log_ratio, share in zip(rng.uniform(-beta, beta, 400), rng.random(400), strict=True):
             ratio = math.exp(log_ratio)
             shift = share * min(1.0, ratio)
-            loss = smooth_sensitivity.hockey_stick(epsilon, shift, 1 / alpha, ratio / alpha)
+            loss = smooth_constants.hockey_stick(epsilon, shift, 1 / alpha, ratio / alpha)
             assert loss <= worst * (1 + 1e-9)
 
 
@@ -228,8 +228,8 @@ def test_no_smaller_shift_and_no_other_ratio_is_worse():
     ("epsilon", "expected"), [(5.0, 7.668289e-06), (10.0, 4.539483e-05), (0.5, None)]
 )
 def test_constants_that_give_epsilon_and_delta_are_accepted(epsilon, expected):
-    alpha, beta = smooth_sensitivity.constants(epsilon, 1e-4)
-    least = smooth_sensitivity.check(epsilon, 1e-4, alpha, beta)
+    alpha, beta = smooth_constants.constants(epsilon, 1e-4)
+    least = smooth_constants.check(epsilon, 1e-4, alpha, beta)
     assert 0 < least <= 1e-4
     if expected is not None:
         assert least == pytest.approx(expected, rel=1e-6)
@@ -237,10 +237,10 @@ def test_constants_that_give_epsilon_and_delta_are_accepted(epsilon, expected):
 
 def test_constants_that_do_not_are_refused():
     """The usual ones, at epsilon 20, where the published proof does not reach."""
-    alpha, beta = smooth_sensitivity.constants(20.0, 1e-4)
+    alpha, beta = smooth_constants.constants(20.0, 1e-4)
     message = "alpha, beta: 10, 1.00975 have delta 0.000578 at epsilon 20, allowed at most 0.0001"
     with pytest.raises(DpmcError, match=message):
-        smooth_sensitivity.check(20.0, 1e-4, alpha, beta)
+        smooth_constants.check(20.0, 1e-4, alpha, beta)
     mechanism = lookup.mechanism("smooth_laplace")
     with pytest.raises(DpmcError, match=r"have delta 0.000578 at epsilon 20"):
         mechanism.guarantee(20.0, 1e-4)
@@ -261,7 +261,7 @@ def test_the_worst_pair_of_data_sets_keeps_the_guarantee():
         released = data_sets(n)[:, rank - 1].reshape((6,) * n)
         scales = values.reshape((6,) * n) / alpha
         return max(
-            smooth_sensitivity.hockey_stick(
+            smooth_constants.hockey_stick(
                 epsilon, abs(released[a] - released[b]), scales[a], scales[b]
             )
             for a in itertools.product(range(6), repeat=n)
@@ -271,6 +271,6 @@ def test_the_worst_pair_of_data_sets_keeps_the_guarantee():
         )
 
     good = found(n, smooth_sensitivity, rank, 0.0, 1.0, beta)
-    assert worst(good) <= smooth_sensitivity.delta_of(epsilon, alpha, beta) <= delta
+    assert worst(good) <= smooth_constants.delta_of(epsilon, alpha, beta) <= delta
     local = np.maximum(local_sensitivity(data_sets(n)[:, rank - 1], n).ravel(), 1e-3)
     assert worst(local) > delta  # noise by the local sensitivity alone

@@ -60,13 +60,13 @@ def chain(
 ) -> Advance:
     """Return the chain from `start`."""
     base = records.BASES.index(given.population.base)
-    records = records.Records(given.y, given.scale, base, *given.population.support)
+    own = records.Records(given.y, given.scale, base, *given.population.support)
     latents = records.Latents.of(given.num_rows, params.num_particles)
     steps, state, runs = kernel(given), np.array([start]), [0]
 
     def advance(draws: Any) -> int:
         begin = runs[0] == 0
         runs[0] += 1
-        return int(steps(records, walk, faults, begin, latents, state, rng, draws))
+        return int(steps(own, walk, faults, begin, latents, state, rng, draws))
 
     return advance
