@@ -5,7 +5,7 @@ flat prior. As a density of r it would need a normalising constant that depends 
 which it does not have: the posterior is one of a loss, which no method here minds.
 
 Exact draws: the log-likelihoods of n rows add up to -n scale (s - mean(w))^2 and a constant,
-and an area element is half of ds times the element of the angle. So s has the law
+and an area element is half of ds times the element of the angle. So s has the distribution
 N(mean(w), 1 / (2 scale T n)) truncated to s >= 0, and the angle is uniform and independent.
 """
 

@@ -178,7 +178,7 @@ def information(
 
 
 def log_densities(y: float, mean: Array, sd: Array, scale: Array | float) -> Array:
-    """Return log p(y) under each of the laws that broadcast arrays give."""
+    """Return log p(y) under each of the distributions that broadcast arrays give."""
     parts = np.broadcast_arrays(mean, sd, scale)
     flat = [np.ascontiguousarray(part, np.float64).ravel() for part in parts]
     out = np.empty(flat[0].size)

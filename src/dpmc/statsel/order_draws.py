@@ -126,7 +126,7 @@ def order_of(
 
 
 def _law(population: Population, statistic: Statistic) -> str:
-    """Return the law of base variables in which the statistic of a record does not decrease."""
+    """Return the base distribution in which the statistic of a record does not decrease."""
     even = statistic.absolute or statistic.power % 2 == 0
     if not even or population.support[0] >= 0:
         return population.base

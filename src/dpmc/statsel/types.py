@@ -28,7 +28,7 @@ NOISES: tuple[Noise, ...] = get_args(Noise)
 
 @dataclass(frozen=True)
 class Population:
-    """The law P_theta of one record.
+    """The distribution P_theta of one record.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Population:
     Raises
     ------
     DpmcError
-        If an interval is empty or the law of Z is unknown.
+        If an interval is empty or the distribution of Z is unknown.
     """
 
     name: str

@@ -34,7 +34,8 @@ def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[f
     Returns
     -------
     tuple of (float, float, bool)
-        ``a' - a``, ``b' - b``, and whether both laws are proper, of finite variance expected.
+        ``a' - a``, ``b' - b``, and whether both distributions are proper, the expected variance
+        finite.
     """
     d = variance + b / (a - 1.0)
     d1 = variance + b / a

@@ -140,7 +140,7 @@ def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -
     Returns
     -------
     tuple of (float, float, bool)
-        Its part of the law of the noise precision, and whether the factor changed.
+        Its part of the distribution of the noise precision, and whether the factor changed.
     """
     law = np.array([factor_a, factor_b])
     changed = clip_together(
@@ -222,7 +222,7 @@ def move_gamma(
     noise_a: float,
     noise_b: float,
 ) -> None:
-    """Change the law of the noise precision; with noise it keeps at least what the prior has."""
+    """Update q of the noise precision; with noise it keeps at least what the prior has."""
     a, b = arrays.gamma[0] + change_a, arrays.gamma[1] + change_b
     if settings.noise_sd > 0.0:
         a = max(a + settings.noise_sd * noise_a, settings.shape)

@@ -104,7 +104,7 @@ def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.D
     Parameters
     ----------
     reference : ndarray of shape (1 + baselines, M, d)
-        The reference sample, then independent samples of the same law.
+        The reference sample, then independent samples of the same distribution.
     seed : int or None
         Root of the stream that draws the pairs of the kernel width.
     problem : str

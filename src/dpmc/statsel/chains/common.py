@@ -38,7 +38,7 @@ class Faults(NamedTuple):
         The current particle is neither in the sums nor to be taken.
     drawn_at_old_theta : bool
         Particles of Algorithm 11 are drawn at theta, not at the middle of theta and theta': a
-        law that is not symmetric in the two.
+        distribution that is not symmetric in the two.
     """
 
     weights_at_old_theta: bool = False

@@ -63,7 +63,7 @@ def laws_of(
     num_rows: int,
     theta: Array,
 ) -> Laws:
-    """Return the laws of statistics of `num_rows` records, and of their releases.
+    """Return the distributions of statistics of `num_rows` records, and of their releases.
 
     The statistic itself is taken for normal, as by the central limit theorem.
 
