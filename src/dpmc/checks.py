@@ -85,23 +85,3 @@ def shaped(name: str, values: Array, shape: tuple[int, ...], text: str) -> Array
     if not np.isfinite(array).all():
         raise DpmcError(f"{name}: NaN or infinite entries, allowed finite numbers")
     return array
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is not finite and > 0."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise DpmcError(f"epsilon: {epsilon}, allowed a finite number > 0")
-
-
-def check_delta(delta: float | None, name: str) -> float:
-    """Return delta, refusing one outside of (0, 1).
-
-    Parameters
-    ----------
-    delta : float or None
-    name : str
-        Of the mechanism that needs it.
-    """
-    if delta is None or not 0 < delta < 1:
-        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1) for {name}")
-    return float(delta)

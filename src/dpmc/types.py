@@ -257,12 +257,55 @@ class Budget:
             raise DpmcError(f"neighbours: {self.neighbours!r}, allowed replace")
 
 
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
     """Refuse an epsilon that is not positive and finite, or a delta outside (0, 1)."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise DpmcError(f"epsilon: {epsilon}, allowed a finite number > 0")
-    if not 0 < delta < 1:
-        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1)")
+    check_epsilon(epsilon)
+    check_delta(delta)
+
+
+def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False) -> None:
+    """Refuse an epsilon that is not positive and finite.
+
+    Parameters
+    ----------
+    epsilon : float
+    zero : bool
+        Whether 0 is allowed too, as it is where delta is asked for at an epsilon.
+    infinite : bool
+        Whether infinity is allowed too, as it is where it means no noise.
+
+    Raises
+    ------
+    DpmcError
+        Also of what is no number.
+    """
+    real = isinstance(epsilon, _NUMBERS) and (epsilon > 0 or (zero and epsilon == 0))
+    if not (real and (infinite or math.isfinite(epsilon))):
+        kind, sign = "number" if infinite else "finite number", ">=" if zero else ">"
+        raise DpmcError(f"epsilon: {epsilon}, allowed a {kind} {sign} 0")
+
+
+def check_delta(delta: float | None, needed_by: str = "") -> float:
+    """Return delta, refusing one outside (0, 1) or none at all.
+
+    Parameters
+    ----------
+    delta : float or None
+    needed_by : str
+        Name of the mechanism that needs it.
+
+    Raises
+    ------
+    DpmcError
+        Also of what is no number.
+    """
+    if not isinstance(delta, _NUMBERS) or not 0 < delta < 1:
+        needed = f" for {needed_by}" if needed_by else ""
+        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1){needed}")
+    return float(delta)
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from dpmc.privacy.schedules import (
     counts,
     delta_at,
     epsilon_at,
+    epsilon_of_blocks,
     guarantee,
     sensitivity,
-    true_epsilon,
 )
 from dpmc.types import DpmcError
 
@@ -141,13 +141,13 @@ def test_published_noise_is_loose_for_what_it_covers():
     ],
 )
 def test_permuted_passes_with_the_published_noise_are_hardly_private(name, expected):
-    ours = true_epsilon((PUBLISHED[name],) * 4, network(name, "permutation"), DELTA)
+    ours = epsilon_of_blocks((PUBLISHED[name],) * 4, network(name, "permutation"), DELTA)
     assert ours == pytest.approx(expected, abs=0.051)
 
 
 @pytest.mark.parametrize(("epsilon", "expected"), [(1, 12.67), (5, 101.7), (50, 488.5)])
 def test_mixture_runs_are_hardly_private(epsilon, expected):
-    ours = true_epsilon(MIXTURE[epsilon], mixture("cyclic"), DELTA)
+    ours = epsilon_of_blocks(MIXTURE[epsilon], mixture("cyclic"), DELTA)
     assert ours == pytest.approx(expected, rel=5e-4)
     shift = math.sqrt(100 * sum(sigma**-2 for sigma in MIXTURE[epsilon]))
     assert math.exp(log_delta(ours, shift**2 / 2)) == pytest.approx(DELTA, rel=1e-4)
@@ -155,7 +155,7 @@ def test_mixture_runs_are_hardly_private(epsilon, expected):
 
 @pytest.mark.parametrize(("name", "expected"), WORTH.items())
 def test_independent_draws_with_the_published_noise(name, expected):
-    ours = true_epsilon((PUBLISHED[name],) * 4, network(name), DELTA)
+    ours = epsilon_of_blocks((PUBLISHED[name],) * 4, network(name), DELTA)
     assert ours == pytest.approx(expected, rel=2e-3)
 
 
@@ -169,12 +169,12 @@ def test_what_is_drawn_independently_is_worth_by_another_accountant():
 
 
 def test_independent_draws_with_the_published_noise_of_year():
-    ours = true_epsilon((PUBLISHED["year"],) * 4, network("year"), DELTA, accountant="rdp")
+    ours = epsilon_of_blocks((PUBLISHED["year"],) * 4, network("year"), DELTA, accountant="rdp")
     assert ours == pytest.approx(7.485, rel=0.01)
 
 
 def test_noise_that_is_never_added_is_worth_nothing():
-    assert true_epsilon((2.43982,) * 4, network("wine"), DELTA, noise_added=False) == math.inf
+    assert epsilon_of_blocks((2.43982,) * 4, network("wine"), DELTA, noise_added=False) == math.inf
 
 
 # Noise for a budget
@@ -371,7 +371,7 @@ def test_noise_relative_to_one_block_is_found_out():
     """Noise for the sensitivity of one of four blocks has half of the multiplier."""
     good = sensitivity(1.0, 0.1, "per_block", 4)
     assert good == 2 * sensitivity(1.0, 0.1)
-    ours = true_epsilon((RENYI["wine"],) * 4, network("wine"), DELTA, accountant="rdp")
+    ours = epsilon_of_blocks((RENYI["wine"],) * 4, network("wine"), DELTA, accountant="rdp")
     assert ours == epsilon_at("rdp", network("wine"), RENYI["wine"] / 2, DELTA)
     assert ours > 2
 

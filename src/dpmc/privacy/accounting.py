@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dpmc.privacy import events
-from dpmc.types import Budget, DpmcError
+from dpmc.types import Budget, DpmcError, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event, Releases
@@ -45,18 +45,6 @@ def load(name: str) -> ModuleType:
 def refuse(accountant: str, event: Event, allowed: str) -> DpmcError:
     """Return the error of an accountant that cannot prove `event`."""
     return DpmcError(f"accountant {accountant}: event {events.text(event)}, allowed {allowed}")
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is not finite and >= 0."""
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise DpmcError(f"epsilon: {epsilon}, allowed a finite number >= 0")
-
-
-def check_delta(delta: float) -> None:
-    """Refuse a delta outside (0, 1)."""
-    if not 0 < delta < 1:
-        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1)")
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:

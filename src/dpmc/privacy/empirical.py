@@ -26,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
-from dpmc.privacy import accounting
-from dpmc.privacy.accountants.gaussian import log_delta
+from dpmc.privacy.accountants.gaussian import epsilon_of_loss
 from dpmc.privacy.outcomes import Labels, Outcomes, Raised, Score, candidates
 from dpmc.privacy.runs import outcomes_of
 from dpmc.types import Array, DpmcError, Guarantee
@@ -292,7 +291,7 @@ def _cautious(right: Array, guesses: Array, allowed: Array) -> Array:
 def _epsilon(mu: float, delta: float) -> float:
     if mu == 0:
         return 0.0
-    return accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mu**2 / 2)), delta)
+    return epsilon_of_loss(mu**2 / 2, delta)
 
 
 def _terms(

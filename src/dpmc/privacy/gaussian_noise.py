@@ -10,10 +10,13 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from dpmc import checks
-from dpmc.privacy import accounting
-from dpmc.privacy.accountants.gaussian import affordable_mean_loss, log_delta
+from dpmc.privacy.accountants.gaussian import (
+    affordable_mean_loss,
+    delta_of_loss,
+    epsilon_of_loss,
+)
 from dpmc.privacy.published_noise import published_multiplier
-from dpmc.types import check_epsilon_delta
+from dpmc.types import check_epsilon, check_epsilon_delta
 
 Calibration = Literal["analytic", "published"]
 CALIBRATIONS: tuple[Calibration, ...] = get_args(Calibration)
@@ -77,8 +80,7 @@ def true_epsilon(noise_multiplier: float, delta: float) -> float:
         If an argument is out of range.
     """
     checks.positive("noise_multiplier", noise_multiplier)
-    mean_loss = 0.5 / noise_multiplier**2
-    return accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mean_loss)), delta)
+    return epsilon_of_loss(0.5 / noise_multiplier**2, delta)
 
 
 def true_delta(noise_multiplier: float, epsilon: float) -> float:
@@ -90,5 +92,5 @@ def true_delta(noise_multiplier: float, epsilon: float) -> float:
         If the multiplier is not finite and > 0, or epsilon not finite and >= 0.
     """
     checks.positive("noise_multiplier", noise_multiplier)
-    accounting.check_epsilon(epsilon)
-    return math.exp(log_delta(epsilon, 0.5 / noise_multiplier**2))
+    check_epsilon(epsilon, zero=True)
+    return delta_of_loss(0.5 / noise_multiplier**2, epsilon)

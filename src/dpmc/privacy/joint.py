@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.audit import Bounded, composed
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
+from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event
@@ -69,7 +69,7 @@ def compose(
     DpmcError
         If a part has no guarantee or another relation, or is none of these.
     """
-    accounting.check_delta(delta)
+    check_delta(delta)
     if neighbours not in NEIGHBOURS:
         raise DpmcError(f"neighbours: {neighbours!r}, allowed {', '.join(NEIGHBOURS)}")
     total = _Total(neighbours)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dpmc.privacy.accountants import gaussian
+from dpmc.privacy.gaussian_noise import analytic_multiplier
 from dpmc.privacy.schedules import Accountant, Schedule, checked_accountant, delta_at, epsilon_at
 from dpmc.types import DpmcError, Guarantee, check_epsilon_delta
 
@@ -63,11 +63,11 @@ def _calibrated(
     name: Accountant, schedule: Schedule, epsilon: float, delta: float
 ) -> tuple[float, float]:
     """Return the noise multiplier and the epsilon that it is proved to keep, once a process."""
-    mean_loss = gaussian.affordable_mean_loss(epsilon, delta)
+    single = analytic_multiplier(epsilon, delta)  # of one release from all rows
     if name == "gaussian":
-        guess = math.sqrt(0.5 * schedule.num_passes / mean_loss)
+        guess = single * math.sqrt(schedule.num_passes)
     else:  # the limit of many steps, which errs by less than a factor of 2
-        guess = math.log1p(2 * mean_loss * schedule.num_rows / schedule.num_passes) ** -0.5
+        guess = math.log1p(schedule.num_rows / schedule.num_passes / single**2) ** -0.5
 
     def excess_by(accountant: Accountant) -> Callable[[float], float]:
         @functools.cache

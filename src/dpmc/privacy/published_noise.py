@@ -1,21 +1,21 @@
-"""Noise multipliers as the public code of the paper has them, faults included.
+"""Noise and its multipliers as the public code of the paper has them, faults included.
 
 For the reproduction of published numbers. They are no privacy option: see
-`dpmc.privacy.schedules.true_epsilon` for what the noise is worth.
+`dpmc.privacy.schedules.epsilon_of_blocks` for what the noise is worth.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dpmc import checks
-from dpmc.privacy import accounting
 from dpmc.privacy.accountants import _renyi
-from dpmc.types import DpmcError, check_epsilon_delta
+from dpmc.types import Array, DpmcError, check_delta, check_epsilon_delta
 
 _GRID = 0.001  # of the public code
 _GRID_END = 2.0  # where both arguments below are equal: every delta is crossed before
@@ -51,7 +51,7 @@ def autodp_published_epsilon(
         If a value is out of range.
     """
     checks.positive("noise_multiplier", noise_multiplier)
-    accounting.check_delta(delta)
+    check_delta(delta)
     checks.at_least("num_rows", num_rows, 2)
     checks.at_least("num_releases", num_releases, 1)
     order = _renyi.orders(_LARGEST_ORDER)
@@ -68,8 +68,8 @@ def autodp_published_epsilon(
 def autodp_published(epsilon: float, delta: float, num_rows: int, num_releases: int) -> float:
     """Return the noise multiplier of the public code, for the reproduction of its numbers.
 
-    It is no privacy option: see `autodp_published_epsilon`, and `true_epsilon` for what the
-    noise is worth.
+    It is no privacy option: see `autodp_published_epsilon`, and `epsilon_of_blocks` for what
+    the noise is worth.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def published_multiplier(epsilon: float, delta: float) -> float:
     The code takes sqrt(epsilon) u for sqrt(epsilon u) in Algorithm 1 of [Balle and Wang
     2018] and stops on a grid. The difference of two normal probabilities then changes sign,
     so that delta hardly matters: 1.4866 at (1, 1/7655), where 3.1185 is needed. For the
-    reproduction of published numbers only; `true_epsilon` tells what the noise is worth.
+    reproduction of published numbers only; `dpmc.privacy.gaussian_noise.true_epsilon` says what
+    the noise is worth.
 
     Parameters
     ----------
@@ -128,3 +129,35 @@ def published_multiplier(epsilon: float, delta: float) -> float:
     crossed = first - np.exp(epsilon + log_ndtr(-np.sqrt(epsilon * (u + 2)))) <= delta
     half = float(u[np.argmax(crossed)]) / 2
     return (math.sqrt(1 + half) + math.sqrt(half)) / math.sqrt(2 * epsilon)
+
+
+def legacy_normals(
+    rng: np.random.RandomState, num_steps: int, dim: int
+) -> tuple[Array, Callable[[int], None]]:
+    """Return the noise of one pass of the public code, and how to give back what it leaves.
+
+    The guarantee of such noise is none: the seed of the generator is known.
+
+    Parameters
+    ----------
+    rng : numpy.random.RandomState
+    num_steps : int
+        The most steps that add noise.
+    dim : int
+        Normals of one step.
+
+    Returns
+    -------
+    (ndarray of shape (num_steps, dim), callable ``(int) -> None``)
+        Standard normals; the function is told how many steps added noise and leaves `rng`
+        after the normals of those.
+    """
+    before = rng.get_state(legacy=False)
+    normals = rng.standard_normal((num_steps, dim))
+
+    def give_back(used: int) -> None:
+        if used < num_steps:
+            rng.set_state(before)
+            rng.standard_normal(used * dim)
+
+    return normals, give_back

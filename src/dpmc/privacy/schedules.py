@@ -8,7 +8,7 @@ refinement from the released state and predictions come after the noise and cost
 
 What the paper counts differs [vinaroz2022dpsep, Algorithm 3 and the public code]: its passes
 are permutations or cycles, whose steps are not drawn independently, and its blocks count as
-releases of their own, outside of the sampling. `true_epsilon` says what its noise is worth.
+releases of their own, outside of the sampling. `epsilon_of_blocks` says what its noise is worth.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpmc import checks
-from dpmc.privacy import accounting, connect_dots, events
+from dpmc.privacy import connect_dots, events
 from dpmc.privacy.accountants import gaussian, subsampled
-from dpmc.types import DpmcError, Guarantee, Neighbours
+from dpmc.types import DpmcError, Guarantee, Neighbours, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -217,12 +217,12 @@ def guarantee(
         If the accountant proves nothing of such a run, or a value is out of range.
     """
     name = checked_accountant(schedule, accountant)
-    accounting.check_delta(delta)
+    check_delta(delta)
     epsilon = epsilon_at(name, schedule, noise_multiplier, delta)
     return Guarantee(epsilon, delta, "replace", name, tuple(outside))
 
 
-def true_epsilon(
+def epsilon_of_blocks(
     noise_multipliers: Sequence[float],
     schedule: Schedule,
     delta: float,

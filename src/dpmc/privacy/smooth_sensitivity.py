@@ -20,8 +20,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dpmc import checks
-from dpmc.checks import check_delta, check_epsilon
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, check_delta, check_epsilon
 
 # Ratios looked at first, from e^-beta to e^beta; the worst of them is then refined.
 NUM_RATIOS = 401

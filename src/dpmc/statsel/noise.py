@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.checks import check_epsilon
 from dpmc.numerics.compile_cache import kept
-from dpmc.privacy import accounting
-from dpmc.privacy.accountants.gaussian import log_delta
-from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee
+from dpmc.privacy.accountants.gaussian import delta_of_loss, epsilon_of_loss
+from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee, check_epsilon
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 
@@ -34,8 +32,7 @@ def of_record(sensitivity: float, n: int, epsilon: float) -> float:
     """
     if not 0 <= sensitivity < math.inf:
         raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
-    if not epsilon > 0:
-        raise DpmcError(f"epsilon: {epsilon}, allowed a number > 0")
+    check_epsilon(epsilon, infinite=True)
     return sensitivity / epsilon
 
 
@@ -64,10 +61,8 @@ def gaussian_guarantee(epsilon: float, delta: float | None = None) -> Guarantee:
     check_epsilon(epsilon)
     mean_loss = epsilon**2 / 2
     if delta is None:
-        at = math.exp(log_delta(epsilon, mean_loss))
-        return Guarantee(epsilon, at, "replace", "gaussian")
-    least = accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mean_loss)), delta)
-    return Guarantee(least, delta, "replace", "gaussian")
+        return Guarantee(epsilon, delta_of_loss(mean_loss, epsilon), "replace", "gaussian")
+    return Guarantee(epsilon_of_loss(mean_loss, delta), delta, "replace", "gaussian")
 
 
 def pure_guarantee(name: str) -> Callable[..., Guarantee]:

@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 
 from dpmc import checks
-from dpmc.checks import check_epsilon
 from dpmc.statsel.fisher import information
 from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import Array, DpmcError, Guarantee
+from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

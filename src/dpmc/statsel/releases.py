@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.checks import check_epsilon
 from dpmc.privacy import single_releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.statsel import records, smooth
 from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import Array, DpmcError, Guarantee
+from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
 # Of a statistic: narrower ranges, and ends beyond the inverse, leave sums no room.
 NARROWEST = 1e-150

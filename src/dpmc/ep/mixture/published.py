@@ -19,6 +19,7 @@ from dpmc.ep.mixture.loops import COUNTERS, Settings, published_pass
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel, checked_rows
 from dpmc.ep.mixture.states import PER_BLOCK, Scratch, State, Target
 from dpmc.privacy import events
+from dpmc.privacy.published_noise import legacy_normals
 from dpmc.progress import Progress, silent
 from dpmc.types import Array, DpmcError
 
@@ -111,14 +112,11 @@ def fit(
     sds = [2 * bound * step * s for s in (params.h_multiplier, params.precision_multiplier)]
     done, status = 0, "complete"
     for _ in range(params.num_passes):
-        before = rng.get_state(legacy=False)
-        normals = rng.standard_normal((num_rows, num * dim * (dim + 1)))
+        normals, give_back = legacy_normals(rng, num_rows, num * dim * (dim + 1))
         completed, used = published_pass(
             rows, normals, *sds, target, settings, shared, state, counters, scratch
         )
-        if used < num_rows:
-            rng.set_state(before)
-            rng.standard_normal(used * normals.shape[1])
+        give_back(used)
         done += completed
         if completed < num_rows:
             status = f"stopped: step {done + 1} leaves the finite numbers"

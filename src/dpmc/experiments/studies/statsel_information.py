@@ -16,9 +16,8 @@ from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel import lookup
-from dpmc.statsel.fisher import information
 from dpmc.statsel.fisher.information import Estimate, Setting
-from dpmc.types import NO_GUARANTEE, Dataset, DpmcError
+from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, check_epsilon
 
 METHODS = "dpmc.statsel.fisher.methods"
 
@@ -97,7 +96,7 @@ def setting(settings: Settings) -> Setting:
     data = {**settings["problem"]["data"]["params"]}
     data |= {key: point[key] for key in ("theta", "num_rows", "bound") if key in point}
     drawn = population_rows.Params(**data)
-    information.check_epsilon(point["epsilon"])
+    check_epsilon(point["epsilon"], infinite=True)
     return Setting(
         population_rows.population(drawn),
         lookup.statistic(str(point["statistic"])),

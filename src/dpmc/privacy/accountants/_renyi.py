@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from dpmc.privacy import accounting, events
-from dpmc.types import Array
+from dpmc.types import Array, check_delta, check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event, Releases
@@ -98,7 +98,7 @@ class Accountant:
         DpmcError
             If an event is of another kind.
         """
-        accounting.check_epsilon(epsilon)
+        check_epsilon(epsilon, zero=True)
         divergence = self._composed(counts)
         if not divergence.any():
             return 0.0
@@ -107,7 +107,7 @@ class Accountant:
 
     def epsilon(self, counts: Counts, delta: float) -> float:
         """Return the smallest epsilon over the orders, at least 0."""
-        accounting.check_delta(delta)
+        check_delta(delta)
         divergence = self._composed(counts)
         if not divergence.any():
             return 0.0

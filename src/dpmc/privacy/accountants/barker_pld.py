@@ -9,6 +9,7 @@ from dpmc.privacy.accountants._barker import BarkerBatch
 from dpmc.privacy.accountants._composition import compose
 from dpmc.privacy.accountants._pairs import Pair, WithoutReplacement, split
 from dpmc.privacy.events import BarkerEvent
+from dpmc.types import check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -42,7 +43,7 @@ def delta(counts: Counts, epsilon: float) -> float:
     DpmcError
         If an event is of another kind.
     """
-    accounting.check_epsilon(epsilon)
+    check_epsilon(epsilon, zero=True)
     others = {event: n for event, n in counts.items() if not isinstance(event, BarkerEvent)}
     pairs = split("barker_pld", others, WithoutReplacement, _ALLOWED)
     tests: list[tuple[Pair, int]] = [

@@ -11,6 +11,7 @@ from scipy.special import erfcx, log_ndtr
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants._whole import mean_loss
 from dpmc.privacy.accountants.zcdp import affordable_rho
+from dpmc.types import check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases
@@ -102,16 +103,41 @@ def affordable_mean_loss(epsilon: float, delta: float) -> float:
     return math.exp(root)
 
 
+def epsilon_of_loss(mu: float, delta: float) -> float:
+    """Return the smallest epsilon at `delta` of a privacy loss N(mu, 2 mu).
+
+    The only place where the curve is inverted for epsilon: one release with noise multiplier
+    sigma has ``mu = 1 / (2 sigma**2)``, and a release that is m-GDP ``mu = m**2 / 2``.
+
+    Parameters
+    ----------
+    mu : float
+        At least 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        At most 1e-7 (relative) too large; ``inf`` beyond 1e4.
+    """
+    return accounting.smallest_epsilon(lambda value: delta_of_loss(mu, value), delta)
+
+
+def delta_of_loss(mu: float, epsilon: float) -> float:
+    """Return the smallest delta at `epsilon`, at least 0, of a privacy loss N(mu, 2 mu)."""
+    return math.exp(log_delta(epsilon, mu))
+
+
 def delta(counts: Counts, epsilon: float) -> float:
     """Return the smallest delta at `epsilon` (raisa2021dphmc, theorem 2.4)."""
-    accounting.check_epsilon(epsilon)
-    return math.exp(log_delta(epsilon, mean_loss(counts)))
+    check_epsilon(epsilon, zero=True)
+    return delta_of_loss(mean_loss(counts), epsilon)
 
 
 def epsilon(counts: Counts, delta: float) -> float:
     """Return the smallest epsilon at `delta`, at most 1e-7 (relative) too large."""
-    mu = mean_loss(counts)
-    return accounting.smallest_epsilon(lambda value: math.exp(log_delta(value, mu)), delta)
+    return epsilon_of_loss(mean_loss(counts), delta)
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:

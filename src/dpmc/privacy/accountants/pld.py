@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmc.privacy import accounting, events
 from dpmc.privacy.accountants import gaussian
+from dpmc.types import check_delta, check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases
@@ -51,13 +52,13 @@ def delta(counts: Counts, epsilon: float) -> float:
     DpmcError
         If an event is sampled, or no Gaussian release.
     """
-    accounting.check_epsilon(epsilon)
+    check_epsilon(epsilon, zero=True)
     return float(_accountant(counts).get_delta(epsilon))
 
 
 def epsilon(counts: Counts, delta: float) -> float:
     """Return an upper bound on epsilon at `delta`."""
-    accounting.check_delta(delta)
+    check_delta(delta)
     return float(_accountant(counts).get_epsilon(delta))
 
 

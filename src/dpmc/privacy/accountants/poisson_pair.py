@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants._composition import compose
 from dpmc.privacy.accountants._pairs import PoissonSubstitution, split
+from dpmc.types import check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -45,7 +46,7 @@ def delta(counts: Counts, epsilon: float) -> float:
     DpmcError
         If an event is of another kind.
     """
-    accounting.check_epsilon(epsilon)
+    check_epsilon(epsilon, zero=True)
     pairs = split("poisson_pair", counts, PoissonSubstitution)
     return compose(pairs, epsilon) if pairs else 0.0
 

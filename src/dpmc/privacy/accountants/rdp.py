@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmc.privacy import accounting, events
-from dpmc.types import Array
+from dpmc.types import Array, check_delta, check_epsilon
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -67,7 +67,7 @@ def delta(counts: Counts, epsilon: float) -> float:
     """
     from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
 
-    accounting.check_epsilon(epsilon)
+    check_epsilon(epsilon, zero=True)
     return float(compute_delta(ORDERS, _composed(counts), epsilon)[0])
 
 
@@ -75,5 +75,5 @@ def epsilon(counts: Counts, delta: float) -> float:
     """Return the smallest epsilon over `ORDERS`."""
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
-    accounting.check_delta(delta)
+    check_delta(delta)
     return float(compute_epsilon(ORDERS, _composed(counts), delta)[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants._composition import compose
 from dpmc.privacy.accountants._pairs import WithoutReplacement, split
+from dpmc.types import check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -38,7 +39,7 @@ def delta(counts: Counts, epsilon: float) -> float:
     DpmcError
         If an event is of another kind.
     """
-    accounting.check_epsilon(epsilon)
+    check_epsilon(epsilon, zero=True)
     pairs = split("subsampled", counts, WithoutReplacement)
     return compose(pairs, epsilon) if pairs else 0.0
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants._whole import mean_loss
+from dpmc.types import check_delta, check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases
@@ -30,7 +31,7 @@ def affordable_rho(epsilon: float, delta: float) -> float:
 
 def delta(counts: Counts, epsilon: float) -> float:
     """Return ``exp(-(epsilon - rho)**2 / (4 rho))``, 1 where epsilon is below rho."""
-    accounting.check_epsilon(epsilon)
+    check_epsilon(epsilon, zero=True)
     rho = mean_loss(counts)
     if rho == 0:
         return 0.0
@@ -39,7 +40,7 @@ def delta(counts: Counts, epsilon: float) -> float:
 
 def epsilon(counts: Counts, delta: float) -> float:
     """Return ``rho + 2 sqrt(rho ln(1/delta))``."""
-    accounting.check_delta(delta)
+    check_delta(delta)
     rho = mean_loss(counts)
     return rho + 2 * math.sqrt(-rho * math.log(delta))
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dpmc import checks
-from dpmc.checks import check_delta
 from dpmc.rng import stream
 from dpmc.statsel import laplace_clt
 from dpmc.statsel import moments as closed_moments
@@ -25,7 +24,7 @@ from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import order_of
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, check_delta, check_epsilon
 
 Values = float | npt.ArrayLike
 # Factor of the second term of the information of a mean of bits: right, and as printed.
@@ -235,7 +234,7 @@ def curve(
     found = _raw(population, statistic, mechanism, num_rows, delta, simulation)
 
     def checked(epsilon: float, theta: float) -> float:
-        check_epsilon(epsilon)
+        check_epsilon(epsilon, infinite=True)
         population.check_theta(theta)
         return found(float(epsilon), float(theta))
 
@@ -249,12 +248,6 @@ def check_bits(given: Setting) -> None:
             f"statistic: {given.statistic.name!r} of {given.population.name}, allowed the bits "
             "of bernoulli"
         )
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is not > 0; infinity is no noise."""
-    if not (isinstance(epsilon, int | float) and epsilon > 0):
-        raise DpmcError(f"epsilon: {epsilon!r}, allowed a number > 0")
 
 
 def _raw(

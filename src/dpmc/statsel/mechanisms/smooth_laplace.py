@@ -12,11 +12,10 @@ import math
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.checks import check_delta
 from dpmc.privacy import smooth_sensitivity
 from dpmc.statsel import noise
 from dpmc.statsel.types import Mechanism
-from dpmc.types import NO_GUARANTEE, Guarantee
+from dpmc.types import NO_GUARANTEE, Guarantee, check_delta
 
 
 @dataclass(frozen=True)

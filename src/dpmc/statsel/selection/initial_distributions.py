@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc import checks
-from dpmc.checks import check_epsilon
 from dpmc.numerics.compile_cache import kept
 from dpmc.statsel import laplace_clt, moments
 from dpmc.statsel.fisher import information
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, check_epsilon
 
 Indices = npt.NDArray[np.int64]
 

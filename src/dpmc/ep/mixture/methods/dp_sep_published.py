@@ -85,6 +85,6 @@ def fit(
         rows, model, run, mixture_published.legacy_stream(model), progress
     )
     schedule = Schedule(len(rows), params.num_passes, order="cyclic")
-    spent = schedules.true_epsilon(multipliers, schedule, budget.delta)
+    spent = schedules.epsilon_of_blocks(multipliers, schedule, budget.delta)
     outside = mixture_published.OUTSIDE
     return found, Guarantee(spent, budget.delta, "replace", "gaussian", outside)

@@ -74,7 +74,7 @@ def fit(
     found = network_engine.fit(x, y, run, rng, progress)
     true_multiplier = run.noise_sd(len(y)) / run.sensitivity
     schedule = Schedule(len(y), passes, order="permutation")
-    spent = schedules.true_epsilon([true_multiplier], schedule, budget.delta)
+    spent = schedules.epsilon_of_blocks([true_multiplier], schedule, budget.delta)
     outside = (STANDARDISATION, FITTED_NOISE_PRECISION, COUNTERS, STOPS)
     guarantee = Guarantee(spent, budget.delta, "replace", "gaussian", outside)
     return Fitted(found, guarantee, found.counters)
