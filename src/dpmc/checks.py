@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping, Sequence
 
@@ -105,3 +106,25 @@ def check_delta(delta: float | None, name: str) -> float:
     if delta is None or not 0 < delta < 1:
         raise DpmcError(f"delta: {delta}, allowed a number in (0, 1) for {name}")
     return float(delta)
+
+
+def require_extra(package: str, user: str) -> None:
+    """Refuse to go on without a package that only the extra ``experiments`` is sure to bring.
+
+    Parameters
+    ----------
+    package : str
+    user : str
+        What needs it, as the caller knows it.
+
+    Raises
+    ------
+    DpmcError
+        If the package is not installed.
+    """
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise  # the package is there, and lacks one of its own
+        raise DpmcError(f"{user} needs {package}: pip install 'dpmc[experiments]'") from None
