@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpmc.numerics.compile_cache import FASTMATH
+from dpmc.numerics.jit import njit
 from dpmc.types import Array, DpmcError
 
-compiled = numba.njit(nogil=True, error_model="numpy", fastmath=FASTMATH)
+compiled = njit(nogil=True, error_model="numpy", fastmath=FASTMATH)
 
 
 def psd(matrix: Array) -> Array:

@@ -16,9 +16,9 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from dpmc.numerics.jit import njit
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.types import Mechanism, Population, Statistic
@@ -175,7 +175,7 @@ def set_centre(order: Any, particles: Any, i: int, u: float, rest: float) -> Non
     particles.reach[i, 0] = particles.reach[i, 1] = order.rank
 
 
-@numba.njit(nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def widest(window: Any, first: int, num: int, gap: int) -> float:
     """Return the largest of `num` differences across `gap` ranks; none of them is NaN."""
     best = 0.0

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
-
+from dpmc.numerics.jit import njit
 from dpmc.numerics.simd import inlined
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
     """Return what one residual adds to shape and rate of the precision of its noise.
 

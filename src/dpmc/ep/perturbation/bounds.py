@@ -15,15 +15,18 @@ sigma_2 is. DP-SEP puts its noise on natural parameters, not on these: `simulate
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.special import betaincinv, ndtr
 
 from dpmc import checks
 from dpmc.ep.perturbation.noise import Perturbation, simulate
 from dpmc.types import DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LIMIT_ERROR = 1e-3  # of the upper limit on a probability that `table` estimates
 
@@ -175,6 +178,9 @@ def table(
     DpmcError
         If a value is out of range.
     """
+    checks.require_extra("pandas", "dpmc.ep.perturbation")
+    import pandas as pd
+
     values, inside = simulate(perturbation, num_draws, rng)
     failures = int(num_draws - inside.sum())
     limit = 1.0
