@@ -1,4 +1,4 @@
-"""What the documentation shows is run as it stands."""
+"""Documentation: examples run as printed, links and commands lead to files that are there."""
 
 from __future__ import annotations
 
@@ -26,8 +26,22 @@ def blocks(path: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_example_of_the_readme_runs():
-    (example,) = blocks("README.md")
+def pages() -> list[Path]:
+    return [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings of a page in links."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_the_example_of_a_fit_runs(page):
+    (example,) = blocks(page)
     names: dict[str, object] = {}
     exec(example.replace("100_000", "5_000"), names)
     assert names["fit"].guarantee.epsilon <= 4
@@ -70,13 +84,34 @@ def test_the_population_of_the_guide_is_one(monkeypatch):
     assert found == pytest.approx(100 * np.trapezoid(slope**2 / density, y[:, 0]), rel=1e-3)
 
 
-def test_every_file_that_the_documentation_links_to_is_there():
+def test_every_file_and_heading_that_the_documentation_links_to_is_there():
     missing = []
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not (page.parent / target).exists():
-                missing.append(f"{page.name}: {target}")  # noqa: PERF401
+    for page in pages():
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            target, _, anchor = link.partition("#")
+            if "://" in target:
+                continue
+            path = page.parent / target if target else page
+            if not path.exists() or (anchor and anchor not in anchors(path)):
+                missing.append(f"{page.name}: {link}")
     assert missing == []
+
+
+def test_every_file_that_a_command_of_the_documentation_runs_is_there():
+    pattern = r"uv run (?:python|pytest)((?: -\S+ \d+)?) ([\w./]+\.py|tests/\w+)"
+    named = {
+        path
+        for page in pages()
+        for _, path in re.findall(pattern, page.read_text(encoding="utf-8"))
+    }
+    assert "tests/mutation/run.py" in named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_the_index_lists_every_page():
+    text = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"\]\((\w+\.md)", text))
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
 
 
 def test_every_test_that_the_errata_name_is_there():

@@ -111,9 +111,9 @@ def exact(rows, model, num_iterations=200_000):
 
 
 # %% [markdown]
-# A budget of 10 buys next to nothing with 1,599 rows: this is what the posterior of so few
-# people costs, not a fault of the sampler. The draws of the large budgets agree with the
-# exact chain within their Monte Carlo error.
+# A budget of 10 affords next to nothing with 1,599 rows: this is what the posterior of so few
+# people costs, not a fault of the sampler. Only the largest budget gives more than a few
+# independent draws, which agree with the exact chain within their Monte Carlo error.
 
 
 # %%

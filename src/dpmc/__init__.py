@@ -10,10 +10,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpmc import statsel
     from dpmc.mcmc.fit import fit
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
     from dpmc.types import Budget, Dataset, DpmcError, Fit, Guarantee, Model
+
+    __version__: str
 
 __all__ = [
     "AuditResult",
@@ -32,18 +35,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "dpmc.mcmc.fit": ("fit",),
-    "dpmc.privacy.empirical": ("AuditResult", "audit"),
-    "dpmc.rows.tuples": ("dot", "scale", "subtract"),
-    "dpmc.types": ("Budget", "Dataset", "DpmcError", "Fit", "Guarantee", "Model"),
+    "AuditResult": "dpmc.privacy.empirical",
+    "Budget": "dpmc.types",
+    "Dataset": "dpmc.types",
+    "DpmcError": "dpmc.types",
+    "Fit": "dpmc.types",
+    "Guarantee": "dpmc.types",
+    "Model": "dpmc.types",
+    "audit": "dpmc.privacy.empirical",
+    "dot": "dpmc.rows.tuples",
+    "fit": "dpmc.mcmc.fit",
+    "scale": "dpmc.rows.tuples",
+    "subtract": "dpmc.rows.tuples",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: the workflow needs only a few."""
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
-    if name == "statsel":
-        return importlib.import_module("dpmc.statsel")
-    raise AttributeError(f"module 'dpmc' has no attribute {name!r}")
+    value: Any
+    if name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("dpmc")
+    elif name == "statsel":
+        value = importlib.import_module("dpmc.statsel")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'dpmc' has no attribute {name!r}")
+    globals()[name] = value  # the next look-up finds it here
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether imported yet or not."""
+    return sorted([*__all__, "__version__"])

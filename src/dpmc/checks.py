@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping, Sequence
 
@@ -85,3 +86,25 @@ def shaped(name: str, values: Array, shape: tuple[int, ...], text: str) -> Array
     if not np.isfinite(array).all():
         raise DpmcError(f"{name}: NaN or infinite entries, allowed finite numbers")
     return array
+
+
+def require_extra(package: str, user: str) -> None:
+    """Refuse to go on without a package that only the extra ``experiments`` is sure to bring.
+
+    Parameters
+    ----------
+    package : str
+    user : str
+        What needs it, as the caller knows it.
+
+    Raises
+    ------
+    DpmcError
+        If the package is not installed.
+    """
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise  # the package is there, and lacks one of its own
+        raise DpmcError(f"{user} needs {package}: pip install 'dpmc[experiments]'") from None

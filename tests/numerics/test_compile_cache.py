@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
 import numba
 import numpy as np
 import pytest
 from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
-from dpmc.numerics import compile_cache, source_digest
+from dpmc.numerics import compile_cache, jit, source_digest
+from dpmc.rows import tuples
 from dpmc.rows.batches import Draws, draw_distinct
 from dpmc.types import DpmcError
 
@@ -156,8 +159,67 @@ def test_a_process_that_compiles_runs_what_another_takes_from_disk(kept_here, mo
     assert shared_copies() == set()
     (kept_here / "other").mkdir()
     monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(kept_here / "other"))
-    monkeypatch.setattr(JITCPUCodegen, "_library_class", JITCodeLibrary)
+    monkeypatch.setattr(jit, "SelfContained", JITCodeLibrary)
     assert any("draw_distinct" in name for name in shared_copies())
+
+
+def library_of(function, *arguments):
+    """Return the class of the code of a function that is called, and so compiled, once."""
+    function(*arguments)
+    (compiled,) = function.overloads.values()
+    return type(compiled.library)
+
+
+def test_functions_that_others_compile_are_left_to_numba():
+    assert JITCPUCodegen._library_class is JITCodeLibrary
+    assert library_of(numba.njit(lambda x: x + 1.0), 1.0) is JITCodeLibrary
+    assert library_of(jit.njit(lambda x: x + 1.0), 1.0) is jit.SelfContained
+    # Also after and within a function of the package, whose code is not theirs.
+    inner = numba.njit(lambda x: x + 1.0)
+    assert library_of(jit.njit(lambda x: inner(x)), 1.0) is jit.SelfContained
+    assert library_of(inner, 1.0) is JITCodeLibrary
+
+
+def test_helpers_of_row_functions_are_compiled_as_the_package_is():
+    def pair(x):
+        return tuples.dot((x, x), (x, x))
+
+    function = jit.njit(pair)
+    assert function(2.0) == 8.0
+    (template,) = {
+        template
+        for template in numba.core.registry.cpu_target.typing_context.resolve_value_type(
+            tuples.dot
+        ).templates
+        if template._impl_cache
+    }
+    made = [impl for impl, _ in template._impl_cache.values() if impl is not None]
+    assert made
+    for helper in made:
+        assert {type(c.library) for c in helper.overloads.values()} == {jit.SelfContained}
+
+
+def compilers(text):
+    """Return the lines of a module that name a decorator of Numba's own."""
+    names = {"cfunc", "generated_jit", "guvectorize", "jit", "njit", "vectorize"}
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        of_numba = isinstance(node, ast.Attribute) and ast.unparse(node.value) == "numba"
+        if of_numba and node.attr in names:
+            found.append(node.lineno)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
+            found += [node.lineno] * bool(names & {alias.name for alias in node.names})
+    return found
+
+
+def test_nothing_in_the_package_is_compiled_by_numba_alone():
+    files = [*source_digest.ROOT.rglob("*.py")]
+    assert len(files) > 100
+    found = {path.name for path in files if compilers(path.read_text(encoding="utf-8"))}
+    assert found == {"jit.py"}
+    assert compilers("import numba\n@numba.njit(nogil=True)\ndef f(): pass") == [2]
+    assert compilers("from numba import njit") == [1]
+    assert compilers("from dpmc.numerics.jit import njit") == []
 
 
 def test_what_is_not_known_is_compiled_and_not_kept(kept_here):

@@ -53,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def command(project: Project, *arguments: str) -> list[str]:
-    """Return the command of the README, with checks of the state as often as it allows."""
+    """Return the command of docs/cluster.md, with checks of the state as often as it allows."""
     local = project.command()[:-2]
     often = ("--slurm-init-seconds-before-status-checks", "1", "--slurm-status-command", "squeue")
     profile = ("--profile", "profiles/slurm", "--latency-wait", "5", *often)

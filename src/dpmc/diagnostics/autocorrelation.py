@@ -1,4 +1,4 @@
-"""How many draws of a chain are worth one independent draw.
+"""Integrated autocorrelation times: draws of a chain that are worth one independent draw.
 
 The integrated autocorrelation time (IAC) of a stationary sequence is
 ``1 + 2 sum_{k >= 1} rho_k``: the variance of its mean is that of an independent sample, times it.

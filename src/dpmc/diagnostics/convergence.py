@@ -17,7 +17,7 @@ def split_rhat(draws: Array) -> float:
 
     Every chain is cut in two (a middle draw of an odd chain is left out); with W the
     mean variance within the halves and B / n that of their means,
-    ``R = sqrt(((n - 1) / n * W + B / n) / W)``. It does not see a wrong stationary law.
+    ``R = sqrt(((n - 1) / n * W + B / n) / W)``. It does not see a wrong stationary distribution.
 
     Parameters
     ----------

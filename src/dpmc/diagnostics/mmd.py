@@ -1,4 +1,4 @@
-"""How far a sample is from an exact posterior sample: MMD, error of the mean, tails."""
+"""MMD, error of the mean and tails of a sample against an exact posterior sample."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def rank_one_mmd(x: Array, y: Array) -> float:
     """Return the unbiased squared discrepancy with the kernel printed in the thesis.
 
     That kernel, exp(-(|x|^2 + |y|^2) / 2) / (2 pi), is a product f(x) f(y): the discrepancy
-    is the squared difference of the means of f, and is zero for many pairs of laws, for
+    is the squared difference of the means of f, and is zero for many pairs of distributions, for
     example N(0, 1) and N(0.831, 0.01). It is no measure of distance, and is here to show it.
 
     Parameters

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from numba import njit
+from typing import Any
+
+from dpmc.numerics.jit import njit
 
 REDUCED, CUT = 1.0 / 64.0, -40.0
 
 
 @njit(fastmath=True, nogil=True, cache=True)
-def add_block(gram, rows, columns, row_weights, column_weights, scales, factor, sums):  # type: ignore[no-untyped-def] # pragma: no cover
+def add_block(  # pragma: no cover
+    gram: Any,
+    rows: Any,
+    columns: Any,
+    row_weights: Any,
+    column_weights: Any,
+    scales: Any,
+    factor: Any,
+    sums: Any,
+) -> None:
     """Add ``factor * sum_ij w_i w_j exp(-s |x_i - y_j|^2)`` to `sums`, one entry per scale s.
 
     ``exp(z) = exp(z / 64)**64`` by a Taylor polynomial of degree 7 turns into vector

@@ -1,4 +1,4 @@
-"""What the nodes of a private distributed regression release, and what privacy it has.
+"""Releases of the nodes of a private distributed regression, with their guarantee.
 
 Each node releases its statistics once, with Gaussian noise [alparslan2023thesis, section
 5.2.1]. A row stays at its node, and the nodes share none: whichever row changes, one

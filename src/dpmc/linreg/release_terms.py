@@ -1,4 +1,4 @@
-"""What every release of node statistics shares: its terms, its noise and its guarantee."""
+"""Terms, noise and guarantee of every release of node statistics."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def assemble(
     terms: Terms,
     extra: Mapping[str, Array] | None = None,
 ) -> NoisyStatistics:
-    """Put released vectors and what they are worth together.
+    """Build the `NoisyStatistics` of released vectors, and its guarantee.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How good an estimate or a posterior of regression coefficients is.
+"""Scores of an estimate or a posterior of regression coefficients.
 
 Prediction and estimation errors, intervals over repeated releases, and the distance of a
 private posterior from the non-private one [alparslan2023thesis, chapter 7].

@@ -1,4 +1,4 @@
-"""How far one row can move the statistics of a regression, exactly.
+"""Exact sensitivities of the statistics of a regression to one row.
 
 A row is x with ||x|| <= B and y with |y| <= Y. It adds xx' to S, xy to z and y^2 to u. What
 is released has each off-diagonal entry of S once: vech S, in whose norm

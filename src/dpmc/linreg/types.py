@@ -1,4 +1,4 @@
-"""What the parts of private distributed regression exchange: frozen, and checked when made."""
+"""Frozen, validated data classes of private linear regression."""
 
 from __future__ import annotations
 

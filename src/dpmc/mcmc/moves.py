@@ -1,4 +1,4 @@
-"""What the Markov kernels are made of: proposals, leapfrog steps, masses and acceptance."""
+"""Building blocks of Markov kernels: proposals, leapfrog steps, masses and acceptance."""
 
 from __future__ import annotations
 

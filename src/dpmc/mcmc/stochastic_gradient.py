@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity, kept_loop
+from dpmc.numerics.jit import njit
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
@@ -32,7 +32,7 @@ BLOCK = 128
 MOST_STEPS = 2.0**52
 
 
-@numba.njit(nogil=True)
+@njit(nogil=True)
 def on_steps(value: float, grid: float) -> float:
     """Return the multiple of a power of two next to a value: NaN counts as 0, ends are clamped."""
     steps = np.rint(value / grid)
@@ -58,7 +58,7 @@ def _block(
     settings, it is given as arguments.
     """
 
-    @numba.njit(nogil=True)
+    @njit(nogil=True)
     def block(
         rows: Any,
         state: Any,

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
+from dpmc.numerics.jit import njit
 from dpmc.rows import tuples
 from dpmc.types import Array, Dataset, DpmcError, Model
 
@@ -53,12 +53,12 @@ class Params:
 
 # With mu = (theta_1, u, theta_3, ...) and tau = 1/v, the coefficients are
 # tau mu (d), mu (d), -sum tau mu^2 / 2, 2 a (theta_1 - m); the features are tau x.
-@numba.njit
+@njit
 def _log_likelihood(c: Any, y: Any) -> Any:
     return tuples.dot(tuples.tail(c, y), y) + c[2 * len(y)]
 
 
-@numba.njit
+@njit
 def _gradient(c: Any, y: Any) -> Any:
     e = tuples.subtract(y, c)
     return (e[0] + c[2 * len(y) + 1] * e[1],) + e[1:]  # noqa: RUF005 (Numba has no unpacking)

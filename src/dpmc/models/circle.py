@@ -5,7 +5,7 @@ flat prior. As a density of r it would need a normalising constant that depends 
 which it does not have: the posterior is one of a loss, which no method here minds.
 
 Exact draws: the log-likelihoods of n rows add up to -n scale (s - mean(w))^2 and a constant,
-and an area element is half of ds times the element of the angle. So s has the law
+and an area element is half of ds times the element of the angle. So s has the distribution
 N(mean(w), 1 / (2 scale T n)) truncated to s >= 0, and the angle is uniform and independent.
 """
 
@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
+from dpmc.numerics.jit import njit
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 
@@ -43,12 +43,12 @@ class Params:
 
 # Coefficients: 2 a s, -a s^2, s, 4 a theta_1, 4 a theta_2. Feature of a row: w = r^2.
 # What -a (s - w)^2 has beyond the first two, -a w^2, is free of theta.
-@numba.njit
+@njit
 def _log_likelihood(c: Any, y: Any) -> Any:
     return c[0] * y[0] + c[1]
 
 
-@numba.njit
+@njit
 def _gradient(c: Any, y: Any) -> Any:
     e = y[0] - c[2]
     return e * c[3], e * c[4]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpmc.numerics import covariances
+from dpmc.numerics.jit import njit
 from dpmc.rows import tuples
 from dpmc.types import Array, Dataset, DpmcError, Model
 
@@ -44,12 +44,12 @@ class Params:
 
 # Coefficients: precision @ theta (d), theta (d), -theta' precision theta / 2.
 # Features of a row: precision @ x.
-@numba.njit
+@njit
 def _log_likelihood(c: Any, y: Any) -> Any:
     return tuples.dot(tuples.tail(c, y), y) + c[2 * len(y)]
 
 
-@numba.njit
+@njit
 def _gradient(c: Any, y: Any) -> Any:
     return tuples.subtract(y, c)
 

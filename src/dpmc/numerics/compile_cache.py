@@ -1,4 +1,4 @@
-"""Compiled functions that are kept on disk for other processes.
+"""Compiled functions, cached on disk for other processes.
 
 A chain and what it calls take longer to compile than many jobs take to run. Numba keeps
 compiled code, but notices a change in the file of a function only, not in those of the
@@ -21,8 +21,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+import platformdirs
 
+from dpmc.numerics.jit import njit
 from dpmc.numerics.source_digest import PACKAGE, canonical, code_digest
 
 CONFIG: Any = numba.config
@@ -36,42 +37,11 @@ KEY = "_dpmc_key"
 LOOP: dict[str, Any] = {"error_model": "numpy"}
 
 
-class SelfContained(JITCodeLibrary):
-    """Compiled code that calls its own copies of the functions that it calls.
-
-    Numba optimises these copies once more, but the process that compiles them calls whatever of
-    that name it has compiled before, and only one that takes the code from disk calls the copies:
-    with sums that may be reordered their last digits differ. Copies that are private leave no
-    choice.
-    """
-
-    def finalize(self) -> None:
-        """Link, optimise and compile, once; see Numba."""
-        self._own = {function.name for function in _defined(self._final_module)}
-        super().finalize()  # type: ignore[no-untyped-call]
-
-    def _optimize_final_module(self) -> None:
-        for function in _defined(self._final_module):
-            # Reference counts are those of one runtime.
-            if function.name not in self._own and not function.name.startswith("NRT_"):
-                function.linkage = "internal"
-        super()._optimize_final_module()  # type: ignore[no-untyped-call]
-
-
-def _defined(module: Any) -> list[Any]:
-    return [function for function in module.functions if not function.is_declaration]
-
-
-JITCPUCodegen._library_class = SelfContained
-
-
 def root() -> Path:
     """Return the folder of compiled code: NUMBA_CACHE_DIR if set, else in the user's cache."""
     if CONFIG.CACHE_DIR:
         return Path(CONFIG.CACHE_DIR)
-    import pooch
-
-    return Path(pooch.os_cache(FOLDER)) / "compiled"
+    return platformdirs.user_cache_path(FOLDER) / "compiled"
 
 
 def folder(module: str) -> Path:
@@ -183,10 +153,10 @@ def _code(code: types.CodeType) -> list[Any]:
 
 def _compile(function: Callable[..., Any], path: Path | None, **options: Any) -> Any:
     if path is None or not _writable(path):  # Numba would keep it beside the source
-        return numba.njit(nogil=True, **options)(function)
+        return njit(nogil=True, **options)(function)
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(path)
     try:
-        return numba.njit(cache=True, nogil=True, **options)(function)
+        return njit(cache=True, nogil=True, **options)(function)
     finally:
         CONFIG.CACHE_DIR = before
 

@@ -1,4 +1,4 @@
-"""Covariance matrices named in a configuration: written out, or drawn by a seeded law."""
+"""Covariance matrices named in a configuration: written out, or drawn at random from a seed."""
 
 from __future__ import annotations
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from dpmc.numerics.jit import njit
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""The quantile of the standard normal law, for compiled loops [Wichura 1988, algorithm AS 241]."""
+"""The standard normal quantile, for compiled loops [Wichura 1988, algorithm AS 241]."""
 
 from __future__ import annotations
 

@@ -17,13 +17,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numba
 from numba import extending as _extending
 from numba.core import cgutils as _cgutils
 from numba.core import imputils as _imputils
 from numba.core import types as _types
 from numba.core.typing import templates as _templates
 from numba.np import arrayobj as _arrayobj
+
+from dpmc.numerics.jit import njit
 
 # What Numba is made of is not annotated.
 extending: Any = _extending
@@ -48,7 +49,7 @@ BYTES = 8
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function that is part of whatever calls it."""
-    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+    return njit(nogil=True, error_model="numpy", forceinline=True)(function)
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:

@@ -110,7 +110,7 @@ def circle(u: Any) -> Any:
 
 @inlined
 def mills(t: Any) -> Any:
-    """Return Mills' ratio R(t) = (1 - Phi(t)) / phi(t) of the normal law, for t >= 0.
+    """Return Mills' ratio R(t) = (1 - Phi(t)) / phi(t) of the normal distribution, for t >= 0.
 
     ``(1 + t) R(t)`` is smooth in ``(t - 5) / (t + 5)`` on all of [-1, 1]
     [Shepherd and Laframboise 1981].

@@ -1,8 +1,8 @@
 """Linear algebra of matrices so small that a library call costs more than the arithmetic.
 
-Loops compiled by Numba. Of a symmetric matrix both halves are kept; of a lower factor the
-lower half alone is read and written, what is above its diagonal means nothing. Factors are
-zero-free on the diagonal, and their makers say with False that there is none.
+Loops compiled by Numba. Of a symmetric matrix both halves are stored; of a lower factor the
+lower half alone is read and written, what is above its diagonal means nothing. Functions that
+factorise return False if the matrix is not positive definite.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpmc.numerics.compile_cache import FASTMATH
+from dpmc.numerics.jit import njit
 from dpmc.types import Array, DpmcError
 
-compiled = numba.njit(nogil=True, error_model="numpy", fastmath=FASTMATH)
+compiled = njit(nogil=True, error_model="numpy", fastmath=FASTMATH)
 
 
 def psd(matrix: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Privacy: what a release costs, what a budget buys, and the noise itself.
+"""Privacy: events of releases, accounting, calibration, and the noise itself.
 
 A noise multiplier is the noise standard deviation over the sensitivity under the relation that
 a guarantee names: SUBSTITUTION everywhere but in private regression, which knows both.

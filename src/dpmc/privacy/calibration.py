@@ -1,4 +1,4 @@
-"""What a budget buys, decided before any release."""
+"""Calibration of iterations: the releases that a budget affords, fixed before the first."""
 
 from __future__ import annotations
 

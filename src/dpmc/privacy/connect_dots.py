@@ -49,7 +49,7 @@ def profile(noise_multiplier: float, fraction: float, loss: Array) -> Array:
 
 
 def masses(noise_multiplier: float, fraction: float, gap: float, num_points: int) -> Array:
-    """Return the law of the loss of one step on a grid: never below the truth in any profile.
+    """Return the loss distribution of one step on a grid: never below the truth in any profile.
 
     The masses at positive losses connect the dots of the profile [Doroshenko et al. 2022,
     algorithm 1]. Those at negative losses follow from symmetry, ``p(-x) = exp(-x) p(x)``,

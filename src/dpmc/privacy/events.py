@@ -1,4 +1,4 @@
-"""What a release costs: frozen event values, most of them of dp_accounting, and their counts.
+"""Privacy events of releases: frozen values, most of them of dp_accounting, and their counts.
 
 Every noise multiplier is the standard deviation of the noise over the sensitivity
 under substitution of one row.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Event: TypeAlias = "DpEvent | BarkerEvent"
 Counts = Mapping["Event", int]
 
-# Of the logistic law: the Barker test leaves no room for more noise.
+# Of the logistic distribution: the Barker test leaves no room for more noise.
 LOGISTIC_VARIANCE = math.pi**2 / 3
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")

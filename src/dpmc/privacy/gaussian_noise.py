@@ -1,4 +1,4 @@
-"""How much Gaussian noise (epsilon, delta) takes, and what noise is worth.
+"""Gaussian noise for a given (epsilon, delta), and the true epsilon of given noise.
 
 A noise multiplier is the standard deviation of the noise over the sensitivity.
 """

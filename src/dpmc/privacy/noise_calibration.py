@@ -1,4 +1,4 @@
-"""How much noise keeps a budget: the least multiplier of four digits."""
+"""Calibration of noise: the least noise multiplier of four digits that keeps a budget."""
 
 from __future__ import annotations
 

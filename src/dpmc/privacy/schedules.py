@@ -1,4 +1,4 @@
-"""How private a run of expectation propagation is, and how much noise a budget takes.
+"""Release schedules of expectation propagation: their guarantee, and the noise for a budget.
 
 One step computes a factor from one row, clips it, and releases the whole state, all blocks of
 it, as one vector with Gaussian noise. A noise multiplier is the standard deviation of that

@@ -1,4 +1,4 @@
-"""The constants alpha and beta of Laplace noise by smooth sensitivity, and what they are worth.
+"""Laplace noise by smooth sensitivity: the constants alpha and beta, and their true epsilon.
 
 The thesis gives none. [nissim2007, lemma 2.6] has alpha = epsilon / 2 and beta = epsilon /
 (2 log(2 / delta)) with a proof for epsilon < 1. Here the delta of any pair is computed.

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from dpmc.numerics.jit import njit
 from dpmc.privacy.events import Releases, sampled_gaussian
 from dpmc.types import DpmcError
 
@@ -126,7 +126,7 @@ class Draws:
         return mask, candidates, np.empty(self.batch_size, dtype=np.uint64)
 
 
-@numba.njit(nogil=True)
+@njit(nogil=True)
 def draw_distinct(
     words: Any, bits: int, num_rows: int, mask: Any, candidates: Any, batch: Any
 ) -> bool:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
-
+from dpmc.numerics.jit import njit
 from dpmc.types import DpmcError
 
 # Squares of bounds in between neither overflow nor vanish.

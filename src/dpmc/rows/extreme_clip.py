@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
+from dpmc.numerics.jit import njit
 
 # Between these limits a squared norm has all its digits. The root of the smaller one is the least
 # bound that a squared norm can be compared with.
@@ -21,7 +21,7 @@ SMALLEST_BOUND = 1e-140
 INFINITE = 1 << 12
 
 # No reordering here: a division by the smallest numbers must not become a product.
-exact = numba.njit(nogil=True, error_model="numpy")
+exact = njit(nogil=True, error_model="numpy")
 
 
 @exact

@@ -1,4 +1,4 @@
-"""What a model declares, checked on public probes before any private row is used.
+"""Checks of what a model declares, on public probes, before any private row is used.
 
 A check on probes finds mistakes and proves nothing. That `affine` holds and that `features`
 are row-wise are promises of the author of a model, and a guarantee rests on them; all else,

@@ -16,11 +16,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpmc.numerics.compile_cache import compile_once, kept_loop
 from dpmc.numerics.exact_sums import add_product
+from dpmc.numerics.jit import njit
 from dpmc.rows.kernels import compile_source, tuple_text
 from dpmc.types import Array, Model
 
@@ -34,7 +34,7 @@ MARGIN = 1e-9
 REACH = 2.0**20
 
 
-@numba.njit(nogil=True, error_model="numpy", fastmath=False)
+@njit(nogil=True, error_model="numpy", fastmath=False)
 def _inner(
     origin: Any, slopes: Any, bound: float, centre: Any, sizes: Any, radii: Any, prefix: Any
 ) -> tuple[Any, Any]:

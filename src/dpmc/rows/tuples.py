@@ -7,6 +7,10 @@ from typing import Any
 
 from numba.extending import overload
 
+from dpmc.numerics.jit import SelfContainedCompiler
+
+OWN: Any = {"pipeline_class": SelfContainedCompiler}
+
 
 def dot(a: Any, b: Any) -> float:
     """Return the inner product of two tuples, over the length of the shorter."""
@@ -39,22 +43,22 @@ def _unrolled(entry: str, join: str, count: int) -> Callable[..., Any]:
 # The compiled forms of the four: unrolled for the length of the tuples, because a
 # loop over a tuple of more than about ten entries is not unrolled by the compiler
 # and then costs a hundred times more.
-@overload(dot, strict=False)
+@overload(dot, strict=False, jit_options=OWN)
 def _dot(a: Any, b: Any) -> Callable[..., Any]:
     return _unrolled("a[{k}] * b[{k}]", " + ", min(len(a), len(b)))
 
 
-@overload(scale, strict=False)
+@overload(scale, strict=False, jit_options=OWN)
 def _scale(a: Any, b: Any) -> Callable[..., Any]:
     return _unrolled("a * b[{k}],", " ", len(b))
 
 
-@overload(subtract, strict=False)
+@overload(subtract, strict=False, jit_options=OWN)
 def _subtract(a: Any, b: Any) -> Callable[..., Any]:
     return _unrolled("a[{k}] - b[{k}],", " ", min(len(a), len(b)))
 
 
-@overload(tail, strict=False)
+@overload(tail, strict=False, jit_options=OWN)
 def _tail(a: Any, b: Any) -> Callable[..., Any]:
     text = "".join(f"a[{k}]," for k in range(len(b), len(a)))
     return _unrolled(text, "", 1)

@@ -1,4 +1,4 @@
-"""Which statistic to release for Bayesian estimation under differential privacy.
+"""Statistic selection for Bayesian estimation under differential privacy.
 
 ``dpmc.statsel.rank(...)`` compares statistics by their Fisher information, ``release(...)``
 releases one, ``sample(...)`` draws from the posterior given the release, and ``reference(...)``
@@ -19,16 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["mechanism", "population", "rank", "reference", "release", "sample", "statistic"]
 
 _HOMES = {
-    "dpmc.statsel.lookup": ("mechanism", "population", "statistic"),
-    "dpmc.statsel.ranking": ("rank",),
-    "dpmc.statsel.releases": ("release",),
-    "dpmc.statsel.sampling": ("reference", "sample"),
+    "mechanism": "dpmc.statsel.lookup",
+    "population": "dpmc.statsel.lookup",
+    "rank": "dpmc.statsel.ranking",
+    "reference": "dpmc.statsel.sampling",
+    "release": "dpmc.statsel.releases",
+    "sample": "dpmc.statsel.sampling",
+    "statistic": "dpmc.statsel.lookup",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: each brings compiled code along."""
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"module 'dpmc.statsel' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpmc.statsel' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value  # the next look-up finds it here
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether imported yet or not."""
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""A mean with Laplace noise, its own law taken for normal: density, score and information.
+"""A mean with Laplace noise, its own distribution taken for normal: density, score and information.
 
 Y = U + V, U ~ N(m, s^2), V ~ Lap(b) [alparslan2023thesis, section 4.2.2, equation 4.6], where
 everything is closed but one integral. With x = (y - m) / s, k = s / b, Mills' ratio
@@ -178,7 +178,7 @@ def information(
 
 
 def log_densities(y: float, mean: Array, sd: Array, scale: Array | float) -> Array:
-    """Return log p(y) under each of the laws that broadcast arrays give."""
+    """Return log p(y) under each of the distributions that broadcast arrays give."""
     parts = np.broadcast_arrays(mean, sd, scale)
     flat = [np.ascontiguousarray(part, np.float64).ravel() for part in parts]
     out = np.empty(flat[0].size)

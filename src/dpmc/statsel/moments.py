@@ -46,7 +46,7 @@ def of(population: Population, statistic: Statistic) -> Moments:
     ------
     DpmcError
         If the statistic is no mean, or there is no closed form that theta can be told from:
-        a power that is not odd of N(theta, 1), an odd one of a law symmetric about 0.
+        a power that is not odd of N(theta, 1), an odd one of a distribution symmetric about 0.
     """
     if statistic.kind != "mean":
         raise DpmcError(

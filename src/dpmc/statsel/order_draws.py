@@ -16,9 +16,9 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from dpmc.numerics.jit import njit
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.types import Mechanism, Population, Statistic
@@ -126,7 +126,7 @@ def order_of(
 
 
 def _law(population: Population, statistic: Statistic) -> str:
-    """Return the law of base variables in which the statistic of a record does not decrease."""
+    """Return the base distribution in which the statistic of a record does not decrease."""
     even = statistic.absolute or statistic.power % 2 == 0
     if not even or population.support[0] >= 0:
         return population.base
@@ -175,7 +175,7 @@ def set_centre(order: Any, particles: Any, i: int, u: float, rest: float) -> Non
     particles.reach[i, 0] = particles.reach[i, 1] = order.rank
 
 
-@numba.njit(nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def widest(window: Any, first: int, num: int, gap: int) -> float:
     """Return the largest of `num` differences across `gap` ranks; none of them is NaN."""
     best = 0.0

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import checks
 from dpmc.statsel.fisher import information
@@ -23,6 +22,7 @@ from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -47,9 +47,9 @@ Curve = Callable[[float, float], float]
 # Where crossovers are looked for, and how many epsilons are tried before roots are refined.
 EPSILONS = (0.05, 100.0)
 _TRIED, _DRAWN = 41, 61
-# The same of order statistics, whose informations are simulated.
+# The same of order statistics, whose information is simulated.
 _FEW = 21, 31
-# Of curves of simulated informations; the ranking itself takes more draws.
+# Of curves of simulated information; the ranking itself takes more draws.
 _QUICK = Simulation(num_draws=6400)
 
 
@@ -108,7 +108,8 @@ class Ranking:
         )
 
     def figure(self) -> Figure:
-        """Return the informations against epsilon, with crossovers, and against theta."""
+        """Return the information against epsilon, with crossovers, and against theta."""
+        checks.require_extra("matplotlib", "Ranking.figure")
         import matplotlib as mpl
 
         with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
@@ -205,6 +206,7 @@ def rank(
         If there is no candidate, two have one name, a number is out of range, or the mechanism
         does not release a candidate.
     """
+    checks.require_extra("pandas", "dpmc.statsel.rank")
     if len(candidates) == 0:
         raise DpmcError("candidates: none, allowed at least one statistic")
     names = [candidate.name for candidate in candidates]
@@ -247,6 +249,8 @@ def _check_range(epsilons: tuple[float, float]) -> None:
 
 
 def _table(names: list[str], values: list[float]) -> pd.DataFrame:
+    import pandas as pd
+
     found = pd.DataFrame({"statistic": names, "information": values})
     found = found.sort_values("information", ascending=False, kind="stable", ignore_index=True)
     found["relative"] = found["information"] / found["information"].max()
@@ -264,6 +268,8 @@ def _value(curve: Curve, epsilon: float, theta: float) -> float:
 
 
 def _crossovers(curves: dict[str, Curve], theta: float, tried: Array) -> pd.DataFrame:
+    import pandas as pd
+
     values = {
         name: np.array([_value(curve, e, theta) for e in tried]) for name, curve in curves.items()
     }

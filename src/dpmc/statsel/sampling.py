@@ -85,7 +85,7 @@ def sample(
     epsilon : float
         That the release was asked for.
     prior : Prior or (float, float)
-        Two numbers are the uniform law between them.
+        Two numbers are the uniform distribution between them.
     delta : float, optional
         That the release was asked for, where the mechanism depends on it.
     method : str, optional
@@ -166,7 +166,8 @@ def reference(
     population, statistic, mechanism, released, epsilon, prior, delta
         As for :func:`sample`.
     num_data_sets : int
-        Simulated ones that the law of an order statistic with smooth sensitivity is made from.
+        Number of simulated data sets for the distribution of an order statistic with smooth
+        sensitivity.
 
     Raises
     ------

@@ -21,14 +21,14 @@ def flat(theta: float) -> float:
 
 @dataclass(frozen=True)
 class Prior:
-    """The prior law of theta.
+    """The prior distribution of theta.
 
     Parameters
     ----------
     low, high : float
         Interval outside of which its density is 0; either end may be infinite.
     log_density : compiled function ``(theta) -> float``
-        Up to a constant; by default that of the uniform law.
+        Up to a constant; by default that of the uniform distribution.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Target:
-    """A release, and the law of theta given it.
+    """A release, and the distribution of theta given it.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def target(
     num_rows : int
     epsilon : float
     prior : Prior or (float, float)
-        Two numbers are the uniform law between them.
+        Two numbers are the uniform distribution between them.
     delta : float, optional
         The one asked for, of mechanisms that depend on it.
 

@@ -1,4 +1,4 @@
-"""What the parts of statistic selection exchange: frozen, and checked when made.
+"""Frozen, validated data classes of statistic selection.
 
 A population, a statistic and a mechanism are values that know nothing of each other
 [alparslan2023thesis, chapters 4 and 6]. Neighbouring data sets differ in one record, and their
@@ -28,7 +28,7 @@ NOISES: tuple[Noise, ...] = get_args(Noise)
 
 @dataclass(frozen=True)
 class Population:
-    """The law P_theta of one record.
+    """The distribution P_theta of one record.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Population:
     Raises
     ------
     DpmcError
-        If an interval is empty or the law of Z is unknown.
+        If an interval is empty or the distribution of Z is unknown.
     """
 
     name: str

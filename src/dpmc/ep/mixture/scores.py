@@ -1,4 +1,4 @@
-"""How far the Gaussians of a fit are from those of a reference [vinaroz2022dpsep, section 6.1].
+"""Distances of fitted Gaussians from those of a reference [vinaroz2022dpsep, section 6.1].
 
 Components have no order of their own, so those of a fit are paired with those of the reference
 by their means first.

@@ -37,7 +37,7 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """Independent normal laws of the weights, and how they came about.
+    """Independent normal distributions of the weights, and how they came about.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class NetworkFit:
         released states, :data:`dpmc.ep.network.layout.RELEASED_COUNTS`; with
         ``diagnostics="exact"`` all of them, which no guarantee covers.
     status : str
-        ``"complete"``, or why the run stopped early; the law is then the last proper one. In
-        a private run the released states alone decide.
+        ``"complete"``, or why the run stopped early; the distribution is then the last proper one.
+        In a private run the released states alone decide.
     num_passes : int
         Passes whose result this is.
     releases : tuple of (str, int)
@@ -144,7 +144,7 @@ def _run(
     progress: Progress,
     ledger: Ledger,
 ) -> tuple[str, int]:
-    """Pass over the rows until all passes are done or q is no law any more."""
+    """Pass over the rows until all passes are done or q is not proper any more."""
     settings = settings_of(architecture, params, len(y))
     factors = PriorFactors(architecture, params.prior_shape, params.prior_rate)
     status, done, total = "complete", 0, params.num_passes * len(y)
@@ -240,7 +240,7 @@ def _orders(
 
 
 def _failure(arrays: Arrays, all_broken: bool) -> str:
-    """Return why q is no law to go on with, or nothing."""
+    """Return why q is not proper, or nothing."""
     if all_broken:
         return "no step had a finite prediction"
     if not np.isfinite(arrays.shift).all():

@@ -1,16 +1,15 @@
-"""Factors of a Gamma law of a precision: that of the noise, and that of the prior of weights."""
+"""Gamma factors of a precision: that of the noise, and that of the prior of weights."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numba
-
+from dpmc.numerics.jit import njit
 from dpmc.numerics.simd import inlined
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
     """Return what one residual adds to shape and rate of the precision of its noise.
 
@@ -34,7 +33,8 @@ def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[f
     Returns
     -------
     tuple of (float, float, bool)
-        ``a' - a``, ``b' - b``, and whether both laws are proper, of finite variance expected.
+        ``a' - a``, ``b' - b``, and whether both distributions are proper, the expected variance
+        finite.
     """
     d = variance + b / (a - 1.0)
     d1 = variance + b / a

@@ -1,4 +1,4 @@
-"""How the weights of a network with one hidden layer lie in memory.
+"""Memory layout of the weights of a network with one hidden layer.
 
 Hidden units come in tiles of eight, the lanes of :mod:`dpmc.numerics.simd`; the bias of the output
 is one more unit, which is always 1. Within a tile there is a row of eight weights for each input,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpmc.ep.network.factor import (
@@ -24,6 +23,7 @@ from dpmc.ep.network.factor import (
 )
 from dpmc.ep.network.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.jit import njit
 from dpmc.numerics.simd import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.privacy.compiled_noise import GROUP, fill
 from dpmc.rows.extreme_clip import SMALLEST_BOUND, clip_together
@@ -112,7 +112,7 @@ def keep(arrays: Any, settings: Any, by_mean: float, by_var: float) -> Any:
     return total(shift_1), total(precision_1), total(shift_2), total(precision_2), total(invalid)
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def clip_scale(squared: float, bound: float) -> float:
     """Return what a vector is multiplied by to have a norm of at most `bound`; NaN for NaN."""
     length = math.sqrt(squared)
@@ -133,14 +133,14 @@ def clip_scales(clip: int, bound: float, a: float, b: float, c: float, d: float,
     return a, b, c, d, e, clipped
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -> Any:
     """Clip, in place and as one vector, a factor whose squared norm cannot be trusted.
 
     Returns
     -------
     tuple of (float, float, bool)
-        Its part of the law of the noise precision, and whether the factor changed.
+        Its part of the distribution of the noise precision, and whether the factor changed.
     """
     law = np.array([factor_a, factor_b])
     changed = clip_together(
@@ -222,7 +222,7 @@ def move_gamma(
     noise_a: float,
     noise_b: float,
 ) -> None:
-    """Change the law of the noise precision; with noise it keeps at least what the prior has."""
+    """Update q of the noise precision; with noise it keeps at least what the prior has."""
     a, b = arrays.gamma[0] + change_a, arrays.gamma[1] + change_b
     if settings.noise_sd > 0.0:
         a = max(a + settings.noise_sd * noise_a, settings.shape)

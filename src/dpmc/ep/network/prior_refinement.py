@@ -1,9 +1,9 @@
 """The prior of the weights, refined after a pass.
 
-Every weight has the prior N(0, 1 / lambda), one lambda for all with a Gamma law of its own. The
-factor of this prior is approximated as any other, weight by weight, by a Gaussian part and a
-Gamma part [Hernández-Lobato and Adams 2015, section 2.2]. It needs nothing but q: where q is
-private, so is what comes of it.
+Every weight has the prior N(0, 1 / lambda), one lambda for all with a Gamma distribution of its
+own. The factor of this prior is approximated as any other, weight by weight, by a Gaussian part
+and a Gamma part [Hernández-Lobato and Adams 2015, section 2.2]. It needs nothing but q: where q
+is private, so is what comes of it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ LARGEST_VARIANCE = 1e6
 
 
 class PriorFactors:
-    """The Gamma parts of the prior's factors, and the Gamma law of the precision of weights.
+    """Gamma parts of the prior's factors, and Gamma distribution of the precision of weights.
 
     Parameters
     ----------
     architecture : Architecture
     shape, rate : float
-        Gamma law before the first pass.
+        Gamma distribution before the first pass.
     """
 
     def __init__(self, architecture: Architecture, shape: float, rate: float) -> None:
@@ -45,7 +45,7 @@ class PriorFactors:
 
 @kept
 def _refine(precision: Any, shift: Any, prior: Any, places: Any, sites: Any, gamma: Any) -> int:
-    """Refine the factors one after the other, each seeing the Gamma law that the last one left.
+    """Refine the factors in turn, each from the Gamma distribution that the last one left.
 
     The Gaussian part of a factor comes out as ``(a - 1) / b`` of the cavity: with v the
     variance of the cavity, moment matching of N(m; 0, v + b / (a - 1)) gives the precision

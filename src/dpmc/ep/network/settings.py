@@ -15,7 +15,7 @@ ORDERS = ("permutation", "independent")
 FLOORS = ("none", "prior", "published")
 NOISE_RULES = ("sensitivity", "published")
 DIAGNOSTICS = ("none", "exact")
-# Blocks of a factor: shift and precision of both layers, and the law of the noise precision.
+# Blocks of a factor: shift and precision of both layers, and the Gamma part of the noise.
 WEIGHT_BLOCKS = 4
 
 
@@ -60,7 +60,7 @@ class Params:
         below, or 1e-4 where it is not positive. By default ``"prior"`` for ``dp_sep``.
     noise_variance : float, optional
         Of the targets given the network, on their scale in the fit; known and public. By
-        default it is learned, its inverse having a Gamma law.
+        default it is learned, its inverse having a Gamma distribution.
     noise_shape, noise_rate : float
         Prior of the learned noise precision; shape > 1.
     prior_precision : float, optional
@@ -68,7 +68,7 @@ class Params:
     refine_prior : bool
         Whether the prior is refined after each pass, see :mod:`dpmc.ep.network.prior_refinement`.
     prior_shape, prior_rate : float
-        Gamma law of the precision of weights, before it is refined; shape > 1.
+        Gamma distribution of the precision of weights, before it is refined; shape > 1.
     block_norm : float, optional
         Shift and precision of each layer, of the prior and of the first q, are scaled down to
         this norm, as in the public code of the paper. No guarantee needs it.

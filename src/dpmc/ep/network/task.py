@@ -1,4 +1,4 @@
-"""What methods on networks are given and what they return, whatever they compute."""
+"""Inputs and outputs that all methods on Bayesian networks share."""
 
 from __future__ import annotations
 

@@ -15,15 +15,18 @@ sigma_2 is. DP-SEP puts its noise on natural parameters, not on these: `simulate
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.special import betaincinv, ndtr
 
 from dpmc import checks
 from dpmc.ep.perturbation.noise import Perturbation, simulate
 from dpmc.types import DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LIMIT_ERROR = 1e-3  # of the upper limit on a probability that `table` estimates
 
@@ -90,7 +93,7 @@ def corrected_bound(
        second is ``e' (Sigma + E)^{-1} e`` averaged over e and divided by sigma_1^2.
     4. ``1 / x <= (A + tau - x) / (A tau)`` between tau and A, by convexity, so that
        ``E[1 / (1 + l_1); G] <= ((A + tau - 1) g + E[max(0, -l_1)]) / (A tau)``.
-    5. ``E[max(0, -l_1)] <= sqrt(2 v ln(d + 1))``: -Y has the law of Y, and
+    5. ``E[max(0, -l_1)] <= sqrt(2 v ln(d + 1))``: -Y has the distribution of Y, and
        ``E max(1, exp(t l_d)) <= 1 + E tr exp(t Y) <= 1 + d exp(t^2 v / 2)`` [Tropp 2015,
        Lemma 4.6.3] for every t > 0. The d of the usual bound on E[l_d] would not do: for
        d = 1 it is 0, which E[max(0, l_d)] is not.
@@ -175,6 +178,9 @@ def table(
     DpmcError
         If a value is out of range.
     """
+    checks.require_extra("pandas", "dpmc.ep.perturbation")
+    import pandas as pd
+
     values, inside = simulate(perturbation, num_draws, rng)
     failures = int(num_draws - inside.sum())
     limit = 1.0

@@ -1,7 +1,7 @@
-"""What a schema cannot say of a paper: names that must exist, settings that must fit together.
+"""Cross-field checks of a paper's configuration that JSON Schema cannot express.
 
-Imports nothing heavy. Parameter names are checked against the source of the ``Params`` of
-a method, model or data set, unrun.
+Names must exist, and settings must fit together. Parameter names are read from the source of
+the ``Params`` of a method, model or data set; no module is imported.
 """
 
 from __future__ import annotations

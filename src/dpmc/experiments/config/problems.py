@@ -1,4 +1,4 @@
-"""What the settings of a problem mean: its rows, its posterior, and where chains start."""
+"""Problems built from their settings: rows, posterior, and start points of chains."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where rows come from, one file each: ``Params`` and ``generate(params, rng) -> Dataset``."""
+"""Data sets, one file each: ``Params`` and ``generate(params, rng) -> Dataset``."""

@@ -1,4 +1,4 @@
-"""What anybody may say of the columns of three more tables before seeing a row of them.
+"""Public column ranges of three more UCI tables, stated without looking at a row.
 
 As in :mod:`dpmc.experiments.data._uci_public`: a lowest, a typical and a highest value of each
 column, from the description of the data and from what its quantities are in general. None was

@@ -1,4 +1,4 @@
-"""What anybody may say of the columns of a table before seeing a row of it.
+"""Public column ranges of UCI tables, stated without looking at a row.
 
 Each column has a lowest, a typical and a highest value, in the units of the file, from the
 description of the data and general knowledge. None was fitted to the rows: some ranges are far

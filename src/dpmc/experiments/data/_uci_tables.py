@@ -1,4 +1,4 @@
-"""What the public tables for regression are, and what their raw files look like."""
+"""Public tables for regression, and the formats of their raw files."""
 
 from __future__ import annotations
 

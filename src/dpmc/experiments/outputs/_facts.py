@@ -1,4 +1,4 @@
-"""What captions and pages may say about a run: guarantees, settings, numbers in words."""
+"""Facts about a run for captions and pages: guarantees, settings, numbers in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The privacy that each result really has, in one table: what captions and pages speak from."""
+"""Table of the actual (epsilon, delta) of every result, used by captions and pages."""
 
 from __future__ import annotations
 

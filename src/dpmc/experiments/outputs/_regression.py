@@ -1,4 +1,4 @@
-"""What tables and figures of private distributed regression share: selection, intervals."""
+"""Selection of runs and intervals, for tables and figures of private distributed regression."""
 
 from __future__ import annotations
 

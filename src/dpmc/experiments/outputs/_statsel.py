@@ -1,4 +1,4 @@
-"""What figures of statistic selection share [alparslan2023thesis, chapters 4 and 6]."""
+"""Shared parts of figures of statistic selection [alparslan2023thesis, chapters 4 and 6]."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ ONCE = "fixed_all"
 
 @style.styled
 def information_by_theta(context: Context) -> Figure:
-    """Draw Fisher informations of several statistics against theta, with noise and without.
+    """Draw the Fisher information of several statistics against theta, with noise and without.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def information_by_theta(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        One column per epsilon, the last without noise: informations above, below relative to
+        One column per epsilon, the last without noise: information above, below relative to
         the largest. Dotted: where another statistic becomes the best.
 
     References
@@ -74,7 +74,7 @@ def information_by_theta(context: Context) -> Figure:
 
 @style.styled
 def information_of_bits(context: Context) -> Figure:
-    """Draw the Fisher informations of three releases of bits, at equal and at matched privacy.
+    """Draw the Fisher information of three releases of bits, at equal and at matched privacy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Iterations that a budget buys, by accountant: Figure 6.1 of Räisä 2021."""
+"""Iterations that a budget affords, by accountant: Figure 6.1 of Räisä 2021."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the comparison figures of Räisä 2021 share: selecting runs, panels, legends."""
+"""Selection of runs, panels and legends of the comparison figures of Räisä 2021."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
 
 @style.styled
 def figure_convergence(context: Context) -> Figure:
-    """Draw whether chains on one release reach the same law from two starts.
+    """Draw whether chains on one release reach the same distribution from two starts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many iterations a budget buys, by several accountants: numbers for curves over epsilon."""
+"""Curves over epsilon of the iterations that a budget affords, by several accountants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a run is from the exact posterior, and how well it mixed: one table row per run."""
+"""Metrics of chains, one table row per run: distance from the exact posterior, and mixing."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.D
     Parameters
     ----------
     reference : ndarray of shape (1 + baselines, M, d)
-        The reference sample, then independent samples of the same law.
+        The reference sample, then independent samples of the same distribution.
     seed : int or None
         Root of the stream that draws the pairs of the kernel width.
     problem : str

@@ -1,4 +1,4 @@
-"""What jobs are expected to take, from times measured on finished runs; how they are batched.
+"""Expected time and memory of jobs, from measurements of finished runs, and batches of jobs.
 
 Expectations order work, size requests to a cluster and fill submissions. No result depends on
 them.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# The word by which a file says, in place of a data set, that it cannot be had; and how large
-# such a file is at most, in bytes.
+# Marker stored instead of a data set that is unavailable, and the largest size of such a file in
+# bytes.
 ABSENT = "unavailable"
 LARGEST_ABSENCE = 10_000
 

@@ -1,4 +1,4 @@
-"""Folders of results: one run at a time writes to one, and a job writes to names of its own.
+"""Locks of result folders, and private temporary names for the files of a job.
 
 No result depends on this module, and nothing that results depend on imports it.
 """

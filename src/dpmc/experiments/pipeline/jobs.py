@@ -1,4 +1,4 @@
-"""What a workload is made of, from problems to outputs, each with its files."""
+"""Parts of a workload, from problems to outputs, each with its files."""
 
 from __future__ import annotations
 

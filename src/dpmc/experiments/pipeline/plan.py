@@ -1,4 +1,4 @@
-"""What a run would do, before it does it: what each budget buys, jobs, processor time, memory.
+"""Plan of a run: what each budget affords, and its jobs, processor time and memory.
 
 Times come from :mod:`dpmc.experiments.pipeline.costs`; counts of iterations and noise from the
 accountants.
@@ -191,7 +191,7 @@ def bought_by_study(settings: Mapping[str, Any], point: Mapping[str, Any]) -> Bo
 
 
 def text(works: Sequence[Workload], known: Costs, cores: int, budgets: bool = True) -> str:
-    """Return what a person reads: a table for each document, then the whole.
+    """Format the plan as text: one table per document, then totals.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a run took and what it ran on: the one place where dates and hosts may stand."""
+"""Provenance of a run: time taken and machine used. Dates and host names appear nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure or table is made from."""
+"""Stored results that a figure or table is made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the workflow asks for: chains, from plain settings.
+"""The chains of one job, run from its configuration.
 
 Each result is a function of its settings and of the code alone.
 """

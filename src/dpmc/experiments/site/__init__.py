@@ -1,1 +1,1 @@
-"""The static site: every result, what it is worth in privacy, and every verdict, for a browser."""
+"""The static site: every result, its privacy guarantee and its verdict, for a browser."""

@@ -229,7 +229,7 @@ def _addresses(source: Source) -> dict[str, str]:
 
 
 def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what is told of a run in a line each."""
+    """Return the provenance of a run as pairs of label and text."""
     whole = record.get("jobs", {}).get("all", {})
     lines = [
         ("made on", record.get("date")),

@@ -1,4 +1,4 @@
-"""What a page is made from: the settings of a document and the files of its results."""
+"""Sources of a page: the settings of a document and the files of its results."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is measured of replicates at one point of a study, one file per kind of study."""
+"""Studies, one file per kind: measurements of the replicates at one point of a grid."""

@@ -1,4 +1,4 @@
-"""What studies of posteriors given a release have in common: records, release and target."""
+"""Records, release and target of studies of posteriors given a release."""
 
 from __future__ import annotations
 

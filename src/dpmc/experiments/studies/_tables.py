@@ -1,4 +1,4 @@
-"""What the tables of all studies have in common: where a row stands, and its guarantee."""
+"""Columns that the tables of all studies share: the point of the grid, and the guarantee."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def drawn(settings: Settings, number: int, key: str = "draw") -> tuple[dict[str,
 
 
 def having(params: Settings, cls: Any) -> dict[str, Any]:
-    """Return the parameters that a class has."""
+    """Return the parameters whose names are fields of `cls`."""
     known = {entry.name for entry in fields(cls)}
     return {key: value for key, value in params.items() if key in known}
 

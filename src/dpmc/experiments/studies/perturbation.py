@@ -1,4 +1,4 @@
-"""How far noise moves a Gaussian: Theorem 4.1 of [vinaroz2022dpsep], corrected, and the truth."""
+"""Study of Theorem 4.1 of [vinaroz2022dpsep]: printed and corrected bounds against the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether chains on one release that start far apart reach the same law.
+"""Study of convergence: chains on one release that start far apart.
 
 [alparslan2023thesis, chapter 7] runs one chain per release, from one start. A chain that stays
 near its start agrees with itself and is wrong: here two chains on the same release start at two

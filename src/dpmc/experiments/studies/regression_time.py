@@ -1,4 +1,4 @@
-"""How long an iteration of the samplers of private distributed regression takes.
+"""Study of the time that the samplers of private distributed regression take per iteration.
 
 The one study whose tables hold times: they differ between machines and runs.
 """

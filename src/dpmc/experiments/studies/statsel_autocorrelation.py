@@ -1,4 +1,4 @@
-"""How chains for a private release mix [alparslan2023thesis, Table 6.1 and Figure 6.3]."""
+"""Study of the mixing of chains given a release [alparslan2023thesis, Table 6.1, Figure 6.3]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fisher informations of noisy releases [alparslan2023thesis, chapter 4 and Figures 6.1 to 6.4]."""
+"""Fisher information of noisy releases [alparslan2023thesis, chapter 4 and Figures 6.1 to 6.4]."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RELEASED = ("statistic", "theta", "epsilon", "num_rows", "bound")
 def run(
     settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Compute informations at some points of a study.
+    """Compute the information at some points of a study.
 
     Parameters
     ----------

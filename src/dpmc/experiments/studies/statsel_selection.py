@@ -1,4 +1,4 @@
-"""Whether choosing the statistic on a first part of the records pays.
+"""Study of a statistic chosen on a first part of the records, against fixed statistics.
 
 [alparslan2023thesis, section 6.5, Figure 6.5]: the squared error of estimates of theta from
 records in two parts, with the statistic of the second chosen on the first, and without choice.

@@ -121,7 +121,7 @@ def quartiles(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]
 
     Keys: `metric`, `where`, `printed` (first quartile, median, third quartile, or the
     median alone), `count` (printed runs; as many as here by default). The standard error
-    of the printed median is that of a Gaussian law with these quartiles,
+    of the printed median is that of a Gaussian distribution with these quartiles,
     ``1.2533 (q3 - q1) / 1.349 / sqrt(count)``. Of a median alone nothing is known: it is
     taken to be as uncertain as the median here.
     """

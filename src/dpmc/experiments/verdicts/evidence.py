@@ -1,4 +1,4 @@
-"""What rules are evaluated on, and how they pick the runs of a setting."""
+"""Results that rules are evaluated on, and the selection of the runs of a setting."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def words(filters: Mapping[str, Any]) -> str:
 
 
 def unavailable(rule: Rule, evidence: Evidence) -> str | None:
-    """Return why the data of all runs that a rule is about cannot be had, None if they can."""
+    """Return why the data of a rule are unavailable, or None."""
     if "where" not in rule or "status" not in evidence.metrics:
         return None
     filters = {k: v for k, v in rule["where"].items() if k in evidence.metrics}

@@ -146,7 +146,7 @@ def _margin(printed: Any, block: Mapping[str, Any]) -> float:
 
 
 def _deviation(printed: Any, rule: Mapping[str, Any]) -> float:
-    """Return the standard deviation of printed runs: told, or told by the interval of a mean."""
+    """Return the standard deviation over printed runs: as printed, or from a printed interval."""
     if rule["kind"] == "spread":
         return float(printed[1])
     half, count = (printed[2] - printed[0]) / 2, int(rule["count"])

@@ -249,8 +249,8 @@ def exactly(rule: Rule, found: list[Measurement]) -> list[Measurement]:
     Raises
     ------
     DpmcError
-        If an exact rule is about several runs of one setting, which then are no copies of
-        one value but draws.
+        If an exact rule is about several runs of one setting: replicates differ, so the
+        value is random, not exact.
     """
     if not rule.get("exact"):
         return found

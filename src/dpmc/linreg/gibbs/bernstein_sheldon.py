@@ -40,7 +40,7 @@ class Settings(NamedTuple):
     Parameters
     ----------
     exact : bool
-        Whether the law of the sums is Wishart, or normal with repairs.
+        Whether the distribution of the sums is Wishart, or normal with repairs.
     augmented : bool
         Which update of the sums of a node to take.
     project : bool

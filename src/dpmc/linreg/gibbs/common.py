@@ -1,4 +1,4 @@
-"""What the Gibbs samplers share: settings, checks, what they return, convergence."""
+"""Shared parts of the Gibbs samplers: settings, checks, results and convergence."""
 
 from __future__ import annotations
 

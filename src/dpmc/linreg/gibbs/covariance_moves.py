@@ -2,8 +2,8 @@
 
 Given G the sums T_j follow it to within 1 / sqrt(n), and G follows the sums: where noise
 hides them, updating one given the other is a walk of such small steps. Transforming rows by
-w -> K w takes T_j to K T_j K' and G to K G K', and leaves the law of T_j given G as it is: what
-changes is the prior of G and the density of the noise, which need not be close to before.
+w -> K w takes T_j to K T_j K' and G to K G K', and leaves the distribution of T_j given G as it
+is: what changes is the prior of G and the density of the noise, which need not be close to before.
 
 K is I + t c r' with r'c = 0, or I + (exp(t) - 1) c r' with r'c = 1: a group with parameter t,
 so that t may be drawn with respect to its Haar measure [Liu and Sabatti 2000], here by slice

@@ -2,7 +2,7 @@
 
 It is made in the eigenbasis of W, in which the prior covariance of S_j is diagonal and that of
 the noise nearly so. There S_j given the rest is nearly Gaussian, and a step that would be
-reversible for that Gaussian law is accepted by the ratio of the densities to it.
+reversible for that Gaussian distribution is accepted by the ratio of the densities to it.
 """
 
 from __future__ import annotations

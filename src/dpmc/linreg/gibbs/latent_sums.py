@@ -1,18 +1,18 @@
 """Updates of the sums T_j of w w' over the rows of a node, given G and what it released.
 
 Released is T_j with independent noise of variance V_ik on each entry of the upper triangle.
-With T_j normal around n_j G, both updates leave its conditional law invariant:
+With T_j normal around n_j G, both updates leave its conditional distribution invariant:
 
 - :func:`update_direct` draws from it, with one eigendecomposition of the covariance of all
   D products, shared by the nodes [alparslan2023thesis, section 7.1.2].
 - :func:`update_augmented` splits the noise. One part has variance v on the diagonal and
-  v / 2 off it, the Gaussian orthogonal ensemble, whose law is the same in every orthonormal
-  basis. The rest is independent. Given T_j plus the first part, the entries of T_j are
+  v / 2 off it, the Gaussian orthogonal ensemble, whose distribution is the same in every
+  orthonormal basis. The rest is independent. Given T_j plus the first part, the entries of T_j are
   independent in the eigenbasis of G. No matrix is larger than p x p. Successive T_j correlate
   by at most the largest share of the rest in the noise on an entry: one half where all noise
   has one variance.
 
-:func:`elliptical_slice` turns either into an update under the exact Wishart law of T_j.
+:func:`elliptical_slice` turns either into an update under the exact Wishart distribution of T_j.
 All functions are compiled; matrices have shape (p, p), with p = d + 1 and w = (x, y).
 """
 
@@ -168,9 +168,9 @@ def direct_conditional(
 def elliptical_slice(
     sums: Any, mean: Any, noise: Any, count: float, rng: Any, out: Any, factor: Any
 ) -> int:
-    """Move T so that its law is the normal one times the ratio of Wishart to normal law.
+    """Move T, whose target is the normal distribution times the ratio of Wishart to normal.
 
-    The move goes along an ellipse through T and a draw of the normal law, and shrinks
+    The move goes along an ellipse through T and a draw of the normal distribution, and shrinks
     towards T until the ratio is high enough [Murray, Adams and MacKay 2010]: nothing to tune,
     and no rejection.
 
@@ -179,7 +179,7 @@ def elliptical_slice(
     sums : ndarray of shape (p, p)
         T, in the units of :func:`whitening`, as are the other matrices.
     mean, noise : ndarray of shape (p, p)
-        Of the normal conditional law.
+        Of the normal conditional distribution.
     count : float
         Rows n of the node.
     rng : numpy.random.Generator
@@ -248,7 +248,7 @@ def update_augmented(
     joint : ndarray of shape (p, p)
         G, finite.
     exact : bool
-        Whether the law of the sums is Wishart, or normal with the same moments.
+        Whether the distribution of the sums is Wishart, or normal with the same moments.
     sums : ndarray of shape (J, p, p)
         Updated in place; if `exact`, positive definite before and after.
     rng : numpy.random.Generator

@@ -1,4 +1,4 @@
-"""Sums of products of Gaussian rows: their moments, and how far their law is from normal.
+"""Moments of sums of products of Gaussian rows, and the distance of the sums from normal.
 
 A row w = (x, y) of p = d + 1 numbers is N(0, G). The sum T of w w' over n rows holds every
 statistic of linear regression, and is Wishart(n, G); by the central limit theorem it is
@@ -90,7 +90,7 @@ def product_covariance(joint: Any) -> Any:
 
 @compiled
 def log_law_ratio(sums: Any, count: float, factor: Any) -> float:
-    """Return the log-density ratio of the Wishart law to the normal law of equal moments.
+    """Return the log-density ratio of a Wishart to the normal distribution of equal moments.
 
     Parameters
     ----------

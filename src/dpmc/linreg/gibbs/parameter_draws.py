@@ -35,9 +35,9 @@ class Beliefs(NamedTuple):
     square : float
         The prior mean times `shift`.
     shape, rate : float
-        Of the inverse gamma law of sigma_y^2.
+        Of the inverse gamma distribution of sigma_y^2.
     scale, dof : ndarray of shape (d, d), and float
-        Of the inverse Wishart law of Sigma_x.
+        Of the inverse Wishart distribution of Sigma_x.
     conjugate : bool
         Whether the variance of theta scales with sigma_y^2.
     """
@@ -87,7 +87,7 @@ def sum_cholesky(s: Any, scale: float, other: Any, factor: Any) -> bool:
 def draw_features(s: Any, count: float, beliefs: Any, rng: Any, out: Any) -> bool:
     """Draw Sigma_x given S, the inverse Wishart of scale + S and dof + n, into `out`.
 
-    With a lower Bartlett factor B of the standard Wishart law and L L' = scale + S, it is
+    With a lower Bartlett factor B of the standard Wishart distribution and L L' = scale + S, it is
     L (B B')^-1 L'. Returns false, and draws nothing, where the sum is not positive definite.
     """
     d = s.shape[0]

@@ -6,9 +6,9 @@ of each node, T_j = sum of w w' with w = (x, y), are sampled along with the para
 What is exact: with ``law="wishart"`` the chain leaves the posterior of the whole model
 invariant, T_j ~ Wishart(n_j, G) with Gaussian noise. What is not: as published
 (``law="normal"``) T_j is drawn under its normal approximation, but the parameters given T_j
-under its exact law. The two conditionals belong to no common joint law, and the sums can lose
-positive definiteness: S is then projected and given a ridge, and the rate of sigma_y^2 is
-floored. The effect of the approximation falls with n_j, that of the repairs does not.
+under its exact distribution. The two conditionals belong to no common joint distribution, and the
+sums can lose positive definiteness: S is then projected and given a ridge, and the rate of
+sigma_y^2 is floored. The effect of the approximation falls with n_j, that of the repairs does not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Params:
         Iterations in all, and those not returned.
     update : {"augmented", "direct"}
         How sums of a node are drawn: through a rotation invariant part of the noise, or
-        with the covariance of all their entries as published. One law, other costs.
+        with the covariance of all their entries as published. One distribution, other costs.
     law : {"wishart", "normal"}
         Law of the sums given the parameters, when they are drawn.
     coefficient_prior : {"independent", "conjugate"}
@@ -62,13 +62,13 @@ class Params:
         Of the conjugate prior, a multiple of the identity; the inverse of C by default.
     project : bool
         Replace the sum of all S_j by its nearest positive semi-definite matrix, with
-        ``law="normal"`` only: under the other law it is positive definite.
+        ``law="normal"`` only: under the other distribution it is positive definite.
     ridge : float
         Multiple of the identity that is added after the projection, 1 as published.
     joint_moves : int, optional
         Moves per iteration of all sums together with the covariance of a row, with
-        ``law="wishart"`` only. By default 3 (d + 1) under that law: without them, chains of
-        much noise hardly move. None as published.
+        ``law="wishart"`` only. By default 3 (d + 1) with it: without them, chains of much
+        noise hardly move. None as published.
     variance_start : float, optional
         First sigma_y^2, the prior mean (or mode, where there is no mean) by default. The
         independent prior alone reads it.
@@ -141,7 +141,7 @@ def fit(
     ------
     DpmcError
         If u is missing, dimensions differ, there is no noise, or a node has too few rows for
-        the Wishart law.
+        the Wishart distribution.
     """
     released = released_sums(noisy)
     check_sizes(noisy, prior, params)
@@ -181,7 +181,7 @@ def fit(
 
 
 def check_sizes(noisy: NoisyStatistics, prior: Prior, params: Params) -> None:
-    """Refuse a prior of other dimension, and nodes too small for the Wishart law."""
+    """Refuse a prior of other dimension, and nodes too small for the Wishart distribution."""
     if prior.dim != noisy.dim:
         raise DpmcError(f"prior: {prior.dim} features, allowed {noisy.dim} as released")
     least = int(noisy.num_rows.min())

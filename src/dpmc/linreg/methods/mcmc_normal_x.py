@@ -5,8 +5,9 @@ psd(Shat_j) + I. From a dozen features or several nodes on it does not leave the
 of that start in 10,000 iterations, so that chains which start there agree with each other
 and not with the posterior: with 14 features and ten nodes, epsilon 1, coefficients were off
 by up to eight posterior standard deviations at an R-hat of 1.05. The default moves, see
-:mod:`dpmc.linreg.gibbs.gaussian_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same law
-from both starts. To judge a chain, run some from ``start="pooled"`` and some from ``"node"``.
+:mod:`dpmc.linreg.gibbs.gaussian_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same
+distribution from both starts. To judge a chain, run some from ``start="pooled"`` and some from
+``"node"``.
 """
 
 from __future__ import annotations

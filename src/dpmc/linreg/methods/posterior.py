@@ -57,7 +57,7 @@ def fit(
     -------
     Regression
         The covariance is that of theta alone, a t distribution; diagnostics ``shape`` and
-        ``rate`` of the law of sigma_y^2.
+        ``rate`` of the distribution of sigma_y^2.
     """
     if params.precision is None:
         precision = np.linalg.inv(prior.covariance)

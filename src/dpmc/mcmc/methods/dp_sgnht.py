@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpmc import checks
@@ -20,6 +19,7 @@ from dpmc.mcmc import stochastic_gradient
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.clip_shares import gradient_share
 from dpmc.mcmc.posterior import Posterior
+from dpmc.numerics.jit import njit
 from dpmc.privacy.events import Releases
 from dpmc.rows import clipping
 from dpmc.rows.batches import Batches
@@ -78,7 +78,7 @@ def releases(params: Params, num_rows: int) -> Releases:
     return batches(params, num_rows).releases()
 
 
-@numba.njit(nogil=True)
+@njit(nogil=True)
 def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
     """Move theta (d), momentum (d) and thermostat, which are the state, by a step."""
     dim = state.size // 2

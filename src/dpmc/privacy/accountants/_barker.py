@@ -1,11 +1,11 @@
-"""One release of the Barker test: what it tells apart at most, and its Rényi divergence.
+"""One release of the Barker test: its dominating pairs and its Rényi divergence.
 
 From a batch the test releases N(mean, C - s**2), where s**2 is the variance of the
 batch, and both depend on the rows. In units of the smallest noise variance,
-C - kappa**2, one substituted row of the batch turns one normal law into another; both
+C - kappa**2, one substituted row of the batch turns one normal distribution into another; both
 variances are at least 1 and differ by at most t = 4 kappa**2 (1 - 1/b) / (b (C - kappa**2)),
 the means differ by at most m = 2 kappa / sqrt(b (C - kappa**2)). All that follows holds for
-every two such laws.
+every two such distributions.
 
 Theorem. For gamma >= 1 their divergence H, the integral of p - gamma q over the set A
 where p > gamma q, is at most the largest of those of N(m, 1 + t) from N(0, 1), of

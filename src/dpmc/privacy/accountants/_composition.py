@@ -2,8 +2,8 @@
 
 The privacy loss of each release is put on a grid so that the masses of both
 distributions are kept in every cell ("connect the dots", Doroshenko et al. 2022),
-which can only raise delta. The law of a sum of losses is then had from one
-Fourier transform per kind of release. Before the transform the law is tilted,
+which can only raise delta. The distribution of a sum of losses is then had from one
+Fourier transform per kind of release. Before the transform the distribution is tilted,
 ``p(l) exp(t l)`` with the t that centres the sum on epsilon: rounding and
 wrapping around then cost a share of delta, not an amount that may exceed it.
 """

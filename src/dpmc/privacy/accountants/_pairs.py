@@ -1,7 +1,7 @@
-"""Symmetric dominating pairs: what one release tells apart, at most, about neighbouring data.
+"""Symmetric dominating pairs (P, Q) of a single release.
 
 A pair (P, Q) has the privacy loss ``l = ln dP/dQ``. It is symmetric when the loss
-under P has the law of minus the loss under Q, so that its two tails at ``l >= 0``
+under P has the distribution of minus the loss under Q, so that its two tails at ``l >= 0``
 say everything. Composing pairs that dominate each release in both directions
 bounds the adaptive composition of the releases.
 """
@@ -30,7 +30,7 @@ _MAX_MEAN_LOSS = 5.0  # of one part of what is released from all rows
 
 
 class Pair(Protocol):
-    """A symmetric pair: a value, equal to another of the same law."""
+    """A symmetric pair: a value, equal to another of the same distribution."""
 
     def __hash__(self) -> int: ...
 

@@ -1,4 +1,4 @@
-"""What the compiled chains of all samplers have in common, and how they are put together.
+"""Shared parts of the compiled chains of all samplers, and their assembly.
 
 One compiled call runs a chain of one release, from a state that it leaves behind, so that
 chains can be run in parts. Functions of the population are compiled into it.
@@ -38,7 +38,7 @@ class Faults(NamedTuple):
         The current particle is neither in the sums nor to be taken.
     drawn_at_old_theta : bool
         Particles of Algorithm 11 are drawn at theta, not at the middle of theta and theta': a
-        law that is not symmetric in the two.
+        distribution that is not symmetric in the two.
     """
 
     weights_at_old_theta: bool = False

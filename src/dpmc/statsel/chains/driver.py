@@ -1,4 +1,4 @@
-"""Settings that all chains share, and a chain run to its end."""
+"""Shared chain settings, and the driver that runs one chain."""
 
 from __future__ import annotations
 

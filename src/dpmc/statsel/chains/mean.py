@@ -1,4 +1,4 @@
-"""Chains for a mean of s, its own law taken for normal.
+"""Chains for a mean of s, its own distribution taken for normal.
 
 ``U ~ N(mu(theta), V(theta) / n)`` and Y = U + noise: Metropolis-Hastings with the density of Y
 [alparslan2023thesis, Algorithm 9], with an estimate of it [Algorithm 10], and with averaged

@@ -1,7 +1,7 @@
 """The chain for a released order statistic: averaged acceptance ratios over whole data sets.
 
 [alparslan2023thesis, Algorithm 12]: the state is theta and a data set of base variables, whose
-law does not depend on theta.
+distribution does not depend on theta.
 """
 
 from __future__ import annotations

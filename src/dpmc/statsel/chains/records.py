@@ -84,7 +84,7 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
         walk : Walk
         faults : Faults
         begin : bool
-            Draw current base variables from their law.
+            Draw current base variables from their distribution.
         latents : Latents
             Overwritten.
         state : ndarray of shape (1,)

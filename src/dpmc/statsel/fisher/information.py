@@ -1,7 +1,7 @@
 """The Fisher information on theta in what a mechanism releases of a statistic.
 
 [alparslan2023thesis, section 4.2]. Means are normal by the central limit theorem, records
-keep their own law, and order statistics are simulated; every value is for all n records.
+keep their own distribution, and order statistics are simulated; every value is for all n records.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Information of a noisy order statistic, whose noise may depend on the data, by simulation.
 
-The law of Y = S(x) + (D(x) / alpha) Lap(1), D the smooth sensitivity, is a mixture of Laplace
-laws over data sets [alparslan2023thesis, section 4.2.3]. The same latent numbers give a data set
-for theta and for two values next to it, so that density and derivative by theta are averages of
-smooth functions: ``F = integral of (d p)^2 / p``, without self-normalised weights and without
-a simulation of y.
+The distribution of Y = S(x) + (D(x) / alpha) Lap(1), D the smooth sensitivity, is a mixture of
+Laplace distributions over data sets [alparslan2023thesis, section 4.2.3]. The same latent numbers
+give a data set for theta and for two values next to it, so that density and derivative by theta
+are averages of smooth functions: ``F = integral of (d p)^2 / p``, without self-normalised weights
+and without a simulation of y.
 
 The square of a simulated derivative is biased upwards by its variance. Data sets are therefore
 dealt into independent groups, and the mean product of the derivatives of two different groups
@@ -141,7 +141,7 @@ def _step(
 ) -> float:
     """Return the step of the difference by theta.
 
-    Of a normal law whose mean moves by d standard deviations, differences give an
+    Of a normal distribution whose mean moves by d standard deviations, differences give an
     information that is ``sinh(d^2) / d^2`` times too large: 3e-4 at d = 0.2.
     """
     small, most = _SMALL * (abs(theta) or 1.0), _MOST * (abs(theta) or 1.0)

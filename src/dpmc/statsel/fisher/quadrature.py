@@ -81,8 +81,8 @@ def per_record(
         Of the noise of one record; 0 where there is none.
     noise : {"laplace", "gaussian"}
     route : {"score", "pathwise"}, optional
-        Differentiate the law of the record, or s at a fixed latent number. Only the second is
-        there for a population whose support moves with theta; else both agree to 1e-6,
+        Differentiate the distribution of the record, or s at a fixed latent number. Only the
+        second is there for a population whose support moves with theta; else both agree to 1e-6,
         relative, where the scale is at least 0.02 of a standard deviation of s.
 
     Returns

@@ -18,7 +18,7 @@ class Params:
 
 @kept
 def generate(theta: Any, z: Any) -> Any:
-    """Return 1 where z > 1 - theta, else 0: of the law of 1[z < theta], and increasing in z."""
+    """Return 1 where z > 1 - theta, else 0: distributed as 1[z < theta], and increasing in z."""
     return (z > 1.0 - theta) * 1.0
 
 

@@ -1,4 +1,4 @@
-"""What is known of theta given a release: the target of a chain, and the same by quadrature.
+"""Posterior of theta given a release, by quadrature: the reference of the chains.
 
 The likelihood of a released mean takes the statistic for normal, as the chains do
 [alparslan2023thesis, equation 5.2]; that of an order statistic or of released records is
@@ -33,7 +33,7 @@ NODES, SPAN = 12, 3.0
 NEGLIGIBLE, DEPTH = 45.0, 48
 # Panels to begin with, and powers of two up to which an infinite interval is followed.
 PANELS, DOUBLINGS = 8, 240
-# Data sets that stand for the law of an order statistic with its smooth sensitivity.
+# Data sets that stand for the distribution of an order statistic with its smooth sensitivity.
 DATA_SETS = 4000
 # Values of theta whose data sets are remembered.
 MOST_POINTS = 2000
@@ -122,7 +122,7 @@ def check_proper(given: Target) -> Posterior | None:
 
 
 def integrate(log_density: Likelihood, low: float, high: float) -> Posterior:
-    """Return the law with this log-density on a bounded interval.
+    """Return the distribution with this log-density on a bounded interval.
 
     Gauss-Legendre rules on panels, which are halved until the log-density is smooth on each.
     Halves of the same interval are always at the same places.

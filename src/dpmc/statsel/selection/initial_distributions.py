@@ -1,4 +1,4 @@
-"""What releases of means look like at each theta of a grid, under a normal approximation."""
+"""Distributions of released means over a grid of theta, under a normal approximation."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def laws_of(
     num_rows: int,
     theta: Array,
 ) -> Laws:
-    """Return the laws of statistics of `num_rows` records, and of their releases.
+    """Return the distributions of statistics of `num_rows` records, and of their releases.
 
     The statistic itself is taken for normal, as by the central limit theorem.
 

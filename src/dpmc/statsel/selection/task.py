@@ -1,4 +1,4 @@
-"""What all ways of releasing records in two parts are given, and what they return."""
+"""Inputs and outputs of all ways of releasing records in two parts."""
 
 from __future__ import annotations
 

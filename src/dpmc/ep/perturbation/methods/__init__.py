@@ -1,1 +1,1 @@
-"""Where noise is added to a Gaussian, one file each: ``Params`` and ``table``."""
+"""Parameters of a Gaussian that noise is added to, one file each: ``Params`` and ``table``."""

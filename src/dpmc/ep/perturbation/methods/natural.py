@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from dpmc import checks
 from dpmc.ep.perturbation.noise import example_covariance, simulate_natural
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
     rng : numpy.random.Generator
         Of directions and noise; the mean is that of the first unit vector.
     """
+    checks.require_extra("pandas", "dpmc.ep.perturbation")
+    import pandas as pd
+
     covariance = example_covariance(int(point["dim"]), rng)
     mean = np.eye(len(covariance))[0]
     values = simulate_natural(covariance, mean, float(point["noise_sd"]), params.num_draws, rng)

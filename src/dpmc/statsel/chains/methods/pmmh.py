@@ -2,7 +2,7 @@
 
 The density of the release is estimated from N draws of the statistic at theta'. As printed, the
 weights of the estimate at theta' are those of theta: that chain is kept as ``as_published``. It
-moves about once in a thousand iterations and has another law.
+moves about once in a thousand iterations and has another distribution.
 """
 
 from __future__ import annotations

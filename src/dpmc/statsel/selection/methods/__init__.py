@@ -1,1 +1,1 @@
-"""What is released of records in two parts and how theta is estimated, one file each."""
+"""Ways to release records in two parts and to estimate theta, one file each."""

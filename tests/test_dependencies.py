@@ -1,0 +1,85 @@
+"""Packages: the library imports what it declares, and nothing that only the extra brings."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import dpmc
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SOURCE = Path(dpmc.__file__).parent
+LIBRARY = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] != "experiments"]
+EXPERIMENTS = list((SOURCE / "experiments").rglob("*.py"))
+# Brought by the extra, imported by the library where it is first needed.
+DEFERRED = {"matplotlib", "pandas"}
+
+
+def declared(requirements: list[str]) -> set[str]:
+    """Return the modules of distributions, as they are imported."""
+    names = {re.match(r"[\w.-]+", text)[0].lower() for text in requirements}
+    homes = metadata.packages_distributions()
+    modules = {module for module, owners in homes.items() if names & {o.lower() for o in owners}}
+    assert len(modules) >= len(names)
+    return modules
+
+
+def imported(tree: ast.AST, at_import: bool) -> set[str]:
+    """Return packages imported: when the module is, or by its functions too."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        elif not (at_import and isinstance(node, ast.FunctionDef | ast.Lambda)):
+            found |= imported(node, at_import)
+    return found
+
+
+def packages(files: list[Path], at_import: bool) -> set[str]:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
+    found = set().union(*(imported(tree, at_import) for tree in trees))
+    return found - set(sys.stdlib_module_names) - {"dpmc"}
+
+
+BASE = declared(PROJECT["dependencies"])
+EXTRA = declared(PROJECT["optional-dependencies"]["experiments"])
+
+
+def test_the_library_imports_what_it_declares_and_all_of_it() -> None:
+    assert len(LIBRARY) > 50
+    assert packages(LIBRARY, at_import=True) <= BASE
+    everywhere = packages(LIBRARY, at_import=False)
+    assert everywhere - BASE == DEFERRED <= EXTRA
+    names = {re.match(r"[\w.-]+", text)[0] for text in PROJECT["dependencies"]}
+    assert {name.replace("-", "_") for name in names} <= everywhere
+
+
+def test_the_reproduction_imports_what_it_declares() -> None:
+    assert len(EXPERIMENTS) > 50
+    assert packages(EXPERIMENTS, at_import=False) <= BASE | EXTRA
+
+
+@pytest.mark.parametrize(
+    ("source", "at_import", "found"),
+    [
+        ("import pandas as pd", True, {"pandas"}),
+        ("class A:\n    from yaml import load", True, {"yaml"}),
+        ("try:\n    import pooch.utils\nexcept ImportError:\n    pass", True, {"pooch"}),
+        ("def f():\n    import pandas", True, set()),
+        ("def f():\n    import pandas", False, {"pandas"}),
+        ("if TYPE_CHECKING:\n    import pandas", False, set()),
+    ],
+)
+def test_imports_are_found_where_they_stand(source, at_import, found) -> None:
+    assert imported(ast.parse(source), at_import) == found
