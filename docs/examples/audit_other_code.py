@@ -22,7 +22,7 @@ import numpy as np
 
 import dpmc
 from dpmc.linreg import release
-from dpmc.linreg.types import NodeStatistics
+from dpmc.linreg.sufficient_statistics import node_statistics
 
 EPSILON, CONFIDENCE = 1.0, 0.99
 # Neighbours under substitution of one row, features and targets in [0, 1].
@@ -48,8 +48,7 @@ def other_code(data, rng, lower=0.0, intercept=False):
 
 def released(data, rng):
     """Return what `dpmc.linreg` releases of the same rows, at delta = 1e-6."""
-    x, y = data[:, :1], data[:, 1]
-    sums = NodeStatistics(np.array([len(y)]), (x.T @ x)[None], (x.T @ y)[None], np.array([y @ y]))
+    sums = node_statistics((data[:, :1], data[:, 1]), 1, len(data), (1.0, 1.0))
     return release.release(sums, 1.0, 1.0, EPSILON, 1e-6, rng)
 
 

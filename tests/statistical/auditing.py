@@ -132,7 +132,7 @@ class Chains:
         """Run independent chains."""
         self.proposed.clear()
         start = np.zeros((size, self.posterior.dim))
-        streams = Streams(*rng.spawn(2))
+        streams = Streams(*rng.spawn(3))
         run = self.sampler(start, self.iterations, [streams] * size, ledger)
         after = np.moveaxis(run.draws, 0, 1)
         before = np.concatenate([start[:, None], after[:, :-1]], axis=1)
