@@ -112,7 +112,7 @@ def drifts(ledger):
     batches = Batches(ROWS.num_rows, 20, 1.0, 0.05, 4.0, 100)
 
     @numba.njit
-    def update(state, prior, drift):
+    def update(state, prior, drift, step):
         state[:] = drift
 
     sampler = stochastic_gradient.sampler(
