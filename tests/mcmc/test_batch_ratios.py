@@ -99,7 +99,7 @@ def test_a_batch_that_falls_short_of_words_is_drawn_anew(monkeypatch):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_ratio_that_is_not_a_number_is_a_rejection_that_costs_its_release(method):
+def test_a_move_that_the_prior_forbids_is_a_rejection_that_costs_its_release(method):
     dataset = rows("methods", 60, 1)
     changes = {"proposal_sd": 3.0, "clip_bound": 1e-3} if "penalty" in method else {}
     run, ledger = run_method(

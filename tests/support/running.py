@@ -46,13 +46,13 @@ def cauchy_model() -> Model:
 
 @functools.cache
 def half_line_model() -> Model:
-    """Return a model whose row ratio is not a number at a negative parameter."""
+    """Return a model whose row ratio is not a number at a negative parameter, as its prior says."""
     return Model(
         "half_line",
         1,
         lambda c, x: math.log(c[0]) - c[0] * x[0] * x[0],
         lambda c, x: (1 / c[0] - x[0] * x[0],),
-        log_prior=lambda theta: 0.0 * theta[0],
+        log_prior=lambda theta: 0.0 if theta[0] > 0 else -math.inf,
         log_prior_gradient=lambda theta: 0.0 * theta,
     )
 

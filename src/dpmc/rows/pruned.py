@@ -28,6 +28,8 @@ from dpmc.types import Array, Model
 BLOCK = 512
 # Rows that are put in order together: what is copied to do so stays small.
 CHUNK = 128 * BLOCK
+# Rows that the centre is taken from, at most.
+SAMPLED = 8192
 # How far below the bound a row has to be, relative, not to be looked at: far above rounding.
 MARGIN = 1e-9
 # Where slopes are measured: a power of two, far out, so that what is there at zero rounds little.
@@ -158,9 +160,11 @@ class InnerSums:
         self._model = model
         self._shape = (num_coefficients, len(features))
         num_features, num_rows = features.shape
-        middle = num_rows // 2
-        # One of the values: the mean of two could overflow.
-        centre = np.array([np.partition(feature, middle)[middle] for feature in features])
+        # Any point will do that is not far out: the median of some rows, which copies no more of
+        # them, and one of the values, since the mean of two could overflow.
+        some = features[:, :: -(-num_rows // SAMPLED)]
+        middle = some.shape[1] // 2
+        centre = np.array([np.partition(feature, middle)[middle] for feature in some])
         starts = range(0, num_rows, CHUNK)
         self._starts = np.array(starts)
         sizes = np.minimum(CHUNK, num_rows - self._starts)

@@ -17,7 +17,7 @@ is smaller by (n T)^2 / b, next to nothing of it, and omits the tempering and th
 A batch whose variance exceeds C would leave no room for noise, and stopping there would
 tell something of the rows. It cannot happen: numbers in [-c, c] have a variance of at most
 c^2, hence s_b^2 <= kappa^2 whatever the rows are, and kappa^2 < C is demanded. A ratio that
-is not a number counts as a rejection, and costs its release like any other.
+is not a number counts as zero, and costs its release like any other.
 
 Three errors remain beside clipping: of the correction, of the normal approximation, and of
 s_b^2, which is an estimate for b independent draws, larger by the factor n / (n - b) than
