@@ -83,9 +83,9 @@ def test_a_posterior_is_compared_by_all_three_kernels():
     expected = brute_force(
         draws[:20], reference[:30], lambda p, q: math.exp(-((p - q) @ (p - q)) / (2 * width**2))
     )
-    fewer = scores.squared_mmd(draws[:20], reference[:30], np.array([width]))[0]
+    fewer = mmd.squared_mmd(draws[:20], reference[:30], np.array([width]))[0]
     assert fewer == pytest.approx(expected, rel=1e-10)
-    whole = scores.squared_mmd(draws, reference, np.array([width]))[0]
+    whole = mmd.squared_mmd(draws, reference, np.array([width]))[0]
     assert row["mmd_squared_median"] == pytest.approx(whole, rel=1e-12)
 
 

@@ -42,7 +42,8 @@ class Quiet(Ledger):
 def statistics_of(x, y):
     x, y = np.atleast_2d(x), np.atleast_1d(y)
     parts = x.T @ x, x.T @ y, y @ y
-    return NodeStatistics(np.array([len(y)]), *(np.asarray(part)[None] for part in parts))
+    sums = (np.asarray(part)[None] for part in parts)
+    return NodeStatistics(np.array([len(y)]), *sums, bounds=(1.0, 1.0))
 
 
 def worst_rows(neighbours):

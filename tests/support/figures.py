@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.support import synthetic_thesis as synthetic
-
 
 def overlaps(figure):
     """Return pairs of overlapping texts within each axes."""
@@ -21,11 +17,6 @@ def overlaps(figure):
         for k, (text, box) in enumerate(boxes):
             found += [(text, other) for other, b in boxes[:k] if box.overlaps(b)]
     return found
-
-
-@pytest.fixture(scope="module")
-def text():
-    return synthetic.context("text", replicates=8)
 
 
 def shown(figure):

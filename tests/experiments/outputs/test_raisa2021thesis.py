@@ -17,6 +17,11 @@ from tests.support.synthetic_thesis import COMPARISONS
 
 
 @pytest.fixture(scope="module")
+def text():
+    return synthetic.context("text", replicates=8)
+
+
+@pytest.fixture(scope="module")
 def clipping():
     return synthetic.context("clipping", replicates=6)
 
