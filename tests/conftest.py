@@ -1,8 +1,9 @@
-"""Posteriors small enough for brute force, shared by the tests."""
+"""Which tests run, in which order and on how many processors; posteriors shared by them."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression
 # The tests of the workflow that take longest; those of the cluster mostly wait.
 FIRST = (*WHOLE_WORKFLOW, "tests/workflow/test_slurm.py")
 MOST_PROCESSES = 4
+LEFT_OUT = "left out, unless the command names their file (--all runs them)"
 
 
 class ByFile(LoadScopeScheduling):
@@ -24,6 +26,26 @@ class ByFile(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         return "whole workflow" if path.startswith(WHOLE_WORKFLOW) else path
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the tests marked slow, too")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"tests marked slow: {'run, too' if config.getoption('--all') else LEFT_OUT}"
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if not config.getoption("--all"):
+        terminalreporter.write_line(f"tests marked slow: {LEFT_OUT}")
+
+
+def asked_for(item: pytest.Item, config: pytest.Config) -> bool:
+    """Return whether a slow test runs: with ``--all``, or if the command line names its file."""
+    named = (Path(argument.partition("::")[0]) for argument in config.args)
+    root = config.invocation_params.dir
+    return config.getoption("--all") or any((root / path) == item.path for path in named)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -35,10 +57,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """End with the workflow, which finds much compiled by then, and there with its longest parts.
+    """Leave slow tests out unless they are asked for, and put the rest in order.
+
+    End with the workflow, which finds much compiled by then, and there with its longest parts.
 
     They would otherwise compile the same functions side by side.
     """
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    left_out = {item for item in slow if not asked_for(item, config)}
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         items.sort(
             key=lambda item: (

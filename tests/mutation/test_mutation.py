@@ -153,6 +153,7 @@ def test_unknown_names_are_refused():
     assert "no bug 'no-such-bug'" in done.stderr
 
 
+@pytest.mark.slow
 def test_bugs_chosen_by_the_commit_do_not_survive():
     """The whole list takes a quarter of an hour: `tests/mutation/run.py`."""
     outcomes = run.judge(sample(BUGS, SAMPLED, run.commit_hash("HEAD")))

@@ -28,6 +28,8 @@ from tests.statistical.auditing import (
     staying_model,
 )
 
+pytestmark = pytest.mark.slow
+
 # Of audits by counts: where a batch is a part of the rows, delta is large enough to be seen.
 DELTA_COUNTS = 0.05
 

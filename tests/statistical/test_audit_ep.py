@@ -27,6 +27,8 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.types import Budget
 from tests.statistical.auditing import CONFIDENCE, DELTA, HUGE
 
+pytestmark = pytest.mark.slow
+
 MULTIPLIER, CLIP, RUNS = 0.7, 1.0, 2000
 # Of one unit either way from the first prediction of a network: its factor is mostly a shift.
 TARGET = 2.0

@@ -21,6 +21,8 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.statsel.selection import two_stage
 from tests.statistical.auditing import CONFIDENCE
 
+pytestmark = pytest.mark.slow
+
 RUNS = 6000
 EPSILON, DELTA = 1.0, 1e-3
 

@@ -25,6 +25,8 @@ from dpmc.rng import Streams
 from dpmc.types import Dataset
 from tests.support import posteriors
 
+pytestmark = pytest.mark.slow
+
 gaussian_model = functools.cache(posteriors.gaussian_model)
 TRIALS = 25_000
 ERRORS = 5.5

@@ -22,6 +22,8 @@ from dpmc.ep.mixture.states import JOINT, PER_BLOCK, Scratch, State, Target
 from dpmc.experiments.data import mixture_rows
 from dpmc.rng import stream
 
+pytestmark = pytest.mark.slow
+
 # Standard errors that a right mean exceeds with probability 2e-7.
 FAR = 5.2
 

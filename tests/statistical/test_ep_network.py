@@ -25,6 +25,8 @@ from dpmc.privacy import compiled_noise
 from dpmc.rng import stream
 from tests.support.networks import Chain
 
+pytestmark = pytest.mark.slow
+
 LEVEL = 1e-7
 ERRORS = 6.5
 HIDDEN, INPUTS, ROWS = 8, 3, 40

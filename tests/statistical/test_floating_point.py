@@ -10,7 +10,11 @@ import math
 import numpy as np
 from scipy import stats
 
+import pytest
+
 from dpmc.privacy import GaussianBudget, add_gaussian, add_laplace
+
+pytestmark = pytest.mark.slow
 
 LEVEL = 1e-6
 RUNS = 20_000

@@ -28,6 +28,8 @@ from dpmc.types import Dataset
 from tests.support import posteriors
 from tests.support.posteriors import rows
 
+pytestmark = pytest.mark.slow
+
 # One model for all tests: its functions are compiled once.
 gaussian_model = functools.cache(posteriors.gaussian_model)
 banana_model = functools.cache(posteriors.banana_model)

@@ -11,6 +11,8 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from tests.support.posteriors import gaussian_model, rows
 
+pytestmark = pytest.mark.slow
+
 N, B, K, CHAINS = 400, 40, 36_000, 10
 
 

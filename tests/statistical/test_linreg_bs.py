@@ -23,6 +23,8 @@ from dpmc.linreg.types import Prior
 from dpmc.rng import stream
 from tests.support.linreg_releases import FLAT, UPPER, noisy_statistics, symmetric
 
+pytestmark = pytest.mark.slow
+
 LEVEL = 1e-7
 CHAINS = 2000
 # So few rows that the law of their sums is far from normal, and noise that is larger.

@@ -36,6 +36,8 @@ from tests.support.linreg_releases import (
     thesis_prior,
 )
 
+pytestmark = pytest.mark.slow
+
 ERRORS = 5.0
 LEVEL = 1e-7
 CHAINS, STEPS = 1600, 8

@@ -18,6 +18,8 @@ from dpmc.linreg.gibbs.latent_sums import Released
 from dpmc.linreg.gibbs.moments import log_law_ratio, product_covariance
 from dpmc.rng import stream
 
+pytestmark = pytest.mark.slow
+
 LEVEL = 1e-7
 UPPER = np.triu_indices(3)
 JOINT = np.array([[2.0, 0.6, 1.0], [0.6, 0.7, -0.3], [1.0, -0.3, 1.5]])

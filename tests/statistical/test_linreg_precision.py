@@ -18,6 +18,8 @@ from dpmc.linreg.gibbs.normal_x import Settings, Tuning, sample
 from dpmc.linreg.gibbs.wishart_moves import Scratch, State
 from tests.support.linreg_releases import dense_prior, release
 
+pytestmark = pytest.mark.slow
+
 LEVEL = 1e-7
 DIM, ROWS, DRAWS = 2, (6, 9), 6000
 PRIOR = dense_prior(DIM)

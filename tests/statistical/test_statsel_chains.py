@@ -27,6 +27,8 @@ from dpmc.statsel.chains import driver
 from dpmc.statsel.chains.common import RIGHT, Faults
 from dpmc.statsel.posterior import quadrature
 
+pytestmark = pytest.mark.slow
+
 ERRORS, BROKEN = 4.0, 6.0
 POPULATION = selection.population("normal_variance", bound=10.0)
 KNOWN = {

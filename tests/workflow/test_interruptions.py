@@ -22,6 +22,8 @@ import pytest
 
 from tests.workflow.conftest import TINY, Project, copy_tiny
 
+pytestmark = pytest.mark.slow
+
 PAPER = "raisa2021dphmc"
 KILLS = 20
 SEED = 5

@@ -6,10 +6,13 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from dpmc.experiments.data import uci
 from dpmc.types import UNAVAILABLE
 from tests.workflow.conftest import SMOKE, Project
+
+pytestmark = pytest.mark.slow
 
 CONFIG = (*SMOKE, "papers=alparslan2023thesis")
 

@@ -15,6 +15,8 @@ from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.workload import Workload
 from tests.workflow.conftest import PAPERS, ROOT, Project, copy_project
 
+pytestmark = pytest.mark.slow
+
 HEAD = re.compile(r"Group job (\w+) \(jobs in lexicogr")
 MEMBER = re.compile(r"    Job \d+: (.*)$")
 # What a submission of chains or studies should take at least, in seconds, and its most jobs.

@@ -15,6 +15,8 @@ import pytest
 from tests.workflow.browser import Browser, browser, executable
 from tests.workflow.conftest import PAPERS, ROOT, SMOKE, TINY, Project
 
+pytestmark = pytest.mark.slow
+
 FRONT = "index.html"
 SHARED = (FRONT, "errata.html")
 PHONE, PAPER = 375, 680  # widths in pixels; the latter is that of a page of paper

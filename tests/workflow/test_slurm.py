@@ -24,9 +24,12 @@ SECONDS = 1800
 # What differs between two runs: times, hosts, and logs.
 RECORDS = {"benchmarks", "logs", "provenance.json", "site", "report.html"}
 
-pytestmark = pytest.mark.skipif(
-    bool(slurm.missing()), reason=f"not installed: {', '.join(slurm.missing())}"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(slurm.missing()), reason=f"not installed: {', '.join(slurm.missing())}"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

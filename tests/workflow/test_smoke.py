@@ -17,6 +17,8 @@ from dpmc.experiments.config.reader import load_config
 from dpmc.experiments.pipeline import store
 from tests.workflow.conftest import PAPERS, ROOT, SMOKE, THESIS_ALONE, Project
 
+pytestmark = pytest.mark.slow
+
 SCALE = "config/scales/smoke.yaml"
 PAPER = "config/papers/raisa2021dphmc.yaml"
 DRAWN = ("png", "svg", "pdf", "data.csv")
