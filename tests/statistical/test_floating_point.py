@@ -8,9 +8,8 @@ truth once in a million runs at most.
 import math
 
 import numpy as np
-from scipy import stats
-
 import pytest
+from scipy import stats
 
 from dpmc.privacy import GaussianBudget, add_gaussian, add_laplace
 
