@@ -84,3 +84,24 @@ def test_a_chain_that_stands_still_has_no_time():
 def test_what_is_no_chain_is_refused(bad):
     with pytest.raises(DpmcError, match="sequence of >= 4 finite numbers"):
         ac.autocovariance(bad)
+
+
+def test_every_chain_and_component_has_its_own_time():
+    draws = np.empty((20_000, 2, 2))
+    rhos = np.array([[0.9, 0.5], [0.0, 0.8]])
+    for seed, place in enumerate(np.ndindex(2, 2)):
+        draws[:, *place] = autoregression(rhos[place], 20_000, seed)
+    times = ac.autocorrelation_times(draws)
+    for place in np.ndindex(2, 2):
+        alone = ac.autocorrelation_time(draws[:, *place], warn=False).value
+        assert times[place] == alone
+    np.testing.assert_allclose(times, (1 + rhos) / (1 - rhos), rtol=0.35)  # six errors of 5.5 %
+
+
+def test_components_that_stand_still_or_are_not_finite_have_no_time():
+    draws = np.random.default_rng(3).normal(size=(50, 1, 3))
+    draws[:, 0, 1] = 2.0
+    draws[7, 0, 2] = math.nan
+    times = ac.autocorrelation_times(draws)
+    assert np.isnan(times).tolist() == [[False, True, True]]
+    assert np.isnan(ac.autocorrelation_times(draws[:3])).all()

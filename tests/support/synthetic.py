@@ -47,7 +47,8 @@ def row(rng, **values):
         "mean_error": 0.8 * mmd, "mean_norm": 2 * mmd, "tail_fraction": 0.05,
         "variance_ratio": 1 + rng.normal() * 0.1,
         "acceptance_rate": 0.4, "divergences": 0, "rhat": 1 + 0.01 * rng.random(),
-        "ess_bulk": 300.0, "guarantee_delta": 1e-6, "status": "complete",
+        "ess_bulk": 300.0, "iac": 4.0, "iac_components": "4 3",
+        "guarantee_delta": 1e-6, "status": "complete",
         "noise_multipliers": "53.7587", "outside": "tuning; start points; clip fractions",
         "guarantee_accountant": "gaussian", "accountant": "gaussian",
     }  # fmt: skip

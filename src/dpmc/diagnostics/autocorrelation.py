@@ -118,6 +118,32 @@ def autocorrelation_time(x: npt.ArrayLike, warn: bool = True) -> Autocorrelation
     return found
 
 
+def autocorrelation_times(draws: Array) -> Array:
+    """Return the integrated autocorrelation time of every chain and component.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (k, chains, d)
+        Chains without their burn-in.
+
+    Returns
+    -------
+    ndarray of shape (chains, d)
+        NaN for a component that stands still or is not finite, and below four draws. A chain
+        shorter than 100 times its own autocorrelation time says little about it.
+
+    References
+    ----------
+    Sokal 1997, section 3; Geyer 1992, section 3.3.
+    """
+    times = np.full(draws.shape[1:], math.nan)
+    for chain, component in np.ndindex(*times.shape):
+        values = draws[:, chain, component]
+        if values.size >= 4 and np.isfinite(values).all():
+            times[chain, component] = autocorrelation_time(values, warn=False).value
+    return times
+
+
 def sokal(rho: Array) -> float:
     """Return the sum up to the smallest W >= 5 IAC(W); `rho` has shape (n,), from lag 0 on."""
     if np.isnan(rho).any():

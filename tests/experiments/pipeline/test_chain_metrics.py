@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpmc.diagnostics import convergence
+from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.mmd import Reference
 from dpmc.experiments.pipeline import chain_metrics
 from dpmc.types import NO_GUARANTEE, DpmcError, Fit
@@ -136,6 +137,7 @@ def test_a_chain_that_accepted_nothing_is_measured_too():
     assert (row["mean_norm"], row["variance_ratio"]) == (5.0, 0.0)
     assert math.isnan(row["rhat"])
     assert math.isnan(row["ess_bulk"])
+    assert math.isnan(row["iac"])
 
 
 def test_a_row_does_not_depend_on_the_rows_beside_it():
@@ -191,3 +193,22 @@ def test_baselines_are_rows_of_the_same_table():
     assert list(table.columns) == list(chain_metrics.COLUMNS)
     # Error rate below 1e-6: null level of U at 200 points has an sd of about 2e-3.
     assert table["mmd_u"].abs().max() < 0.02
+
+
+def test_the_autocorrelation_time_is_that_of_the_slowest_component_and_each_is_there():
+    rng = np.random.default_rng(4)
+    draws = rng.normal(size=(4000, 2, 2))
+    draws[:, 1, 0] = np.repeat(draws[::20, 1, 0], 20)  # worth one draw in twenty
+    reference = rng.normal(size=(50, 2))
+    table = chain_metrics.evaluate(
+        [(make_spec(experiment="e", label="l"), 0, make_fit(draws))], reference, 1
+    )
+    row = table.iloc[0]
+    chains = [chain.split(" ") for chain in row["iac_components"].split("; ")]
+    times = np.array(chains, dtype=float)
+    assert times.shape == (2, 2)
+    assert row["iac"] == pytest.approx(times[1, 0], rel=1e-3)
+    kept = make_fit(draws).kept()
+    assert row["iac"] == autocorrelation_times(kept).max()
+    assert 10 < row["iac"] < 40
+    assert (np.delete(times.ravel(), 2) < 2).all()

@@ -19,6 +19,7 @@ METRICS = (
     "gradient_clip_fraction",
     "rhat",
     "ess_bulk",
+    "iac",
 )
 GUARANTEE = ("guarantee_epsilon", "guarantee_delta", "guarantee_accountant", "outside")
 QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
 from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
 from dpmc.rng import stream
@@ -47,6 +48,8 @@ COLUMNS = {
     "divergences": "int64",
     "rhat": "float64",
     "ess_bulk": "float64",
+    "iac": "float64",
+    "iac_components": "str",
     "guarantee_epsilon": "float64",
     "guarantee_delta": "float64",
     "guarantee_accountant": "str",
@@ -82,7 +85,9 @@ def evaluate(
     -------
     pandas.DataFrame
         Columns and types of ``COLUMNS``. `algorithm` is the label up to its first hyphen;
-        what a method does not have, or a run of one draw cannot tell, is NaN.
+        `iac` is the largest integrated autocorrelation time of all chains and components, NaN
+        if one of them stands still, and `iac_components` has each of them. What a method does
+        not have, or a run of one draw cannot tell, is NaN.
 
     Raises
     ------
@@ -129,7 +134,7 @@ def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.D
 
 def _measure(
     spec: Mapping[str, Any], replicate: int, fit: Fit, reference: Reference, seed: int | None
-) -> dict[str, float]:
+) -> dict[str, Any]:
     if fit.draws is None or len(fit.draws) < 2:
         return {}
     if fit.draws.shape[2] != reference.draws.shape[1]:
@@ -141,8 +146,19 @@ def _measure(
     points, weights = collapse(kept)
     key = (_problem(spec), str(spec.get("method", "")), _point(spec), replicate)
     rng = stream(seed, "kernel width", *key)
-    chains = {"rhat": split_rhat(kept), "ess_bulk": bulk_ess(kept)}
+    chains = {"rhat": split_rhat(kept), "ess_bulk": bulk_ess(kept), **_autocorrelation(kept)}
     return {**discrepancies(points, weights, reference, rng), **chains}
+
+
+def _autocorrelation(draws: Array) -> dict[str, Any]:
+    """Return the largest integrated autocorrelation time, and that of every chain and component.
+
+    Chains are separated by semicolons and their components by spaces.
+    """
+    times = autocorrelation_times(draws)
+    each = "; ".join(" ".join(f"{time:.4g}" for time in chain) for chain in times)
+    largest = math.nan if np.isnan(times).any() else float(times.max())
+    return {"iac": largest, "iac_components": each}
 
 
 def _describe(spec: Mapping[str, Any], replicate: int, fit: Fit) -> dict[str, Any]:
