@@ -1,0 +1,63 @@
+"""Batches of replicates: how the replicates of one setup are divided among jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_NAME = re.compile(r"(\d+)-(\d+)\.parquet")
+
+
+def batches(folder: Path | str, replicates: int, size: int) -> list[tuple[int, int]]:
+    """Divide replicates 0, 1, ... into batches, and keep those whose files are there.
+
+    A replicate is the same whatever its batch, so a finished batch is used again however many
+    replicates are asked for and however large a new batch may be. What no finished batch covers
+    is cut into batches of `size`. While the new batches are being finished, the division stays
+    the same.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Where the files ``<first>-<last>.parquet`` of the setup are, if any. Its name holds a
+        digest of the setup.
+    replicates : int
+        How many replicates are wanted.
+    size : int
+        The most replicates of a new batch.
+
+    Returns
+    -------
+    list of (int, int)
+        First and last replicate of each batch, in order. They cover 0 to `replicates` - 1 once.
+    """
+    return list(_divided(finished(folder), replicates, size))
+
+
+def finished(folder: Path | str) -> list[tuple[int, int]]:
+    """Return the first and last replicate of each batch that has a file in `folder`, sorted."""
+    try:
+        names = [path.name for path in Path(folder).iterdir()]
+    except OSError:
+        return []
+    matches = (_NAME.fullmatch(name) for name in names)
+    return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+
+def _divided(
+    there: Iterable[tuple[int, int]], replicates: int, size: int
+) -> Iterator[tuple[int, int]]:
+    longest: dict[int, int] = {}
+    for first, last in there:
+        if first <= last < replicates:
+            longest[first] = max(last, longest.get(first, first))
+    start = 0
+    while start < replicates:
+        if start in longest:
+            last = longest[start]
+        else:
+            gap_end = min((first for first in longest if first > start), default=replicates)
+            last = min(start + size, gap_end) - 1
+        yield start, last
+        start = last + 1
