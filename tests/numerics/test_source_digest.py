@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,30 @@ def test_a_method_reaches_what_it_uses_and_no_other_method() -> None:
         name for name in reached if name.startswith(("dpmc.models.", "dpmc.experiments.outputs"))
     ]
     assert "dpmc.mcmc.methods.dp_sgld" not in reached
+
+
+@pytest.mark.usefixtures("package")
+def test_versions_of_packages_that_imports_reach_are_told(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "b.py").write_text("def f():\n    import numpy.linalg\nimport tqdm, nobody\n")
+    forget()
+    numpy = metadata.version("numpy")
+    assert source_digest.versions("dpmc.a") == {"numpy": numpy}
+    assert source_digest.versions("dpmc.sub.d") == {}
+    monkeypatch.setattr(metadata, "version", lambda name: "9.9")
+    forget()
+    assert source_digest.versions("dpmc.a")["numpy"] == "9.9"
+
+
+def test_the_digest_of_a_script_counts_its_helpers_and_no_comment(tmp_path: Path) -> None:
+    script, helper = tmp_path / "chain.py", tmp_path / "_context.py"
+    script.write_text("import _context\n")
+    helper.write_text("X = 1\n")
+    before = source_digest.file_digest(script, helper)
+    script.write_text('"""Words."""\n\nimport _context  # more words\n')
+    source_digest.file_digest.cache_clear()
+    assert source_digest.file_digest(script, helper) == before
+    helper.write_text("X = 2\n")
+    source_digest.file_digest.cache_clear()
+    assert source_digest.file_digest(script, helper) != before

@@ -1,4 +1,7 @@
-"""Digest of the code that a result depends on: what imports show, comments and docstrings aside."""
+"""Digest of the code that a result depends on: what imports show, comments and docstrings aside.
+
+Versions of other packages are told by `versions`: they are no part of `code_digest`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,23 @@ import ast
 import functools
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from dpmc.types import DpmcError
 
 PACKAGE = "dpmc"
+# Distributions whose modules have another name.
+DISTRIBUTIONS = {
+    "dp_accounting": "dp-accounting",
+    "markdown_it": "markdown-it-py",
+    "yaml": "pyyaml",
+}
+# They read settings, find folders or show progress: no number and no picture depends on them.
+WITHOUT_EFFECT = {"jsonschema", "msgspec", "platformdirs", "pooch", "tqdm", "yaml"}
 ROOT = Path(__file__).parents[1]
 
 
@@ -87,6 +100,72 @@ def closure(*module_names: str) -> tuple[str, ...]:
 
 
 @functools.cache
+def versions(*module_names: str) -> dict[str, str]:
+    """Return the versions of the other packages that modules and what they import rest on.
+
+    Parameters
+    ----------
+    *module_names : str
+        Dotted names inside the package.
+
+    Returns
+    -------
+    dict of str to str
+        Exact version by the name of a distribution, sorted. Packages that are not installed,
+        parts of the standard library and packages that determine no result are left out.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such module.
+    """
+    names = {name for module in closure(*module_names) for name in _others(module)}
+    names -= WITHOUT_EFFECT | set(sys.stdlib_module_names) | {PACKAGE}
+    found = {DISTRIBUTIONS.get(name, name): _version(name) for name in sorted(names)}
+    return {name: version for name, version in found.items() if version is not None}
+
+
+@functools.cache
+def _others(name: str) -> frozenset[str]:
+    """Return the top names of all that a module imports, wherever the import stands."""
+    found: set[str] = set()
+    for node in ast.walk(module_tree(name)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").partition(".")[0])
+    return frozenset(found)
+
+
+@functools.cache
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(DISTRIBUTIONS.get(name, name))
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@functools.cache
+def file_digest(path: Path, *helpers: Path) -> str:
+    """Return the SHA-256 digest of the code of Python files, comments and docstrings aside.
+
+    Parameters
+    ----------
+    path : Path
+        A script.
+    *helpers : Path
+        Files that it imports from its own folder.
+
+    Raises
+    ------
+    DpmcError
+        If a file is not Python.
+    """
+    text = [_dump(_tree(file)) for file in (path, *helpers)]
+    return hashlib.sha256(canonical(text).encode()).hexdigest()
+
+
+@functools.cache
 def module_digest(name: str) -> str:
     """Return the SHA-256 digest of one module's code, in hexadecimal.
 
@@ -112,6 +191,10 @@ def module_tree(name: str) -> ast.Module:
     path = _file(name)
     if path is None:
         raise DpmcError(f"module: {name!r}, allowed a module of {PACKAGE}")
+    return _tree(path)
+
+
+def _tree(path: Path) -> ast.Module:
     try:
         tree = ast.parse("" if path.is_dir() else path.read_text(encoding="utf-8"))
     except SyntaxError as error:
