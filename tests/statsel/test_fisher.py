@@ -316,7 +316,7 @@ def test_widths_of_uniform_records_follow_their_density():
     expected = ROWS * sum(quad(parts, *cell, epsrel=1e-10, limit=200)[0] for cell in cells)
     found = quadrature.per_record(UNIFORM, lookup.statistic("abs_1"), theta, ROWS, scale, "laplace")
     assert found == pytest.approx(expected, rel=1e-6)
-    with pytest.raises(DpmcError, match="uniform_width has no score, allowed the route 'pathwise'"):
+    with pytest.raises(DpmcError, match="'uniform_width' has no score: `route` must be 'pathwise'"):
         quadrature.per_record(
             UNIFORM, lookup.statistic("abs_1"), theta, ROWS, scale, "laplace", "score"
         )
@@ -487,16 +487,16 @@ def test_algorithm_8_agrees_with_quadrature():
     value, se = monte_carlo.estimate(sampler, Sizes(4000, 2000, "halves"), rng)
     exact = of(VARIANCE, "abs_1", lookup.mechanism("per_record_laplace"), 5.0, 2.0)
     assert abs(ROWS * value - exact) < 4 * ROWS * se
-    with pytest.raises(DpmcError, match="uniform_width has no score, allowed"):
+    with pytest.raises(DpmcError, match="`population` must have a score, got 'uniform_width'"):
         monte_carlo.of_record(UNIFORM, statistic, 2.0, 2.0)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_outer": 1}, "num_outer: 1, allowed"),
-        ({"num_inner": 1, "estimator": "halves"}, "num_inner: 1, allowed an integer >= 2"),
-        ({"estimator": "thirds"}, "estimator: 'thirds', allowed 'squared', 'halves'"),
+        ({"num_outer": 1}, "num_outer.*1"),
+        ({"num_inner": 1, "estimator": "halves"}, "num_inner.*1"),
+        ({"estimator": "thirds"}, "estimator.*thirds"),
     ],
 )
 def test_bad_sizes_are_refused(change, message):
@@ -509,9 +509,12 @@ def test_bad_sizes_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_groups": 1}, "num_groups: 1, allowed an integer >= 2"),
-        ({"num_draws": 100, "num_groups": 16}, "num_draws: 100, allowed a multiple of 16"),
-        ({"step": 0.0}, "step: 0.0, allowed"),
+        ({"num_groups": 1}, "num_groups.*1"),
+        (
+            {"num_draws": 100, "num_groups": 16},
+            "`num_draws` must be a multiple of `num_groups` = 16, got 100",
+        ),
+        ({"step": 0.0}, r"`step` must be in \(0, 1\], got 0.0"),
     ],
 )
 def test_bad_simulations_are_refused(change, message):

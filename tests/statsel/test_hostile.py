@@ -234,7 +234,9 @@ def test_other_words_are_refused():
         releases.release(*given, noise="grid")
     with pytest.raises(DpmcError, match="`invalid_rows` must be 'refuse' or 'zero', got 'drop'"):
         releases.release(*given, invalid_rows="drop")
-    with pytest.raises(DpmcError, match="ledger: given with laplace, allowed with Gaussian noise"):
+    with pytest.raises(
+        DpmcError, match="`ledger` must be None unless the noise is Gaussian, got one with laplace"
+    ):
         releases.release(*given, ledger=Ledger(), noise="discrete")
 
 

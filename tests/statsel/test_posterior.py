@@ -69,7 +69,7 @@ def test_heavy_tails_are_refused(slope, message):
 @pytest.mark.parametrize("statistic", ["abs_1", "abs_2"])
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_a_flat_prior_without_end_is_improper(statistic, mechanism):
-    with pytest.raises(DpmcError, match="improper, allowed a bounded interval"):
+    with pytest.raises(DpmcError, match="`prior` must be bounded or have a proper density"):
         selection.reference(
             VARIANCE, selection.statistic(statistic), selection.mechanism(mechanism),
             selection.release(
@@ -176,12 +176,17 @@ def test_smooth_sensitivity_is_averaged_over():
             [1.0, 2.0],
             "laplace",
             "abs_1",
-            r"released: shape \(2,\), allowed finite numbers of shape",
+            r"`released` must be finite numbers of shape .*got shape \(2,\)",
         ),
-        (1.0, "per_record_laplace", "abs_1", r"released: shape \(\), allowed"),
-        (math.nan, "laplace", "abs_1", "released: shape"),
-        (1.0, "smooth_laplace", "abs_1", "allowed with an order statistic alone"),
-        (1.0, "smooth_laplace", "median", "delta: None"),
+        (1.0, "per_record_laplace", "abs_1", r"`released` must be .*got shape \(\)"),
+        (math.nan, "laplace", "abs_1", "`released` must be finite numbers"),
+        (
+            1.0,
+            "smooth_laplace",
+            "abs_1",
+            "got 'smooth_laplace', which releases order statistics only",
+        ),
+        (1.0, "smooth_laplace", "median", "`delta` must be in .*got None"),
     ],
 )
 def test_what_does_not_fit_is_refused(y, mechanism, statistic, message):

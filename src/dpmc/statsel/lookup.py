@@ -80,7 +80,7 @@ def statistic(text: str, **params: Any) -> Statistic:
         params = {"power": int(power) if head == "pow" and power == int(power) else power, **params}
     else:
         raise DpmcError(
-            f"statistic: {text!r}, allowed abs_<power>, pow_<power>, {', '.join(ALONE)}"
+            f"`statistic` must be one of abs_<power>, pow_<power>, {', '.join(ALONE)}, got {text!r}"
         )
     built: Statistic = _built("statistic", name, params)
     return built

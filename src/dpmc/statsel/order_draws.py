@@ -98,16 +98,17 @@ def order_of(
         is out of range.
     """
     if statistic.rank is None:
-        raise DpmcError(f"statistic: {statistic.name!r}, allowed an order statistic")
+        raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     if mechanism.noise != "laplace" or mechanism.per_record:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed laplace, smooth_laplace for {statistic.name}"
+            f"`mechanism` must be laplace or smooth_laplace for {statistic.name}, got "
+            f"{mechanism.name!r}"
         )
     low, high = statistic.range(population.support)
     alpha, beta, scale = 0.0, 0.0, math.nan
     if mechanism.constants is not None:
         if delta is None:
-            raise DpmcError(f"delta: None, allowed a number in (0, 1) for {mechanism.name}")
+            raise DpmcError(f"`delta` must be in (0, 1) for {mechanism.name}, got None")
         alpha, beta = mechanism.constants(epsilon, delta)
     else:  # one record moves the released number itself as far
         scale = mechanism.scale(statistic.sensitivity(population.support), 1, epsilon)
@@ -132,11 +133,11 @@ def _law(population: Population, statistic: Statistic) -> str:
         return population.base
     if population.odd and population.base != "unit":
         if population.support[0] != -population.support[1]:
-            raise DpmcError(f"support: {population.support}, allowed one symmetric about 0")
+            raise DpmcError(f"`support` must be symmetric about 0, got {population.support}")
         return "folded_normal" if population.base == "normal" else "unit"
     raise DpmcError(
-        f"statistic: {statistic.name!r} of {population.name}, allowed one that is monotone in x, "
-        "or a population symmetric about 0"
+        f"`statistic` must be monotone in x unless the population is symmetric about 0, got "
+        f"{statistic.name!r} of {population.name}"
     )
 
 

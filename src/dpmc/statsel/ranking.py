@@ -208,10 +208,10 @@ def rank(
     """
     checks.require_extra("pandas", "dpmc.statsel.rank")
     if len(candidates) == 0:
-        raise DpmcError("candidates: none, allowed at least one statistic")
+        raise DpmcError("`candidates` must be one or more statistics, got none")
     names = [candidate.name for candidate in candidates]
     if len(set(names)) < len(names):
-        raise DpmcError(f"candidates: {', '.join(names)}, allowed names that differ")
+        raise DpmcError(f"`candidates` must have different names, got {', '.join(names)}")
     check_epsilon(epsilon)
     checks.at_least("n", n, 1)
     population.check_theta(theta)
@@ -245,7 +245,7 @@ def rank(
 def _check_range(epsilons: tuple[float, float]) -> None:
     low, high = epsilons
     if not (0 < low < high < math.inf):
-        raise DpmcError(f"epsilons: {epsilons}, allowed two finite numbers > 0 in order")
+        raise DpmcError(f"`epsilons` must be two finite numbers > 0 in order, got {epsilons}")
 
 
 def _table(names: list[str], values: list[float]) -> pd.DataFrame:

@@ -113,11 +113,13 @@ def release(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, or the mechanism does not fit the statistic.
+        If an argument is invalid, or the mechanism does not fit the statistic.
     """
     single_releases.check_noise(noise)
     if ledger is not None and mechanism.noise != "gaussian":
-        raise DpmcError(f"ledger: given with {mechanism.name}, allowed with Gaussian noise alone")
+        raise DpmcError(
+            f"`ledger` must be None unless the noise is Gaussian, got one with {mechanism.name}"
+        )
     guarantee = mechanism.guarantee(epsilon, delta if mechanism.needs_delta else None)
     exact = before_noise(population, statistic, mechanism, x, epsilon, delta, invalid_rows)
     spread = statistic.range(population.support)
@@ -154,7 +156,7 @@ def before_noise(
     sensitivity, beta = statistic.sensitivity(population.support), 0.0
     if mechanism.constants is not None:
         if delta is None:
-            raise DpmcError(f"delta: None, allowed a number in (0, 1) for {mechanism.name}")
+            raise DpmcError(f"`delta` must be in (0, 1) for {mechanism.name}, got None")
         _, beta = mechanism.constants(epsilon, delta)
     size = records.count(x)
     scale = mechanism.scale(sensitivity, 1 if statistic.kind == "order" else size, epsilon)
@@ -202,13 +204,12 @@ def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
     """
     if statistic.kind == "order" and mechanism.per_record:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed one that releases a single number for "
-            f"{statistic.name}"
+            f"`mechanism` must release a single number for {statistic.name}, got {mechanism.name!r}"
         )
     if statistic.kind == "mean" and mechanism.constants is not None:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed for an order statistic, not for the mean of "
-            f"{statistic.name}"
+            f"`mechanism` must release the mean of {statistic.name}, got {mechanism.name!r}, which "
+            "releases order statistics only"
         )
 
 

@@ -117,7 +117,7 @@ def sample(
     name = method or DEFAULTS[given.shape]
     module = registry.load(KIND, name)
     if not hasattr(module, "chain"):
-        raise DpmcError(f"method: {name!r}, allowed a chain; see dpmc.statsel.reference")
+        raise DpmcError(f"`method` must be a chain, got {name!r}; see dpmc.statsel.reference")
     settings = registry.parameters(module, params)
     known = quadrature.check_proper(given)
 

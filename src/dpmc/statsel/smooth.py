@@ -163,9 +163,12 @@ def of(s: Array, statistic: Statistic, support: tuple[float, float], beta: float
     low, high = statistic.range(support)
     ordered = np.sort(np.asarray(s, dtype=np.float64))
     if ordered.ndim != 1 or not ordered.size or not low <= ordered[0] <= ordered[-1] <= high:
-        raise DpmcError(f"s: shape {ordered.shape}, allowed numbers from {low:g} to {high:g}")
+        raise DpmcError(
+            f"`s` must be one or more numbers from {low:g} to {high:g} in a row, got shape "
+            f"{ordered.shape}"
+        )
     if not 0 <= beta < math.inf:
-        raise DpmcError(f"beta: {beta}, allowed a finite number >= 0")
+        raise DpmcError(f"`beta` must be finite and >= 0, got {beta}")
     rank = checked_rank(statistic, ordered.size)
     search = smooth_sensitivity_average if statistic.averages(ordered.size) else smooth_sensitivity
     return float(search(ordered, rank, low, high, beta))
@@ -180,10 +183,10 @@ def checked_rank(statistic: Statistic, n: int) -> int:
         If the statistic is a mean, or its rank is not from 1 to n.
     """
     if statistic.rank is None:
-        raise DpmcError(f"statistic: {statistic.name!r}, allowed an order statistic")
+        raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     rank = statistic.rank(n)
     if not 1 <= rank <= n:
-        raise DpmcError(f"rank: {rank} of {statistic.name}, allowed 1 to {n}")
+        raise DpmcError(f"`rank` of {statistic.name} must be from 1 to {n}, got {rank}")
     return rank
 
 

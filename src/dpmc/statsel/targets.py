@@ -42,7 +42,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise DpmcError(f"prior: ({self.low}, {self.high}), allowed an interval in order")
+            raise DpmcError(f"`prior` must have low < high, got ({self.low}, {self.high})")
 
     def log_densities(self, theta: Array) -> Array:
         """Return its log-density at each entry, up to a constant."""
@@ -123,22 +123,25 @@ def target(
     low, high = population.theta_domain
     if law.low < low or law.high > high:
         raise DpmcError(
-            f"prior: ({law.low:g}, {law.high:g}), allowed inside ({low:g}, {high:g}), the domain "
-            f"of theta of {population.name}"
+            f"`prior` must lie inside ({low:g}, {high:g}), the domain of theta of "
+            f"{population.name}, got ({law.low:g}, {law.high:g})"
         )
     wanted = (num_rows,) if mechanism.per_record else ()
     given = np.asarray(y, dtype=np.float64)
     if given.shape != wanted or not np.isfinite(given).all():
         raise DpmcError(
-            f"released: shape {given.shape}, allowed finite numbers of shape {wanted} by "
-            f"{mechanism.name}"
+            f"`released` must be finite numbers of shape {wanted} for {mechanism.name}, got shape "
+            f"{given.shape}{', not all finite' if given.shape == wanted else ''}"
         )
     kept = np.ascontiguousarray(given) if mechanism.per_record else float(given)
     if statistic.kind == "order":
         order = order_of(population, statistic, mechanism, num_rows, epsilon, delta)
         return Target(population, statistic, mechanism, kept, order.scale, num_rows, law, order)
     if mechanism.constants is not None:
-        raise DpmcError(f"mechanism: {mechanism.name!r}, allowed with an order statistic alone")
+        raise DpmcError(
+            f"`mechanism` must release a mean of {statistic.name}, got {mechanism.name!r}, which "
+            "releases order statistics only"
+        )
     sensitivity = statistic.sensitivity(population.support)
     scale = mechanism.scale(sensitivity, num_rows, epsilon)
     return Target(population, statistic, mechanism, kept, scale, num_rows, law)

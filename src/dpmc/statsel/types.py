@@ -72,7 +72,7 @@ class Population:
         checks.one_of("base", self.base, BASES)
         low, high = self.theta_domain
         if not low < high:
-            raise DpmcError(f"theta_domain: {self.theta_domain}, allowed a lower and a higher end")
+            raise DpmcError(f"`theta_domain` must have low < high, got {self.theta_domain}")
         check_support(self.support)
 
     def check_theta(self, theta: float) -> None:
@@ -87,7 +87,9 @@ class Population:
         inside = low < theta < high or (self.closed_above and theta == high)
         if not (math.isfinite(theta) and inside):
             close = "]" if self.closed_above else ")"
-            raise DpmcError(f"theta: {theta}, allowed in ({low:g}, {high:g}{close} for {self.name}")
+            raise DpmcError(
+                f"`theta` must be in ({low:g}, {high:g}{close} for {self.name}, got {theta}"
+            )
 
     def draw_base(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
         """Return independent draws of Z."""
@@ -130,7 +132,7 @@ class Statistic:
     Raises
     ------
     DpmcError
-        If the power is not allowed, or an order statistic has no rank.
+        If the power is invalid, or an order statistic has no rank.
     """
 
     name: str
@@ -145,9 +147,11 @@ class Statistic:
         checks.one_of("kind", self.kind, KINDS)
         checks.positive("power", self.power)
         if not self.absolute and self.power != int(self.power):
-            raise DpmcError(f"power: {self.power!r}, allowed an integer >= 1 for x^power")
+            raise DpmcError(f"`power` must be an integer >= 1 for x^power, got {self.power!r}")
         if (self.rank is None) != (self.kind == "mean"):
-            raise DpmcError(f"rank: {self.rank!r}, allowed for kind 'order' and needed there")
+            raise DpmcError(
+                f"`rank` must be set for kind 'order' and for no other, got {self.rank!r}"
+            )
 
     def range(self, support: tuple[float, float]) -> tuple[float, float]:
         """Return the least and the largest s of records in `support`."""
@@ -220,4 +224,4 @@ def check_support(support: tuple[float, float]) -> None:
     """Refuse bounds of records that are not finite, or not in order."""
     low, high = support
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise DpmcError(f"support: {support}, allowed two finite numbers in order")
+        raise DpmcError(f"`support` must be two finite numbers in order, got {support}")

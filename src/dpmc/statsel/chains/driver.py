@@ -47,10 +47,10 @@ class ChainParams:
     def __post_init__(self) -> None:
         checks.at_least("num_iterations", self.num_iterations, 1)
         if not 0 <= self.burn_in < 1:
-            raise DpmcError(f"burn_in: {self.burn_in!r}, allowed a number in [0, 1)")
+            raise DpmcError(f"`burn_in` must be in [0, 1), got {self.burn_in!r}")
         checks.positive("proposal_sd", self.proposal_sd, optional=True)
         if self.start is not None and not math.isfinite(self.start):
-            raise DpmcError(f"start: {self.start!r}, allowed a finite number")
+            raise DpmcError(f"`start` must be finite, got {self.start!r}")
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def run(
     name = module.__name__.rpartition(".")[2]
     if given.shape not in module.SHAPES:
         raise DpmcError(
-            f"method: {name!r}, allowed for {' or '.join(module.SHAPES)}, not for a release of "
-            f"shape {given.shape!r}"
+            f"`method` must take a release of shape {given.shape!r}, got {name!r}, which takes "
+            f"{' or '.join(module.SHAPES)}"
         )
     faults = fault(name, variant, module.VARIANTS)
     start, step = params.start, params.proposal_sd
@@ -120,7 +120,7 @@ def run(
         step = STEP * sd if step is None else step
     low, high = given.prior.low, given.prior.high
     if not low < start < high:
-        raise DpmcError(f"start: {start}, allowed inside the prior, ({low:g}, {high:g})")
+        raise DpmcError(f"`start` must be inside the prior ({low:g}, {high:g}), got {start}")
     advance = module.chain(given, params, faults, Walk(low, high, step), float(start), rng)
     return _advanced(advance, params, progress)
 
@@ -134,7 +134,9 @@ def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
         If there is no such variant.
     """
     if variant not in variants:
-        raise DpmcError(f"variant of {name}: {variant!r}, allowed {', '.join(variants)}")
+        raise DpmcError(
+            f"`variant` of {name} must be one of {', '.join(variants)}, got {variant!r}"
+        )
     return variants[variant]
 
 

@@ -245,8 +245,8 @@ def check_bits(given: Setting) -> None:
     """Refuse records that are not bits, or another statistic of them."""
     if given.population.name != "bernoulli" or given.statistic.kind != "mean":
         raise DpmcError(
-            f"statistic: {given.statistic.name!r} of {given.population.name}, allowed the bits "
-            "of bernoulli"
+            f"`statistic` must be the mean of bits of bernoulli, got {given.statistic.name!r} of "
+            f"{given.population.name}"
         )
 
 
@@ -262,16 +262,16 @@ def _raw(
     if mechanism.noise == "bits":
         if population.name != "bernoulli" or statistic.kind != "mean":
             raise DpmcError(
-                f"mechanism: {mechanism.name!r} of {statistic.name} of {population.name}, "
-                "allowed the bits of bernoulli"
+                f"`mechanism` {mechanism.name!r} must release the bits of bernoulli, got "
+                f"{statistic.name} of {population.name}"
             )
         return lambda epsilon, theta: float(randomised_response(theta, num_rows, epsilon))
     if statistic.kind == "order":
         return _of_order(population, statistic, mechanism, num_rows, delta, simulation)
     if mechanism.constants is not None:
         raise DpmcError(
-            f"statistic: {statistic.name!r}, allowed median, max for {mechanism.name}, whose "
-            "noise depends on the data"
+            f"`statistic` must be median or max for {mechanism.name}, whose noise depends on the "
+            f"data, got {statistic.name!r}"
         )
     if mechanism.per_record:
         return lambda epsilon, theta: quadrature.per_record(
@@ -299,12 +299,12 @@ def _of_order(
 ) -> Callable[[float, float], float]:
     if population.base == "unit":
         raise DpmcError(
-            f"population: {population.name}, allowed one with a density for {statistic.name}"
+            f"`population` must have a density for {statistic.name}, got {population.name!r}"
         )
 
     def value(epsilon: float, theta: float) -> float:
         if math.isinf(epsilon):
-            raise DpmcError(f"epsilon: inf, allowed a finite number > 0 for {statistic.name}")
+            raise DpmcError(f"`epsilon` must be finite for {statistic.name}, got inf")
         order = order_of(population, statistic, mechanism, num_rows, epsilon, delta)
         rng = stream(_SEED, "order information", statistic.name, num_rows)
         found = order_statistics.information(population, statistic, order, theta, rng, simulation)

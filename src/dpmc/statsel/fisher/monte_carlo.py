@@ -230,7 +230,8 @@ def of_record(population: Population, statistic: Statistic, theta: float, scale:
 def _score(population: Population) -> Callable[..., Array]:
     if population.score is None:
         raise DpmcError(
-            f"population: {population.name} has no score, allowed one whose support is fixed"
+            f"`population` must have a score, got {population.name!r}, whose support moves with "
+            "theta"
         )
     found: Callable[..., Array] = plain(population.score)
     return found

@@ -70,8 +70,8 @@ def nodes(population: Population, statistic: Statistic, theta: float) -> Nodes:
     folded = statistic.absolute or statistic.power % 2 == 0
     if folded and not population.odd:
         raise DpmcError(
-            f"statistic: {statistic.name!r}, allowed an odd power for {population.name}, which is "
-            "not symmetric about zero"
+            f"`statistic` must be an odd power for {population.name}, which is not symmetric about "
+            f"0, got {statistic.name!r}"
         )
     end = _NORMAL_END if population.base == "normal" else 1.0
     low, high = population.support

@@ -69,10 +69,11 @@ class Simulation:
         checks.at_least("num_draws", self.num_draws, self.num_groups)
         if self.num_draws % self.num_groups:
             raise DpmcError(
-                f"num_draws: {self.num_draws}, allowed a multiple of {self.num_groups} groups"
+                f"`num_draws` must be a multiple of `num_groups` = {self.num_groups}, got "
+                f"{self.num_draws}"
             )
         if not 0 < self.step <= 1:
-            raise DpmcError(f"step: {self.step}, allowed a number in (0, 1]")
+            raise DpmcError(f"`step` must be in (0, 1], got {self.step}")
 
 
 class Released(NamedTuple):

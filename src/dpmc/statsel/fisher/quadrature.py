@@ -100,7 +100,8 @@ def per_record(
     checks.one_of("route", chosen, ROUTES)
     if population.score is None and (chosen == "score" or scale == 0):
         raise DpmcError(
-            f"population: {population.name} has no score, allowed the route 'pathwise' with noise"
+            f"`population` {population.name!r} has no score: `route` must be 'pathwise' and "
+            f"`scale` > 0, got {chosen!r} and {scale}"
         )
     if scale == 0:
         kept_mass = found.weights > 0

@@ -31,7 +31,9 @@ def keep_probability(sensitivity: float, n: int, epsilon: float) -> float:
         If the records are not bits, of sensitivity 1.
     """
     if sensitivity != 1:
-        raise DpmcError(f"sensitivity: {sensitivity}, allowed 1, of bits, for randomised_response")
+        raise DpmcError(
+            f"`sensitivity` must be 1 (bits) for randomised_response, got {sensitivity}"
+        )
     return 1.0 / (1.0 + math.exp(-epsilon))
 
 

@@ -156,7 +156,7 @@ def integrate(log_density: Likelihood, low: float, high: float) -> Posterior:
         lefts = np.column_stack([lefts[rough], lefts[rough] + half]).ravel()
         widths = np.repeat(half, 2)
     if not math.isfinite(top):
-        raise DpmcError("posterior: density 0 everywhere, allowed a prior that agrees with y")
+        raise DpmcError("`prior` must agree with `y`: the posterior density is 0 everywhere")
     place = np.argsort(np.concatenate(theta))
     nodes, shares = np.concatenate(theta)[place], np.concatenate(weights)[place]
     relative = np.exp(np.concatenate(values)[place] - top)
@@ -199,12 +199,12 @@ def _reach(log_density: Likelihood, start: float, sign: float) -> float:
     last = logs[-1] - logs[-2]
     if logs[-1] > -math.inf and last > -1e-9:
         raise DpmcError(
-            f"prior: flat up to {sign * math.inf:g} makes the posterior improper, allowed a "
-            "bounded interval or a proper density"
+            f"`prior` must be bounded or have a proper density, got one that is flat up to "
+            f"{sign * math.inf:g}, which makes the posterior improper"
         )
     seconds = logs + 2 * np.log(lefts)
     if logs[-1] > -math.inf and last > -2 * math.log(2) - 1e-9:
-        raise DpmcError("prior: the posterior has no variance, allowed a bounded interval")
+        raise DpmcError("`prior` must be bounded: the posterior has no variance")
     total = np.logaddexp.reduce(seconds)
     # Tails come after their own sum.
     tails = np.logaddexp.accumulate(seconds[::-1])[::-1]

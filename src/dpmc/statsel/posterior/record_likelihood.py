@@ -54,7 +54,7 @@ def log_likelihoods(given: Target, theta: Array) -> Array:
         nodes, weights = base_nodes(given.population.base, GAUSSIAN_NODES)
         kernel = assemble(make_fill_gaussian, *parts)
     else:
-        raise DpmcError(f"mechanism: {given.mechanism.name!r}, allowed for bits alone")
+        raise DpmcError(f"`mechanism` {given.mechanism.name!r} requires a Bernoulli population")
     out, s = np.empty(theta.size), np.empty(nodes.size)
     support = given.population.support
     kernel(y, given.scale, support, nodes, weights, np.ascontiguousarray(theta), s, out)

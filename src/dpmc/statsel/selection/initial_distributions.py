@@ -50,7 +50,7 @@ def grid(population: Population, upper: float | None, num_points: int) -> Array:
     checks.positive("upper", end)
     low, high = population.theta_domain
     if low > 0 or end > high:
-        raise DpmcError(f"upper: {end}, allowed where (0, upper] is in the domain ({low}, {high})")
+        raise DpmcError(f"`upper` must keep (0, upper] in the domain ({low}, {high}), got {end}")
     return np.asarray((np.arange(num_points) + 0.5) * (end / num_points), np.float64)
 
 
@@ -74,12 +74,12 @@ def laws_of(
     check_epsilon(epsilon)
     if mechanism.per_record or mechanism.noise not in NOISES or mechanism.needs_delta:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed Gaussian or Laplace noise on a mean"
+            f"`mechanism` must add Gaussian or Laplace noise to a mean, got {mechanism.name!r}"
         )
     rows = []
     for statistic in statistics:
         if statistic.kind != "mean":
-            raise DpmcError(f"statistic: {statistic.name!r}, allowed a mean over records")
+            raise DpmcError(f"`statistic` must be a mean over records, got {statistic.name!r}")
         found = moments.of(population, statistic)
         scale = mechanism.scale(statistic.sensitivity(population.support), num_rows, epsilon)
         information = NOISES[mechanism.noise].information(found, theta, num_rows, scale)

@@ -146,10 +146,10 @@ def plan(
     Raises
     ------
     DpmcError
-        If an argument is not allowed.
+        If an argument is invalid.
     """
     if not candidates:
-        raise DpmcError("candidates: none, allowed at least one statistic")
+        raise DpmcError("`candidates` must be one or more statistics, got none")
     checks.one_of("score", score, SCORES)
     checks.at_least("num_points", num_points, 2)
     for size in sizes:
@@ -228,7 +228,9 @@ def release(
     for statistic in (plan.first, *plan.candidates):
         releases.check_range(statistic, plan.population.support)
     if records.count(x) != sum(plan.sizes):
-        raise DpmcError(f"x: {records.count(x)} records, allowed {sum(plan.sizes)} as planned")
+        raise DpmcError(
+            f"`x` must have {sum(plan.sizes)} records as planned, got {records.count(x)}"
+        )
     given = records.checked(x, invalid_rows)[None]
     if noise == "continuous":
         drawn = draw_noise(plan.mechanism, single_releases.generator(rng), 1)
@@ -250,7 +252,7 @@ def release(
 def _run(plan: Plan, x: Array, add: Callable[[Array, Array, Indices, int], Array]) -> Outcome:
     """Run the procedure with noise that `add` brings to means, given its scale."""
     if x.shape[-1] != sum(plan.sizes):
-        raise DpmcError(f"x: {x.shape[-1]} records, allowed {sum(plan.sizes)} as planned")
+        raise DpmcError(f"`x` must have {sum(plan.sizes)} records as planned, got {x.shape[-1]}")
     parts = x[:, : plan.sizes[0]], x[:, plan.sizes[0] :]
 
     def noisy(statistics: Sequence[Statistic], scale: Array, index: Indices, part: int) -> Array:
