@@ -7,6 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 import dpmc
+from dpmc import registry
 from dpmc.experiments.data import population_rows
 from dpmc.experiments.pipeline import workload
 from dpmc.numerics import source_digest
@@ -80,10 +81,10 @@ def slope(function, theta):
 
 
 def test_every_population_statistic_and_mechanism_is_tested_here():
-    assert set(SETTINGS) == set(lookup.names("population"))
-    assert set(lookup.names("statistic")) == {"abs_power", "maximum", "median", "power"}
-    assert set(lookup.names("mechanism")) == {*NOISES, "smooth_laplace"}
-    assert all(lookup.mechanism(name).name == name for name in lookup.names("mechanism"))
+    assert set(SETTINGS) == set(registry.names("population"))
+    assert set(registry.names("statistic")) == {"abs_power", "maximum", "median", "power"}
+    assert set(registry.names("mechanism")) == {*NOISES, "smooth_laplace"}
+    assert all(lookup.mechanism(name).name == name for name in registry.names("mechanism"))
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -307,7 +308,7 @@ def test_the_printed_laplace_density_is_none():
 
 
 def test_without_noise_there_is_no_guarantee():
-    for name in lookup.names("mechanism"):
+    for name in registry.names("mechanism"):
         found = lookup.mechanism(name).guarantee(math.inf)
         assert not found.private
     assert lookup.mechanism("gaussian").scale(1.0, 10, math.inf) == 0.0
@@ -486,7 +487,9 @@ def test_rows_are_records_of_the_population_with_public_bounds():
 
 
 def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
-    assert set(lookup.LOOKED_UP) == set(lookup.PACKAGES.values())
+    assert set(lookup.LOOKED_UP) == {
+        registry.package(kind) for kind in ("population", "statistic", "mechanism")
+    }
     before = [
         workload._code(f"dpmc.experiments.data.{name}_rows")
         for name in ("population", "regression")

@@ -54,6 +54,24 @@ class ChainParams:
 
 
 @dataclass(frozen=True)
+class ParticleParams(ChainParams):
+    """Settings of a chain with particles.
+
+    Parameters
+    ----------
+    num_particles : int
+        N, the current particle among them; at least 2.
+    """
+
+    num_particles: int = 100
+    _fewest_particles = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.at_least("num_particles", self.num_particles, self._fewest_particles)
+
+
+@dataclass(frozen=True)
 class Draws:
     """What is left of a chain.
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpmc.statsel.fisher import information
 from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.types import NoParams
 
-
-@dataclass(frozen=True)
-class Params:
-    """Randomised response has no settings."""
+Params = NoParams
 
 
 def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from dpmc.statsel.selection import two_stage
 from dpmc.statsel.selection.task import Found, Task, unselected
 from dpmc.statsel.selection.two_stage import Plan
-from dpmc.types import Array
+from dpmc.types import Array, NoParams
 
-
-@dataclass(frozen=True)
-class Params:
-    """Nothing is chosen."""
+Params = NoParams
 
 
 def prepare(task: Task, params: Params) -> Plan:
