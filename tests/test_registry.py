@@ -31,13 +31,14 @@ def test_helpers_cannot_be_loaded(kind, name):
 
 
 def empty_params(source):
-    """Return the lines at which a class called Params has neither a field nor a method."""
+    """Return the lines at which a class called Params has no field of its own or of a base."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.ClassDef)
         and node.name == "Params"
-        and not any(isinstance(entry, ast.AnnAssign | ast.FunctionDef) for entry in node.body)
+        and not node.bases
+        and not any(isinstance(entry, ast.AnnAssign) for entry in node.body)
     ]
 
 
@@ -52,7 +53,8 @@ def test_no_class_called_params_is_empty():
 @pytest.mark.parametrize("body", ["pass", '"""Nothing to set."""', "..."])
 def test_an_empty_params_class_is_found(body):
     assert empty_params(f"class Params:\n    {body}\n") == [1]
-    assert empty_params(f"class Params(Base):\n    {body}\n    size: int = 1\n") == []
+    assert empty_params(f"class Params(ChainParams):\n    {body}\n") == []
+    assert empty_params(f"class Params:\n    {body}\n    size: int = 1\n") == []
 
 
 def test_every_replicate_and_chain_has_streams_of_its_own(monkeypatch):
