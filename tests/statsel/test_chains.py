@@ -18,7 +18,7 @@ from dpmc.diagnostics.autocorrelation import ShortChainWarning
 from dpmc.numerics.compile_cache import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
-from dpmc.statsel.chains.common import RIGHT, Walk, exponentiate, pick
+from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick
 from dpmc.statsel.posterior import mean_likelihood
 from dpmc.statsel.releases import Release
 from dpmc.types import NO_GUARANTEE, DpmcError
@@ -119,7 +119,9 @@ def chain(method, **params):
     given = targets.target(POPULATION, selection.statistic(statistic), made, y, n, 5.0, (0.0, 30.0))
     module = registry.load("statsel_posterior", method)
     settings = module.Params(**({"num_particles": 4} if method != "mh" else {}), **params)
-    return module.chain(given, settings, RIGHT, Walk(0.0, 30.0, 1.0), 2.0, np.random.default_rng(4))
+    return module.chain(
+        given, settings, RIGHT, ThetaWalk(0.0, 30.0, 1.0), 2.0, np.random.default_rng(4)
+    )
 
 
 @pytest.mark.parametrize("method", TARGETS)
@@ -215,7 +217,7 @@ def test_the_likelihood_of_a_mean_has_its_variance_over_the_records():
         numba.njit(lambda theta: 2 * theta),
         numba.njit(lambda theta: theta),
     )
-    released = mean_likelihood.Released(1.3, 0.4, 25.0)
+    released = mean_likelihood.NoisyMean(1.3, 0.4, 25.0)
     for theta in (0.5, 3.0):
         expected = stats.norm.logpdf(1.3, 2 * theta, math.sqrt(theta / 25 + 0.4**2))
         assert log_likelihood(released, theta) == pytest.approx(expected, rel=1e-12)

@@ -19,7 +19,7 @@ from scipy.stats import binom, laplace, norm
 
 from dpmc.statsel import laplace_clt, lookup, moments
 from dpmc.statsel.fisher import information, monte_carlo, order_statistics, quadrature
-from dpmc.statsel.fisher.monte_carlo import Sizes
+from dpmc.statsel.fisher.monte_carlo import MonteCarloSizes
 from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.order_draws import order_of
 from dpmc.types import DpmcError
@@ -49,7 +49,7 @@ def squared_score(log_density, theta, low, high, points=()):
     return quad(integrand, low, high, points=points or None, limit=400, epsabs=0, epsrel=1e-10)[0]
 
 
-def law(population, text, theta):
+def distribution(population, text, theta):
     found = moments.of(population, lookup.statistic(text))
     return float(found.mean.py_func(theta)), float(found.variance.py_func(theta))
 
@@ -74,13 +74,13 @@ def test_means_have_the_integral_of_their_squared_score(
     scale = mechanism.scale(width, ROWS, epsilon)
 
     def log_density(y, at):
-        mean, variance = law(population, text, at)
+        mean, variance = distribution(population, text, at)
         sd = math.sqrt(variance / ROWS)
         if mechanism is GAUSSIAN:
             return norm.logpdf(y, mean, math.hypot(sd, scale))
         return laplace_clt.log_density(y, mean, sd, scale)
 
-    mean, variance = law(population, text, theta)
+    mean, variance = distribution(population, text, theta)
     spread = math.sqrt(variance / ROWS) + scale
     ends = [mean + sign * spread * size for sign in (-1, 1) for size in (40, 4, 1)]
     expected = squared_score(log_density, theta, min(ends), max(ends), sorted(ends)[1:-1])
@@ -112,7 +112,7 @@ def test_the_information_of_a_mean_with_laplace_noise_goes_over_to_its_limits():
     assert laplace_clt.unit_information(INFINITE) == (1.0, 0.5)
     below, above = (laplace_clt.unit_information(k) for k in (1999.9, 2000.1))
     assert below == pytest.approx(above, rel=3e-7)
-    # Much noise: that of the location of a Laplace law, k^2.
+    # Much noise: that of the location of a Laplace distribution, k^2.
     assert laplace_clt.unit_information(1e-3)[0] == pytest.approx(1e-6, rel=2e-3)
     many = laplace_clt.information(np.ones((2, 3)), 1.0, [[1.0], [2.0]], 0.5)
     assert many.shape == (2, 3)
@@ -338,7 +338,7 @@ def test_noisy_bits_tell_more_than_their_mean():
 
 
 def largest_information(theta, rows, scale):
-    """Integrate the law of the largest of |X_i|, X_i ~ N(0, theta), with Laplace noise."""
+    """Integrate the distribution of the largest of |X_i|, X_i ~ N(0, theta), with Laplace noise."""
     s = np.linspace(1e-9, 8 * math.sqrt(theta), 1601)
     y = np.linspace(-25 * scale, s[-1] + 25 * scale, 1201)
     noise = laplace.pdf(y[:, None] - s, scale=scale)
@@ -413,7 +413,7 @@ def test_smooth_noise_agrees_with_algorithm_7_with_many_particles():
     sampler = monte_carlo.of_data(VARIANCE, statistic, order, theta)
 
     def replicate(k):
-        sizes = Sizes(1500, 8000, "halves", shared=True)
+        sizes = MonteCarloSizes(1500, 8000, "halves", shared=True)
         found, _ = monte_carlo.estimate(sampler, sizes, np.random.default_rng(k))
         rng = np.random.default_rng(k)
         latent, hidden = sampler.draw(rng, (1, 8000)), sampler.draw(rng, (400, 1))
@@ -456,7 +456,7 @@ def algorithm_6(epsilon, inner, estimator="squared", outer=20_000):
     law_of = moments.of(VARIANCE, lookup.statistic("abs_1"))
     sampler = monte_carlo.of_mean(law_of, 2.0, ROWS, 10 / (ROWS * epsilon))
     rng = np.random.default_rng(inner)
-    return monte_carlo.estimate(sampler, Sizes(outer, inner, estimator), rng)
+    return monte_carlo.estimate(sampler, MonteCarloSizes(outer, inner, estimator), rng)
 
 
 def test_algorithm_6_is_biased_both_ways_with_few_particles():
@@ -484,7 +484,7 @@ def test_algorithm_8_agrees_with_quadrature():
     statistic = lookup.statistic("abs_1")
     sampler = monte_carlo.of_record(VARIANCE, statistic, 2.0, 2.0)
     rng = np.random.default_rng(1)
-    value, se = monte_carlo.estimate(sampler, Sizes(4000, 2000, "halves"), rng)
+    value, se = monte_carlo.estimate(sampler, MonteCarloSizes(4000, 2000, "halves"), rng)
     exact = of(VARIANCE, "abs_1", lookup.mechanism("per_record_laplace"), 5.0, 2.0)
     assert abs(ROWS * value - exact) < 4 * ROWS * se
     with pytest.raises(DpmcError, match="`population` must have a score, got 'uniform_width'"):
@@ -501,7 +501,7 @@ def test_algorithm_8_agrees_with_quadrature():
 )
 def test_bad_sizes_are_refused(change, message):
     sampler = monte_carlo.of_record(VARIANCE, lookup.statistic("abs_1"), 2.0, 2.0)
-    sizes = Sizes(**{"num_outer": 10, "num_inner": 10, **change})
+    sizes = MonteCarloSizes(**{"num_outer": 10, "num_inner": 10, **change})
     with pytest.raises(DpmcError, match=message):
         monte_carlo.estimate(sampler, sizes, np.random.default_rng(0))
 

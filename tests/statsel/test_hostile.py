@@ -328,12 +328,17 @@ def test_a_selection_can_have_discrete_noise(mechanism):
     for _ in range(400):
         outcome, guarantee = two_stage.release(plan, x, noise="discrete")
         assert (outcome.noise, guarantee) == ("discrete", plan.guarantee)
-        assert outcome.first[0] % discrete.grid_of(float(plan.first_laws.scale[0])) == 0
+        assert outcome.first[0] % discrete.grid_of(float(plan.first_distributions.scale[0])) == 0
         chosen = int(outcome.selected[0])
-        assert outcome.second[0] % discrete.grid_of(float(plan.laws.scale[chosen])) == 0
+        assert outcome.second[0] % discrete.grid_of(float(plan.distributions.scale[chosen])) == 0
         for y, statistic, part, scale in (
-            (outcome.first[0], plan.first, parts[0], plan.first_laws.scale[0]),
-            (outcome.second[0], plan.candidates[chosen], parts[1], plan.laws.scale[chosen]),
+            (outcome.first[0], plan.first, parts[0], plan.first_distributions.scale[0]),
+            (
+                outcome.second[0],
+                plan.candidates[chosen],
+                parts[1],
+                plan.distributions.scale[chosen],
+            ),
         ):
             exact = two_stage.exact_means([statistic], plan, part, index)[0]
             noise.append((y - exact) / scale)

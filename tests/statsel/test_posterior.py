@@ -13,7 +13,7 @@ from scipy import integrate, stats
 import dpmc.statsel as selection
 from dpmc.statsel import targets
 from dpmc.statsel.posterior import quadrature
-from dpmc.statsel.targets import Prior
+from dpmc.statsel.targets import ThetaPrior
 from dpmc.types import DpmcError
 
 VARIANCE = selection.population("normal_variance", bound=10.0)
@@ -40,7 +40,7 @@ def test_an_infinite_prior_is_followed_as_far_as_there_is_mass():
     low, high = quadrature.finite_interval(lambda t: -0.5 * (t - 50) ** 2, -math.inf, math.inf)
     assert low < 40
     assert high > 60
-    prior = Prior(0.0, 10.0, density)
+    prior = ThetaPrior(0.0, 10.0, density)
     target = targets.target(
         population,
         selection.statistic("pow_1"),

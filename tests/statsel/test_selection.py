@@ -15,7 +15,7 @@ from dpmc.experiments.studies import statsel_selection
 from dpmc.statsel import lookup
 from dpmc.statsel.selection import initial_distributions, two_stage
 from dpmc.statsel.selection.methods import fixed_all, fixed_split, second_only, selected
-from dpmc.statsel.selection.task import Task
+from dpmc.statsel.selection.task import SelectionTask
 from dpmc.types import DpmcError
 
 LAPLACE, GAUSSIAN = lookup.mechanism("laplace"), lookup.mechanism("gaussian")
@@ -64,7 +64,7 @@ def densities(y, *law):
 def test_posterior_given_the_first_release(bound, y, mechanism):
     found = plan(bound, mechanism=lookup.mechanism(mechanism), num_points=150)
     one = np.zeros(1, np.int64)
-    ours = two_stage.log_likelihood(found, found.first_laws, np.array([y]), one)[0]
+    ours = two_stage.log_likelihood(found, found.first_distributions, np.array([y]), one)[0]
     arguments = (1.0, 10, bound, 1.0, mechanism)
     some = slice(5, None, 24)
     theirs = [math.log(density(y, theta, *arguments)) for theta in found.theta[some]]
@@ -81,9 +81,11 @@ def test_both_releases_enter_the_estimate():
     found = plan()
     first, second, index = np.array([0.2]), np.array([0.55]), np.array([1])
     theta = found.theta[2::5]  # midpoints of cells that are five times as wide
-    laws = ((0.2, 1.0, 10), (0.55, 0.5, 90))
+    distributions = ((0.2, 1.0, 10), (0.55, 0.5, 90))
     weights = [
-        math.prod(densities(np.array([y]), t, a, n, 1.0, 1.0, "laplace")[0] for y, a, n in laws)
+        math.prod(
+            densities(np.array([y]), t, a, n, 1.0, 1.0, "laplace")[0] for y, a, n in distributions
+        )
         for t in theta
     ]
     expected = weights @ theta / np.sum(weights)
@@ -101,13 +103,13 @@ def test_information_of_the_candidates(mechanism):
     for k, statistic in enumerate(FEW):
         arguments = (statistic.power, size, 1.0, 1.0, mechanism.name)
         centre = theta**statistic.power / (statistic.power + 1)
-        width = float(found.laws.sd[k, 5] + found.laws.scale[k])
+        width = float(found.distributions.sd[k, 5] + found.distributions.scale[k])
         reach = 4.0 if mechanism is LAPLACE else 2.5
         y = centre + width * np.sinh(np.linspace(-reach, reach, 81))
         at = [densities(y, theta + shift, *arguments) for shift in (-step, 0.0, step)]
         slope = (at[2] - at[0]) / (2 * step)
         expected = np.trapezoid(slope**2 / at[1], y)
-        assert found.laws.information[k, 5] == pytest.approx(expected, rel=2e-3)
+        assert found.distributions.information[k, 5] == pytest.approx(expected, rel=2e-3)
 
 
 def test_the_candidate_of_the_lowest_mean_is_selected():
@@ -115,9 +117,9 @@ def test_the_candidate_of_the_lowest_mean_is_selected():
     y = np.array([-0.5, 0.05, 0.3, 0.9])
     one = np.zeros(len(y), np.int64)
     weights = initial_distributions.normalised(
-        two_stage.log_likelihood(found, found.first_laws, y, one)
+        two_stage.log_likelihood(found, found.first_distributions, y, one)
     )
-    expected = [np.argmin([w @ (1 / f) for f in found.laws.information]) for w in weights]
+    expected = [np.argmin([w @ (1 / f) for f in found.distributions.information]) for w in weights]
     assert two_stage.select(found, y).tolist() == expected
     assert len(set(expected)) > 1
 
@@ -180,12 +182,12 @@ def selecting_on_the_second_part(found, x, noise):
     guess = 2 * np.abs(x[:, found.sizes[0] :]).mean(axis=1)
     place = np.searchsorted(found.theta, guess).clip(max=len(found.theta) - 1)
     chosen = np.argmin(found.cost[:, place], axis=0)
-    return finish(found, x, noise, chosen, found.laws.scale)
+    return finish(found, x, noise, chosen, found.distributions.scale)
 
 
 def one_scale_for_all(found, x, noise):
     """Broken: the noise of the second release is that of the first statistic."""
-    scale = np.full(len(found.candidates), found.first_laws.scale[0] * found.sizes[0])
+    scale = np.full(len(found.candidates), found.first_distributions.scale[0] * found.sizes[0])
     first = two_stage.run(found, x, noise).first
     return finish(found, x, noise, two_stage.select(found, first), scale / found.sizes[1])
 
@@ -274,8 +276,10 @@ def test_records_are_clipped_before_they_count():
 
 def test_scales_are_those_of_the_sensitivities():
     found = plan(bound=3.0, epsilon=2.0)
-    np.testing.assert_allclose(found.first_laws.scale, [3.0 / (10 * 2.0)])
-    np.testing.assert_allclose(found.laws.scale, [3.0**a / (90 * 2.0) for a in (0.1, 0.5, 1, 2)])
+    np.testing.assert_allclose(found.first_distributions.scale, [3.0 / (10 * 2.0)])
+    np.testing.assert_allclose(
+        found.distributions.scale, [3.0**a / (90 * 2.0) for a in (0.1, 0.5, 1, 2)]
+    )
     gaussian = plan(mechanism=GAUSSIAN).guarantee
     assert gaussian.delta == pytest.approx(0.1269, abs=1e-4)
 
@@ -321,7 +325,7 @@ def test_errors_of_the_baselines(module, params, sizes, theta):
     Three times the noise, a broken baseline, does not.
     """
     runs, rng = 2500, np.random.default_rng(round(10 * theta))
-    task = Task(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW, (10, 90), 200)
+    task = SelectionTask(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW, (10, 90), 200)
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
     ready = module.prepare(task, params)
     theirs = (direct(theta, sizes, [1.0] * len(sizes), runs, rng) - theta) ** 2
@@ -337,7 +341,7 @@ def test_selection_by_direct_simulation():
     """Given what it selects, the estimate is that of releases with these powers."""
     runs, theta = 2500, 0.3
     rng = np.random.default_rng(5)
-    task = Task(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW[:1], (10, 90), 200)
+    task = SelectionTask(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW[:1], (10, 90), 200)
     ready = selected.prepare(task, selected.Params())
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
     found = selected.run(ready, selected.Params(), x, noise)

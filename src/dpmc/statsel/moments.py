@@ -45,7 +45,7 @@ def of(population: Population, statistic: Statistic) -> Moments:
     Raises
     ------
     DpmcError
-        If the statistic is no mean, or there is no closed form that theta can be told from:
+        If the statistic is no mean, or there is no closed form that identifies theta:
         a power that is not odd of N(theta, 1), an odd one of a distribution symmetric about 0.
     """
     if statistic.kind != "mean":

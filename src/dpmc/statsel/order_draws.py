@@ -24,8 +24,8 @@ from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError
 
-# Laws of sorted base variables; folded ones are absolute values.
-LAWS = ("normal", "folded_normal", "symmetric", "unit")
+# Distributions of sorted base variables; folded ones are absolute values.
+BASE_DISTRIBUTIONS = ("normal", "folded_normal", "symmetric", "unit")
 
 
 class Order(NamedTuple):
@@ -33,8 +33,8 @@ class Order(NamedTuple):
 
     Parameters
     ----------
-    law : int
-        Index into ``LAWS``.
+    distribution : int
+        Index into ``BASE_DISTRIBUTIONS``.
     num, rank : int
         n and m, from 1 on.
     averaged : int
@@ -48,7 +48,7 @@ class Order(NamedTuple):
     scale : float
     """
 
-    law: int
+    distribution: int
     num: int
     rank: int
     averaged: int
@@ -113,7 +113,7 @@ def order_of(
     else:  # one record moves the released number itself as far
         scale = mechanism.scale(statistic.sensitivity(population.support), 1, epsilon)
     return Order(
-        LAWS.index(_law(population, statistic)),
+        BASE_DISTRIBUTIONS.index(_base_distribution(population, statistic)),
         num_rows,
         statistic.rank(num_rows),
         int(statistic.averages(num_rows)),
@@ -126,7 +126,7 @@ def order_of(
     )
 
 
-def _law(population: Population, statistic: Statistic) -> str:
+def _base_distribution(population: Population, statistic: Statistic) -> str:
     """Return the base distribution in which the statistic of a record does not decrease."""
     even = statistic.absolute or statistic.power % 2 == 0
     if not even or population.support[0] >= 0:
@@ -142,13 +142,13 @@ def _law(population: Population, statistic: Statistic) -> str:
 
 
 @compiled
-def base_value(law: int, u: float, rest: float) -> float:
+def base_value(distribution: int, u: float, rest: float) -> float:
     """Return the base variable at probability u = 1 - rest, both given to full precision."""
-    if law == 1:
+    if distribution == 1:
         return -normal_quantile(0.5 * rest)
-    if law == 0:
+    if distribution == 0:
         return normal_quantile(u) if u < 0.5 else -normal_quantile(rest)
-    return u - rest if law == 2 else u
+    return u - rest if distribution == 2 else u
 
 
 @compiled
@@ -171,7 +171,7 @@ def draw_centre(order: Any, particles: Any, i: int, rng: Any) -> None:
 @compiled
 def set_centre(order: Any, particles: Any, i: int, u: float, rest: float) -> None:
     """Set the uniform of the released rank of data set i, and forget all others."""
-    particles.z[i, order.rank - 1] = base_value(order.law, u, rest)
+    particles.z[i, order.rank - 1] = base_value(order.distribution, u, rest)
     particles.lower[i], particles.upper[i] = u, rest
     particles.reach[i, 0] = particles.reach[i, 1] = order.rank
 
@@ -227,7 +227,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
             rank, step = order.rank + k + 1 + shift, k + 1 + shift
             if rank > highest and rank <= order.num:
                 rest *= math.exp(-rng.standard_exponential() / (order.num - highest))
-                z[rank - 1] = base_value(order.law, 1.0 - rest, rest)
+                z[rank - 1] = base_value(order.distribution, 1.0 - rest, rest)
                 highest = rank
             window[centre + step] = order.high
             if rank <= order.num:
@@ -240,7 +240,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
             rank = order.rank - k - 1
             if rank < lowest and rank >= 1:
                 u *= math.exp(-rng.standard_exponential() / (lowest - 1))
-                z[rank - 1] = base_value(order.law, u, 1.0 - u)
+                z[rank - 1] = base_value(order.distribution, u, 1.0 - u)
                 lowest = rank
             window[centre - k - 1] = order.low
             if rank >= 1:

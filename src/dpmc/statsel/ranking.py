@@ -1,7 +1,7 @@
 """Candidate statistics in the order of their Fisher information [alparslan2023thesis, chapter 4].
 
-Which statistic tells most of theta depends on how much noise there is: without noise another
-one may win than under strong privacy. A ranking therefore comes with the epsilons at which two
+Which statistic is most informative about theta depends on how much noise there is:
+without noise another one may win than under strong privacy. A ranking therefore comes with the epsilons at which two
 candidates change places.
 """
 
@@ -95,7 +95,7 @@ class Ranking:
         return str(self.table["statistic"].iloc[0])
 
     def __str__(self) -> str:
-        found = "\n".join(
+        lines = "\n".join(
             f"at epsilon {row.epsilon:.4g} {row.above} overtakes {row.below}"
             for row in self.crossovers.itertuples()
         )
@@ -104,7 +104,7 @@ class Ranking:
             f"{self.num_rows} records of {self.population.name} at theta = {self.theta:g}, "
             f"{self.mechanism.name} noise at epsilon = {self.epsilon:g}: {self.guarantee}\n"
             f"{self.table.to_string(float_format='{:.5g}'.format)}\n"
-            + (found or f"no crossover between epsilon {low:g} and {high:g}")
+            + (lines or f"no crossover between epsilon {low:g} and {high:g}")
         )
 
     def figure(self) -> Figure:
@@ -118,8 +118,8 @@ class Ranking:
     def _drawn(self) -> Figure:
         from matplotlib.figure import Figure
 
-        made = Figure(figsize=(6.75, 2.6), layout="constrained")
-        left, right = made.subplots(1, 2)
+        figure = Figure(figsize=(6.75, 2.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
         names = list(self._curves)
         number = _FEW[1] if self._simulated else _DRAWN
         budgets = np.geomspace(*self._shown(), number)
@@ -128,8 +128,8 @@ class Ranking:
             curve, look = self._curves[name], _look(place)
             left.plot(budgets, [_value(curve, e, self.theta) for e in budgets], label=name, **look)
             right.plot(thetas, [_value(curve, self.epsilon, t) for t in thetas], **look)
-        for axis, chosen in ((left, self.epsilon), (right, self.theta)):
-            axis.axvline(chosen, color=_GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
+        for axis, value in ((left, self.epsilon), (right, self.theta)):
+            axis.axvline(value, color=_GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
         self._mark(left)
         left.set(xscale="log", yscale="log", xlabel="ε", ylabel="Fisher information on θ")
         left.set_title(f"θ = {self.theta:g}")
@@ -138,8 +138,8 @@ class Ranking:
         right.set_title(f"ε = {self.epsilon:g}")
         for axis in (left, right):
             axis.yaxis.set_major_formatter("{x:g}")
-        made.legend(loc="outside right center")
-        return made
+        figure.legend(loc="outside right center")
+        return figure
 
     def _shown(self) -> tuple[float, float]:
         """Return the range of epsilon to draw: the ranking and its crossovers, and some more."""
@@ -251,12 +251,12 @@ def _check_range(epsilons: tuple[float, float]) -> None:
 def _table(names: list[str], values: list[float]) -> pd.DataFrame:
     import pandas as pd
 
-    found = pd.DataFrame({"statistic": names, "information": values})
-    found = found.sort_values("information", ascending=False, kind="stable", ignore_index=True)
-    found["relative"] = found["information"] / found["information"].max()
-    found["sd"] = found["information"] ** -0.5
-    found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
-    return found
+    table = pd.DataFrame({"statistic": names, "information": values})
+    table = table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
+    table["relative"] = table["information"] / table["information"].max()
+    table["sd"] = table["information"] ** -0.5
+    table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
+    return table
 
 
 def _value(curve: Curve, epsilon: float, theta: float) -> float:
@@ -279,8 +279,8 @@ def _crossovers(curves: dict[str, Curve], theta: float, tried: Array) -> pd.Data
         for row in _pair(curves, values, first, second, theta, tried)
     ]
     columns = ["epsilon", "below", "above", "leads"]
-    found = pd.DataFrame(rows, columns=columns).astype({"epsilon": "float64", "leads": "bool"})
-    return found.sort_values("epsilon", kind="stable", ignore_index=True)
+    table = pd.DataFrame(rows, columns=columns).astype({"epsilon": "float64", "leads": "bool"})
+    return table.sort_values("epsilon", kind="stable", ignore_index=True)
 
 
 def _pair(

@@ -26,7 +26,7 @@ ROUNDING = 2.0**-48
 
 @dataclass(frozen=True)
 class Release:
-    """What is known of the records.
+    """A released statistic and its guarantee.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactStatistic:
     """A statistic before noise, and the scale of its noise: both private.
 
     Parameters
@@ -97,14 +97,14 @@ def release(
         For a mechanism that needs it.
     ledger : Ledger, optional
         Where to record a release with Gaussian noise; a new one by default. It knows no other
-        noise: accountants add up Gaussian releases, and a release here is a single one, whose
-        guarantee is complete as it stands.
+        noise: accountants add up Gaussian releases, and a release of a statistic is a single one,
+        whose guarantee is complete as it stands.
     noise : {"continuous", "discrete"}
         See :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of
         real numbers, which its floating-point numbers do not keep.
     invalid_rows : {"refuse", "zero"}
         What becomes of a record that is NaN, infinite or, for randomised response, no bit: it
-        is an error, which tells that there is one, or it counts as 0 before it is clipped.
+        is an error, which reveals that there is one, or it counts as 0 before it is clipped.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def before_noise(
     epsilon: float,
     delta: float | None = None,
     invalid_rows: InvalidRows = "refuse",
-) -> Exact:
+) -> ExactStatistic:
     """Return the statistic of clipped records and the scale of its noise, both private.
 
     Parameters
@@ -160,8 +160,8 @@ def before_noise(
         _, beta = mechanism.constants(epsilon, delta)
     size = records.count(x)
     scale = mechanism.scale(sensitivity, 1 if statistic.kind == "order" else size, epsilon)
-    given = records.checked(x, invalid_rows)
-    clipped = records.clip(given, population.support)
+    checked = records.checked(x, invalid_rows)
+    clipped = records.clip(checked, population.support)
     if mechanism.noise == "bits":
         clipped = records.bits(clipped, invalid_rows)
     # Rounding of a power may lead out of its range.
@@ -173,7 +173,7 @@ def before_noise(
         # The larger of two smooth bounds is one: noise never falls below what floats resolve.
         sensitivity = max(smooth.of(s, statistic, population.support, beta), LEAST_SENSITIVITY)
         scale = mechanism.scale(sensitivity, 1, epsilon)
-    return Exact(value, scale, int(np.count_nonzero(given != clipped)))
+    return ExactStatistic(value, scale, int(np.count_nonzero(checked != clipped)))
 
 
 def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
@@ -226,7 +226,7 @@ def rounding_of_mean(spread: tuple[float, float], n: int) -> float:
 
 def _noisy(
     mechanism: Mechanism,
-    exact: Exact,
+    exact: ExactStatistic,
     epsilon: float,
     rng: np.random.Generator | None,
     ledger: Ledger | None,

@@ -38,7 +38,7 @@ class Population:
     support : (float, float)
         Records are clipped to it.
     base : {"normal", "symmetric", "unit"}
-        Law of Z: N(0, 1), U(-1, 1) or U(0, 1).
+        Distribution of Z: N(0, 1), U(-1, 1) or U(0, 1).
     generate : compiled function ``(theta, z) -> x``
         The record before clipping, non-decreasing in z.
     log_density : compiled function ``(x, theta) -> float``

@@ -12,16 +12,16 @@ import numpy as np
 from dpmc import checks
 from dpmc.numerics.compile_cache import compile_once
 from dpmc.progress import Progress, silent
-from dpmc.statsel.chains.common import Walk
-from dpmc.statsel.targets import Prior, Target
+from dpmc.statsel.chains.common import ThetaWalk
+from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import Array, DpmcError
 
 # Fills an array with the next draws, and returns the moves made.
 Advance = Callable[[Array], int]
-# Steps of a random walk, in posterior standard deviations, where none is given.
+# Steps of a random walk, in posterior standard deviations, where none is target.
 STEP = 2.4
-# Parts in which a chain is run where somebody watches.
-PARTS = 50
+# Calls in which a chain is run where its progress is reported.
+NUM_CALLS = 50
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class ParticleParams(ChainParams):
 
 
 @dataclass(frozen=True)
-class Draws:
-    """What is left of a chain.
+class ChainDraws:
+    """Draws of one chain, without burn-in.
 
     Parameters
     ----------
@@ -87,27 +87,27 @@ class Draws:
     acceptance_rate: float
 
 
-def log_prior(prior: Prior) -> Any:
+def log_prior(prior: ThetaPrior) -> Any:
     """Return the compiled log-density of a prior."""
     return compile_once(prior.log_density)
 
 
 def run(
     module: Any,
-    given: Target,
+    target: PosteriorTarget,
     params: Any,
     variant: str,
     rng: np.random.Generator,
     moments: Callable[[], tuple[float, float]],
     progress: Progress = silent,
-) -> Draws:
+) -> ChainDraws:
     """Run one chain of one release.
 
     Parameters
     ----------
     module : module
         One of :mod:`dpmc.statsel.chains.methods`.
-    given : Target
+    target : PosteriorTarget
     params : Params
         Of the module.
     variant : str
@@ -116,7 +116,7 @@ def run(
     moments : callable ``() -> (mean, sd)``
         Of the posterior, asked for where the settings leave start or step open.
     progress : callable
-        Told the iterations done and to do.
+        Called with the iterations done and the iterations to do.
 
     Raises
     ------
@@ -125,9 +125,9 @@ def run(
         inside the prior.
     """
     name = module.__name__.rpartition(".")[2]
-    if given.shape not in module.SHAPES:
+    if target.shape not in module.SHAPES:
         raise DpmcError(
-            f"`method` must take a release of shape {given.shape!r}, got {name!r}, which takes "
+            f"`method` must take a release of shape {target.shape!r}, got {name!r}, which takes "
             f"{' or '.join(module.SHAPES)}"
         )
     faults = fault(name, variant, module.VARIANTS)
@@ -136,10 +136,10 @@ def run(
         mean, sd = moments()
         start = mean if start is None else start
         step = STEP * sd if step is None else step
-    low, high = given.prior.low, given.prior.high
+    low, high = target.prior.low, target.prior.high
     if not low < start < high:
         raise DpmcError(f"`start` must be inside the prior ({low:g}, {high:g}), got {start}")
-    advance = module.chain(given, params, faults, Walk(low, high, step), float(start), rng)
+    advance = module.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
     return _advanced(advance, params, progress)
 
 
@@ -158,14 +158,14 @@ def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
     return variants[variant]
 
 
-def _advanced(advance: Advance, params: ChainParams, progress: Progress) -> Draws:
-    """Run a chain, in one call if nobody watches."""
+def _advanced(advance: Advance, params: ChainParams, progress: Progress) -> ChainDraws:
+    """Run a chain, in one call unless progress is reported."""
     total = params.num_iterations
     draws, moves, done = np.empty(total), 0, 0
-    part = total if progress is silent else max(1, math.ceil(total / PARTS))
+    part = total if progress is silent else max(1, math.ceil(total / NUM_CALLS))
     while done < total:
         end = min(done + part, total)
         moves += advance(draws[done:end])
         done = end
         progress(done, total, f"accepted {moves / done:.3f}")
-    return Draws(draws[int(params.burn_in * total) :], moves / total)
+    return ChainDraws(draws[int(params.burn_in * total) :], moves / total)

@@ -1,4 +1,4 @@
-"""The Fisher information on theta in what a mechanism releases of a statistic.
+"""Fisher information on theta in the release of a statistic by a mechanism.
 
 [alparslan2023thesis, section 4.2]. Means are normal by the central limit theorem, records
 keep their own distribution, and order statistics are simulated; every value is for all n records.
@@ -33,8 +33,8 @@ SECOND_TERM = {"half": 0.5, "published": 1.0}
 _SEED = 0
 
 
-class Setting(NamedTuple):
-    """One release whose information is asked for.
+class ReleaseSetting(NamedTuple):
+    """One release, of whose Fisher information there is an estimate.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Setting(NamedTuple):
     epsilon: float
 
 
-class Estimate(NamedTuple):
-    """An information and how it was had.
+class InformationEstimate(NamedTuple):
+    """Estimate of a Fisher information, and how it was computed.
 
     Parameters
     ----------
@@ -100,8 +100,11 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 
     Parameters
     ----------
-    moments, theta, num_rows
-        As for :func:`mean_with_gaussian`.
+    moments : Moments
+        m and V of the statistic of one record.
+    theta : float or ndarray
+    num_rows : int
+        n.
     scale : float or ndarray
         Of the noise; 0 where there is none.
     """
@@ -231,22 +234,22 @@ def curve(
     checks.at_least("n", num_rows, 1)
     if mechanism.needs_delta:
         check_delta(delta, mechanism.name)
-    found = _raw(population, statistic, mechanism, num_rows, delta, simulation)
+    evaluate = _raw(population, statistic, mechanism, num_rows, delta, simulation)
 
     def checked(epsilon: float, theta: float) -> float:
         check_epsilon(epsilon, infinite=True)
         population.check_theta(theta)
-        return found(float(epsilon), float(theta))
+        return evaluate(float(epsilon), float(theta))
 
     return checked
 
 
-def check_bits(given: Setting) -> None:
+def check_bits(release: ReleaseSetting) -> None:
     """Refuse records that are not bits, or another statistic of them."""
-    if given.population.name != "bernoulli" or given.statistic.kind != "mean":
+    if release.population.name != "bernoulli" or release.statistic.kind != "mean":
         raise DpmcError(
-            f"`statistic` must be the mean of bits of bernoulli, got {given.statistic.name!r} of "
-            f"{given.population.name}"
+            f"`statistic` must be the mean of bits of bernoulli, got {release.statistic.name!r} of "
+            f"{release.population.name}"
         )
 
 
@@ -307,8 +310,10 @@ def _of_order(
             raise DpmcError(f"`epsilon` must be finite for {statistic.name}, got inf")
         order = order_of(population, statistic, mechanism, num_rows, epsilon, delta)
         rng = stream(_SEED, "order information", statistic.name, num_rows)
-        found = order_statistics.information(population, statistic, order, theta, rng, simulation)
-        return found.value
+        estimate = order_statistics.information(
+            population, statistic, order, theta, rng, simulation
+        )
+        return estimate.value
 
     if mechanism.noise != "laplace" or mechanism.per_record:
         order_of(population, statistic, mechanism, num_rows, 1.0, delta)  # which refuses it

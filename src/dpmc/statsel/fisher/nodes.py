@@ -82,12 +82,12 @@ def nodes(population: Population, statistic: Statistic, theta: float) -> Nodes:
     rise = slope * _rise(population, statistic, theta, z)
     inner, inner_weights = composite(np.concatenate([[0.0], t, [1.0]]), _INNER)
     inner_z, inner_slope = _placed(inner, z_low, z_high, folded)
-    parts = [(inner_z, inner_weights * inner_slope)]
+    pieces = [(inner_z, inner_weights * inner_slope)]
     if not folded and z_low > -end:
-        parts.append(composite(np.linspace(-end, z_low, _TAIL_CELLS + 1), _OUTER))
+        pieces.append(composite(np.linspace(-end, z_low, _TAIL_CELLS + 1), _OUTER))
     if z_high < end:
-        parts.append(composite(np.linspace(z_high, end, _TAIL_CELLS + 1), _OUTER))
-    all_z, all_weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        pieces.append(composite(np.linspace(z_high, end, _TAIL_CELLS + 1), _OUTER))
+    all_z, all_weights = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
     probability = all_weights * _density(population, all_z) * (2.0 if folded else 1.0)
     x = plain(population.generate)(theta, all_z)
     inside = (x > low) & (x < high)

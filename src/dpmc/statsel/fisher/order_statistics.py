@@ -26,7 +26,7 @@ from dpmc import checks
 from dpmc.numerics.compile_cache import kept
 from dpmc.rows.kernels import compile_source
 from dpmc.statsel import smooth
-from dpmc.statsel.order_draws import LAWS, Order
+from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError
 
@@ -34,7 +34,7 @@ _NODES = 401
 _TAIL = 36.0
 # Data sets that are held at once.
 _BLOCK = 4096
-# Data sets from which the step of the difference is found.
+# Data sets from which the step of the difference is simulated.
 _PILOT = 200
 # Relative steps: of the search for the step, and the largest.
 _SMALL, _MOST = 1e-3, 0.1
@@ -51,8 +51,8 @@ class Simulation:
     num_groups : int
         At least 2; with 3 or more there is a standard error.
     step : float
-        Of the central difference by theta: how far the released number moves, in units of its
-        standard deviation before noise.
+        Step of the central difference by theta: how far the released number moves, in
+        units of its standard deviation before noise.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class Simulation:
             raise DpmcError(f"`step` must be in (0, 1], got {self.step}")
 
 
-class Released(NamedTuple):
+class SimulatedReleases(NamedTuple):
     """The number released of each simulated data set, and the scale of its noise.
 
     Parameters
@@ -92,7 +92,7 @@ class Released(NamedTuple):
     width: float
 
 
-class Information(NamedTuple):
+class OrderInformation(NamedTuple):
     """An information and its standard error.
 
     Parameters
@@ -114,22 +114,22 @@ def simulate(
     statistic: Statistic,
     order: Order,
     theta: float,
-    how: Simulation,
+    simulation: Simulation,
     rng: np.random.Generator,
-) -> Released:
+) -> SimulatedReleases:
     """Draw data sets and evaluate them at theta and next to it."""
-    step = _step(population, statistic, order, theta, how, rng)
-    size = how.num_draws // how.num_groups
-    found = np.empty((3, 2, how.num_draws))
-    for group in range(how.num_groups):
+    step = _step(population, statistic, order, theta, simulation, rng)
+    size = simulation.num_draws // simulation.num_groups
+    released = np.empty((3, 2, simulation.num_draws))
+    for group in range(simulation.num_groups):
         shares = (np.arange(size) + rng.uniform(size=size)) / size
         for first in range(0, size, _BLOCK):
             z = sorted_latents(order, shares[first : first + _BLOCK], rng)
             start = group * size + first
             for k in range(3):
-                part = found[k, :, start : start + len(z)]
-                part[:] = release(population, statistic, order, theta + (k - 1) * step, z)
-    return Released(found[:, 0], found[:, 1], 2 * step)
+                block = released[k, :, start : start + len(z)]
+                block[:] = release(population, statistic, order, theta + (k - 1) * step, z)
+    return SimulatedReleases(released[:, 0], released[:, 1], 2 * step)
 
 
 def _step(
@@ -137,7 +137,7 @@ def _step(
     statistic: Statistic,
     order: Order,
     theta: float,
-    how: Simulation,
+    simulation: Simulation,
     rng: np.random.Generator,
 ) -> float:
     """Return the step of the difference by theta.
@@ -152,7 +152,7 @@ def _step(
         release(population, statistic, order, theta + h, z)[0] for h in (-small, small)
     )
     slope = float(np.median(np.abs(after - before))) / (2 * small)
-    wanted = how.step * float(after.std()) / slope if slope > 0 else most
+    wanted = simulation.step * float(after.std()) / slope if slope > 0 else most
     return min(wanted, most, *(0.5 * distance for distance in room))
 
 
@@ -181,12 +181,12 @@ def sorted_latents(order: Order, shares: Array, rng: np.random.Generator) -> Arr
     above = np.sort(rng.uniform(size=(m, n - r)), axis=1)[:, ::-1]
     rest[:, r:] = rest[:, r - 1 : r] * above
     u[:, r:] = 1.0 - rest[:, r:]
-    law = LAWS[order.law]
-    if law == "folded_normal":
+    distribution = BASE_DISTRIBUTIONS[order.distribution]
+    if distribution == "folded_normal":
         return np.asarray(-ndtri(0.5 * rest))
-    if law == "normal":
+    if distribution == "normal":
         return np.where(u < rest, ndtri(u), -ndtri(rest))
-    return u - rest if law == "symmetric" else u
+    return u - rest if distribution == "symmetric" else u
 
 
 def release(
@@ -265,8 +265,8 @@ def information(
     order: Order,
     theta: float,
     rng: np.random.Generator,
-    how: Simulation | None = None,
-) -> Information:
+    simulation: Simulation | None = None,
+) -> OrderInformation:
     """Return the information of a noisy order statistic.
 
     Parameters
@@ -277,24 +277,24 @@ def information(
         The statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
     theta : float
     rng : numpy.random.Generator
-    how : Simulation, optional
+    simulation : Simulation, optional
 
     Returns
     -------
-    Information
+    OrderInformation
         The standard error is a jackknife over groups.
     """
-    how = how or Simulation()
-    found = simulate(population, statistic, order, theta, how, rng)
-    y, weights = _places(found)
-    density, slope = (np.empty((how.num_groups, y.size)) for _ in range(2))
-    average(y, found.value, found.scale, found.width, density, slope)
+    simulation = simulation or Simulation()
+    simulated = simulate(population, statistic, order, theta, simulation, rng)
+    y, weights = _places(simulated)
+    density, slope = (np.empty((simulation.num_groups, y.size)) for _ in range(2))
+    average(y, simulated.value, simulated.scale, simulated.width, density, slope)
     return _combined(density, slope, weights)
 
 
-def _places(found: Released) -> tuple[Array, Array]:
+def _places(simulated: SimulatedReleases) -> tuple[Array, Array]:
     """Return where y is put, dense where data sets are, and the weights of an integral."""
-    value, scale = found.value[1], found.scale[1]
+    value, scale = simulated.value[1], simulated.scale[1]
     low, centre, high = np.quantile(value, [0.1, 0.5, 0.9])
     spread = float(high - low + np.quantile(scale, 0.1))
     reach = float(np.ptp(value) + _TAIL * scale.max())
@@ -304,7 +304,7 @@ def _places(found: Released) -> tuple[Array, Array]:
     return y, spread * np.cosh(t) * (t[1] - t[0])
 
 
-def _combined(density: Array, slope: Array, weights: Array) -> Information:
+def _combined(density: Array, slope: Array, weights: Array) -> OrderInformation:
     groups = len(density)
 
     def value(kept_groups: npt.NDArray[np.intp]) -> float:
@@ -316,7 +316,7 @@ def _combined(density: Array, slope: Array, weights: Array) -> Information:
     every = np.arange(groups)
     squared = float(np.sum(weights * slope.mean(axis=0) ** 2 / density.mean(axis=0)))
     if groups == 2:
-        return Information(value(every), math.nan, squared)
+        return OrderInformation(value(every), math.nan, squared)
     left_out = np.array([value(every[every != g]) for g in every])
     se = math.sqrt((groups - 1) / groups * float(np.sum((left_out - left_out.mean()) ** 2)))
-    return Information(value(every), se, squared)
+    return OrderInformation(value(every), se, squared)

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, Guarantee
 
 
 @dataclass(frozen=True)
-class Task:
+class SelectionTask:
     """What is the same for all ways.
 
     Parameters
@@ -41,7 +41,7 @@ class Task:
     sizes: tuple[int, int]
     num_points: int
 
-    def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> Plan:
+    def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> SelectionPlan:
         """Return the plan that chooses among `candidates`."""
         return two_stage.plan(
             self.population,
@@ -55,7 +55,7 @@ class Task:
         )
 
 
-class Found(NamedTuple):
+class SelectionResult(NamedTuple):
     """Estimates of R data sets.
 
     Parameters
@@ -72,12 +72,12 @@ class Found(NamedTuple):
     guarantee: Guarantee
 
 
-def unselected(estimate: Array, guarantee: Guarantee) -> Found:
+def unselected(estimate: Array, guarantee: Guarantee) -> SelectionResult:
     """Return estimates from statistics that are fixed in advance."""
-    return Found(estimate, np.full(len(estimate), np.nan), guarantee)
+    return SelectionResult(estimate, np.full(len(estimate), np.nan), guarantee)
 
 
-def powers(plan: Plan, selected: npt.NDArray[np.int64]) -> Array:
+def powers(plan: SelectionPlan, selected: npt.NDArray[np.int64]) -> Array:
     """Return the power of each selected statistic."""
-    found: Array = np.array([statistic.power for statistic in plan.candidates])[selected]
-    return found
+    selected_powers: Array = np.array([statistic.power for statistic in plan.candidates])[selected]
+    return selected_powers

@@ -32,9 +32,9 @@ from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.selection.initial_distributions import (
     NOISES,
     Indices,
-    Laws,
+    MeanDistributions,
     grid,
-    laws_of,
+    mean_distributions,
     normalised,
 )
 from dpmc.statsel.types import Mechanism, Population, Statistic
@@ -45,7 +45,7 @@ NUM_POINTS = 200
 
 
 @dataclass(frozen=True)
-class Plan:
+class SelectionPlan:
     """What is fixed before any record is read.
 
     Parameters
@@ -62,7 +62,7 @@ class Plan:
         Records of either part.
     theta : ndarray of shape (G,)
         Grid: midpoints of cells of equal width over the support (0, T] of a uniform prior.
-    first_laws, laws : Laws
+    first_distributions, distributions : MeanDistributions
         Of `first` on the first part and of `candidates` on the second.
     cost : ndarray of shape (K, G)
         Its posterior mean is the score of a candidate; the lowest is best.
@@ -75,8 +75,8 @@ class Plan:
     candidates: tuple[Statistic, ...]
     sizes: tuple[int, int]
     theta: Array
-    first_laws: Laws
-    laws: Laws
+    first_distributions: MeanDistributions
+    distributions: MeanDistributions
     cost: Array
 
     @property
@@ -117,8 +117,8 @@ def plan(
     upper: float | None = None,
     num_points: int = NUM_POINTS,
     score: str = "mean_inverse",
-) -> Plan:
-    """Fix everything that the procedure needs besides the records.
+) -> SelectionPlan:
+    """Fix everything that the procedure needs in addition to the records.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    SelectionPlan
 
     Raises
     ------
@@ -155,8 +155,8 @@ def plan(
     for size in sizes:
         checks.at_least("sizes", size, 1)
     theta = grid(population, upper, num_points)
-    laws = laws_of(population, candidates, mechanism, epsilon, sizes[1], theta)
-    return Plan(
+    distributions = mean_distributions(population, candidates, mechanism, epsilon, sizes[1], theta)
+    return SelectionPlan(
         population=population,
         mechanism=mechanism,
         epsilon=epsilon,
@@ -164,18 +164,22 @@ def plan(
         candidates=tuple(candidates),
         sizes=sizes,
         theta=theta,
-        first_laws=laws_of(population, [first], mechanism, epsilon, sizes[0], theta),
-        laws=laws,
-        cost=1 / laws.information if score == "mean_inverse" else -np.log(laws.information),
+        first_distributions=mean_distributions(
+            population, [first], mechanism, epsilon, sizes[0], theta
+        ),
+        distributions=distributions,
+        cost=1 / distributions.information
+        if score == "mean_inverse"
+        else -np.log(distributions.information),
     )
 
 
-def run(plan: Plan, x: Array, noise: Array) -> Outcome:
+def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
     """Run the procedure on several data sets, with noise that is given.
 
     Parameters
     ----------
-    plan : Plan
+    plan : SelectionPlan
     x : ndarray of shape (R, n)
         Records, those of the first part first; clipped here.
     noise : ndarray of shape (R, 2)
@@ -198,7 +202,7 @@ def run(plan: Plan, x: Array, noise: Array) -> Outcome:
 
 
 def release(
-    plan: Plan,
+    plan: SelectionPlan,
     x: npt.ArrayLike,
     rng: np.random.Generator | None = None,
     *,
@@ -209,7 +213,7 @@ def release(
 
     Parameters
     ----------
-    plan : Plan
+    plan : SelectionPlan
     x : array_like of shape (n,)
         Records, those of the first part first.
     rng : numpy.random.Generator, optional
@@ -231,10 +235,10 @@ def release(
         raise DpmcError(
             f"`x` must have {sum(plan.sizes)} records as planned, got {records.count(x)}"
         )
-    given = records.checked(x, invalid_rows)[None]
+    checked = records.checked(x, invalid_rows)[None]
     if noise == "continuous":
         drawn = draw_noise(plan.mechanism, single_releases.generator(rng), 1)
-        return run(plan, given, drawn), plan.guarantee
+        return run(plan, checked, drawn), plan.guarantee
 
     def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
         mean, width, epsilon = float(means[0]), float(scale[0]), plan.epsilon
@@ -246,10 +250,12 @@ def release(
         terms = width * epsilon, 1 / epsilon
         return np.array([single_releases.gaussian(mean, *terms, rng, Ledger(), noise, rounding)])
 
-    return _run(plan, given, add)._replace(noise=noise), plan.guarantee
+    return _run(plan, checked, add)._replace(noise=noise), plan.guarantee
 
 
-def _run(plan: Plan, x: Array, add: Callable[[Array, Array, Indices, int], Array]) -> Outcome:
+def _run(
+    plan: SelectionPlan, x: Array, add: Callable[[Array, Array, Indices, int], Array]
+) -> Outcome:
     """Run the procedure with noise that `add` brings to means, given its scale."""
     if x.shape[-1] != sum(plan.sizes):
         raise DpmcError(f"`x` must have {sum(plan.sizes)} records as planned, got {x.shape[-1]}")
@@ -258,9 +264,9 @@ def _run(plan: Plan, x: Array, add: Callable[[Array, Array, Indices, int], Array
     def noisy(statistics: Sequence[Statistic], scale: Array, index: Indices, part: int) -> Array:
         return add(exact_means(statistics, plan, parts[part], index), scale[index], index, part)
 
-    first = noisy([plan.first], plan.first_laws.scale, np.zeros(len(x), dtype=np.int64), 0)
+    first = noisy([plan.first], plan.first_distributions.scale, np.zeros(len(x), dtype=np.int64), 0)
     selected = select(plan, first)
-    second = noisy(plan.candidates, plan.laws.scale, selected, 1)
+    second = noisy(plan.candidates, plan.distributions.scale, selected, 1)
     return Outcome(first, second, selected, estimate(plan, first, second, selected))
 
 
@@ -269,13 +275,15 @@ def draw_noise(mechanism: Mechanism, rng: np.random.Generator, runs: int) -> Arr
     return single_releases.standard_noise(mechanism.noise, (runs, 2), rng)
 
 
-def exact_means(statistics: Sequence[Statistic], plan: Plan, x: Array, index: Indices) -> Array:
+def exact_means(
+    statistics: Sequence[Statistic], plan: SelectionPlan, x: Array, index: Indices
+) -> Array:
     """Return one mean of each data set, that of its statistic: private.
 
     Parameters
     ----------
     statistics : sequence of Statistic
-    plan : Plan
+    plan : SelectionPlan
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)
@@ -285,15 +293,15 @@ def exact_means(statistics: Sequence[Statistic], plan: Plan, x: Array, index: In
     clipped = records.clip(x, support)
     means = np.empty(len(x))
     for k in np.unique(index):
-        here = index == k
+        rows = index == k
         # Before it was compiled: one function for every power would take seconds.
-        means[here] = plain(statistics[k].transform)(clipped[here]).mean(axis=1)
+        means[rows] = plain(statistics[k].transform)(clipped[rows]).mean(axis=1)
     return means
 
 
 def released(
     statistics: Sequence[Statistic],
-    plan: Plan,
+    plan: SelectionPlan,
     x: Array,
     index: Indices,
     scale: Array,
@@ -313,41 +321,45 @@ def released(
     return np.asarray(means + scale[index] * noise)
 
 
-def select(plan: Plan, first: Array) -> Indices:
+def select(plan: SelectionPlan, first: Array) -> Indices:
     """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
-    found: Indices = np.argmin(scores(plan, first), axis=1)
-    return found
+    best: Indices = np.argmin(scores(plan, first), axis=1)
+    return best
 
 
-def scores(plan: Plan, first: Array) -> Array:
+def scores(plan: SelectionPlan, first: Array) -> Array:
     """Return the score of every candidate given y0, shape (R, K)."""
     zero = np.zeros(len(first), dtype=np.int64)
-    weights = normalised(log_likelihood(plan, plan.first_laws, first, zero))
-    found: Array = weights @ plan.cost.T
-    return found
+    weights = normalised(log_likelihood(plan, plan.first_distributions, first, zero))
+    expected_cost: Array = weights @ plan.cost.T
+    return expected_cost
 
 
-def estimate(plan: Plan, first: Array | None, second: Array, selected: Indices) -> Array:
+def estimate(plan: SelectionPlan, first: Array | None, second: Array, selected: Indices) -> Array:
     """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
-    log_posterior = log_likelihood(plan, plan.laws, second, selected)
+    log_posterior = log_likelihood(plan, plan.distributions, second, selected)
     if first is not None:
         zero = np.zeros(len(first), dtype=np.int64)
-        log_posterior += log_likelihood(plan, plan.first_laws, first, zero)
+        log_posterior += log_likelihood(plan, plan.first_distributions, first, zero)
     means: Array = normalised(log_posterior) @ plan.theta
     return means
 
 
-def log_likelihood(plan: Plan, laws: Laws, y: Array, index: Indices) -> Array:
+def log_likelihood(
+    plan: SelectionPlan, distributions: MeanDistributions, y: Array, index: Indices
+) -> Array:
     """Return log p(y | theta) of releases on the grid, shape (R, G).
 
     Parameters
     ----------
-    plan : Plan
-    laws : Laws
+    plan : SelectionPlan
+    distributions : MeanDistributions
     y : ndarray of shape (R,)
     index : ndarray of int, shape (R,)
         Of the statistic that each y releases.
     """
     out = np.empty((len(y), len(plan.theta)))
-    NOISES[plan.mechanism.noise].fill(y, index, laws.mean, laws.sd, laws.scale, out)
+    NOISES[plan.mechanism.noise].fill(
+        y, index, distributions.mean, distributions.sd, distributions.scale, out
+    )
     return out

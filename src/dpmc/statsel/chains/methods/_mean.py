@@ -11,10 +11,10 @@ from dpmc.numerics.compile_cache import assemble
 from dpmc.statsel import moments
 from dpmc.statsel.chains.driver import Advance, log_prior
 from dpmc.statsel.posterior import mean_likelihood
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 
-def kernel(make: Any, density: Any, target: Target) -> Any:
+def kernel(make: Any, density: Any, target: PosteriorTarget) -> Any:
     """Return the compiled chain.
 
     Parameters
@@ -23,7 +23,7 @@ def kernel(make: Any, density: Any, target: Target) -> Any:
         One of the factories of :mod:`dpmc.statsel.chains.mean`.
     density : compiled function
         What the factory takes first: the density of a noisy normal statistic, or of the noise.
-    target : Target
+    target : PosteriorTarget
     """
     closed_forms = moments.of(target.population, target.statistic)
     functions = (density, closed_forms.mean, closed_forms.variance, log_prior(target.prior))
@@ -31,7 +31,7 @@ def kernel(make: Any, density: Any, target: Target) -> Any:
 
 
 def advance(
-    steps: Any, target: Target, start: float, rng: np.random.Generator, *arguments: Any
+    steps: Any, target: PosteriorTarget, start: float, rng: np.random.Generator, *arguments: Any
 ) -> Advance:
     """Return the chain from `start`, whose second state variable is not known yet.
 
@@ -39,13 +39,13 @@ def advance(
     ----------
     steps : compiled function
         From `kernel`.
-    target : Target
+    target : PosteriorTarget
     start : float
         First theta.
     rng : numpy.random.Generator
     *arguments
         Those of `steps` between the release and the state.
     """
-    released = mean_likelihood.Released(target.y, target.scale, float(target.num_rows))
+    released = mean_likelihood.NoisyMean(target.y, target.scale, float(target.num_rows))
     state = np.array([start, math.nan])
     return lambda draws: int(steps(released, *arguments, state, rng, draws))

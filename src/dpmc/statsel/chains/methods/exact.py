@@ -14,10 +14,10 @@ import numpy as np
 
 from dpmc.numerics.compile_cache import assemble
 from dpmc.statsel.chains import order
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
 from dpmc.statsel.chains.driver import Advance, ParticleParams, log_prior
 from dpmc.statsel.order_draws import Particles
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("order",)
 VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
@@ -40,17 +40,17 @@ class Params(ParticleParams):
     refresh: bool = False
 
 
-def kernel(target: Target) -> Any:
+def kernel(target: PosteriorTarget) -> Any:
     """Return the compiled chain."""
     functions = (target.population.generate, target.statistic.transform, log_prior(target.prior))
     return assemble(order.make_averaged_ratio, *functions)
 
 
 def chain(
-    target: Target,
+    target: PosteriorTarget,
     params: Params,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:

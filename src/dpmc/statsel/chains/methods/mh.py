@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.statsel.chains import mean
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
 from dpmc.statsel.chains.driver import Advance, ChainParams
 from dpmc.statsel.chains.methods import _mean
 from dpmc.statsel.posterior import mean_likelihood
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
 VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
@@ -21,10 +21,10 @@ Params = ChainParams
 
 
 def chain(
-    target: Target,
+    target: PosteriorTarget,
     params: ChainParams,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.statsel.chains import mean
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
 from dpmc.statsel.chains.driver import Advance, ParticleParams
 from dpmc.statsel.chains.methods import _mean
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
 VARIANTS = {
@@ -26,10 +26,10 @@ Params = ParticleParams
 
 
 def chain(
-    target: Target,
+    target: PosteriorTarget,
     params: ParticleParams,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:

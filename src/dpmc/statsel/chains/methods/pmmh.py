@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.statsel.chains import mean
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
 from dpmc.statsel.chains.driver import Advance, ParticleParams
 from dpmc.statsel.chains.methods import _mean
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
 VARIANTS = {"as_published": Faults(weights_at_old_theta=True), "corrected": RIGHT}
@@ -36,10 +36,10 @@ class Params(ParticleParams):
 
 
 def chain(
-    target: Target,
+    target: PosteriorTarget,
     params: Params,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:

@@ -13,9 +13,9 @@ import numpy as np
 
 from dpmc.numerics.compile_cache import assemble
 from dpmc.statsel.chains import records
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
 from dpmc.statsel.chains.driver import Advance, ParticleParams, log_prior
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("records",)
 VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
@@ -34,7 +34,7 @@ class Params(ParticleParams):
     num_particles: int = 50
 
 
-def kernel(target: Target) -> Any:
+def kernel(target: PosteriorTarget) -> Any:
     """Return the compiled chain."""
     functions = (
         target.population.generate,
@@ -46,17 +46,17 @@ def kernel(target: Target) -> Any:
 
 
 def chain(
-    target: Target,
+    target: PosteriorTarget,
     params: Params,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
     base = records.BASES.index(target.population.base)
-    released = records.Records(target.y, target.scale, base, *target.population.support)
-    latents = records.Latents.of(target.num_rows, params.num_particles)
+    released = records.ReleasedRecords(target.y, target.scale, base, *target.population.support)
+    latents = records.BaseVariables.of(target.num_rows, params.num_particles)
     steps, state, runs = kernel(target), np.array([start]), [0]
 
     def advance(draws: Any) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpmc import checks
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.types import Array
 
 Formula = Callable[[float, int, float, str], Array]
@@ -33,14 +33,14 @@ class Params:
         checks.one_of("second_term", self.second_term, tuple(information.SECOND_TERM))
 
 
-def evaluate(formula: Formula, params: Params, release: Setting) -> Estimate:
+def evaluate(formula: Formula, params: Params, release: ReleaseSetting) -> InformationEstimate:
     """Return the information by `formula`, and what the formula gives as printed.
 
     Parameters
     ----------
     formula : callable ``(theta, num_rows, mu, second_term) -> information``
     params : Params
-    release : Setting
+    release : ReleaseSetting
     """
     information.check_bits(release)
     mu = information.matched(release.epsilon) if params.matched else release.epsilon
@@ -48,4 +48,4 @@ def evaluate(formula: Formula, params: Params, release: Setting) -> Estimate:
         float(formula(release.theta, release.num_rows, mu, term))
         for term in (params.second_term, "published")
     )
-    return Estimate(value, published=published)
+    return InformationEstimate(value, published=published)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpmc.statsel import moments
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.types import Mechanism
 from dpmc.types import Array
@@ -28,7 +28,9 @@ class Params:
     noiseless: bool = False
 
 
-def evaluate(formula: Formula, mechanism: Mechanism, params: Params, release: Setting) -> Estimate:
+def evaluate(
+    formula: Formula, mechanism: Mechanism, params: Params, release: ReleaseSetting
+) -> InformationEstimate:
     """Return the information by `formula`, with the noise scale of `mechanism`.
 
     Parameters
@@ -36,10 +38,10 @@ def evaluate(formula: Formula, mechanism: Mechanism, params: Params, release: Se
     formula : callable ``(moments, theta, num_rows, scale) -> information``
     mechanism : Mechanism
     params : Params
-    release : Setting
+    release : ReleaseSetting
     """
     epsilon = math.inf if params.noiseless else release.epsilon
     sensitivity = release.statistic.sensitivity(release.population.support)
     scale = mechanism.scale(sensitivity, release.num_rows, epsilon)
     closed_forms = moments.of(release.population, release.statistic)
-    return Estimate(float(formula(closed_forms, release.theta, release.num_rows, scale)))
+    return InformationEstimate(float(formula(closed_forms, release.theta, release.num_rows, scale)))

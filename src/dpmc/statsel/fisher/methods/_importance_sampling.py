@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.statsel.fisher import monte_carlo
-from dpmc.statsel.fisher.information import Estimate
-from dpmc.statsel.fisher.monte_carlo import Sampler, Sizes
+from dpmc.statsel.fisher.information import InformationEstimate
+from dpmc.statsel.fisher.monte_carlo import LatentSampler, MonteCarloSizes
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Params:
 
 
 def evaluate(
-    sampler: Sampler, params: Params, rng: np.random.Generator, copies: int = 1
-) -> Estimate:
+    sampler: LatentSampler, params: Params, rng: np.random.Generator, copies: int = 1
+) -> InformationEstimate:
     """Return the information, with its standard error.
 
     Parameters
     ----------
-    sampler : Sampler
+    sampler : LatentSampler
     params : Params
     rng : numpy.random.Generator
     copies : int
         Independent releases of which the sampler simulates one.
     """
-    sizes = Sizes(params.num_outer, params.num_inner, params.estimator, params.shared)
+    sizes = MonteCarloSizes(params.num_outer, params.num_inner, params.estimator, params.shared)
     value, se = monte_carlo.estimate(sampler, sizes, rng)
-    return Estimate(
+    return InformationEstimate(
         copies * value, copies * se, num_outer=sizes.num_outer, num_inner=sizes.num_inner
     )

@@ -8,13 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.statsel.fisher.methods import _clt
 from dpmc.statsel.fisher.methods._clt import Params
 from dpmc.statsel.mechanisms import gaussian
 
 
-def evaluate(params: Params, release: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information; `rng` is not used."""
     mechanism = gaussian.build(gaussian.Params())
     return _clt.evaluate(information.mean_with_gaussian, mechanism, params, release)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.statsel.fisher.methods import _bits
 from dpmc.statsel.fisher.methods._bits import Params
 
 
-def evaluate(params: Params, release: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information; `rng` is not used."""
     return _bits.evaluate(information.noisy_mean, params, release)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.statsel.fisher import monte_carlo
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.statsel.fisher.methods import _importance_sampling
 from dpmc.statsel.fisher.methods._importance_sampling import Params
 from dpmc.statsel.mechanisms import laplace
 
 
-def evaluate(params: Params, release: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information of all records: n times that of one."""
     mechanism = laplace.build(laplace.Params(per_record=True))
     sensitivity = release.statistic.sensitivity(release.population.support)

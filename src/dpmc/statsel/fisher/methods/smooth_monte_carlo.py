@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.statsel.fisher import monte_carlo
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.statsel.fisher.methods import _importance_sampling
 from dpmc.statsel.mechanisms import smooth_laplace
 from dpmc.statsel.order_draws import order_of
@@ -36,7 +36,9 @@ class Params(_importance_sampling.Params):
     beta: float | None = None
 
 
-def evaluate(params: Params, release: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
     mechanism = smooth_laplace.build(smooth_laplace.Params(params.alpha, params.beta))
     order = order_of(

@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, unselected
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, unselected
+from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array, NoParams
 
 Params = NoParams
 
 
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read: all of them are in the second part."""
     return replace(task, sizes=(1, sum(task.sizes))).plan([task.first])
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
     """Estimate theta of several data sets: see :func:`dpmc.statsel.selection.methods.selected.run`.
 
     The noise is that of the second release of the other ways.
     """
     zero = np.zeros(len(x), dtype=np.int64)
-    y = two_stage.released(plan.candidates, plan, x, zero, plan.laws.scale, noise[:, 1])
+    y = two_stage.released(plan.candidates, plan, x, zero, plan.distributions.scale, noise[:, 1])
     return unselected(two_stage.estimate(plan, None, y, zero), plan.guarantee)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, unselected
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, unselected
+from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array, NoParams
 
 Params = NoParams
 
 
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read."""
     return task.plan([task.first])
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
     """Estimate theta of several data sets: see `selected.run`."""
     return unselected(two_stage.run(plan, x, noise).estimate, plan.guarantee)

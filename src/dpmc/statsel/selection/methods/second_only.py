@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from dpmc import checks
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, powers, unselected
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, powers, unselected
+from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array
 
 
@@ -34,15 +34,15 @@ class Params:
         checks.one_of("score", self.score, two_stage.SCORES)
 
 
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read."""
     return task.plan(task.candidates if params.select else [task.first], params.score)
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
     """Estimate theta of several data sets: see `selected.run`."""
-    found = two_stage.run(plan, x, noise)
-    estimate = two_stage.estimate(plan, None, found.second, found.selected)
+    outcome = two_stage.run(plan, x, noise)
+    estimate = two_stage.estimate(plan, None, outcome.second, outcome.selected)
     if not params.select:
         return unselected(estimate, plan.guarantee)
-    return Found(estimate, powers(plan, found.selected), plan.guarantee)
+    return SelectionResult(estimate, powers(plan, outcome.selected), plan.guarantee)

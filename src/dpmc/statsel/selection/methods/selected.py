@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dpmc import checks
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, powers
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, powers
+from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array
 
 
@@ -28,22 +28,22 @@ class Params:
         checks.one_of("score", self.score, two_stage.SCORES)
 
 
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read."""
     return task.plan(task.candidates, params.score)
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
     """Estimate theta of several data sets.
 
     Parameters
     ----------
-    plan : Plan
+    plan : SelectionPlan
     params : Params
     x : ndarray of shape (R, n)
         Records, those of the first part first.
     noise : ndarray of shape (R, 2)
         Of both releases, in units of their scales.
     """
-    found = two_stage.run(plan, x, noise)
-    return Found(found.estimate, powers(plan, found.selected), plan.guarantee)
+    outcome = two_stage.run(plan, x, noise)
+    return SelectionResult(outcome.estimate, powers(plan, outcome.selected), plan.guarantee)
