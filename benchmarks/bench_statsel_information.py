@@ -14,7 +14,7 @@ import numpy as np
 from dpmc.statsel import laplace_clt, lookup, moments
 from dpmc.statsel.fisher import information, monte_carlo, order_statistics
 from dpmc.statsel.fisher.monte_carlo import MonteCarloSizes
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.order_draws import order_of
 
 ROWS, EPSILON, THETA, DELTA, DRAWS = 100, 5.0, 2.0, 1e-4, 16_000

@@ -15,7 +15,7 @@ from dpmc.privacy import discrete, single_releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.statsel import lookup, records, releases, smooth
-from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection import planning, two_stage
 from dpmc.types import DpmcError
 
 SIZES = [0.0, 5e-324, 1e-310, 1e-200, 1e-8, 0.3, 1.0, 1e17, 1e30, 1e154, 1e200, 1.7e308]
@@ -187,7 +187,7 @@ def first_selected(mechanism=LAPLACE):
     candidates = [lookup.statistic(f"abs_{a}") for a in (0.5, 1, 2)]
     first = lookup.statistic("abs_1")
     population = lookup.population("uniform_width", bound=1.0)
-    return two_stage.plan(population, candidates, mechanism, 1.0, (10, 90), first, num_points=40)
+    return planning.plan(population, candidates, mechanism, 1.0, (10, 90), first, num_points=40)
 
 
 def test_no_record_moves_either_mean_of_a_selection_beyond_its_sensitivity():

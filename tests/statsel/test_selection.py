@@ -13,7 +13,7 @@ from scipy.stats import beta, norm
 
 from dpmc.experiments.studies import statsel_selection
 from dpmc.statsel import lookup
-from dpmc.statsel.selection import initial_distributions, two_stage
+from dpmc.statsel.selection import initial_distributions, planning, scoring, two_stage
 from dpmc.statsel.selection.methods import fixed_all, fixed_split, second_only, selected
 from dpmc.statsel.selection.task import SelectionTask
 from dpmc.types import DpmcError
@@ -29,7 +29,7 @@ def uniform(bound=1.0):
 
 def plan(bound=1.0, epsilon=1.0, mechanism=LAPLACE, candidates=FEW, **options):
     sizes = options.pop("sizes", (10, 90))
-    return two_stage.plan(
+    return planning.plan(
         uniform(bound), candidates, mechanism, epsilon, sizes, MAGNITUDE, **options
     )
 
@@ -64,7 +64,7 @@ def densities(y, *law):
 def test_posterior_given_the_first_release(bound, y, mechanism):
     found = plan(bound, mechanism=lookup.mechanism(mechanism), num_points=150)
     one = np.zeros(1, np.int64)
-    ours = two_stage.log_likelihood(found, found.first_distributions, np.array([y]), one)[0]
+    ours = scoring.log_likelihood(found, found.first_distributions, np.array([y]), one)[0]
     arguments = (1.0, 10, bound, 1.0, mechanism)
     some = slice(5, None, 24)
     theirs = [math.log(density(y, theta, *arguments)) for theta in found.theta[some]]
@@ -89,9 +89,9 @@ def test_both_releases_enter_the_estimate():
         for t in theta
     ]
     expected = weights @ theta / np.sum(weights)
-    ours = two_stage.estimate(found, first, second, index)
+    ours = scoring.estimate(found, first, second, index)
     assert ours[0] == pytest.approx(expected, rel=2e-3)
-    alone = two_stage.estimate(found, None, second, index)
+    alone = scoring.estimate(found, None, second, index)
     assert abs(alone[0] - ours[0]) > 1e-3
 
 
@@ -117,10 +117,10 @@ def test_the_candidate_of_the_lowest_mean_is_selected():
     y = np.array([-0.5, 0.05, 0.3, 0.9])
     one = np.zeros(len(y), np.int64)
     weights = initial_distributions.normalised(
-        two_stage.log_likelihood(found, found.first_distributions, y, one)
+        scoring.log_likelihood(found, found.first_distributions, y, one)
     )
     expected = [np.argmin([w @ (1 / f) for f in found.distributions.information]) for w in weights]
-    assert two_stage.select(found, y).tolist() == expected
+    assert scoring.select(found, y).tolist() == expected
     assert len(set(expected)) > 1
 
 
@@ -131,7 +131,7 @@ def test_the_published_score_is_decided_by_the_grid_from_power_three_halves_on()
 
     def grown(score):
         coarse, fine = (
-            two_stage.scores(plan(candidates=candidates, num_points=g, score=score), y)[0]
+            scoring.scores(plan(candidates=candidates, num_points=g, score=score), y)[0]
             for g in (200, 1600)
         )
         return fine / coarse if score == "mean_inverse" else fine - coarse
@@ -189,13 +189,13 @@ def one_scale_for_all(found, x, noise):
     """Broken: the noise of the second release is that of the first statistic."""
     scale = np.full(len(found.candidates), found.first_distributions.scale[0] * found.sizes[0])
     first = two_stage.run(found, x, noise).first
-    return finish(found, x, noise, two_stage.select(found, first), scale / found.sizes[1])
+    return finish(found, x, noise, scoring.select(found, first), scale / found.sizes[1])
 
 
 def parts_that_overlap(found, x, noise):
     """Broken: both releases read all records."""
     size = x.shape[1]
-    doubled = two_stage.plan(
+    doubled = planning.plan(
         found.population,
         found.candidates,
         found.mechanism,

@@ -129,9 +129,10 @@ def target(
     expected_shape = (num_rows,) if mechanism.per_record else ()
     released = np.asarray(y, dtype=np.float64)
     if released.shape != expected_shape or not np.isfinite(released).all():
+        problem = ", not all finite" if released.shape == expected_shape else ""
         raise DpmcError(
             f"`released` must be finite numbers of shape {expected_shape} for {mechanism.name}, "
-            f"got shape {released.shape}{', not all finite' if released.shape == expected_shape else ''}"
+            f"got shape {released.shape}{problem}"
         )
     value = np.ascontiguousarray(released) if mechanism.per_record else float(released)
     if statistic.kind == "order":

@@ -23,8 +23,8 @@ from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel import lookup
 from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.selection.task import SelectionResult, SelectionTask
-from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array, Dataset, DpmcError
 
 METHODS = "dpmc.statsel.selection.methods"

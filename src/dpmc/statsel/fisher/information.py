@@ -20,7 +20,7 @@ from dpmc.statsel import laplace_clt
 from dpmc.statsel import moments as closed_moments
 from dpmc.statsel.fisher import order_statistics, quadrature
 from dpmc.statsel.fisher.nodes import plain
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import order_of
 from dpmc.statsel.types import Mechanism, Population, Statistic

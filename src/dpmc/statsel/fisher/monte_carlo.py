@@ -17,7 +17,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.compile_cache import kept
-from dpmc.statsel.fisher import order_statistics
+from dpmc.statsel.fisher import order_simulation
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
@@ -208,7 +208,7 @@ def of_data(
         ordered = np.sort(
             np.abs(z) if BASE_DISTRIBUTIONS[order.distribution] == "folded_normal" else z, axis=1
         )
-        value, scale = order_statistics.release(population, statistic, order, theta, ordered)
+        value, scale = order_simulation.release(population, statistic, order, theta, ordered)
         return LatentDraws(value.reshape(shape), scale.reshape(shape), total.reshape(shape))
 
     return LatentSampler(draw, order.num)

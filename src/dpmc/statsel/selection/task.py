@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.two_stage import SelectionPlan
+from dpmc.statsel.selection import planning
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, Guarantee
 
@@ -43,7 +43,7 @@ class SelectionTask:
 
     def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> SelectionPlan:
         """Return the plan that chooses among `candidates`."""
-        return two_stage.plan(
+        return planning.plan(
             self.population,
             candidates,
             self.mechanism,

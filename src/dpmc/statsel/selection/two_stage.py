@@ -5,84 +5,27 @@ It gives a posterior of theta, that posterior a score to every candidate, and th
 is released of the other records, as y1. Which records come first is fixed in advance, and each
 record enters one release: by parallel composition the whole has the guarantee of one release,
 although the choice depends on y0.
-
-The score of the thesis is the posterior mean of 1 / F. Next to theta = 0 the noise drowns the
-statistic |x|^a of a population of scale theta, F falls as theta^(2 (a - 1)) and 1 / F has no
-mean as soon as a >= 1.5: what the score says of such candidates is decided by the least point
-of the grid, or the least of the draws in its place. The posterior mean of -log F is finite for
-all, and the order that it gives does not depend on how theta is measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpmc import checks
 from dpmc.privacy import single_releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.statsel import records, releases
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.records import InvalidRows
-from dpmc.statsel.selection.initial_distributions import (
-    NOISES,
-    Indices,
-    MeanDistributions,
-    grid,
-    mean_distributions,
-    normalised,
-)
-from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.statsel.selection.initial_distributions import Indices
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.scoring import estimate, select
+from dpmc.statsel.types import Mechanism, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
-
-SCORES = ("mean_inverse", "mean_log")
-NUM_POINTS = 200
-
-
-@dataclass(frozen=True)
-class SelectionPlan:
-    """What is fixed before any record is read.
-
-    Parameters
-    ----------
-    population : Population
-    mechanism : Mechanism
-        Of both releases: Gaussian or Laplace noise on a mean.
-    epsilon : float
-    first : Statistic
-        What y0 releases.
-    candidates : tuple of Statistic
-        What y1 may release.
-    sizes : (int, int)
-        Records of either part.
-    theta : ndarray of shape (G,)
-        Grid: midpoints of cells of equal width over the support (0, T] of a uniform prior.
-    first_distributions, distributions : MeanDistributions
-        Of `first` on the first part and of `candidates` on the second.
-    cost : ndarray of shape (K, G)
-        Its posterior mean is the score of a candidate; the lowest is best.
-    """
-
-    population: Population
-    mechanism: Mechanism
-    epsilon: float
-    first: Statistic
-    candidates: tuple[Statistic, ...]
-    sizes: tuple[int, int]
-    theta: Array
-    first_distributions: MeanDistributions
-    distributions: MeanDistributions
-    cost: Array
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Of y0 and y1 together: a record enters one of them alone."""
-        return self.mechanism.guarantee(self.epsilon)
 
 
 class Outcome(NamedTuple):
@@ -105,73 +48,6 @@ class Outcome(NamedTuple):
     selected: Indices
     estimate: Array
     noise: Noise = "continuous"
-
-
-def plan(
-    population: Population,
-    candidates: Sequence[Statistic],
-    mechanism: Mechanism,
-    epsilon: float,
-    sizes: tuple[int, int],
-    first: Statistic,
-    upper: float | None = None,
-    num_points: int = NUM_POINTS,
-    score: str = "mean_inverse",
-) -> SelectionPlan:
-    """Fix everything that the procedure needs in addition to the records.
-
-    Parameters
-    ----------
-    population : Population
-        With theta > 0.
-    candidates : sequence of Statistic
-        At least one, each a mean.
-    mechanism : Mechanism
-    epsilon : float
-    sizes : (int, int)
-        Records of the first and of the second part.
-    first : Statistic
-        Released of the first part, a mean.
-    upper : float, optional
-        T of the uniform prior on (0, T]; the upper end of the support of records by default.
-    num_points : int
-        G.
-    score : {"mean_inverse", "mean_log"}
-        Posterior mean of 1 / F, or of -log F.
-
-    Returns
-    -------
-    SelectionPlan
-
-    Raises
-    ------
-    DpmcError
-        If an argument is invalid.
-    """
-    if not candidates:
-        raise DpmcError("`candidates` must be one or more statistics, got none")
-    checks.one_of("score", score, SCORES)
-    checks.at_least("num_points", num_points, 2)
-    for size in sizes:
-        checks.at_least("sizes", size, 1)
-    theta = grid(population, upper, num_points)
-    distributions = mean_distributions(population, candidates, mechanism, epsilon, sizes[1], theta)
-    return SelectionPlan(
-        population=population,
-        mechanism=mechanism,
-        epsilon=epsilon,
-        first=first,
-        candidates=tuple(candidates),
-        sizes=sizes,
-        theta=theta,
-        first_distributions=mean_distributions(
-            population, [first], mechanism, epsilon, sizes[0], theta
-        ),
-        distributions=distributions,
-        cost=1 / distributions.information
-        if score == "mean_inverse"
-        else -np.log(distributions.information),
-    )
 
 
 def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
@@ -319,47 +195,3 @@ def released(
     """
     means = exact_means(statistics, plan, x, index)
     return np.asarray(means + scale[index] * noise)
-
-
-def select(plan: SelectionPlan, first: Array) -> Indices:
-    """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
-    best: Indices = np.argmin(scores(plan, first), axis=1)
-    return best
-
-
-def scores(plan: SelectionPlan, first: Array) -> Array:
-    """Return the score of every candidate given y0, shape (R, K)."""
-    zero = np.zeros(len(first), dtype=np.int64)
-    weights = normalised(log_likelihood(plan, plan.first_distributions, first, zero))
-    expected_cost: Array = weights @ plan.cost.T
-    return expected_cost
-
-
-def estimate(plan: SelectionPlan, first: Array | None, second: Array, selected: Indices) -> Array:
-    """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
-    log_posterior = log_likelihood(plan, plan.distributions, second, selected)
-    if first is not None:
-        zero = np.zeros(len(first), dtype=np.int64)
-        log_posterior += log_likelihood(plan, plan.first_distributions, first, zero)
-    means: Array = normalised(log_posterior) @ plan.theta
-    return means
-
-
-def log_likelihood(
-    plan: SelectionPlan, distributions: MeanDistributions, y: Array, index: Indices
-) -> Array:
-    """Return log p(y | theta) of releases on the grid, shape (R, G).
-
-    Parameters
-    ----------
-    plan : SelectionPlan
-    distributions : MeanDistributions
-    y : ndarray of shape (R,)
-    index : ndarray of int, shape (R,)
-        Of the statistic that each y releases.
-    """
-    out = np.empty((len(y), len(plan.theta)))
-    NOISES[plan.mechanism.noise].fill(
-        y, index, distributions.mean, distributions.sd, distributions.scale, out
-    )
-    return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmc.statsel.fisher import order_statistics
 from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.mechanisms import smooth_laplace
 from dpmc.statsel.order_draws import order_of
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection import scoring, two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.selection.task import SelectionResult, SelectionTask, unselected
-from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array, NoParams
 
 Params = NoParams
@@ -26,4 +26,4 @@ def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> Selectio
     """
     zero = np.zeros(len(x), dtype=np.int64)
     y = two_stage.released(plan.candidates, plan, x, zero, plan.distributions.scale, noise[:, 1])
-    return unselected(two_stage.estimate(plan, None, y, zero), plan.guarantee)
+    return unselected(scoring.estimate(plan, None, y, zero), plan.guarantee)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.selection.task import SelectionResult, SelectionTask, unselected
-from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array, NoParams
 
 Params = NoParams

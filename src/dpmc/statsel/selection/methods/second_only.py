@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection import planning, scoring, two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.selection.task import SelectionResult, SelectionTask, powers, unselected
-from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array
 
 
@@ -31,7 +31,7 @@ class Params:
     select: bool = True
 
     def __post_init__(self) -> None:
-        checks.one_of("score", self.score, two_stage.SCORES)
+        checks.one_of("score", self.score, planning.SCORES)
 
 
 def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
@@ -42,7 +42,7 @@ def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
 def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
     """Estimate theta of several data sets: see `selected.run`."""
     outcome = two_stage.run(plan, x, noise)
-    estimate = two_stage.estimate(plan, None, outcome.second, outcome.selected)
+    estimate = scoring.estimate(plan, None, outcome.second, outcome.selected)
     if not params.select:
         return unselected(estimate, plan.guarantee)
     return SelectionResult(estimate, powers(plan, outcome.selected), plan.guarantee)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection import planning, two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.selection.task import SelectionResult, SelectionTask, powers
-from dpmc.statsel.selection.two_stage import SelectionPlan
 from dpmc.types import Array
 
 
@@ -25,7 +25,7 @@ class Params:
     score: str = "mean_inverse"
 
     def __post_init__(self) -> None:
-        checks.one_of("score", self.score, two_stage.SCORES)
+        checks.one_of("score", self.score, planning.SCORES)
 
 
 def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
