@@ -1,4 +1,4 @@
-"""A mean with Laplace noise, its own distribution taken for normal: density, score and information.
+"""Normal statistic with Laplace noise: density, score and Fisher information.
 
 Y = U + V, U ~ N(m, s^2), V ~ Lap(b) [alparslan2023thesis, section 4.2.2, equation 4.6], where
 everything is closed but one integral. With x = (y - m) / s, k = s / b, Mills' ratio
@@ -115,6 +115,7 @@ def unit_information(k: float) -> tuple[float, float]:
     """
     if k > _SMOOTH:
         return 1.0 - 2.0 / (k * k), 0.5 - 2.0 / (k * k)
+    # Trapezoidal rule after x = sinh(t): even in x, so that half of the line is enough.
     end = math.asinh(_CENTRE + _TAIL / k)
     step = end / _NODES
     of_mean, of_variance = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Scales, guarantees and densities of noise that several mechanisms share."""
+"""Noise scales, guarantees and densities shared by several mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order statistics of base variables, drawn from the released rank outwards as they are needed.
+"""Sorted base variables, drawn from the released rank outwards as they are needed.
 
 A record is a monotone function of its base variable, so that sorted base variables are drawn
 once and give sorted statistics at every theta. A released order statistic and its smooth
@@ -155,6 +155,8 @@ def base_value(distribution: int, u: float, rest: float) -> float:
 def draw_centre(order: Any, particles: Any, i: int, rng: Any) -> None:
     """Draw data set i anew: the released rank alone."""
     n, m = order.num, order.rank
+    # U of rank m is Beta(m, n + 1 - m). The largest and the smallest are drawn by inversion, and
+    # both U and 1 - U are computed to full precision: either may be next to 0.
     if m == n:
         log_u = -rng.standard_exponential() / n
         u, rest = math.exp(log_u), -math.expm1(log_u)
@@ -212,23 +214,29 @@ def make_released_at(generate: Any, transform: Any) -> Any:
         s_(m+t-k-1)``, t from 0 to k + 1; for an average of two ranks, upper ranks are one
         higher and A_k is half of it. No A_k exceeds the range of s, where the search ends.
         """
+        # `window` holds s around the released rank, which is at index `centre`.
         z, window, centre = particles.z[i], particles.window, order.num + 2
         lowest, highest = particles.reach[i, 0], particles.reach[i, 1]
         u, rest = particles.lower[i], particles.upper[i]
         value = statistic_at(order, theta, z[order.rank - 1])
         window[centre] = value
         shift = order.averaged
+        # With a constant scale and one rank nothing else is needed.
         if order.alpha == 0.0 and shift == 0:
             return value, order.scale
         best, factor, decay = 0.0, 1.0 / (1 + shift), math.exp(-order.beta)
+        # One rank up and one down at each distance k; k = -1 is the upper of two averaged ranks.
         for k in range(-shift, order.num + 1):
+            # No further A_k exceeds the range of s, and all are discounted by more.
             if k >= 0 and factor * (order.high - order.low) <= best:
                 break
             rank, step = order.rank + k + 1 + shift, k + 1 + shift
+            # The next rank up is drawn only now: 1 - U shrinks by W^(1 / (n - highest)).
             if rank > highest and rank <= order.num:
                 rest *= math.exp(-rng.standard_exponential() / (order.num - highest))
                 z[rank - 1] = base_value(order.distribution, 1.0 - rest, rest)
                 highest = rank
+            # Ranks past n count as the upper end of the range.
             window[centre + step] = order.high
             if rank <= order.num:
                 window[centre + step] = statistic_at(order, theta, z[rank - 1])
@@ -238,6 +246,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
                     break
                 continue
             rank = order.rank - k - 1
+            # The next rank down: U shrinks by W^(1 / (lowest - 1)).
             if rank < lowest and rank >= 1:
                 u *= math.exp(-rng.standard_exponential() / (lowest - 1))
                 z[rank - 1] = base_value(order.distribution, u, 1.0 - u)
@@ -245,6 +254,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
             window[centre - k - 1] = order.low
             if rank >= 1:
                 window[centre - k - 1] = statistic_at(order, theta, z[rank - 1])
+            # A_k is the largest of k + 2 differences across `step` ranks in the window.
             best = max(best, factor * widest(window, centre - k - 1, k + 2, step))
             factor *= decay
         particles.lower[i], particles.upper[i] = u, rest

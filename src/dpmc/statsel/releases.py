@@ -148,7 +148,7 @@ def before_noise(
     Raises
     ------
     DpmcError
-        As `release`.
+        If an argument is invalid, or the mechanism does not fit the statistic.
     """
     check_epsilon(epsilon)
     check_fit(statistic, mechanism)

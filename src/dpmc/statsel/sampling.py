@@ -163,8 +163,20 @@ def reference(
 
     Parameters
     ----------
-    population, statistic, mechanism, released, epsilon, prior, delta
-        As for :func:`sample`.
+    population : Population
+        The distribution of one record.
+    statistic : Statistic
+        What was released.
+    mechanism : Mechanism
+        The noise of the release.
+    released : Release
+        From :func:`dpmc.statsel.release`.
+    epsilon : float
+        The one of the release.
+    prior : ThetaPrior or (float, float)
+        Two numbers are the uniform distribution between them.
+    delta : float, optional
+        The one of the release, for mechanisms that depend on it.
     num_data_sets : int
         Number of simulated data sets for the distribution of an order statistic with smooth
         sensitivity.
@@ -172,7 +184,7 @@ def reference(
     Raises
     ------
     DpmcError
-        As for :func:`sample`.
+        If an argument does not fit the release, or makes the posterior improper.
     """
     target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
     return quadrature.quadrature(target, quadrature.likelihood(target, num_data_sets))

@@ -1,4 +1,4 @@
-"""Chains for a mean of s, its own distribution taken for normal.
+"""Chains for a released mean of s, which is taken for normal before noise.
 
 ``U ~ N(mu(theta), V(theta) / n)`` and Y = U + noise: Metropolis-Hastings with the density of Y
 [alparslan2023thesis, Algorithm 9], with an estimate of it [Algorithm 10], and with averaged
@@ -120,11 +120,17 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
 
         Parameters
         ----------
+        released : NoisyMean
+        walk : ThetaWalk
         faults : Faults
+            Deviations from the right algorithm.
         logs : ndarray of shape (N,)
             Scratch.
-        released, walk, state, rng, draws
-            As for Algorithm 9.
+        state : ndarray of shape (2,)
+            theta and the estimate of its log-density, NaN to begin with; overwritten.
+        rng : numpy.random.Generator
+        draws : ndarray
+            As many iterations as it is long.
         """
         theta, log_density = state[0], state[1]
         literal = faults.weights_at_old_theta
@@ -175,11 +181,16 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
 
         Parameters
         ----------
+        released : NoisyMean
+        walk : ThetaWalk
+        faults : Faults
+            Deviations from the right algorithm.
         scratch : ndarray of shape (3, N)
         state : ndarray of shape (2,)
             theta and U, NaN to begin with at the mean of U; overwritten.
-        released, walk, faults, rng, draws
-            As for Algorithm 10.
+        rng : numpy.random.Generator
+        draws : ndarray
+            As many iterations as it is long.
         """
         theta, latent = state[0], state[1]
         u, old, new = scratch[0], scratch[1], scratch[2]

@@ -142,6 +142,7 @@ def sorted_latents(order: Order, shares: Array, rng: np.random.Generator) -> Arr
     from scipy.special import betaincinv, ndtri
 
     m, n, r = len(shares), order.num, order.rank
+    # U and 1 - U of all ranks, both to full precision: quantiles are taken from the smaller one.
     u, rest = np.empty((m, n)), np.empty((m, n))
     u[:, r - 1] = betaincinv(r, n + 1 - r, shares)
     rest[:, r - 1] = betaincinv(n + 1 - r, r, 1.0 - shares)

@@ -1,4 +1,4 @@
-"""Information of a noisy order statistic, whose noise may depend on the data, by simulation.
+"""Fisher information of a noisy order statistic, by simulation; its noise may depend on the data.
 
 The distribution of Y = S(x) + (D(x) / alpha) Lap(1), D the smooth sensitivity, is a mixture of
 Laplace distributions over data sets [alparslan2023thesis, section 4.2.3]. The same latent numbers
@@ -109,6 +109,7 @@ def information(
 
 def _places(simulated: SimulatedReleases) -> tuple[Array, Array]:
     """Return where y is put, dense where data sets are, and the weights of an integral."""
+    # y = centre + spread sinh(t) for equidistant t: dense in the middle, far in the tails.
     value, scale = simulated.value[1], simulated.scale[1]
     low, centre, high = np.quantile(value, [0.1, 0.5, 0.9])
     spread = float(high - low + np.quantile(scale, 0.1))
@@ -122,6 +123,8 @@ def _places(simulated: SimulatedReleases) -> tuple[Array, Array]:
 def _combined(density: Array, slope: Array, weights: Array) -> OrderInformation:
     groups = len(density)
 
+    # Mean product of the slopes of two different groups, of which the square of the sum has all
+    # and the sum of the squares those of a group with itself.
     def value(kept_groups: npt.NDArray[np.intp]) -> float:
         d, p = slope[kept_groups], density[kept_groups].mean(axis=0)
         number = len(d)
@@ -132,6 +135,7 @@ def _combined(density: Array, slope: Array, weights: Array) -> OrderInformation:
     squared = float(np.sum(weights * slope.mean(axis=0) ** 2 / density.mean(axis=0)))
     if groups == 2:
         return OrderInformation(value(every), math.nan, squared)
+    # Jackknife: the estimate without each group in turn.
     left_out = np.array([value(every[every != g]) for g in every])
     se = math.sqrt((groups - 1) / groups * float(np.sum((left_out - left_out.mean()) ** 2)))
     return OrderInformation(value(every), se, squared)

@@ -32,8 +32,10 @@ def mixture(
     Parameters
     ----------
     y : ndarray of shape (k,)
-    s, weights, tilt, drift : ndarray of shape (m,)
-        See :class:`dpmc.statsel.fisher.nodes.Nodes`.
+    s, weights : ndarray of shape (m,)
+        Values of s, and their probabilities.
+    tilt, drift : ndarray of shape (m,)
+        Probability times the score of the record, and times the derivative of s by theta.
     scale : float
         Laplace scale or standard deviation of V.
     laplace : bool

@@ -68,7 +68,7 @@ def guarantee(params: Params, epsilon: float, delta: float | None = None) -> Gua
     Raises
     ------
     DpmcError
-        As `constants`.
+        If the constants do not give (epsilon, delta), or epsilon or delta is out of range.
     """
     if math.isinf(epsilon):
         return NO_GUARANTEE

@@ -1,4 +1,4 @@
-"""Posterior of theta given a release, by quadrature: the reference of the chains.
+"""Posterior of theta given a release, by quadrature: reference values for the chains.
 
 The likelihood of a released mean takes the statistic for normal, as the chains do
 [alparslan2023thesis, equation 5.2]; that of an order statistic or of released records is
@@ -118,7 +118,7 @@ def check_proper(target: PosteriorTarget) -> QuadraturePosterior | None:
     Raises
     ------
     DpmcError
-        As :func:`quadrature`.
+        If the posterior is improper, or has no variance.
     """
     if math.isfinite(target.prior.low) and math.isfinite(target.prior.high):
         return None
@@ -142,6 +142,7 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
     theta, weights, values = [], [], []
     top = -math.inf
     for level in range(DEPTH):
+        # Evaluate every open panel; a log-density that is NaN counts as density 0.
         nodes = lefts[:, None] + widths[:, None] * (points + 1) / 2
         log_values = log_density(nodes.ravel()).reshape(nodes.shape)
         log_values = np.where(np.isnan(log_values), -np.inf, log_values)
@@ -149,6 +150,7 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
         # Panels that were halved do not count: a node of theirs may be nearer to a peak.
         level_top = max(top, float(highest.max()))
         relevant = highest > level_top - NEGLIGIBLE
+        # Halve what matters and is not smooth yet; all other panels are done.
         rough = relevant & ~(highest - lowest < SPAN) & (level < DEPTH - 1)
         top = max(top, float(highest[~rough].max(initial=-math.inf)))
         theta.append(nodes[~rough].ravel())
@@ -161,6 +163,7 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
         widths = np.repeat(half, 2)
     if not math.isfinite(top):
         raise DpmcError("`prior` must agree with `y`: the posterior density is 0 everywhere")
+    # Sort the nodes of all levels, and normalise relative to the largest density: no overflow.
     place = np.argsort(np.concatenate(theta))
     nodes, shares = np.concatenate(theta)[place], np.concatenate(weights)[place]
     relative = np.exp(np.concatenate(values)[place] - top)
@@ -193,6 +196,7 @@ def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[f
 
 def _reach(log_density: Likelihood, start: float, sign: float) -> float:
     points, shares = np.polynomial.legendre.leggauss(NODES)
+    # Log-mass of the shells [2^p, 2^(p + 1)) away from `start`.
     powers = np.arange(-DOUBLINGS // 8, DOUBLINGS)
     lefts = 2.0**powers
     nodes = lefts[:, None] * (1 + (points + 1) / 2)
@@ -206,6 +210,7 @@ def _reach(log_density: Likelihood, start: float, sign: float) -> float:
             f"`prior` must be bounded or have a proper density, got one that is flat up to "
             f"{sign * math.inf:g}, which makes the posterior improper"
         )
+    # Second moments grow by a factor of 4 from a shell to the next where the mass is constant.
     seconds = logs + 2 * np.log(lefts)
     if logs[-1] > -math.inf and last > -2 * math.log(2) - 1e-9:
         raise DpmcError("`prior` must be bounded: the posterior has no variance")
@@ -234,8 +239,10 @@ class OrderTable:
     population : Population
     statistic : Statistic
     order : Order
-    num_data_sets, seed : int
-        As for :func:`likelihood`.
+    num_data_sets : int
+        Simulated data sets, stratified by the uniform of the released rank.
+    seed : int
+        Of these data sets.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The likelihood of records released one by one, each integrated over what was released.
+"""Likelihood of records released one by one, each integrated over the record.
 
 ``p(y | theta) = integral g(y | s(x)) p(x | theta) dx`` over the base variable of the record,
 by the midpoint rule. With Laplace noise all n integrals share two passes over the nodes: the
@@ -120,6 +120,8 @@ def make_fill_laplace(generate: Any, transform: Any) -> Any:
                 order = np.arange(nodes.size)
             else:
                 order = np.argsort(s)
+            # Upwards: nodes with s <= y_i. Their sum decays by exp(-(y_i - y_(i-1)) / scale) from
+            # one record to the next, and the nodes in between are added.
             total, j = 0.0, 0
             for i in range(y.size):
                 if i > 0:
@@ -128,6 +130,7 @@ def make_fill_laplace(generate: Any, transform: Any) -> Any:
                     total += weights[order[j]] * math.exp((s[order[j]] - y[i]) / scale)
                     j += 1
                 left[i] = total
+            # Downwards: the same for nodes with s > y_i; both sums make the density of y_i.
             total, j, log_likelihood = 0.0, nodes.size - 1, 0.0
             for i in range(y.size - 1, -1, -1):
                 if i < y.size - 1:
@@ -161,6 +164,7 @@ def make_fill_gaussian(generate: Any, transform: Any) -> Any:
             fill_statistics(support, nodes, theta[k], s)
             log_likelihood = 0.0
             for i in range(y.size):
+                # Relative to the nearest node, so that no sum underflows.
                 nearest = math.inf
                 for j in range(nodes.size):
                     nearest = min(nearest, abs(y[i] - s[j]))

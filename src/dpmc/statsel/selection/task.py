@@ -1,4 +1,4 @@
-"""Inputs and outputs of all ways of releasing records in two parts."""
+"""Inputs and results shared by all two-stage selection methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpmc.types import Array, Guarantee
 
 @dataclass(frozen=True)
 class SelectionTask:
-    """What is the same for all ways.
+    """Setting shared by all selection methods.
 
     Parameters
     ----------

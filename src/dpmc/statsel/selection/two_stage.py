@@ -1,4 +1,4 @@
-"""Select a statistic on a first part of the records, release it of the rest.
+"""Two-stage release: a statistic selected on a first part of the records, released of the rest.
 
 [alparslan2023thesis, section 6.5]: y0 is a fixed statistic of the first n0 records with noise.
 It gives a posterior of theta, that posterior a score to every candidate, and the best candidate
@@ -95,8 +95,10 @@ def release(
     rng : numpy.random.Generator, optional
         Only to repeat a release: whoever knows its seed can take the noise off. By default
         noise comes from the operating system.
-    noise, invalid_rows
-        See `dpmc.statsel.releases.release`.
+    noise : {"continuous", "discrete"}
+        Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`.
+    invalid_rows : {"refuse", "zero"}
+        A record that is NaN or infinite is an error, or counts as 0 before it is clipped.
 
     Raises
     ------
@@ -187,8 +189,12 @@ def released(
 
     Parameters
     ----------
-    statistics, plan, x, index
-        See `exact_means`.
+    statistics : sequence of Statistic
+    plan : SelectionPlan
+    x : ndarray of shape (R, m)
+        Of any floats: NaN counts as 0, and all are clipped to the support.
+    index : ndarray of int, shape (R,)
+        Which statistic of each data set is released.
     scale : ndarray of shape (len(statistics),)
     noise : ndarray of shape (R,)
         In units of `scale`.

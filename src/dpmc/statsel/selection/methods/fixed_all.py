@@ -20,9 +20,16 @@ def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
 
 
 def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
-    """Estimate theta of several data sets: see :func:`dpmc.statsel.selection.methods.selected.run`.
+    """Estimate theta of several data sets, with the second column of the noise.
 
-    The noise is that of the second release of the other ways.
+    Parameters
+    ----------
+    plan : SelectionPlan
+    params : Params
+    x : ndarray of shape (R, n)
+        Records, those of the first part first.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
     """
     zero = np.zeros(len(x), dtype=np.int64)
     y = two_stage.released(plan.candidates, plan, x, zero, plan.distributions.scale, noise[:, 1])

@@ -22,7 +22,7 @@ class Params:
     Parameters
     ----------
     score : {"mean_inverse", "mean_log"}
-        As of :mod:`dpmc.statsel.selection.methods.selected`.
+        Posterior mean of 1 / F, as the thesis has it, or of -log F.
     select : bool
         Whether there is a choice: otherwise y1 has the fixed statistic.
     """
@@ -40,7 +40,17 @@ def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
 
 
 def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
-    """Estimate theta of several data sets: see `selected.run`."""
+    """Estimate theta of several data sets.
+
+    Parameters
+    ----------
+    plan : SelectionPlan
+    params : Params
+    x : ndarray of shape (R, n)
+        Records, those of the first part first.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
+    """
     outcome = two_stage.run(plan, x, noise)
     estimate = scoring.estimate(plan, None, outcome.second, outcome.selected)
     if not params.select:
