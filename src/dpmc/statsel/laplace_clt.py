@@ -81,6 +81,7 @@ def log_density(y: float, mean: float, sd: float, scale: float) -> float:
     Parameters
     ----------
     y, mean : float
+        Release, and mean of the statistic.
     sd : float
         s > 0, that of the statistic.
     scale : float

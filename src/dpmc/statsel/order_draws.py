@@ -46,6 +46,7 @@ class Order(NamedTuple):
     beta, alpha : float
         Constants of the smooth sensitivity; alpha is 0 where `scale` is the scale of the noise.
     scale : float
+        Scale of the noise.
     """
 
     distribution: int

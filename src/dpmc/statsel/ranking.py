@@ -43,8 +43,11 @@ class Ranking:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     mechanism : Mechanism
+        Noise of the release.
     epsilon, theta : float
+        Budget and parameter of the comparison.
     num_rows : int
         n.
     guarantee : Guarantee
@@ -117,6 +120,7 @@ def rank(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     candidates : sequence of Statistic
         At least one, with names of their own.
     mechanism : Mechanism

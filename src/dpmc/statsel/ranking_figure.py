@@ -41,6 +41,7 @@ def draw(ranking: Ranking) -> Figure:
     Parameters
     ----------
     ranking : Ranking
+        From :func:`dpmc.statsel.rank`.
 
     Returns
     -------

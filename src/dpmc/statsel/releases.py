@@ -36,6 +36,7 @@ class Release:
         Standard deviation or Laplace scale of the noise, or probability of keeping a bit. NaN
         for noise by smooth sensitivity, whose scale is private.
     guarantee : Guarantee
+        Of the release.
     n : int
         Number of records, public.
     noise : {"continuous", "discrete"}
@@ -56,7 +57,9 @@ class ExactStatistic:
     Parameters
     ----------
     value : float or ndarray of shape (n,)
+        The exact statistic, or that of each record.
     scale : float
+        Scale of the noise.
     num_clipped : int
         Records beyond the support of the population.
     """
@@ -84,8 +87,11 @@ def release(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     x : array_like of shape (n,)
         Records; n >= 1.
     epsilon : float

@@ -42,8 +42,11 @@ class Sample:
     standard_error : float
         Monte Carlo standard error of `mean`.
     autocorrelation_time : AutocorrelationTime
+        Integrated autocorrelation time of theta.
     acceptance_rate : float
+        Share of the proposals that are accepted.
     method : str
+        Name of the method.
     guarantee : Guarantee
         That of the release: drawing costs nothing more.
     """
@@ -78,8 +81,11 @@ def sample(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        What was released.
     mechanism : Mechanism
+        Noise of the release.
     released : Release
         Of :func:`dpmc.statsel.releases.release`.
     epsilon : float
@@ -94,6 +100,7 @@ def sample(
     variant : str
         ``"corrected"``, or a deviation that the method is known for.
     seed : int, optional
+        Seed of the chain.
     progress : bool
         Show a bar.
     **params

@@ -125,6 +125,7 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
     rank : int
         m, from 1 to n.
     low, high : float
+        Least and largest value of a record.
     beta : float
         >= 0.
 

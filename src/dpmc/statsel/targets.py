@@ -58,8 +58,11 @@ class PosteriorTarget:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     y : float or ndarray of shape (n,)
         The released mean or order statistic, or the released records.
     scale : float
@@ -67,6 +70,7 @@ class PosteriorTarget:
     num_rows : int
         n.
     prior : ThetaPrior
+        Distribution of theta.
     order : Order or None
         Of an order statistic.
     """
@@ -103,12 +107,17 @@ def target(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     y : float or array_like of shape (num_rows,)
         What was released: an array by mechanisms of single records alone.
     num_rows : int
+        n, the number of records.
     epsilon : float
+        The one of the release.
     prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
     delta : float, optional

@@ -33,6 +33,7 @@ class Population:
     Parameters
     ----------
     name : str
+        As in configurations and tables.
     theta_domain : (float, float)
         Open interval of theta.
     support : (float, float)
@@ -119,11 +120,13 @@ class Statistic:
     name : str
         As it stands in tables, such as ``"|x|^0.5"`` or ``"median"``.
     kind : {"mean", "order"}
+        Mean over the records, or an order statistic.
     power : float
         Finite and > 0.
     absolute : bool
         s(x) = |x|^power, else x^power with an integer power.
     transform : compiled function ``(x) -> s``
+        Statistic of one record.
     rank : callable ``(n) -> int``, optional
         Rank of the order statistic from 1 to n, for kind ``"order"``.
     average : bool
@@ -185,7 +188,9 @@ class Mechanism:
     Parameters
     ----------
     name : str
+        As in configurations and tables.
     noise : {"gaussian", "laplace", "bits"}
+        Distribution of the noise; bits are flipped.
     per_record : bool
         Each record is released with noise of its own (local model), else one number.
     needs_delta : bool

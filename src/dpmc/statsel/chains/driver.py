@@ -31,6 +31,7 @@ class ChainParams:
     Parameters
     ----------
     num_iterations : int
+        Iterations, burn-in among them.
     burn_in : float
         Share of the iterations that is dropped, in [0, 1).
     proposal_sd : float, optional
@@ -108,11 +109,13 @@ def run(
     module : module
         One of :mod:`dpmc.statsel.chains.methods`.
     target : PosteriorTarget
+        Release and prior.
     params : Params
         Of the module.
     variant : str
         One of its ``VARIANTS``.
     rng : numpy.random.Generator
+        Random numbers of the draws.
     moments : callable ``() -> (mean, sd)``
         Of the posterior, asked for where the settings leave start or step open.
     progress : callable

@@ -25,6 +25,7 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
     mean, variance : compiled functions
         mu and V.
     log_prior : compiled function
+        Log-density of the prior, up to a constant.
     """
     log_likelihood = make_log_likelihood(density, mean, variance)
 
@@ -41,10 +42,13 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
         Parameters
         ----------
         released : NoisyMean
+            Released mean, its noise scale and n.
         walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         state : ndarray of shape (2,)
             theta and its log-density, NaN to begin with; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """
@@ -76,6 +80,7 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
     mean, variance : compiled functions
         mu and V.
     log_prior : compiled function
+        Log-density of the prior, up to a constant.
     """
 
     @compiled
@@ -121,7 +126,9 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
         Parameters
         ----------
         released : NoisyMean
+            Released mean, its noise scale and n.
         walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         faults : Faults
             Deviations from the right algorithm.
         logs : ndarray of shape (N,)
@@ -129,6 +136,7 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
         state : ndarray of shape (2,)
             theta and the estimate of its log-density, NaN to begin with; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """
@@ -165,6 +173,7 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
     mean, variance : compiled functions
         mu and V.
     log_prior : compiled function
+        Log-density of the prior, up to a constant.
     """
 
     @compiled
@@ -182,13 +191,17 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
         Parameters
         ----------
         released : NoisyMean
+            Released mean, its noise scale and n.
         walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         faults : Faults
             Deviations from the right algorithm.
         scratch : ndarray of shape (3, N)
+            Latent values and both weights of N particles; overwritten.
         state : ndarray of shape (2,)
             theta and U, NaN to begin with at the mean of U; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """

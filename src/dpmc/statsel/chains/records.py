@@ -81,8 +81,11 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
         Parameters
         ----------
         records : ReleasedRecords
+            Released records and their noise.
         walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         faults : Faults
+            Deviations from the right algorithm.
         begin : bool
             Draw current base variables from their distribution.
         latents : BaseVariables
@@ -90,6 +93,7 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
         state : ndarray of shape (1,)
             theta; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """

@@ -39,10 +39,13 @@ class ReleaseSetting(NamedTuple):
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     num_rows : int
         n.
     theta : float
+        Parameter at which the information is taken.
     epsilon : float
         Infinity without noise.
     """
@@ -60,6 +63,7 @@ class InformationEstimate(NamedTuple):
     Parameters
     ----------
     information : float
+        Fisher information on theta in all records.
     se : float
         Standard error of a simulation, else 0; NaN where it is not known.
     published : float
@@ -87,6 +91,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
     theta, scale : float or ndarray
         The standard deviation of the noise is 0 where there is none.
     num_rows : int
+        n, the number of records.
     """
     place = np.asarray(theta, np.float64)
     covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
@@ -103,6 +108,7 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
     moments : Moments
         m and V of the statistic of one record.
     theta : float or ndarray
+        Parameter at which the information is taken.
     num_rows : int
         n.
     scale : float or ndarray
@@ -125,6 +131,7 @@ def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
     theta : float or ndarray
         In (0, 1).
     num_rows : int
+        n, the number of records.
     epsilon : float or ndarray
         Of epsilon-DP.
     """
@@ -146,8 +153,11 @@ def mean_of_bits(
     theta : float or ndarray
         In (0, 1).
     num_rows : int
+        n, the number of records.
     noise_variance : float or ndarray
+        Variance of the noise, in units of one record.
     second_term : {"half", "published"}
+        With the factor 1/2, or as printed.
     """
     checks.one_of("second_term", second_term, tuple(SECOND_TERM))
     place = np.asarray(theta, np.float64)
@@ -192,13 +202,17 @@ def information(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     epsilon : float
         > 0; infinity without noise.
     num_rows : int
         n.
     theta : float
+        Parameter at which the information is taken.
     delta : float, optional
         For mechanisms that need one.
     simulation : Simulation, optional

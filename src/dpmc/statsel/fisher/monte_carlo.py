@@ -35,6 +35,7 @@ class LatentDraws(NamedTuple):
     Parameters
     ----------
     location, scale, score : ndarray of one shape
+        Centre and scale of the noisy y, and derivative of the log-density of the draw by theta.
     """
 
     location: Array
@@ -48,6 +49,7 @@ class LatentSampler(NamedTuple):
     Parameters
     ----------
     draw : callable ``(rng, shape) -> LatentDraws``
+        Makes independent latent draws.
     cost : int
         Random numbers that one draw takes.
     """
@@ -84,9 +86,11 @@ def scores(y: Any, location: Any, scale: Any, score: Any, halves: bool, out: Any
     Parameters
     ----------
     y, out : ndarray of shape (b,)
+        Simulated releases, and their squared or multiplied scores.
     location, scale, score : ndarray of shape (b, m) or (1, m)
         One row of latent draws for each y, or one for all.
     halves : bool
+        Multiply the scores of two halves of the latent draws.
     """
     m = location.shape[1]
     num_halves = 2 if halves else 1
@@ -116,8 +120,11 @@ def estimate(
     Parameters
     ----------
     sampler : LatentSampler
+        Latent draws of one release.
     sizes : MonteCarloSizes
+        Monte Carlo sizes, and the estimator.
     rng : numpy.random.Generator
+        Random numbers of the draws.
 
     Returns
     -------
@@ -160,8 +167,11 @@ def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Late
     Parameters
     ----------
     moments : Moments
+        m and V of the statistic of one record.
     theta : float
+        Parameter at which the information is taken.
     num_rows : int
+        n, the number of records.
     scale : float
         Of the Laplace noise.
     """
@@ -189,11 +199,13 @@ def of_data(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
         An order statistic.
     order : Order
         It and its noise.
     theta : float
+        Parameter at which the information is taken.
 
     Raises
     ------

@@ -37,6 +37,7 @@ class OrderInformation(NamedTuple):
     Parameters
     ----------
     value : float
+        Fisher information on theta in all records.
     se : float
         NaN where it is not known, 0 where there is no simulation.
     squared : float
@@ -55,8 +56,11 @@ def average(y: Any, value: Any, scale: Any, width: float, density: Any, slope: A
     Parameters
     ----------
     y : ndarray of shape (k,)
+        Where the density is evaluated.
     value, scale : ndarray of shape (3, m)
+        Released numbers and noise scales at the three values of theta.
     width : float
+        Distance of the outer two values of theta.
     density, slope : ndarray of shape (g, k)
         Of each of g groups of m / g data sets; overwritten.
     """
@@ -87,12 +91,17 @@ def information(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     order : Order
         The statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
     theta : float
+        Parameter at which the information is taken.
     rng : numpy.random.Generator
+        Random numbers of the draws.
     simulation : Simulation, optional
+        Sizes and step; by default those of `Simulation()`.
 
     Returns
     -------

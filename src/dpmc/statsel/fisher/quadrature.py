@@ -32,6 +32,7 @@ def mixture(
     Parameters
     ----------
     y : ndarray of shape (k,)
+        Where the density is evaluated.
     s, weights : ndarray of shape (m,)
         Values of s, and their probabilities.
     tilt, drift : ndarray of shape (m,)
@@ -41,6 +42,7 @@ def mixture(
     laplace : bool
         Whether V is Laplace, else normal.
     out : ndarray of shape (2, k)
+        Density and derivative; overwritten.
     """
     for i in range(y.size):
         density, derivative = 0.0, 0.0
@@ -74,14 +76,17 @@ def per_record(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
         Of kind ``"mean"``: its s.
     theta : float
+        Parameter at which the information is taken.
     num_rows : int
         n.
     scale : float
         Of the noise of one record; 0 where there is none.
     noise : {"laplace", "gaussian"}
+        Distribution of the noise.
     route : {"score", "pathwise"}, optional
         Differentiate the distribution of the record, or s at a fixed latent number. Only the
         second is there for a population whose support moves with theta; else both agree to 1e-6,
@@ -149,6 +154,7 @@ def noisy_count(theta: float, num_rows: int, epsilon: float) -> float:
     theta : float
         In (0, 1).
     num_rows : int
+        n, the number of records.
     epsilon : float
         Finite and > 0.
     """

@@ -50,6 +50,7 @@ class QuadraturePosterior:
     density : ndarray of shape (m,)
         Posterior density at the nodes.
     mean, sd : float
+        Posterior mean and standard deviation.
     weights : ndarray of shape (m,)
         Of the nodes, for integrals over theta.
     """
@@ -73,6 +74,7 @@ def likelihood(
     Parameters
     ----------
     target : PosteriorTarget
+        Release and prior.
     num_data_sets : int
         Of an order statistic with smooth sensitivity: simulated data sets, the same at every
         theta, stratified by the uniform of the released rank. With constant noise they are
@@ -95,6 +97,7 @@ def quadrature(
     Parameters
     ----------
     target : PosteriorTarget
+        Release and prior.
     log_likelihood : callable, optional
         That of :func:`likelihood` by default.
 
@@ -237,8 +240,11 @@ class OrderTable:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     order : Order
+        The order statistic and its noise.
     num_data_sets : int
         Simulated data sets, stratified by the uniform of the released rank.
     seed : int

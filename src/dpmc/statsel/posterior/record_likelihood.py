@@ -35,6 +35,7 @@ def log_likelihoods(target: PosteriorTarget, theta: Array) -> Array:
     target : PosteriorTarget
         Of a mechanism that releases records.
     theta : ndarray of shape (m,)
+        Parameters at which to evaluate.
 
     Raises
     ------

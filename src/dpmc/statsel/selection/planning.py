@@ -34,9 +34,11 @@ class SelectionPlan:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     mechanism : Mechanism
         Of both releases: Gaussian or Laplace noise on a mean.
     epsilon : float
+        Budget of either release.
     first : Statistic
         What y0 releases.
     candidates : tuple of Statistic
@@ -88,7 +90,9 @@ def plan(
     candidates : sequence of Statistic
         At least one, each a mean.
     mechanism : Mechanism
+        Noise of the release.
     epsilon : float
+        Budget of either release.
     sizes : (int, int)
         Records of the first and of the second part.
     first : Statistic

@@ -46,8 +46,11 @@ def log_likelihood(
     Parameters
     ----------
     plan : SelectionPlan
+        What is fixed before any record is read.
     distributions : MeanDistributions
+        Of the released statistics.
     y : ndarray of shape (R,)
+        Released means.
     index : ndarray of int, shape (R,)
         Of the statistic that each y releases.
     """

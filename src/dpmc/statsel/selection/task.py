@@ -22,11 +22,15 @@ class SelectionTask:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     mechanism : Mechanism
+        Noise of the release.
     epsilon : float
+        Budget of either release.
     first : Statistic
         The statistic that is released where none is selected.
     candidates : tuple of Statistic
+        Statistics of which one is selected.
     sizes : (int, int)
         Records of the first and of the second part.
     num_points : int
@@ -61,6 +65,7 @@ class SelectionResult(NamedTuple):
     Parameters
     ----------
     estimate : ndarray of shape (R,)
+        Posterior mean of theta.
     power : ndarray of shape (R,)
         Of the selected statistic; NaN where nothing is selected.
     guarantee : Guarantee

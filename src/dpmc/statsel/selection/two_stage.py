@@ -56,6 +56,7 @@ def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
     Parameters
     ----------
     plan : SelectionPlan
+        What is fixed before any record is read.
     x : ndarray of shape (R, n)
         Records, those of the first part first; clipped here.
     noise : ndarray of shape (R, 2)
@@ -90,6 +91,7 @@ def release(
     Parameters
     ----------
     plan : SelectionPlan
+        What is fixed before any record is read.
     x : array_like of shape (n,)
         Records, those of the first part first.
     rng : numpy.random.Generator, optional
@@ -161,7 +163,9 @@ def exact_means(
     Parameters
     ----------
     statistics : sequence of Statistic
+        Statistics that an index chooses from.
     plan : SelectionPlan
+        What is fixed before any record is read.
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)
@@ -190,12 +194,15 @@ def released(
     Parameters
     ----------
     statistics : sequence of Statistic
+        Statistics that an index chooses from.
     plan : SelectionPlan
+        What is fixed before any record is read.
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)
         Which statistic of each data set is released.
     scale : ndarray of shape (len(statistics),)
+        Noise scale of each statistic.
     noise : ndarray of shape (R,)
         In units of `scale`.
     """

@@ -39,8 +39,11 @@ def evaluate(formula: Formula, params: Params, release: ReleaseSetting) -> Infor
     Parameters
     ----------
     formula : callable ``(theta, num_rows, mu, second_term) -> information``
+        Closed form of the information.
     params : Params
+        Parameters of the method.
     release : ReleaseSetting
+        Population, statistic, n, theta and epsilon.
     """
     information.check_bits(release)
     mu = information.matched(release.epsilon) if params.matched else release.epsilon

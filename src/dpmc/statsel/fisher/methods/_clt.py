@@ -36,9 +36,13 @@ def evaluate(
     Parameters
     ----------
     formula : callable ``(moments, theta, num_rows, scale) -> information``
+        Closed form of the information.
     mechanism : Mechanism
+        Noise of the release.
     params : Params
+        Parameters of the method.
     release : ReleaseSetting
+        Population, statistic, n, theta and epsilon.
     """
     epsilon = math.inf if params.noiseless else release.epsilon
     sensitivity = release.statistic.sensitivity(release.population.support)

@@ -25,7 +25,9 @@ def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> Selectio
     Parameters
     ----------
     plan : SelectionPlan
+        What is fixed before any record is read.
     params : Params
+        Parameters of the method.
     x : ndarray of shape (R, n)
         Records, those of the first part first.
     noise : ndarray of shape (R, 2)
