@@ -51,7 +51,7 @@ def revealed(order, num, seed=1):
 
 
 @pytest.mark.parametrize(("statistic", "n"), [("median", 9), ("median", 10), ("max", 7)])
-def test_order_statistics_have_their_laws(statistic, n):
+def test_order_statistics_have_their_distributions(statistic, n):
     """Every rank by a Kolmogorov-Smirnov test at level 1e-6; 2,000 data sets."""
     chosen = selection.statistic(statistic)
     order = order_draws.order_of(POPULATION, chosen, LAPLACE, n, 5.0)
@@ -60,7 +60,7 @@ def test_order_statistics_have_their_laws(statistic, n):
     u = 2 * stats.norm.cdf(z) - 1
     for j in range(n):
         assert stats.kstest(u[:, j], stats.beta(j + 1, n - j).cdf).pvalue > 1e-6
-    # The correlation of neighbours tells how ranks hang together.
+    # The correlation of neighbours shows how ranks depend on each other.
     cov = np.cov(u[:, 2], u[:, 3])[0, 1]
     assert cov == pytest.approx(3 * (n - 3) / ((n + 1) ** 2 * (n + 2)), rel=0.25)
 

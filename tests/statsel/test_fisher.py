@@ -1,4 +1,4 @@
-"""Fisher informations against quadrature, simulation and sums made anew here.
+"""Fisher information against independent quadrature, simulation and sums.
 
 Every statistical assertion allows four standard errors, estimated from independent replicates
 or by the functions themselves: each fails by chance with a probability below 1e-3 (Student's t
@@ -165,7 +165,7 @@ def test_the_central_limit_theorem_overstates_a_square_without_noise():
 
 
 @pytest.mark.parametrize(("theta", "epsilon"), [(0.3, 1.0), (0.1, 0.5), (0.5, 4.0)])
-def test_bits_have_the_information_of_their_laws(theta, epsilon):
+def test_bits_have_the_information_of_their_distributions(theta, epsilon):
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     share, slope = theta * keep + (1 - theta) * (1 - keep), 2 * keep - 1
     summed = ROWS * (slope**2 / share + slope**2 / (1 - share))
@@ -272,7 +272,7 @@ def test_absolute_values_with_laplace_noise_agree_with_their_closed_density(epsi
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_record_informations_are_those_known():
+def test_the_information_of_records_is_the_known_one():
     mechanism = lookup.mechanism("per_record_laplace")
     for text, known in (("abs_1", [0.07199, 1.2798, 7.825]), ("abs_2", [0.00952, 0.20123, 2.234])):
         found = [of(VARIANCE, text, mechanism, e, 2.0) for e in (1.0, 5.0, 20.0)]
@@ -373,7 +373,7 @@ def test_an_order_statistic_with_plain_noise_agrees_with_its_law():
     assert abs(value - expected) < 4 * error + 1e-3 * expected
     spread = np.std([run.squared for run in runs], ddof=1) / math.sqrt(12)
     assert squared - expected > 4 * spread + 1e-3 * expected
-    # The jackknife tells the spread of a run, within a factor that 12 runs leave open.
+    # The jackknife estimates the spread of a run, within a factor that 12 runs leave open.
     assert 0.5 < np.mean([run.se for run in runs]) / (error * math.sqrt(12)) < 2
 
 
@@ -453,8 +453,8 @@ def test_order_statistics_of_many_scales_change_with_theta_as_they_must():
 
 
 def algorithm_6(epsilon, inner, estimator="squared", outer=20_000):
-    law_of = moments.of(VARIANCE, lookup.statistic("abs_1"))
-    sampler = monte_carlo.of_mean(law_of, 2.0, ROWS, 10 / (ROWS * epsilon))
+    closed_forms = moments.of(VARIANCE, lookup.statistic("abs_1"))
+    sampler = monte_carlo.of_mean(closed_forms, 2.0, ROWS, 10 / (ROWS * epsilon))
     rng = np.random.default_rng(inner)
     return monte_carlo.estimate(sampler, MonteCarloSizes(outer, inner, estimator), rng)
 

@@ -129,27 +129,27 @@ def settings(population, text, mechanism):
 @pytest.mark.parametrize("names", RELEASED, ids=lambda names: names[2])
 def test_records_of_any_floats_raise_and_warn_of_nothing(names, noise):
     given, options = settings(*names)
-    told = set()
+    outputs = set()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for record in (*HOSTILE, 0.5, np.longdouble("1e4000")):
             x = np.array([record, 0.0, 1.0, 1.0, 1.0], dtype=np.longdouble)
             found = releases.release(*given, x, 1.0, noise=noise, invalid_rows="zero", **options)
             assert np.isfinite(found.y).all()
-            told.add((str(found.scale), found.guarantee, found.n, found.noise))
-    assert len(told) == 1
-    assert next(iter(told))[-1] == noise
+            outputs.add((str(found.scale), found.guarantee, found.n, found.noise))
+    assert len(outputs) == 1
+    assert next(iter(outputs))[-1] == noise
 
 
 def refusals(call, values):
-    told = set()
+    outputs = set()
     for place, value in itertools.product((0, 7, 99), values):
         x = np.tile([0.0, 1.0], 50)
         x[place] = value
         with pytest.raises(DpmcError) as error:
             call(x)
-        told.add(str(error.value))
-    return told
+        outputs.add(str(error.value))
+    return outputs
 
 
 def test_refusals_tell_neither_record_nor_value():
@@ -206,7 +206,7 @@ def test_no_record_moves_either_mean_of_a_selection_beyond_its_sensitivity():
 
 
 def test_the_sign_of_a_zero_is_no_part_of_a_bit():
-    """-0.0 would be told from 0.0 by every bit that is kept."""
+    """-0.0 would be distinguished from 0.0 by every bit that is kept."""
     (population, statistic, mechanism), _ = settings("bernoulli", "bit", "randomised_response")
     for noise in NOISES:
         found = releases.release(
@@ -305,18 +305,18 @@ def test_discrete_releases_lie_on_a_grid_that_is_public(names):
 
 
 @pytest.mark.parametrize("names", RELEASED[:2], ids=lambda names: names[2])
-def test_discrete_noise_has_the_law_of_the_mechanism(names):
+def test_discrete_noise_has_the_distribution_of_the_mechanism(names):
     """Error rate 1e-6; noise of half the scale fails."""
     given, options = settings(*names)
     x = np.linspace(-1, 1, 50)
     exact = releases.before_noise(*given, x, 1.0, **options)
     y = [releases.release(*given, x, 1.0, noise="discrete", **options).y for _ in range(2000)]
     standard = (np.array(y) - exact.value) / exact.scale
-    law = (
+    distribution = (
         "norm" if given[2] is lookup.mechanism("gaussian") or names[2] == "gaussian" else "laplace"
     )
-    assert stats.kstest(standard, law).pvalue > 1e-6
-    assert stats.kstest(0.5 * standard, law).pvalue < 1e-6
+    assert stats.kstest(standard, distribution).pvalue > 1e-6
+    assert stats.kstest(0.5 * standard, distribution).pvalue < 1e-6
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
@@ -342,10 +342,10 @@ def test_a_selection_can_have_discrete_noise(mechanism):
         ):
             exact = two_stage.exact_means([statistic], plan, part, index)[0]
             noise.append((y - exact) / scale)
-    law = "laplace" if mechanism is LAPLACE else "norm"
+    distribution = "laplace" if mechanism is LAPLACE else "norm"
     for column in np.reshape(noise, (-1, 2)).T:
-        assert stats.kstest(column, law).pvalue > 1e-6
-        assert stats.kstest(3 * column, law).pvalue < 1e-6
+        assert stats.kstest(column, distribution).pvalue > 1e-6
+        assert stats.kstest(3 * column, distribution).pvalue < 1e-6
     assert two_stage.release(plan, x)[0].noise == "continuous"
 
 

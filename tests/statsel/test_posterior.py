@@ -20,13 +20,13 @@ VARIANCE = selection.population("normal_variance", bound=10.0)
 ABSOLUTE = selection.statistic("abs_1")
 
 
-def test_panels_integrate_laws_of_any_width():
+def test_panels_integrate_distributions_of_any_width():
     for mean, sd in ((0.3, 1e-4), (2.0, 0.1), (5.0, 1.0)):
         found = quadrature.integrate(lambda t, m=mean, s=sd: -0.5 * ((t - m) / s) ** 2, 0.0, 10.0)
-        law = stats.truncnorm((0 - mean) / sd, (10 - mean) / sd, mean, sd)
-        assert found.mean == pytest.approx(law.mean(), rel=1e-10)
-        assert found.sd == pytest.approx(law.std(), rel=1e-8)
-        np.testing.assert_allclose(found.density, law.pdf(found.theta), atol=1e-7 / sd)
+        distribution = stats.truncnorm((0 - mean) / sd, (10 - mean) / sd, mean, sd)
+        assert found.mean == pytest.approx(distribution.mean(), rel=1e-10)
+        assert found.sd == pytest.approx(distribution.std(), rel=1e-8)
+        np.testing.assert_allclose(found.density, distribution.pdf(found.theta), atol=1e-7 / sd)
     found = quadrature.integrate(lambda t: -t / 0.05, 0.0, 1000.0)
     assert (found.mean, found.sd) == pytest.approx((0.05, 0.05), rel=1e-8)
 
@@ -100,13 +100,13 @@ def test_records_are_integrated_over_what_was_released(population, statistic, me
     y, theta = np.array([-7.0, 0.2, 1.4, 30.0, 0.9]), np.array([0.4, 1.7])
     target = targets.target(population, chosen, made, y, 5, 6.0, (0.0, 2.5))
     found = quadrature.likelihood(target)(theta)
-    law = stats.norm() if population.base == "normal" else stats.uniform(-1, 2)
+    distribution = stats.norm() if population.base == "normal" else stats.uniform(-1, 2)
     end = 8.5 if population.base == "normal" else 1.0
 
     def density(z, value, at):
         x = np.clip(population.generate(at, z), *population.support)
         noise = made.log_density(value - float(chosen.transform(x)), target.scale)
-        return law.pdf(z) * math.exp(noise)
+        return distribution.pdf(z) * math.exp(noise)
 
     grid = np.linspace(-end, end, 60)
     for at, got in zip(theta, found, strict=True):
@@ -164,7 +164,7 @@ def test_smooth_sensitivity_is_averaged_over():
     error = density.std() / math.sqrt(density.size)
     found = math.exp(quadrature.likelihood(target)(np.array([2.0]))[0])
     assert abs(found - density.mean()) < 5 * error
-    # A scale twice too large is told apart.
+    # A scale twice too large is detected.
     wide = np.exp(-np.abs(0.95 - s[:, 14]) / (2 * scale)) / (4 * scale)
     assert abs(found - wide.mean()) > 10 * error
 

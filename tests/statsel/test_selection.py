@@ -44,17 +44,19 @@ def joint(u, y, theta, power, size, bound, epsilon, mechanism):
     return noise * norm.pdf(u) / scale, (y - mean) / sd
 
 
-def density(y, *law):
+def density(y, *parameters):
     """Return the density of a noisy mean by adaptive quadrature over the mean."""
-    kink = joint(0.0, y, *law)[1]
+    kink = joint(0.0, y, *parameters)[1]
     inner = [kink] if abs(kink) < 12 else None
-    return quad(lambda u: joint(u, y, *law)[0], -12, 12, points=inner, epsabs=0, limit=200)[0]
+    return quad(lambda u: joint(u, y, *parameters)[0], -12, 12, points=inner, epsabs=0, limit=200)[
+        0
+    ]
 
 
-def densities(y, *law):
+def densities(y, *parameters):
     """Return the same for an array of y, by the trapezoidal rule: to 1e-4."""
     u = np.linspace(-9, 9, 3601)
-    return np.trapezoid(joint(u, y[:, None], *law)[0], u, axis=1)
+    return np.trapezoid(joint(u, y[:, None], *parameters)[0], u, axis=1)
 
 
 @pytest.mark.parametrize(

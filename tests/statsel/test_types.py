@@ -134,21 +134,31 @@ def test_the_score_is_the_derivative_of_the_log_density(name):
 @pytest.mark.parametrize(("name", "text"), MEANS)
 def test_moments_agree_with_quadrature(name, text):
     made, statistic = population(name), lookup.statistic(text)
-    law = moments.of(made, statistic)
+    closed_forms = moments.of(made, statistic)
     for theta in THETAS[name]:
         mean = expectation(made, theta, statistic.transform)
         square = expectation(made, theta, lambda x: statistic.transform(x) ** 2)
-        assert law.mean(theta) == pytest.approx(mean, rel=1e-7)
-        assert law.variance(theta) == pytest.approx(square - mean**2, rel=1e-6)
-        assert law.d_mean(theta) == pytest.approx(slope(law.mean, theta), rel=1e-7)
-        expected = slope(law.variance, theta)
-        assert law.d_variance(theta) == pytest.approx(expected, rel=1e-7, abs=1e-8)
+        assert closed_forms.mean(theta) == pytest.approx(mean, rel=1e-7)
+        assert closed_forms.variance(theta) == pytest.approx(square - mean**2, rel=1e-6)
+        assert closed_forms.d_mean(theta) == pytest.approx(
+            slope(closed_forms.mean, theta), rel=1e-7
+        )
+        expected = slope(closed_forms.variance, theta)
+        assert closed_forms.d_variance(theta) == pytest.approx(expected, rel=1e-7, abs=1e-8)
 
 
 @pytest.mark.parametrize(("name", "text"), [("normal_mean", "pow_3"), ("normal_variance", "abs_1")])
 def test_moments_are_those_of_every_entry_of_an_array(name, text):
-    law, thetas = moments.of(population(name), lookup.statistic(text)), np.array(THETAS[name])
-    for function in (law.mean, law.variance, law.d_mean, law.d_variance):
+    closed_forms, thetas = (
+        moments.of(population(name), lookup.statistic(text)),
+        np.array(THETAS[name]),
+    )
+    for function in (
+        closed_forms.mean,
+        closed_forms.variance,
+        closed_forms.d_mean,
+        closed_forms.d_variance,
+    ):
         np.testing.assert_allclose(function(thetas), list(map(function, thetas)), rtol=1e-12)
 
 
@@ -156,12 +166,12 @@ def test_moments_are_those_of_every_entry_of_an_array(name, text):
 def test_moments_agree_with_clipped_records(name, text):
     """Error rate 1e-6 for each mean and variance; clipping is not to be seen at these bounds."""
     made, statistic = population(name), lookup.statistic(text)
-    law = moments.of(made, statistic)
+    closed_forms = moments.of(made, statistic)
     theta = THETAS[name][0] if name == "normal_mean" else THETAS[name][1]
     made = lookup.population(name, bound=10.0, symmetric=True) if name == "normal_mean" else made
     x = made.draw(theta, stream(6, "moments", name, text), 40_000)
     s = statistic.transform(np.clip(x, *made.support))
-    mean, variance = law.mean(theta), law.variance(theta)
+    mean, variance = closed_forms.mean(theta), closed_forms.variance(theta)
     assert abs(s.mean() - mean) < FAR * math.sqrt(variance / s.size)
     squares = (s - mean) ** 2
     assert abs(squares.mean() - variance) < FAR * squares.std() / math.sqrt(s.size)
@@ -228,9 +238,9 @@ NOISES = {
 
 
 @pytest.mark.parametrize("name", [name for name in NOISES if name != "randomised_response"])
-def test_noise_has_the_law_and_the_scale_that_it_is_said_to_have(name):
-    """Error rate 1e-6 for the law; noise of half the scale fails."""
-    text, scale, law = NOISES[name]
+def test_noise_has_its_stated_distribution_and_scale(name):
+    """Error rate 1e-6 for the distribution; noise of half the scale fails."""
+    text, scale, distribution = NOISES[name]
     made, mechanism = population("normal_variance"), lookup.mechanism(name)
     statistic, x = lookup.statistic(text), np.linspace(-12, 12, 50)
     rng, noise = stream(8, "noise", name), []
@@ -241,10 +251,10 @@ def test_noise_has_the_law_and_the_scale_that_it_is_said_to_have(name):
     assert found.scale == exact.scale == mechanism.scale(10.0, 50, 2.0) == pytest.approx(scale)
     assert found.n == 50
     standard = np.ravel(noise) / scale
-    assert stats.kstest(standard, law.cdf).pvalue > 1e-6
-    assert stats.kstest(2 * standard, law.cdf).pvalue < 1e-6
+    assert stats.kstest(standard, distribution.cdf).pvalue > 1e-6
+    assert stats.kstest(2 * standard, distribution.cdf).pvalue < 1e-6
     for v in (-0.3, 0.0, 1.2):
-        expected = law.logpdf(v, scale=scale)
+        expected = distribution.logpdf(v, scale=scale)
         assert mechanism.log_density(v, scale) == pytest.approx(expected, rel=1e-12)
 
 
@@ -323,7 +333,7 @@ def test_records_beyond_the_support_are_clipped_and_counted():
 
 
 def test_noise_by_smooth_sensitivity_has_its_scale():
-    """Error rate 1e-6; the scale is private and not told."""
+    """Error rate 1e-6; the scale is private and not released."""
     made, mechanism = population("normal_variance"), lookup.mechanism("smooth_laplace")
     statistic, x = lookup.statistic("median"), np.linspace(-3, 3, 41)
     alpha, beta = mechanism.constants(5.0, 1e-4)
