@@ -98,8 +98,9 @@ def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             home = _imported(tree, base.value.id)
             every |= (home and _fields(home, base.attr)) or {}
-        elif isinstance(base, ast.Name) and (home := _imported(tree, base.id)):
-            every |= _fields(*_parted(home)) or {}
+        elif isinstance(base, ast.Name):
+            home = _imported(tree, base.id)
+            every |= _fields(*(_parted(home) if home else (module, base.id))) or {}
     entries = [entry for entry in found[0].body if isinstance(entry, ast.AnnAssign)]
     return every | {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
 
