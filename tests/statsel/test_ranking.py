@@ -99,7 +99,7 @@ def test_the_picture_marks_the_epsilons_at_which_the_best_changes():
     assert left.get_xlim()[0] < 2 < 12 < left.get_xlim()[1]
     low, high = right.lines[0].get_xdata()[[0, -1]]
     assert 0 < low < 2 < high
-    assert [t.get_text() for t in found.figure().legends[0].get_texts()] == list(found._curves)
+    assert [t.get_text() for t in found.figure().legends[0].get_texts()] == list(found.curves)
 
 
 def test_the_picture_stays_inside_of_the_domain_of_theta():
