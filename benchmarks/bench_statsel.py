@@ -72,7 +72,7 @@ def chain(statistic: str, mechanism: str, y: object, method: str, num: int, **pa
     delta = 1e-4 if made.needs_delta else None
     given = targets.target(POPULATION, chosen, made, y, 100, 5.0, (0.0, 100.0), delta)
     module = registry.load("statsel_posterior", method)
-    walk = driver.Walk(0.0, 100.0, 0.8)
+    walk = driver.ThetaWalk(0.0, 100.0, 0.8)
     rng, out = np.random.default_rng(1), np.empty(num)
     advance = module.chain(given, module.Params(**params), RIGHT, walk, 2.0, rng)
     return seconds(lambda: advance(out)) / num

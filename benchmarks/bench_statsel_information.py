@@ -13,8 +13,8 @@ import numpy as np
 
 from dpmc.statsel import laplace_clt, lookup, moments
 from dpmc.statsel.fisher import information, monte_carlo, order_statistics
-from dpmc.statsel.fisher.monte_carlo import Sizes
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.monte_carlo import MonteCarloSizes
+from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.order_draws import order_of
 
 ROWS, EPSILON, THETA, DELTA, DRAWS = 100, 5.0, 2.0, 1e-4, 16_000
@@ -67,7 +67,7 @@ def main() -> None:
     print(f"{'record, Laplace noise':32}{1e3 * seconds(record, 20):10.2f} ms")
     print(f"{f'median, {DRAWS} data sets':32}{1e3 * seconds(median, 3):10.2f} ms")
     for name, (sampler, inner) in samplers.items():
-        sizes, rng = Sizes(100, inner), np.random.default_rng(0)
+        sizes, rng = MonteCarloSizes(100, inner), np.random.default_rng(0)
         taken = seconds(lambda: monte_carlo.estimate(sampler, sizes, rng), 5)  # noqa: B023
         print(f"{name:32}{1e6 * taken / (100 * inner):10.2f} us")
 

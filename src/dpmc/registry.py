@@ -19,6 +19,9 @@ KINDS = {
     "output": "dpmc.experiments.outputs",
     "accountant": "dpmc.privacy.accountants",
     "study": "dpmc.experiments.studies",
+    "population": "dpmc.statsel.populations",
+    "statistic": "dpmc.statsel.statistics",
+    "mechanism": "dpmc.statsel.mechanisms",
 }
 
 

@@ -98,8 +98,8 @@ ELSEWHERE = {
         ep/perturbation/noise.py::simulate_natural standard_normal
         statsel/fisher/monte_carlo.py::estimate laplace
         statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
-        statsel/fisher/order_statistics.py::simulate uniform
-        statsel/fisher/order_statistics.py::sorted_latents uniform 2
+        statsel/fisher/order_simulation.py::simulate uniform
+        statsel/fisher/order_simulation.py::sorted_latents uniform 2
         experiments/verdicts/bootstrap.py::resample integers
     """,
     "start points, priors and simulated records": """

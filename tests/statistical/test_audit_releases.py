@@ -18,7 +18,7 @@ from dpmc.linreg.methods import adassp
 from dpmc.linreg.types import NodeStatistics
 from dpmc.linreg.variants import PROFILES
 from dpmc.privacy.ledger import Ledger
-from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection import planning, two_stage
 from tests.statistical.auditing import CONFIDENCE
 
 pytestmark = pytest.mark.slow
@@ -231,7 +231,7 @@ def test_a_statistic_chosen_by_initial_data_keeps_the_claim_of_one_release(kind)
     """Either part holds the record in question; half of the noise on both releases is found."""
     population, first, mechanism = statistic_release(kind, "abs_1", "numbers")
     candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
-    plan = two_stage.plan(population, candidates, mechanism, EPSILON, (1, 1), first)
+    plan = planning.plan(population, candidates, mechanism, EPSILON, (1, 1), first)
     claim = {"claim": EPSILON} if kind == "laplace" else {"mu": EPSILON, "delta": DELTA}
 
     def released(noise, part):

@@ -68,7 +68,7 @@ def draws(name: str, method: str, num: int, faults: Faults | None = RIGHT, **par
     target, known = given(name)
     module = registry.load("statsel_posterior", method)
     settings = module.Params(num_iterations=num, burn_in=0.05, **params)
-    walk = driver.Walk(
+    walk = driver.ThetaWalk(
         target.prior.low, target.prior.high, params.get("proposal_sd") or 2.4 * known.sd
     )
     rng = stream(1, "tests", name, method)

@@ -18,7 +18,7 @@ from dpmc.diagnostics.autocorrelation import ShortChainWarning
 from dpmc.numerics.compile_cache import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
-from dpmc.statsel.chains.common import RIGHT, Walk, exponentiate, pick
+from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick
 from dpmc.statsel.posterior import mean_likelihood
 from dpmc.statsel.releases import Release
 from dpmc.types import NO_GUARANTEE, DpmcError
@@ -51,7 +51,7 @@ def revealed(order, num, seed=1):
 
 
 @pytest.mark.parametrize(("statistic", "n"), [("median", 9), ("median", 10), ("max", 7)])
-def test_order_statistics_have_their_laws(statistic, n):
+def test_order_statistics_have_their_distributions(statistic, n):
     """Every rank by a Kolmogorov-Smirnov test at level 1e-6; 2,000 data sets."""
     chosen = selection.statistic(statistic)
     order = order_draws.order_of(POPULATION, chosen, LAPLACE, n, 5.0)
@@ -60,7 +60,7 @@ def test_order_statistics_have_their_laws(statistic, n):
     u = 2 * stats.norm.cdf(z) - 1
     for j in range(n):
         assert stats.kstest(u[:, j], stats.beta(j + 1, n - j).cdf).pvalue > 1e-6
-    # The correlation of neighbours tells how ranks hang together.
+    # The correlation of neighbours shows how ranks depend on each other.
     cov = np.cov(u[:, 2], u[:, 3])[0, 1]
     assert cov == pytest.approx(3 * (n - 3) / ((n + 1) ** 2 * (n + 2)), rel=0.25)
 
@@ -119,7 +119,9 @@ def chain(method, **params):
     given = targets.target(POPULATION, selection.statistic(statistic), made, y, n, 5.0, (0.0, 30.0))
     module = registry.load("statsel_posterior", method)
     settings = module.Params(**({"num_particles": 4} if method != "mh" else {}), **params)
-    return module.chain(given, settings, RIGHT, Walk(0.0, 30.0, 1.0), 2.0, np.random.default_rng(4))
+    return module.chain(
+        given, settings, RIGHT, ThetaWalk(0.0, 30.0, 1.0), 2.0, np.random.default_rng(4)
+    )
 
 
 @pytest.mark.parametrize("method", TARGETS)
@@ -156,18 +158,24 @@ def test_sampling_tells_how_sure_it_is():
     ("change", "message"),
     [
         ({"prior": (0.0, math.inf)}, "makes the posterior improper"),
-        ({"prior": (-1.0, 5.0)}, r"prior: \(-1, 5\), allowed inside \(0, inf\)"),
-        ({"prior": (5.0, 5.0)}, "allowed an interval in order"),
-        ({"method": "mhaar", "num_particles": 1}, "num_particles: 1, allowed an integer >= 2"),
+        ({"prior": (-1.0, 5.0)}, r"`prior` must lie inside \(0, inf\), .*got \(-1, 5\)"),
+        ({"prior": (5.0, 5.0)}, "`prior` must have low < high"),
+        ({"method": "mhaar", "num_particles": 1}, "num_particles.*1"),
         ({"method": "pmmh", "num_particles": 0}, "num_particles: 0"),
         ({"method": "exact", "num_particles": 1}, "num_particles: 1"),
         ({"method": "sequential", "num_particles": 1}, "num_particles: 1"),
-        ({"method": "exact"}, "allowed for order, not for a release of shape 'mean'"),
-        ({"method": "quadrature"}, "allowed a chain"),
-        ({"method": "gibbs"}, "allowed exact, mh"),
-        ({"variant": "other"}, "variant of mh: 'other', allowed as_published, corrected"),
-        ({"start": 200.0}, "start: 200.0, allowed inside the prior"),
-        ({"burn_in": 1.0}, "burn_in: 1.0"),
+        (
+            {"method": "exact"},
+            "`method` must take a release of shape 'mean', got 'exact', which takes order",
+        ),
+        ({"method": "quadrature"}, "`method` must be a chain, got 'quadrature'"),
+        ({"method": "gibbs"}, "gibbs"),
+        (
+            {"variant": "other"},
+            "`variant` of mh must be one of as_published, corrected, got 'other'",
+        ),
+        ({"start": 200.0}, "`start` must be inside the prior .*got 200.0"),
+        ({"burn_in": 1.0}, r"`burn_in` must be in \[0, 1\), got 1.0"),
         ({"proposal_sd": 0.0}, "proposal_sd: 0.0"),
         ({"num_iterations": 0}, "num_iterations: 0"),
         ({"num_particles": 5}, "parameter 'num_particles'"),
@@ -182,13 +190,13 @@ def test_bad_input_is_refused_in_one_line(change, message):
 
 def test_statistics_that_are_not_monotone_in_the_base_variable_are_refused():
     population = selection.population("normal_mean", bound=10.0, symmetric=True)
-    with pytest.raises(DpmcError, match="allowed one that is monotone in x"):
+    with pytest.raises(DpmcError, match="`statistic` must be monotone in x"):
         order_draws.order_of(population, selection.statistic("max"), LAPLACE, 5, 1.0)
-    with pytest.raises(DpmcError, match="mechanism: 'gaussian'"):
+    with pytest.raises(DpmcError, match=r"`mechanism` must be laplace .*got 'gaussian'"):
         order_draws.order_of(
             POPULATION, selection.statistic("max"), selection.mechanism("gaussian"), 5, 1.0
         )
-    with pytest.raises(DpmcError, match="delta: None"):
+    with pytest.raises(DpmcError, match=r"`delta` must be in .*got None"):
         order_draws.order_of(POPULATION, selection.statistic("max"), SMOOTH, 5, 1.0)
 
 
@@ -209,7 +217,7 @@ def test_the_likelihood_of_a_mean_has_its_variance_over_the_records():
         numba.njit(lambda theta: 2 * theta),
         numba.njit(lambda theta: theta),
     )
-    released = mean_likelihood.Released(1.3, 0.4, 25.0)
+    released = mean_likelihood.NoisyMean(1.3, 0.4, 25.0)
     for theta in (0.5, 3.0):
         expected = stats.norm.logpdf(1.3, 2 * theta, math.sqrt(theta / 25 + 0.4**2))
         assert log_likelihood(released, theta) == pytest.approx(expected, rel=1e-12)

@@ -15,7 +15,7 @@ from dpmc.privacy import discrete, single_releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.statsel import lookup, records, releases, smooth
-from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection import planning, two_stage
 from dpmc.types import DpmcError
 
 SIZES = [0.0, 5e-324, 1e-310, 1e-200, 1e-8, 0.3, 1.0, 1e17, 1e30, 1e154, 1e200, 1.7e308]
@@ -129,27 +129,27 @@ def settings(population, text, mechanism):
 @pytest.mark.parametrize("names", RELEASED, ids=lambda names: names[2])
 def test_records_of_any_floats_raise_and_warn_of_nothing(names, noise):
     given, options = settings(*names)
-    told = set()
+    outputs = set()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for record in (*HOSTILE, 0.5, np.longdouble("1e4000")):
             x = np.array([record, 0.0, 1.0, 1.0, 1.0], dtype=np.longdouble)
             found = releases.release(*given, x, 1.0, noise=noise, invalid_rows="zero", **options)
             assert np.isfinite(found.y).all()
-            told.add((str(found.scale), found.guarantee, found.n, found.noise))
-    assert len(told) == 1
-    assert next(iter(told))[-1] == noise
+            outputs.add((str(found.scale), found.guarantee, found.n, found.noise))
+    assert len(outputs) == 1
+    assert next(iter(outputs))[-1] == noise
 
 
 def refusals(call, values):
-    told = set()
+    outputs = set()
     for place, value in itertools.product((0, 7, 99), values):
         x = np.tile([0.0, 1.0], 50)
         x[place] = value
         with pytest.raises(DpmcError) as error:
             call(x)
-        told.add(str(error.value))
-    return told
+        outputs.add(str(error.value))
+    return outputs
 
 
 def test_refusals_tell_neither_record_nor_value():
@@ -187,7 +187,7 @@ def first_selected(mechanism=LAPLACE):
     candidates = [lookup.statistic(f"abs_{a}") for a in (0.5, 1, 2)]
     first = lookup.statistic("abs_1")
     population = lookup.population("uniform_width", bound=1.0)
-    return two_stage.plan(population, candidates, mechanism, 1.0, (10, 90), first, num_points=40)
+    return planning.plan(population, candidates, mechanism, 1.0, (10, 90), first, num_points=40)
 
 
 def test_no_record_moves_either_mean_of_a_selection_beyond_its_sensitivity():
@@ -206,7 +206,7 @@ def test_no_record_moves_either_mean_of_a_selection_beyond_its_sensitivity():
 
 
 def test_the_sign_of_a_zero_is_no_part_of_a_bit():
-    """-0.0 would be told from 0.0 by every bit that is kept."""
+    """-0.0 would be distinguished from 0.0 by every bit that is kept."""
     (population, statistic, mechanism), _ = settings("bernoulli", "bit", "randomised_response")
     for noise in NOISES:
         found = releases.release(
@@ -234,7 +234,9 @@ def test_other_words_are_refused():
         releases.release(*given, noise="grid")
     with pytest.raises(DpmcError, match="`invalid_rows` must be 'refuse' or 'zero', got 'drop'"):
         releases.release(*given, invalid_rows="drop")
-    with pytest.raises(DpmcError, match="ledger: given with laplace, allowed with Gaussian noise"):
+    with pytest.raises(
+        DpmcError, match="`ledger` must be None unless the noise is Gaussian, got one with laplace"
+    ):
         releases.release(*given, ledger=Ledger(), noise="discrete")
 
 
@@ -303,18 +305,18 @@ def test_discrete_releases_lie_on_a_grid_that_is_public(names):
 
 
 @pytest.mark.parametrize("names", RELEASED[:2], ids=lambda names: names[2])
-def test_discrete_noise_has_the_law_of_the_mechanism(names):
+def test_discrete_noise_has_the_distribution_of_the_mechanism(names):
     """Error rate 1e-6; noise of half the scale fails."""
     given, options = settings(*names)
     x = np.linspace(-1, 1, 50)
     exact = releases.before_noise(*given, x, 1.0, **options)
     y = [releases.release(*given, x, 1.0, noise="discrete", **options).y for _ in range(2000)]
     standard = (np.array(y) - exact.value) / exact.scale
-    law = (
+    distribution = (
         "norm" if given[2] is lookup.mechanism("gaussian") or names[2] == "gaussian" else "laplace"
     )
-    assert stats.kstest(standard, law).pvalue > 1e-6
-    assert stats.kstest(0.5 * standard, law).pvalue < 1e-6
+    assert stats.kstest(standard, distribution).pvalue > 1e-6
+    assert stats.kstest(0.5 * standard, distribution).pvalue < 1e-6
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
@@ -326,19 +328,24 @@ def test_a_selection_can_have_discrete_noise(mechanism):
     for _ in range(400):
         outcome, guarantee = two_stage.release(plan, x, noise="discrete")
         assert (outcome.noise, guarantee) == ("discrete", plan.guarantee)
-        assert outcome.first[0] % discrete.grid_of(float(plan.first_laws.scale[0])) == 0
+        assert outcome.first[0] % discrete.grid_of(float(plan.first_distributions.scale[0])) == 0
         chosen = int(outcome.selected[0])
-        assert outcome.second[0] % discrete.grid_of(float(plan.laws.scale[chosen])) == 0
+        assert outcome.second[0] % discrete.grid_of(float(plan.distributions.scale[chosen])) == 0
         for y, statistic, part, scale in (
-            (outcome.first[0], plan.first, parts[0], plan.first_laws.scale[0]),
-            (outcome.second[0], plan.candidates[chosen], parts[1], plan.laws.scale[chosen]),
+            (outcome.first[0], plan.first, parts[0], plan.first_distributions.scale[0]),
+            (
+                outcome.second[0],
+                plan.candidates[chosen],
+                parts[1],
+                plan.distributions.scale[chosen],
+            ),
         ):
             exact = two_stage.exact_means([statistic], plan, part, index)[0]
             noise.append((y - exact) / scale)
-    law = "laplace" if mechanism is LAPLACE else "norm"
+    distribution = "laplace" if mechanism is LAPLACE else "norm"
     for column in np.reshape(noise, (-1, 2)).T:
-        assert stats.kstest(column, law).pvalue > 1e-6
-        assert stats.kstest(3 * column, law).pvalue < 1e-6
+        assert stats.kstest(column, distribution).pvalue > 1e-6
+        assert stats.kstest(3 * column, distribution).pvalue < 1e-6
     assert two_stage.release(plan, x)[0].noise == "continuous"
 
 

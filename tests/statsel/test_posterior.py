@@ -13,20 +13,20 @@ from scipy import integrate, stats
 import dpmc.statsel as selection
 from dpmc.statsel import targets
 from dpmc.statsel.posterior import quadrature
-from dpmc.statsel.targets import Prior
+from dpmc.statsel.targets import ThetaPrior
 from dpmc.types import DpmcError
 
 VARIANCE = selection.population("normal_variance", bound=10.0)
 ABSOLUTE = selection.statistic("abs_1")
 
 
-def test_panels_integrate_laws_of_any_width():
+def test_panels_integrate_distributions_of_any_width():
     for mean, sd in ((0.3, 1e-4), (2.0, 0.1), (5.0, 1.0)):
         found = quadrature.integrate(lambda t, m=mean, s=sd: -0.5 * ((t - m) / s) ** 2, 0.0, 10.0)
-        law = stats.truncnorm((0 - mean) / sd, (10 - mean) / sd, mean, sd)
-        assert found.mean == pytest.approx(law.mean(), rel=1e-10)
-        assert found.sd == pytest.approx(law.std(), rel=1e-8)
-        np.testing.assert_allclose(found.density, law.pdf(found.theta), atol=1e-7 / sd)
+        distribution = stats.truncnorm((0 - mean) / sd, (10 - mean) / sd, mean, sd)
+        assert found.mean == pytest.approx(distribution.mean(), rel=1e-10)
+        assert found.sd == pytest.approx(distribution.std(), rel=1e-8)
+        np.testing.assert_allclose(found.density, distribution.pdf(found.theta), atol=1e-7 / sd)
     found = quadrature.integrate(lambda t: -t / 0.05, 0.0, 1000.0)
     assert (found.mean, found.sd) == pytest.approx((0.05, 0.05), rel=1e-8)
 
@@ -40,7 +40,7 @@ def test_an_infinite_prior_is_followed_as_far_as_there_is_mass():
     low, high = quadrature.finite_interval(lambda t: -0.5 * (t - 50) ** 2, -math.inf, math.inf)
     assert low < 40
     assert high > 60
-    prior = Prior(0.0, 10.0, density)
+    prior = ThetaPrior(0.0, 10.0, density)
     target = targets.target(
         population,
         selection.statistic("pow_1"),
@@ -69,7 +69,7 @@ def test_heavy_tails_are_refused(slope, message):
 @pytest.mark.parametrize("statistic", ["abs_1", "abs_2"])
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_a_flat_prior_without_end_is_improper(statistic, mechanism):
-    with pytest.raises(DpmcError, match="improper, allowed a bounded interval"):
+    with pytest.raises(DpmcError, match="`prior` must be bounded or have a proper density"):
         selection.reference(
             VARIANCE, selection.statistic(statistic), selection.mechanism(mechanism),
             selection.release(
@@ -100,13 +100,13 @@ def test_records_are_integrated_over_what_was_released(population, statistic, me
     y, theta = np.array([-7.0, 0.2, 1.4, 30.0, 0.9]), np.array([0.4, 1.7])
     target = targets.target(population, chosen, made, y, 5, 6.0, (0.0, 2.5))
     found = quadrature.likelihood(target)(theta)
-    law = stats.norm() if population.base == "normal" else stats.uniform(-1, 2)
+    distribution = stats.norm() if population.base == "normal" else stats.uniform(-1, 2)
     end = 8.5 if population.base == "normal" else 1.0
 
     def density(z, value, at):
         x = np.clip(population.generate(at, z), *population.support)
         noise = made.log_density(value - float(chosen.transform(x)), target.scale)
-        return law.pdf(z) * math.exp(noise)
+        return distribution.pdf(z) * math.exp(noise)
 
     grid = np.linspace(-end, end, 60)
     for at, got in zip(theta, found, strict=True):
@@ -164,7 +164,7 @@ def test_smooth_sensitivity_is_averaged_over():
     error = density.std() / math.sqrt(density.size)
     found = math.exp(quadrature.likelihood(target)(np.array([2.0]))[0])
     assert abs(found - density.mean()) < 5 * error
-    # A scale twice too large is told apart.
+    # A scale twice too large is detected.
     wide = np.exp(-np.abs(0.95 - s[:, 14]) / (2 * scale)) / (4 * scale)
     assert abs(found - wide.mean()) > 10 * error
 
@@ -176,12 +176,17 @@ def test_smooth_sensitivity_is_averaged_over():
             [1.0, 2.0],
             "laplace",
             "abs_1",
-            r"released: shape \(2,\), allowed finite numbers of shape",
+            r"`released` must be finite numbers of shape .*got shape \(2,\)",
         ),
-        (1.0, "per_record_laplace", "abs_1", r"released: shape \(\), allowed"),
-        (math.nan, "laplace", "abs_1", "released: shape"),
-        (1.0, "smooth_laplace", "abs_1", "allowed with an order statistic alone"),
-        (1.0, "smooth_laplace", "median", "delta: None"),
+        (1.0, "per_record_laplace", "abs_1", r"`released` must be .*got shape \(\)"),
+        (math.nan, "laplace", "abs_1", "`released` must be finite numbers"),
+        (
+            1.0,
+            "smooth_laplace",
+            "abs_1",
+            "got 'smooth_laplace', which releases order statistics only",
+        ),
+        (1.0, "smooth_laplace", "median", "`delta` must be in .*got None"),
     ],
 )
 def test_what_does_not_fit_is_refused(y, mechanism, statistic, message):

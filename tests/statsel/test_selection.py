@@ -13,9 +13,9 @@ from scipy.stats import beta, norm
 
 from dpmc.experiments.studies import statsel_selection
 from dpmc.statsel import lookup
-from dpmc.statsel.selection import initial_distributions, two_stage
+from dpmc.statsel.selection import initial_distributions, planning, scoring, two_stage
 from dpmc.statsel.selection.methods import fixed_all, fixed_split, second_only, selected
-from dpmc.statsel.selection.task import Task
+from dpmc.statsel.selection.task import SelectionTask
 from dpmc.types import DpmcError
 
 LAPLACE, GAUSSIAN = lookup.mechanism("laplace"), lookup.mechanism("gaussian")
@@ -29,7 +29,7 @@ def uniform(bound=1.0):
 
 def plan(bound=1.0, epsilon=1.0, mechanism=LAPLACE, candidates=FEW, **options):
     sizes = options.pop("sizes", (10, 90))
-    return two_stage.plan(
+    return planning.plan(
         uniform(bound), candidates, mechanism, epsilon, sizes, MAGNITUDE, **options
     )
 
@@ -44,17 +44,19 @@ def joint(u, y, theta, power, size, bound, epsilon, mechanism):
     return noise * norm.pdf(u) / scale, (y - mean) / sd
 
 
-def density(y, *law):
+def density(y, *parameters):
     """Return the density of a noisy mean by adaptive quadrature over the mean."""
-    kink = joint(0.0, y, *law)[1]
+    kink = joint(0.0, y, *parameters)[1]
     inner = [kink] if abs(kink) < 12 else None
-    return quad(lambda u: joint(u, y, *law)[0], -12, 12, points=inner, epsabs=0, limit=200)[0]
+    return quad(lambda u: joint(u, y, *parameters)[0], -12, 12, points=inner, epsabs=0, limit=200)[
+        0
+    ]
 
 
-def densities(y, *law):
+def densities(y, *parameters):
     """Return the same for an array of y, by the trapezoidal rule: to 1e-4."""
     u = np.linspace(-9, 9, 3601)
-    return np.trapezoid(joint(u, y[:, None], *law)[0], u, axis=1)
+    return np.trapezoid(joint(u, y[:, None], *parameters)[0], u, axis=1)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def densities(y, *law):
 def test_posterior_given_the_first_release(bound, y, mechanism):
     found = plan(bound, mechanism=lookup.mechanism(mechanism), num_points=150)
     one = np.zeros(1, np.int64)
-    ours = two_stage.log_likelihood(found, found.first_laws, np.array([y]), one)[0]
+    ours = scoring.log_likelihood(found, found.first_distributions, np.array([y]), one)[0]
     arguments = (1.0, 10, bound, 1.0, mechanism)
     some = slice(5, None, 24)
     theirs = [math.log(density(y, theta, *arguments)) for theta in found.theta[some]]
@@ -81,15 +83,17 @@ def test_both_releases_enter_the_estimate():
     found = plan()
     first, second, index = np.array([0.2]), np.array([0.55]), np.array([1])
     theta = found.theta[2::5]  # midpoints of cells that are five times as wide
-    laws = ((0.2, 1.0, 10), (0.55, 0.5, 90))
+    distributions = ((0.2, 1.0, 10), (0.55, 0.5, 90))
     weights = [
-        math.prod(densities(np.array([y]), t, a, n, 1.0, 1.0, "laplace")[0] for y, a, n in laws)
+        math.prod(
+            densities(np.array([y]), t, a, n, 1.0, 1.0, "laplace")[0] for y, a, n in distributions
+        )
         for t in theta
     ]
     expected = weights @ theta / np.sum(weights)
-    ours = two_stage.estimate(found, first, second, index)
+    ours = scoring.estimate(found, first, second, index)
     assert ours[0] == pytest.approx(expected, rel=2e-3)
-    alone = two_stage.estimate(found, None, second, index)
+    alone = scoring.estimate(found, None, second, index)
     assert abs(alone[0] - ours[0]) > 1e-3
 
 
@@ -101,13 +105,13 @@ def test_information_of_the_candidates(mechanism):
     for k, statistic in enumerate(FEW):
         arguments = (statistic.power, size, 1.0, 1.0, mechanism.name)
         centre = theta**statistic.power / (statistic.power + 1)
-        width = float(found.laws.sd[k, 5] + found.laws.scale[k])
+        width = float(found.distributions.sd[k, 5] + found.distributions.scale[k])
         reach = 4.0 if mechanism is LAPLACE else 2.5
         y = centre + width * np.sinh(np.linspace(-reach, reach, 81))
         at = [densities(y, theta + shift, *arguments) for shift in (-step, 0.0, step)]
         slope = (at[2] - at[0]) / (2 * step)
         expected = np.trapezoid(slope**2 / at[1], y)
-        assert found.laws.information[k, 5] == pytest.approx(expected, rel=2e-3)
+        assert found.distributions.information[k, 5] == pytest.approx(expected, rel=2e-3)
 
 
 def test_the_candidate_of_the_lowest_mean_is_selected():
@@ -115,10 +119,10 @@ def test_the_candidate_of_the_lowest_mean_is_selected():
     y = np.array([-0.5, 0.05, 0.3, 0.9])
     one = np.zeros(len(y), np.int64)
     weights = initial_distributions.normalised(
-        two_stage.log_likelihood(found, found.first_laws, y, one)
+        scoring.log_likelihood(found, found.first_distributions, y, one)
     )
-    expected = [np.argmin([w @ (1 / f) for f in found.laws.information]) for w in weights]
-    assert two_stage.select(found, y).tolist() == expected
+    expected = [np.argmin([w @ (1 / f) for f in found.distributions.information]) for w in weights]
+    assert scoring.select(found, y).tolist() == expected
     assert len(set(expected)) > 1
 
 
@@ -129,7 +133,7 @@ def test_the_published_score_is_decided_by_the_grid_from_power_three_halves_on()
 
     def grown(score):
         coarse, fine = (
-            two_stage.scores(plan(candidates=candidates, num_points=g, score=score), y)[0]
+            scoring.scores(plan(candidates=candidates, num_points=g, score=score), y)[0]
             for g in (200, 1600)
         )
         return fine / coarse if score == "mean_inverse" else fine - coarse
@@ -180,20 +184,20 @@ def selecting_on_the_second_part(found, x, noise):
     guess = 2 * np.abs(x[:, found.sizes[0] :]).mean(axis=1)
     place = np.searchsorted(found.theta, guess).clip(max=len(found.theta) - 1)
     chosen = np.argmin(found.cost[:, place], axis=0)
-    return finish(found, x, noise, chosen, found.laws.scale)
+    return finish(found, x, noise, chosen, found.distributions.scale)
 
 
 def one_scale_for_all(found, x, noise):
     """Broken: the noise of the second release is that of the first statistic."""
-    scale = np.full(len(found.candidates), found.first_laws.scale[0] * found.sizes[0])
+    scale = np.full(len(found.candidates), found.first_distributions.scale[0] * found.sizes[0])
     first = two_stage.run(found, x, noise).first
-    return finish(found, x, noise, two_stage.select(found, first), scale / found.sizes[1])
+    return finish(found, x, noise, scoring.select(found, first), scale / found.sizes[1])
 
 
 def parts_that_overlap(found, x, noise):
     """Broken: both releases read all records."""
     size = x.shape[1]
-    doubled = two_stage.plan(
+    doubled = planning.plan(
         found.population,
         found.candidates,
         found.mechanism,
@@ -274,8 +278,10 @@ def test_records_are_clipped_before_they_count():
 
 def test_scales_are_those_of_the_sensitivities():
     found = plan(bound=3.0, epsilon=2.0)
-    np.testing.assert_allclose(found.first_laws.scale, [3.0 / (10 * 2.0)])
-    np.testing.assert_allclose(found.laws.scale, [3.0**a / (90 * 2.0) for a in (0.1, 0.5, 1, 2)])
+    np.testing.assert_allclose(found.first_distributions.scale, [3.0 / (10 * 2.0)])
+    np.testing.assert_allclose(
+        found.distributions.scale, [3.0**a / (90 * 2.0) for a in (0.1, 0.5, 1, 2)]
+    )
     gaussian = plan(mechanism=GAUSSIAN).guarantee
     assert gaussian.delta == pytest.approx(0.1269, abs=1e-4)
 
@@ -321,7 +327,7 @@ def test_errors_of_the_baselines(module, params, sizes, theta):
     Three times the noise, a broken baseline, does not.
     """
     runs, rng = 2500, np.random.default_rng(round(10 * theta))
-    task = Task(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW, (10, 90), 200)
+    task = SelectionTask(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW, (10, 90), 200)
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
     ready = module.prepare(task, params)
     theirs = (direct(theta, sizes, [1.0] * len(sizes), runs, rng) - theta) ** 2
@@ -337,7 +343,7 @@ def test_selection_by_direct_simulation():
     """Given what it selects, the estimate is that of releases with these powers."""
     runs, theta = 2500, 0.3
     rng = np.random.default_rng(5)
-    task = Task(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW[:1], (10, 90), 200)
+    task = SelectionTask(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW[:1], (10, 90), 200)
     ready = selected.prepare(task, selected.Params())
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
     found = selected.run(ready, selected.Params(), x, noise)
@@ -351,16 +357,19 @@ def test_selection_by_direct_simulation():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"candidates": ()}, "candidates: none, allowed at least one statistic"),
-        ({"epsilon": 0.0}, "epsilon: 0.0, allowed a finite number > 0"),
-        ({"sizes": (0, 100)}, "sizes: 0, allowed an integer >= 1"),
-        ({"score": "best"}, "score: 'best', allowed 'mean_inverse', 'mean_log'"),
-        ({"upper": 2.0}, r"upper: 2.0, allowed where \(0, upper\] is in the domain"),
-        ({"num_points": 1}, "num_points: 1, allowed an integer >= 2"),
-        ({"candidates": [lookup.statistic("max")]}, "statistic: 'max', allowed a mean"),
+        ({"candidates": ()}, "`candidates` must be one or more statistics, got none"),
+        ({"epsilon": 0.0}, "epsilon.*0.0"),
+        ({"sizes": (0, 100)}, "sizes.*0"),
+        ({"score": "best"}, "score.*best"),
+        ({"upper": 2.0}, r"`upper` must keep \(0, upper\] in the domain .*got 2.0"),
+        ({"num_points": 1}, "num_points.*1"),
+        (
+            {"candidates": [lookup.statistic("max")]},
+            "`statistic` must be a mean over records, got 'max'",
+        ),
         (
             {"mechanism": lookup.mechanism("per_record_laplace")},
-            "mechanism: 'per_record_laplace', allowed Gaussian or Laplace noise on a mean",
+            "`mechanism` must add Gaussian or Laplace noise to a mean, got 'per_record_laplace'",
         ),
     ],
 )
@@ -370,7 +379,7 @@ def test_bad_input_is_refused(changes, message):
 
 
 def test_data_of_another_size_are_refused():
-    with pytest.raises(DpmcError, match="x: 99 records, allowed 100 as planned"):
+    with pytest.raises(DpmcError, match="`x` must have 100 records as planned, got 99"):
         two_stage.run(plan(), np.zeros((1, 99)), np.zeros((1, 2)))
 
 
@@ -428,7 +437,7 @@ def test_methods_share_records_and_a_replicate_stands_alone():
 
 
 def test_the_study_refuses_parts_that_leave_nothing():
-    with pytest.raises(DpmcError, match="num_initial: 100, allowed below num_rows = 100"):
+    with pytest.raises(DpmcError, match=r"num_initial.*100"):
         statsel_selection.run(settings(num_initial=100), None, [0])
     with pytest.raises(DpmcError, match="powers: none"):
         statsel_selection.run(settings(powers=[]), None, [0])

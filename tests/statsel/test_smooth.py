@@ -177,10 +177,10 @@ def test_statistics_give_their_rank_and_their_range():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([11.0], "median", 0.3), r"s: shape \(1,\), allowed numbers from 0 to 10"),
-        (([], "median", 0.3), r"s: shape \(0,\), allowed numbers from 0 to 10"),
-        (([1.0], "abs_1", 0.3), r"statistic: '\|x\|', allowed an order statistic"),
-        (([1.0], "max", -1.0), "beta: -1.0, allowed a finite number >= 0"),
+        (([11.0], "median", 0.3), r"`s` must be .* from 0 to 10 in a row, got shape \(1,\)"),
+        (([], "median", 0.3), r"`s` must be .* from 0 to 10 in a row, got shape \(0,\)"),
+        (([1.0], "abs_1", 0.3), r"`statistic` must be an order statistic, got '\|x\|'"),
+        (([1.0], "max", -1.0), "`beta` must be finite and >= 0, got -1.0"),
     ],
 )
 def test_what_has_no_smooth_sensitivity_is_refused(arguments, message):
@@ -238,7 +238,7 @@ def test_constants_that_give_epsilon_and_delta_are_accepted(epsilon, expected):
 def test_constants_that_do_not_are_refused():
     """The usual ones, at epsilon 20, where the published proof does not reach."""
     alpha, beta = smooth_constants.constants(20.0, 1e-4)
-    message = "alpha, beta: 10, 1.00975 have delta 0.000578 at epsilon 20, allowed at most 0.0001"
+    message = "alpha, beta: 10, 1.00975 have delta 0.000578 at epsilon 20, .*at most 0.0001"
     with pytest.raises(DpmcError, match=message):
         smooth_constants.check(20.0, 1e-4, alpha, beta)
     mechanism = lookup.mechanism("smooth_laplace")
@@ -246,9 +246,9 @@ def test_constants_that_do_not_are_refused():
         mechanism.guarantee(20.0, 1e-4)
     with pytest.raises(DpmcError, match=r"have delta 0.000578 at epsilon 20"):
         mechanism.constants(20.0, 1e-4)
-    with pytest.raises(DpmcError, match=r"at epsilon 5, allowed at most 0.0001"):
+    with pytest.raises(DpmcError, match=r"at epsilon 5, .*at most 0.0001"):
         lookup.mechanism("smooth_laplace", alpha=8.0).constants(5.0, 1e-4)
-    with pytest.raises(DpmcError, match=r"delta: 0.0, allowed a number in"):
+    with pytest.raises(DpmcError, match=r"delta.*0.0"):
         mechanism.constants(5.0, 0.0)
 
 

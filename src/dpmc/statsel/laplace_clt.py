@@ -1,4 +1,4 @@
-"""A mean with Laplace noise, its own distribution taken for normal: density, score and information.
+"""Normal statistic with Laplace noise: density, score and Fisher information.
 
 Y = U + V, U ~ N(m, s^2), V ~ Lap(b) [alparslan2023thesis, section 4.2.2, equation 4.6], where
 everything is closed but one integral. With x = (y - m) / s, k = s / b, Mills' ratio
@@ -27,7 +27,7 @@ _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 _SQRT_2_PI = math.sqrt(2 * math.pi)
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _SQRT_HALF = math.sqrt(0.5)
-# From here on Mills' ratio is its asymptotic series, of which eight terms reach 1e-15.
+# At and above this Mills' ratio is its asymptotic series, of which eight terms reach 1e-15.
 _FAR = 20.0
 _SERIES = 8
 # The trapezoidal rule of an analytic function: at this spacing its error is below rounding.
@@ -81,6 +81,7 @@ def log_density(y: float, mean: float, sd: float, scale: float) -> float:
     Parameters
     ----------
     y, mean : float
+        Release, and mean of the statistic.
     sd : float
         s > 0, that of the statistic.
     scale : float
@@ -115,6 +116,7 @@ def unit_information(k: float) -> tuple[float, float]:
     """
     if k > _SMOOTH:
         return 1.0 - 2.0 / (k * k), 0.5 - 2.0 / (k * k)
+    # Trapezoidal rule after x = sinh(t): even in x, so that half of the line is enough.
     end = math.asinh(_CENTRE + _TAIL / k)
     step = end / _NODES
     of_mean, of_variance = 0.0, 0.0
@@ -170,17 +172,17 @@ def information(
     ndarray
         Of the shape that the arguments broadcast to.
     """
-    parts = np.broadcast_arrays(variance, d_mean, d_variance, scale)
-    flat = [np.ascontiguousarray(part, np.float64).ravel() for part in parts]
+    arrays = np.broadcast_arrays(variance, d_mean, d_variance, scale)
+    flat = [np.ascontiguousarray(array, np.float64).ravel() for array in arrays]
     out = np.empty(flat[0].size)
     fill_information(*flat, out)
-    return out.reshape(parts[0].shape)
+    return out.reshape(arrays[0].shape)
 
 
 def log_densities(y: float, mean: Array, sd: Array, scale: Array | float) -> Array:
     """Return log p(y) under each of the distributions that broadcast arrays give."""
-    parts = np.broadcast_arrays(mean, sd, scale)
-    flat = [np.ascontiguousarray(part, np.float64).ravel() for part in parts]
+    arrays = np.broadcast_arrays(mean, sd, scale)
+    flat = [np.ascontiguousarray(array, np.float64).ravel() for array in arrays]
     out = np.empty(flat[0].size)
     fill_log_density(float(y), *flat, out)
-    return out.reshape(parts[0].shape)
+    return out.reshape(arrays[0].shape)

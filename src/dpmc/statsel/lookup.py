@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from dpmc import registry
-from dpmc.numerics.source_digest import module_names
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import DpmcError
 
-PACKAGES = {
-    "population": "dpmc.statsel.populations",
-    "statistic": "dpmc.statsel.statistics",
-    "mechanism": "dpmc.statsel.mechanisms",
-}
 # Results depend on the code in these packages: see dpmc.experiments.pipeline.workload.
 LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
-# How texts of statistics begin that go on with a power, and those that stand alone.
-POWERS = {"abs": "abs_power", "pow": "power"}
-ALONE = {"median": "median", "max": "maximum", "bit": "power"}
-
-
-def names(kind: str) -> tuple[str, ...]:
-    """Return the sorted names of the populations, statistics or mechanisms.
-
-    Parameters
-    ----------
-    kind : {"population", "statistic", "mechanism"}
-    """
-    return module_names(PACKAGES[kind])
+# Modules of statistics: by the prefix of a text that ends with a power, and by a whole text.
+WITH_POWER = {"abs": "abs_power", "pow": "power"}
+WITHOUT_POWER = {"median": "median", "max": "maximum", "bit": "power"}
 
 
 def population(name: str, **params: Any) -> Population:
@@ -73,23 +56,22 @@ def statistic(text: str, **params: Any) -> Statistic:
         If the text names none, or the statistic refuses a parameter.
     """
     head, _, tail = text.partition("_")
-    if text in ALONE:
-        name = ALONE[text]
-    elif head in POWERS and (power := _number(tail)) is not None:
-        name = POWERS[head]
+    if text in WITHOUT_POWER:
+        name = WITHOUT_POWER[text]
+    elif head in WITH_POWER and (power := _number(tail)) is not None:
+        name = WITH_POWER[head]
         params = {"power": int(power) if head == "pow" and power == int(power) else power, **params}
     else:
         raise DpmcError(
-            f"statistic: {text!r}, allowed abs_<power>, pow_<power>, {', '.join(ALONE)}"
+            f"`statistic` must be one of abs_<power>, pow_<power>, {', '.join(WITHOUT_POWER)}, "
+            f"got {text!r}"
         )
     built: Statistic = _built("statistic", name, params)
     return built
 
 
 def _built(kind: str, name: str, params: dict[str, Any]) -> Any:
-    if name not in names(kind):
-        raise DpmcError(f"{kind}: {name!r}, allowed {', '.join(names(kind))}")
-    module = importlib.import_module(f"{PACKAGES[kind]}.{name}")
+    module: Any = registry.load(kind, name)
     return module.build(registry.parameters(module, params))
 
 

@@ -45,16 +45,18 @@ def of(population: Population, statistic: Statistic) -> Moments:
     Raises
     ------
     DpmcError
-        If the statistic is no mean, or there is no closed form that theta can be told from:
+        If the statistic is no mean, or there is no closed form that identifies theta:
         a power that is not odd of N(theta, 1), an odd one of a distribution symmetric about 0.
     """
     if statistic.kind != "mean":
         raise DpmcError(
-            f"statistic: {statistic.name!r}, allowed a mean of x^a or |x|^a, which has moments"
+            f"`statistic` must be a mean of x^a or |x|^a to have moments, got {statistic.name!r}"
         )
     if population.name not in _CLOSED_FORMS:
         known = ", ".join(_CLOSED_FORMS)
-        raise DpmcError(f"population: {population.name!r}, allowed {known}, which have moments")
+        raise DpmcError(
+            f"`population` must be one of {known} to have moments, got {population.name!r}"
+        )
     moments: Moments = _CLOSED_FORMS[population.name](statistic.power, statistic.absolute)
     return moments
 
@@ -63,7 +65,7 @@ def of(population: Population, statistic: Statistic) -> Moments:
 def _normal_mean(power: float, absolute: bool) -> Moments:
     if absolute or power % 2 == 0:
         name = f"|x|^{power:g}" if absolute else f"x^{power:g}"
-        raise DpmcError(f"statistic: {name!r}, allowed x^a with odd a for normal_mean")
+        raise DpmcError(f"`statistic` must be x^a with odd a for normal_mean, got {name!r}")
     moments = normal_moments(2 * int(power))
     mean = moments[int(power)]
     return _polynomials(mean, polynomial.polysub(moments[-1], polynomial.polymul(mean, mean)))
@@ -110,8 +112,8 @@ def normal_moments(order: int) -> list[Any]:
 def _check_even(population: str, power: float, absolute: bool) -> None:
     if not absolute and power % 2:
         raise DpmcError(
-            f"statistic: 'x^{power:g}', allowed |x|^a or x^a with even a for {population}, "
-            "whose odd moments are 0"
+            f"`statistic` must be |x|^a or x^a with even a for {population}, whose odd moments are "
+            f"0, got 'x^{power:g}'"
         )
 
 

@@ -1,4 +1,4 @@
-"""Scales, guarantees and densities of noise that several mechanisms share."""
+"""Noise scales, guarantees and densities shared by several mechanisms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of_record(sensitivity: float, n: int, epsilon: float) -> float:
         If the sensitivity is not finite and >= 0, or epsilon not > 0.
     """
     if not 0 <= sensitivity < math.inf:
-        raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
+        raise DpmcError(f"`sensitivity` must be finite and >= 0, got {sensitivity}")
     check_epsilon(epsilon, infinite=True)
     return sensitivity / epsilon
 

@@ -1,4 +1,4 @@
-"""Order statistics of base variables, drawn from the released rank outwards as they are needed.
+"""Sorted base variables, drawn from the released rank outwards as they are needed.
 
 A record is a monotone function of its base variable, so that sorted base variables are drawn
 once and give sorted statistics at every theta. A released order statistic and its smooth
@@ -24,8 +24,8 @@ from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError
 
-# Laws of sorted base variables; folded ones are absolute values.
-LAWS = ("normal", "folded_normal", "symmetric", "unit")
+# Distributions of sorted base variables; folded ones are absolute values.
+BASE_DISTRIBUTIONS = ("normal", "folded_normal", "symmetric", "unit")
 
 
 class Order(NamedTuple):
@@ -33,8 +33,8 @@ class Order(NamedTuple):
 
     Parameters
     ----------
-    law : int
-        Index into ``LAWS``.
+    distribution : int
+        Index into ``BASE_DISTRIBUTIONS``.
     num, rank : int
         n and m, from 1 on.
     averaged : int
@@ -46,9 +46,10 @@ class Order(NamedTuple):
     beta, alpha : float
         Constants of the smooth sensitivity; alpha is 0 where `scale` is the scale of the noise.
     scale : float
+        Scale of the noise.
     """
 
-    law: int
+    distribution: int
     num: int
     rank: int
     averaged: int
@@ -98,21 +99,22 @@ def order_of(
         is out of range.
     """
     if statistic.rank is None:
-        raise DpmcError(f"statistic: {statistic.name!r}, allowed an order statistic")
+        raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     if mechanism.noise != "laplace" or mechanism.per_record:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed laplace, smooth_laplace for {statistic.name}"
+            f"`mechanism` must be laplace or smooth_laplace for {statistic.name}, got "
+            f"{mechanism.name!r}"
         )
     low, high = statistic.range(population.support)
     alpha, beta, scale = 0.0, 0.0, math.nan
     if mechanism.constants is not None:
         if delta is None:
-            raise DpmcError(f"delta: None, allowed a number in (0, 1) for {mechanism.name}")
+            raise DpmcError(f"`delta` must be in (0, 1) for {mechanism.name}, got None")
         alpha, beta = mechanism.constants(epsilon, delta)
     else:  # one record moves the released number itself as far
         scale = mechanism.scale(statistic.sensitivity(population.support), 1, epsilon)
     return Order(
-        LAWS.index(_law(population, statistic)),
+        BASE_DISTRIBUTIONS.index(_base_distribution(population, statistic)),
         num_rows,
         statistic.rank(num_rows),
         int(statistic.averages(num_rows)),
@@ -125,35 +127,37 @@ def order_of(
     )
 
 
-def _law(population: Population, statistic: Statistic) -> str:
+def _base_distribution(population: Population, statistic: Statistic) -> str:
     """Return the base distribution in which the statistic of a record does not decrease."""
     even = statistic.absolute or statistic.power % 2 == 0
     if not even or population.support[0] >= 0:
         return population.base
     if population.odd and population.base != "unit":
         if population.support[0] != -population.support[1]:
-            raise DpmcError(f"support: {population.support}, allowed one symmetric about 0")
+            raise DpmcError(f"`support` must be symmetric about 0, got {population.support}")
         return "folded_normal" if population.base == "normal" else "unit"
     raise DpmcError(
-        f"statistic: {statistic.name!r} of {population.name}, allowed one that is monotone in x, "
-        "or a population symmetric about 0"
+        f"`statistic` must be monotone in x unless the population is symmetric about 0, got "
+        f"{statistic.name!r} of {population.name}"
     )
 
 
 @compiled
-def base_value(law: int, u: float, rest: float) -> float:
+def base_value(distribution: int, u: float, rest: float) -> float:
     """Return the base variable at probability u = 1 - rest, both given to full precision."""
-    if law == 1:
+    if distribution == 1:
         return -normal_quantile(0.5 * rest)
-    if law == 0:
+    if distribution == 0:
         return normal_quantile(u) if u < 0.5 else -normal_quantile(rest)
-    return u - rest if law == 2 else u
+    return u - rest if distribution == 2 else u
 
 
 @compiled
 def draw_centre(order: Any, particles: Any, i: int, rng: Any) -> None:
     """Draw data set i anew: the released rank alone."""
     n, m = order.num, order.rank
+    # U of rank m is Beta(m, n + 1 - m). The largest and the smallest are drawn by inversion, and
+    # both U and 1 - U are computed to full precision: either may be next to 0.
     if m == n:
         log_u = -rng.standard_exponential() / n
         u, rest = math.exp(log_u), -math.expm1(log_u)
@@ -170,7 +174,7 @@ def draw_centre(order: Any, particles: Any, i: int, rng: Any) -> None:
 @compiled
 def set_centre(order: Any, particles: Any, i: int, u: float, rest: float) -> None:
     """Set the uniform of the released rank of data set i, and forget all others."""
-    particles.z[i, order.rank - 1] = base_value(order.law, u, rest)
+    particles.z[i, order.rank - 1] = base_value(order.distribution, u, rest)
     particles.lower[i], particles.upper[i] = u, rest
     particles.reach[i, 0] = particles.reach[i, 1] = order.rank
 
@@ -211,23 +215,29 @@ def make_released_at(generate: Any, transform: Any) -> Any:
         s_(m+t-k-1)``, t from 0 to k + 1; for an average of two ranks, upper ranks are one
         higher and A_k is half of it. No A_k exceeds the range of s, where the search ends.
         """
+        # `window` holds s around the released rank, which is at index `centre`.
         z, window, centre = particles.z[i], particles.window, order.num + 2
         lowest, highest = particles.reach[i, 0], particles.reach[i, 1]
         u, rest = particles.lower[i], particles.upper[i]
         value = statistic_at(order, theta, z[order.rank - 1])
         window[centre] = value
         shift = order.averaged
+        # With a constant scale and one rank nothing else is needed.
         if order.alpha == 0.0 and shift == 0:
             return value, order.scale
         best, factor, decay = 0.0, 1.0 / (1 + shift), math.exp(-order.beta)
+        # One rank up and one down at each distance k; k = -1 is the upper of two averaged ranks.
         for k in range(-shift, order.num + 1):
+            # No further A_k exceeds the range of s, and all are discounted by more.
             if k >= 0 and factor * (order.high - order.low) <= best:
                 break
             rank, step = order.rank + k + 1 + shift, k + 1 + shift
+            # The next rank up is drawn only now: 1 - U shrinks by W^(1 / (n - highest)).
             if rank > highest and rank <= order.num:
                 rest *= math.exp(-rng.standard_exponential() / (order.num - highest))
-                z[rank - 1] = base_value(order.law, 1.0 - rest, rest)
+                z[rank - 1] = base_value(order.distribution, 1.0 - rest, rest)
                 highest = rank
+            # Ranks past n count as the upper end of the range.
             window[centre + step] = order.high
             if rank <= order.num:
                 window[centre + step] = statistic_at(order, theta, z[rank - 1])
@@ -237,13 +247,15 @@ def make_released_at(generate: Any, transform: Any) -> Any:
                     break
                 continue
             rank = order.rank - k - 1
+            # The next rank down: U shrinks by W^(1 / (lowest - 1)).
             if rank < lowest and rank >= 1:
                 u *= math.exp(-rng.standard_exponential() / (lowest - 1))
-                z[rank - 1] = base_value(order.law, u, 1.0 - u)
+                z[rank - 1] = base_value(order.distribution, u, 1.0 - u)
                 lowest = rank
             window[centre - k - 1] = order.low
             if rank >= 1:
                 window[centre - k - 1] = statistic_at(order, theta, z[rank - 1])
+            # A_k is the largest of k + 2 differences across `step` ranks in the window.
             best = max(best, factor * widest(window, centre - k - 1, k + 2, step))
             factor *= decay
         particles.lower[i], particles.upper[i] = u, rest

@@ -1,15 +1,15 @@
 """Candidate statistics in the order of their Fisher information [alparslan2023thesis, chapter 4].
 
-Which statistic tells most of theta depends on how much noise there is: without noise another
-one may win than under strong privacy. A ranking therefore comes with the epsilons at which two
-candidates change places.
+Which statistic is most informative about theta depends on how much noise there is:
+without noise another one may win than under strong privacy. A ranking therefore
+comes with the epsilons at which two candidates change places.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,38 +17,21 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.order_simulation import Simulation
+from dpmc.statsel.information_curves import Curve, value_or_nan
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK = "#222222"
-_GREY = "#767676"
-_STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7.5,
-    "legend.frameon": False,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.2,
-}
 
-
-Curve = Callable[[float, float], float]
 # Where crossovers are looked for, and how many epsilons are tried before roots are refined.
 EPSILONS = (0.05, 100.0)
-_TRIED, _DRAWN = 41, 61
+_TRIED = 41
 # The same of order statistics, whose information is simulated.
-_FEW = 21, 31
+_FEW = 21
 # Of curves of simulated information; the ranking itself takes more draws.
 _QUICK = Simulation(num_draws=6400)
 
@@ -60,8 +43,11 @@ class Ranking:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     mechanism : Mechanism
+        Noise of the release.
     epsilon, theta : float
+        Budget and parameter of the comparison.
     num_rows : int
         n.
     guarantee : Guarantee
@@ -75,6 +61,10 @@ class Ranking:
         (``leads``).
     epsilons : (float, float)
         Where crossovers were looked for.
+    curves : dict of callable ``(epsilon, theta) -> information``
+        Of each candidate, by its name.
+    simulated : bool
+        Whether the information of a candidate is simulated.
     """
 
     population: Population
@@ -86,8 +76,8 @@ class Ranking:
     table: pd.DataFrame
     crossovers: pd.DataFrame
     epsilons: tuple[float, float]
-    _curves: dict[str, Curve] = field(repr=False)
-    _simulated: bool = field(repr=False, default=False)
+    curves: dict[str, Curve] = field(repr=False)
+    simulated: bool = field(repr=False, default=False)
 
     @property
     def best(self) -> str:
@@ -95,7 +85,7 @@ class Ranking:
         return str(self.table["statistic"].iloc[0])
 
     def __str__(self) -> str:
-        found = "\n".join(
+        lines = "\n".join(
             f"at epsilon {row.epsilon:.4g} {row.above} overtakes {row.below}"
             for row in self.crossovers.itertuples()
         )
@@ -104,66 +94,15 @@ class Ranking:
             f"{self.num_rows} records of {self.population.name} at theta = {self.theta:g}, "
             f"{self.mechanism.name} noise at epsilon = {self.epsilon:g}: {self.guarantee}\n"
             f"{self.table.to_string(float_format='{:.5g}'.format)}\n"
-            + (found or f"no crossover between epsilon {low:g} and {high:g}")
+            + (lines or f"no crossover between epsilon {low:g} and {high:g}")
         )
 
     def figure(self) -> Figure:
         """Return the information against epsilon, with crossovers, and against theta."""
         checks.require_extra("matplotlib", "Ranking.figure")
-        import matplotlib as mpl
+        from dpmc.statsel import ranking_figure
 
-        with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
-            return self._drawn()
-
-    def _drawn(self) -> Figure:
-        from matplotlib.figure import Figure
-
-        made = Figure(figsize=(6.75, 2.6), layout="constrained")
-        left, right = made.subplots(1, 2)
-        names = list(self._curves)
-        number = _FEW[1] if self._simulated else _DRAWN
-        budgets = np.geomspace(*self._shown(), number)
-        thetas = _around(self.population, self.theta, number)
-        for place, name in enumerate(names):
-            curve, look = self._curves[name], _look(place)
-            left.plot(budgets, [_value(curve, e, self.theta) for e in budgets], label=name, **look)
-            right.plot(thetas, [_value(curve, self.epsilon, t) for t in thetas], **look)
-        for axis, chosen in ((left, self.epsilon), (right, self.theta)):
-            axis.axvline(chosen, color=_GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
-        self._mark(left)
-        left.set(xscale="log", yscale="log", xlabel="ε", ylabel="Fisher information on θ")
-        left.set_title(f"θ = {self.theta:g}")
-        left.xaxis.set_major_formatter("{x:g}")
-        right.set(yscale="log", xlabel="θ")
-        right.set_title(f"ε = {self.epsilon:g}")
-        for axis in (left, right):
-            axis.yaxis.set_major_formatter("{x:g}")
-        made.legend(loc="outside right center")
-        return made
-
-    def _shown(self) -> tuple[float, float]:
-        """Return the range of epsilon to draw: the ranking and its crossovers, and some more."""
-        places = [self.epsilon, *self.crossovers["epsilon"]]
-        low, high = self.epsilons
-        return max(low, min(places) / 10), min(high, max(places) * 4)
-
-    def _mark(self, axis: Axes) -> None:
-        """Mark the epsilons where the best candidate changes."""
-        leading = self.crossovers[self.crossovers["leads"]]
-        for row in leading.itertuples():
-            place = float(row.epsilon)  # type: ignore[arg-type]
-            height = _value(self._curves[str(row.above)], place, self.theta)
-            axis.plot(place, height, "o", color=_INK, ms=3.5, zorder=4)
-            # The best curve is the highest one: above it there is room.
-            axis.annotate(
-                f"{place:.3g}",
-                (place, height),
-                (-2, 3),
-                textcoords="offset points",
-                ha="right",
-                va="bottom",
-                fontsize=7,
-            )
+        return ranking_figure.draw(self)
 
 
 def rank(
@@ -181,6 +120,7 @@ def rank(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     candidates : sequence of Statistic
         At least one, with names of their own.
     mechanism : Mechanism
@@ -208,10 +148,10 @@ def rank(
     """
     checks.require_extra("pandas", "dpmc.statsel.rank")
     if len(candidates) == 0:
-        raise DpmcError("candidates: none, allowed at least one statistic")
+        raise DpmcError("`candidates` must be one or more statistics, got none")
     names = [candidate.name for candidate in candidates]
     if len(set(names)) < len(names):
-        raise DpmcError(f"candidates: {', '.join(names)}, allowed names that differ")
+        raise DpmcError(f"`candidates` must have different names, got {', '.join(names)}")
     check_epsilon(epsilon)
     checks.at_least("n", n, 1)
     population.check_theta(theta)
@@ -226,7 +166,7 @@ def rank(
         for entry in candidates
     ]
     simulated = any(entry.kind == "order" for entry in candidates)
-    tried = _FEW[0] if simulated else _TRIED
+    tried = _FEW if simulated else _TRIED
     return Ranking(
         population,
         mechanism,
@@ -245,33 +185,26 @@ def rank(
 def _check_range(epsilons: tuple[float, float]) -> None:
     low, high = epsilons
     if not (0 < low < high < math.inf):
-        raise DpmcError(f"epsilons: {epsilons}, allowed two finite numbers > 0 in order")
+        raise DpmcError(f"`epsilons` must be two finite numbers > 0 in order, got {epsilons}")
 
 
 def _table(names: list[str], values: list[float]) -> pd.DataFrame:
     import pandas as pd
 
-    found = pd.DataFrame({"statistic": names, "information": values})
-    found = found.sort_values("information", ascending=False, kind="stable", ignore_index=True)
-    found["relative"] = found["information"] / found["information"].max()
-    found["sd"] = found["information"] ** -0.5
-    found.index = pd.RangeIndex(1, len(found) + 1, name="rank")
-    return found
-
-
-def _value(curve: Curve, epsilon: float, theta: float) -> float:
-    """Return an information, NaN where the mechanism refuses the budget or theta."""
-    try:
-        return curve(float(epsilon), float(theta))
-    except DpmcError:
-        return math.nan
+    table = pd.DataFrame({"statistic": names, "information": values})
+    table = table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
+    table["relative"] = table["information"] / table["information"].max()
+    table["sd"] = table["information"] ** -0.5
+    table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
+    return table
 
 
 def _crossovers(curves: dict[str, Curve], theta: float, tried: Array) -> pd.DataFrame:
     import pandas as pd
 
     values = {
-        name: np.array([_value(curve, e, theta) for e in tried]) for name, curve in curves.items()
+        name: np.array([value_or_nan(curve, e, theta) for e in tried])
+        for name, curve in curves.items()
     }
     rows = [
         row
@@ -279,8 +212,8 @@ def _crossovers(curves: dict[str, Curve], theta: float, tried: Array) -> pd.Data
         for row in _pair(curves, values, first, second, theta, tried)
     ]
     columns = ["epsilon", "below", "above", "leads"]
-    found = pd.DataFrame(rows, columns=columns).astype({"epsilon": "float64", "leads": "bool"})
-    return found.sort_values("epsilon", kind="stable", ignore_index=True)
+    table = pd.DataFrame(rows, columns=columns).astype({"epsilon": "float64", "leads": "bool"})
+    return table.sort_values("epsilon", kind="stable", ignore_index=True)
 
 
 def _pair(
@@ -297,7 +230,8 @@ def _pair(
     def lead(log_epsilon: float) -> float:
         epsilon = math.exp(log_epsilon)
         return math.log(
-            _value(curves[first], epsilon, theta) / _value(curves[second], epsilon, theta)
+            value_or_nan(curves[first], epsilon, theta)
+            / value_or_nan(curves[second], epsilon, theta)
         )
 
     signs = np.sign(values[first] - values[second])
@@ -305,24 +239,8 @@ def _pair(
     for k in np.flatnonzero(signs[:-1] * signs[1:] < 0):
         root = math.exp(float(brentq(lead, math.log(tried[k]), math.log(tried[k + 1]), rtol=1e-10)))
         below, above = (first, second) if signs[k] > 0 else (second, first)
-        at = {name: _value(curve, root, theta) for name, curve in curves.items()}
+        at = {name: value_or_nan(curve, root, theta) for name, curve in curves.items()}
         others = [value for name, value in at.items() if name not in (first, second)]
         leads = all(value <= at[above] for value in others if not math.isnan(value))
         rows.append({"epsilon": root, "below": below, "above": above, "leads": leads})
     return rows
-
-
-def _around(population: Population, theta: float, number: int) -> Array:
-    """Return values of theta about the one of the ranking, inside of the domain."""
-    low, high = population.theta_domain
-    near = (theta / 4, theta * 4) if theta > 0 else (theta - 2, theta + 2)
-    first, last = max(low, near[0]), min(high, near[1])
-    grid = np.linspace(first, last, number)
-    return grid[(grid > low) & (grid < high)]
-
-
-def _look(number: int) -> dict[str, Any]:
-    """Return the colour and the dashes of one curve."""
-    colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
-    dashes = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (4, 1.2, 1.2, 1.2)))
-    return {"color": colours[number % len(colours)], "ls": dashes[number % len(dashes)]}

@@ -1,4 +1,4 @@
-"""Private records as they enter a statistic: whatever floats they are, they end in the support."""
+"""Checks and clipping of private records before a statistic."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     Raises
     ------
     DpmcError
-        If the shape is another one, or a record is to be refused. That tells that there is
-        such a record, which no budget covers; the text tells neither which nor what it is.
+        If the shape is another one, or a record is to be refused. The error reveals that
+        there is such a record, which no budget covers; its text shows neither which nor what it is.
     """
     check_invalid_rows(invalid_rows)
     count(x)

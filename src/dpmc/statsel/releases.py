@@ -26,7 +26,7 @@ ROUNDING = 2.0**-48
 
 @dataclass(frozen=True)
 class Release:
-    """What is known of the records.
+    """A released statistic and its guarantee.
 
     Parameters
     ----------
@@ -36,6 +36,7 @@ class Release:
         Standard deviation or Laplace scale of the noise, or probability of keeping a bit. NaN
         for noise by smooth sensitivity, whose scale is private.
     guarantee : Guarantee
+        Of the release.
     n : int
         Number of records, public.
     noise : {"continuous", "discrete"}
@@ -50,13 +51,15 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactStatistic:
     """A statistic before noise, and the scale of its noise: both private.
 
     Parameters
     ----------
     value : float or ndarray of shape (n,)
+        The exact statistic, or that of each record.
     scale : float
+        Scale of the noise.
     num_clipped : int
         Records beyond the support of the population.
     """
@@ -84,8 +87,11 @@ def release(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     x : array_like of shape (n,)
         Records; n >= 1.
     epsilon : float
@@ -97,14 +103,14 @@ def release(
         For a mechanism that needs it.
     ledger : Ledger, optional
         Where to record a release with Gaussian noise; a new one by default. It knows no other
-        noise: accountants add up Gaussian releases, and a release here is a single one, whose
-        guarantee is complete as it stands.
+        noise: accountants add up Gaussian releases, and a release of a statistic is a single one,
+        whose guarantee is complete as it stands.
     noise : {"continuous", "discrete"}
         See :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of
         real numbers, which its floating-point numbers do not keep.
     invalid_rows : {"refuse", "zero"}
         What becomes of a record that is NaN, infinite or, for randomised response, no bit: it
-        is an error, which tells that there is one, or it counts as 0 before it is clipped.
+        is an error, which reveals that there is one, or it counts as 0 before it is clipped.
 
     Returns
     -------
@@ -113,11 +119,13 @@ def release(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, or the mechanism does not fit the statistic.
+        If an argument is invalid, or the mechanism does not fit the statistic.
     """
     single_releases.check_noise(noise)
     if ledger is not None and mechanism.noise != "gaussian":
-        raise DpmcError(f"ledger: given with {mechanism.name}, allowed with Gaussian noise alone")
+        raise DpmcError(
+            f"`ledger` must be None unless the noise is Gaussian, got one with {mechanism.name}"
+        )
     guarantee = mechanism.guarantee(epsilon, delta if mechanism.needs_delta else None)
     exact = before_noise(population, statistic, mechanism, x, epsilon, delta, invalid_rows)
     spread = statistic.range(population.support)
@@ -135,7 +143,7 @@ def before_noise(
     epsilon: float,
     delta: float | None = None,
     invalid_rows: InvalidRows = "refuse",
-) -> Exact:
+) -> ExactStatistic:
     """Return the statistic of clipped records and the scale of its noise, both private.
 
     Parameters
@@ -146,7 +154,7 @@ def before_noise(
     Raises
     ------
     DpmcError
-        As `release`.
+        If an argument is invalid, or the mechanism does not fit the statistic.
     """
     check_epsilon(epsilon)
     check_fit(statistic, mechanism)
@@ -154,12 +162,12 @@ def before_noise(
     sensitivity, beta = statistic.sensitivity(population.support), 0.0
     if mechanism.constants is not None:
         if delta is None:
-            raise DpmcError(f"delta: None, allowed a number in (0, 1) for {mechanism.name}")
+            raise DpmcError(f"`delta` must be in (0, 1) for {mechanism.name}, got None")
         _, beta = mechanism.constants(epsilon, delta)
     size = records.count(x)
     scale = mechanism.scale(sensitivity, 1 if statistic.kind == "order" else size, epsilon)
-    given = records.checked(x, invalid_rows)
-    clipped = records.clip(given, population.support)
+    checked = records.checked(x, invalid_rows)
+    clipped = records.clip(checked, population.support)
     if mechanism.noise == "bits":
         clipped = records.bits(clipped, invalid_rows)
     # Rounding of a power may lead out of its range.
@@ -171,7 +179,7 @@ def before_noise(
         # The larger of two smooth bounds is one: noise never falls below what floats resolve.
         sensitivity = max(smooth.of(s, statistic, population.support, beta), LEAST_SENSITIVITY)
         scale = mechanism.scale(sensitivity, 1, epsilon)
-    return Exact(value, scale, int(np.count_nonzero(given != clipped)))
+    return ExactStatistic(value, scale, int(np.count_nonzero(checked != clipped)))
 
 
 def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
@@ -202,13 +210,12 @@ def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
     """
     if statistic.kind == "order" and mechanism.per_record:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed one that releases a single number for "
-            f"{statistic.name}"
+            f"`mechanism` must release a single number for {statistic.name}, got {mechanism.name!r}"
         )
     if statistic.kind == "mean" and mechanism.constants is not None:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed for an order statistic, not for the mean of "
-            f"{statistic.name}"
+            f"`mechanism` must release the mean of {statistic.name}, got {mechanism.name!r}, which "
+            "releases order statistics only"
         )
 
 
@@ -225,7 +232,7 @@ def rounding_of_mean(spread: tuple[float, float], n: int) -> float:
 
 def _noisy(
     mechanism: Mechanism,
-    exact: Exact,
+    exact: ExactStatistic,
     epsilon: float,
     rng: np.random.Generator | None,
     ledger: Ledger | None,

@@ -1,4 +1,4 @@
-"""Draw from the posterior of theta given a release, and compute it by quadrature."""
+"""Draw from the posterior of theta target a release, and compute it by quadrature."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dpmc.rng import stream
 from dpmc.statsel import targets
 from dpmc.statsel.chains import driver
 from dpmc.statsel.posterior import quadrature
-from dpmc.statsel.posterior.quadrature import Posterior
+from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.statsel.releases import Release
-from dpmc.statsel.targets import Prior, Target
+from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
 
@@ -42,8 +42,11 @@ class Sample:
     standard_error : float
         Monte Carlo standard error of `mean`.
     autocorrelation_time : AutocorrelationTime
+        Integrated autocorrelation time of theta.
     acceptance_rate : float
+        Share of the proposals that are accepted.
     method : str
+        Name of the method.
     guarantee : Guarantee
         That of the release: drawing costs nothing more.
     """
@@ -65,7 +68,7 @@ def sample(
     released: Release,
     *,
     epsilon: float,
-    prior: Prior | tuple[float, float],
+    prior: ThetaPrior | tuple[float, float],
     delta: float | None = None,
     method: str | None = None,
     variant: str = "corrected",
@@ -78,13 +81,16 @@ def sample(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        What was released.
     mechanism : Mechanism
+        Noise of the release.
     released : Release
         Of :func:`dpmc.statsel.releases.release`.
     epsilon : float
         That the release was asked for.
-    prior : Prior or (float, float)
+    prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
     delta : float, optional
         That the release was asked for, where the mechanism depends on it.
@@ -94,6 +100,7 @@ def sample(
     variant : str
         ``"corrected"``, or a deviation that the method is known for.
     seed : int, optional
+        Seed of the chain.
     progress : bool
         Show a bar.
     **params
@@ -113,17 +120,17 @@ def sample(
     DpmcError
         If something is unknown, does not fit or makes the posterior improper.
     """
-    given = _target(population, statistic, mechanism, released, epsilon, prior, delta)
-    name = method or DEFAULTS[given.shape]
+    target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
+    name = method or DEFAULTS[target.shape]
     module = registry.load(KIND, name)
     if not hasattr(module, "chain"):
-        raise DpmcError(f"method: {name!r}, allowed a chain; see dpmc.statsel.reference")
+        raise DpmcError(f"`method` must be a chain, got {name!r}; see dpmc.statsel.reference")
     settings = registry.parameters(module, params)
-    known = quadrature.check_proper(given)
+    reference_posterior = quadrature.check_proper(target)
 
     def moments() -> tuple[float, float]:
-        found = known or quadrature.quadrature(given)
-        return found.mean, found.sd
+        posterior = reference_posterior or quadrature.quadrature(target)
+        return posterior.mean, posterior.sd
 
     with tqdm(total=settings.num_iterations, unit="it", disable=not progress) as bar:
 
@@ -132,7 +139,7 @@ def sample(
             bar.update(done - bar.n)
 
         draws = driver.run(
-            module, given, settings, variant, stream(seed, "chain", name),
+            module, target, settings, variant, stream(seed, "chain", name),
             moments, report if progress else silent,
         )  # fmt: skip
     time = autocorrelation_time(draws.theta)
@@ -155,16 +162,28 @@ def reference(
     released: Release,
     *,
     epsilon: float,
-    prior: Prior | tuple[float, float],
+    prior: ThetaPrior | tuple[float, float],
     delta: float | None = None,
     num_data_sets: int = quadrature.DATA_SETS,
-) -> Posterior:
+) -> QuadraturePosterior:
     """Return the posterior of theta by quadrature.
 
     Parameters
     ----------
-    population, statistic, mechanism, released, epsilon, prior, delta
-        As for :func:`sample`.
+    population : Population
+        The distribution of one record.
+    statistic : Statistic
+        What was released.
+    mechanism : Mechanism
+        The noise of the release.
+    released : Release
+        From :func:`dpmc.statsel.release`.
+    epsilon : float
+        The one of the release.
+    prior : ThetaPrior or (float, float)
+        Two numbers are the uniform distribution between them.
+    delta : float, optional
+        The one of the release, for mechanisms that depend on it.
     num_data_sets : int
         Number of simulated data sets for the distribution of an order statistic with smooth
         sensitivity.
@@ -172,10 +191,10 @@ def reference(
     Raises
     ------
     DpmcError
-        As for :func:`sample`.
+        If an argument does not fit the release, or makes the posterior improper.
     """
-    given = _target(population, statistic, mechanism, released, epsilon, prior, delta)
-    return quadrature.quadrature(given, quadrature.likelihood(given, num_data_sets))
+    target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
+    return quadrature.quadrature(target, quadrature.likelihood(target, num_data_sets))
 
 
 def _target(
@@ -184,9 +203,9 @@ def _target(
     mechanism: Mechanism,
     released: Release,
     epsilon: float,
-    prior: Prior | tuple[float, float],
+    prior: ThetaPrior | tuple[float, float],
     delta: float | None,
-) -> Target:
+) -> PosteriorTarget:
     return targets.target(
         population, statistic, mechanism, released.y, released.n, epsilon, prior, delta
     )

@@ -50,12 +50,16 @@ def _search(
     n = s.size
     shrink = math.exp(-beta)
     best, weight = 0.0, factor
+    # The gap j - i at distance k = 0, and the distance at which i = 0 or j = n + 1 is reached.
     least = 1 if top == bottom else 2
     ends = min(top, n + 1 - bottom) - least
+    # Upper bounds of all differences to come: `inner` between records, where `weight` is of the
+    # present distance, and `outer` with an end of the range, discounted to its first distance.
     inner, outer = s[n - 1] - s[0], (high - low) * math.exp(-beta * max(ends, 0)) * factor
     for k in range(n + 1):
         if max(weight * inner, min(outer, weight * (high - low))) <= best:
             break
+        # A beta that is small next to 1 / n keeps all distances in play: divide and conquer.
         if k >= MOST_DISTANCES:
             return max(best, _divided(s, bottom, top, low, high, beta, factor))
         # Ranks i from top - gap to bottom with j = i + gap, then i = 0, then j = n + 1.
@@ -87,9 +91,11 @@ def _divided(
     size = 4
     while size > 0:
         size -= 4
+        # Ranks i in [first, last] have their best j in [left, right].
         first, last, left, right = stack[size], stack[size + 1], stack[size + 2], stack[size + 3]
         i = (first + last) // 2
         floor = low if i < 1 else s[i - 1]
+        # Search all of [left, right] for the middle i only; ties go to the larger j.
         highest, at = -1.0, max(left, i + least)
         for j in range(at, right + 1):
             ceiling = high if j > n else s[j - 1]
@@ -97,6 +103,8 @@ def _divided(
             if value >= highest:
                 highest, at = value, j
         best = max(best, factor * highest)
+        # Smaller ranks i have theirs in [left, at], larger ones in [at, right]: each level of
+        # the recursion looks at every j once, and there are log2 n levels.
         if first < i:
             stack[size], stack[size + 1], stack[size + 2], stack[size + 3] = first, i - 1, left, at
             size += 4
@@ -117,6 +125,7 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
     rank : int
         m, from 1 to n.
     low, high : float
+        Least and largest value of a record.
     beta : float
         >= 0.
 
@@ -135,8 +144,14 @@ def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta:
 
     Parameters
     ----------
-    s, rank, low, high, beta
-        See `smooth_sensitivity`.
+    s : ndarray of shape (n,)
+        Sorted, in [low, high].
+    rank : int
+        m, from 1 to n - 1.
+    low, high : float
+        Least and largest value of a record.
+    beta : float
+        >= 0.
     """
     return _search(s, rank, rank + 1, low, high, beta, 0.5)
 
@@ -163,9 +178,12 @@ def of(s: Array, statistic: Statistic, support: tuple[float, float], beta: float
     low, high = statistic.range(support)
     ordered = np.sort(np.asarray(s, dtype=np.float64))
     if ordered.ndim != 1 or not ordered.size or not low <= ordered[0] <= ordered[-1] <= high:
-        raise DpmcError(f"s: shape {ordered.shape}, allowed numbers from {low:g} to {high:g}")
+        raise DpmcError(
+            f"`s` must be one or more numbers from {low:g} to {high:g} in a row, got shape "
+            f"{ordered.shape}"
+        )
     if not 0 <= beta < math.inf:
-        raise DpmcError(f"beta: {beta}, allowed a finite number >= 0")
+        raise DpmcError(f"`beta` must be finite and >= 0, got {beta}")
     rank = checked_rank(statistic, ordered.size)
     search = smooth_sensitivity_average if statistic.averages(ordered.size) else smooth_sensitivity
     return float(search(ordered, rank, low, high, beta))
@@ -180,10 +198,10 @@ def checked_rank(statistic: Statistic, n: int) -> int:
         If the statistic is a mean, or its rank is not from 1 to n.
     """
     if statistic.rank is None:
-        raise DpmcError(f"statistic: {statistic.name!r}, allowed an order statistic")
+        raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     rank = statistic.rank(n)
     if not 1 <= rank <= n:
-        raise DpmcError(f"rank: {rank} of {statistic.name}, allowed 1 to {n}")
+        raise DpmcError(f"`rank` of {statistic.name} must be from 1 to {n}, got {rank}")
     return rank
 
 

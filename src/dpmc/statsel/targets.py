@@ -20,7 +20,7 @@ def flat(theta: float) -> float:
 
 
 @dataclass(frozen=True)
-class Prior:
+class ThetaPrior:
     """The prior distribution of theta.
 
     Parameters
@@ -42,7 +42,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise DpmcError(f"prior: ({self.low}, {self.high}), allowed an interval in order")
+            raise DpmcError(f"`prior` must have low < high, got ({self.low}, {self.high})")
 
     def log_densities(self, theta: Array) -> Array:
         """Return its log-density at each entry, up to a constant."""
@@ -52,21 +52,25 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Target:
+class PosteriorTarget:
     """A release, and the distribution of theta given it.
 
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     y : float or ndarray of shape (n,)
         The released mean or order statistic, or the released records.
     scale : float
         Scale of the noise, where it does not depend on the data.
     num_rows : int
         n.
-    prior : Prior
+    prior : ThetaPrior
+        Distribution of theta.
     order : Order or None
         Of an order statistic.
     """
@@ -77,7 +81,7 @@ class Target:
     y: Any
     scale: float
     num_rows: int
-    prior: Prior
+    prior: ThetaPrior
     order: Order | None = None
 
     @property
@@ -95,21 +99,26 @@ def target(
     y: Any,
     num_rows: int,
     epsilon: float,
-    prior: Prior | tuple[float, float],
+    prior: ThetaPrior | tuple[float, float],
     delta: float | None = None,
-) -> Target:
+) -> PosteriorTarget:
     """Return the target of a release, with the noise that the mechanism has.
 
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     y : float or array_like of shape (num_rows,)
         What was released: an array by mechanisms of single records alone.
     num_rows : int
+        n, the number of records.
     epsilon : float
-    prior : Prior or (float, float)
+        The one of the release.
+    prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
     delta : float, optional
         The one asked for, of mechanisms that depend on it.
@@ -119,26 +128,32 @@ def target(
     DpmcError
         If the prior leaves the domain of theta or `y` is not what the mechanism releases.
     """
-    law = prior if isinstance(prior, Prior) else Prior(*map(float, prior))
+    theta_prior = prior if isinstance(prior, ThetaPrior) else ThetaPrior(*map(float, prior))
     low, high = population.theta_domain
-    if law.low < low or law.high > high:
+    if theta_prior.low < low or theta_prior.high > high:
         raise DpmcError(
-            f"prior: ({law.low:g}, {law.high:g}), allowed inside ({low:g}, {high:g}), the domain "
-            f"of theta of {population.name}"
+            f"`prior` must lie inside ({low:g}, {high:g}), the domain of theta of "
+            f"{population.name}, got ({theta_prior.low:g}, {theta_prior.high:g})"
         )
-    wanted = (num_rows,) if mechanism.per_record else ()
-    given = np.asarray(y, dtype=np.float64)
-    if given.shape != wanted or not np.isfinite(given).all():
+    expected_shape = (num_rows,) if mechanism.per_record else ()
+    released = np.asarray(y, dtype=np.float64)
+    if released.shape != expected_shape or not np.isfinite(released).all():
+        problem = ", not all finite" if released.shape == expected_shape else ""
         raise DpmcError(
-            f"released: shape {given.shape}, allowed finite numbers of shape {wanted} by "
-            f"{mechanism.name}"
+            f"`released` must be finite numbers of shape {expected_shape} for {mechanism.name}, "
+            f"got shape {released.shape}{problem}"
         )
-    kept = np.ascontiguousarray(given) if mechanism.per_record else float(given)
+    value = np.ascontiguousarray(released) if mechanism.per_record else float(released)
     if statistic.kind == "order":
         order = order_of(population, statistic, mechanism, num_rows, epsilon, delta)
-        return Target(population, statistic, mechanism, kept, order.scale, num_rows, law, order)
+        return PosteriorTarget(
+            population, statistic, mechanism, value, order.scale, num_rows, theta_prior, order
+        )
     if mechanism.constants is not None:
-        raise DpmcError(f"mechanism: {mechanism.name!r}, allowed with an order statistic alone")
+        raise DpmcError(
+            f"`mechanism` must release a mean of {statistic.name}, got {mechanism.name!r}, which "
+            "releases order statistics only"
+        )
     sensitivity = statistic.sensitivity(population.support)
     scale = mechanism.scale(sensitivity, num_rows, epsilon)
-    return Target(population, statistic, mechanism, kept, scale, num_rows, law)
+    return PosteriorTarget(population, statistic, mechanism, value, scale, num_rows, theta_prior)

@@ -33,12 +33,13 @@ class Population:
     Parameters
     ----------
     name : str
+        As in configurations and tables.
     theta_domain : (float, float)
         Open interval of theta.
     support : (float, float)
         Records are clipped to it.
     base : {"normal", "symmetric", "unit"}
-        Law of Z: N(0, 1), U(-1, 1) or U(0, 1).
+        Distribution of Z: N(0, 1), U(-1, 1) or U(0, 1).
     generate : compiled function ``(theta, z) -> x``
         The record before clipping, non-decreasing in z.
     log_density : compiled function ``(x, theta) -> float``
@@ -72,7 +73,7 @@ class Population:
         checks.one_of("base", self.base, BASES)
         low, high = self.theta_domain
         if not low < high:
-            raise DpmcError(f"theta_domain: {self.theta_domain}, allowed a lower and a higher end")
+            raise DpmcError(f"`theta_domain` must have low < high, got {self.theta_domain}")
         check_support(self.support)
 
     def check_theta(self, theta: float) -> None:
@@ -87,7 +88,9 @@ class Population:
         inside = low < theta < high or (self.closed_above and theta == high)
         if not (math.isfinite(theta) and inside):
             close = "]" if self.closed_above else ")"
-            raise DpmcError(f"theta: {theta}, allowed in ({low:g}, {high:g}{close} for {self.name}")
+            raise DpmcError(
+                f"`theta` must be in ({low:g}, {high:g}{close} for {self.name}, got {theta}"
+            )
 
     def draw_base(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
         """Return independent draws of Z."""
@@ -117,11 +120,13 @@ class Statistic:
     name : str
         As it stands in tables, such as ``"|x|^0.5"`` or ``"median"``.
     kind : {"mean", "order"}
+        Mean over the records, or an order statistic.
     power : float
         Finite and > 0.
     absolute : bool
         s(x) = |x|^power, else x^power with an integer power.
     transform : compiled function ``(x) -> s``
+        Statistic of one record.
     rank : callable ``(n) -> int``, optional
         Rank of the order statistic from 1 to n, for kind ``"order"``.
     average : bool
@@ -130,7 +135,7 @@ class Statistic:
     Raises
     ------
     DpmcError
-        If the power is not allowed, or an order statistic has no rank.
+        If the power is invalid, or an order statistic has no rank.
     """
 
     name: str
@@ -145,9 +150,11 @@ class Statistic:
         checks.one_of("kind", self.kind, KINDS)
         checks.positive("power", self.power)
         if not self.absolute and self.power != int(self.power):
-            raise DpmcError(f"power: {self.power!r}, allowed an integer >= 1 for x^power")
+            raise DpmcError(f"`power` must be an integer >= 1 for x^power, got {self.power!r}")
         if (self.rank is None) != (self.kind == "mean"):
-            raise DpmcError(f"rank: {self.rank!r}, allowed for kind 'order' and needed there")
+            raise DpmcError(
+                f"`rank` must be set for kind 'order' and for no other, got {self.rank!r}"
+            )
 
     def range(self, support: tuple[float, float]) -> tuple[float, float]:
         """Return the least and the largest s of records in `support`."""
@@ -181,7 +188,9 @@ class Mechanism:
     Parameters
     ----------
     name : str
+        As in configurations and tables.
     noise : {"gaussian", "laplace", "bits"}
+        Distribution of the noise; bits are flipped.
     per_record : bool
         Each record is released with noise of its own (local model), else one number.
     needs_delta : bool
@@ -220,4 +229,4 @@ def check_support(support: tuple[float, float]) -> None:
     """Refuse bounds of records that are not finite, or not in order."""
     low, high = support
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise DpmcError(f"support: {support}, allowed two finite numbers in order")
+        raise DpmcError(f"`support` must be two finite numbers in order, got {support}")

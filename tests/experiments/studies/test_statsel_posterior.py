@@ -126,10 +126,10 @@ def test_correlations_come_by_lag():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "quadrature"}, "allowed a chain"),
+        ({"method": "quadrature"}, "must be a chain|allowed a chain"),
         ({"points": [{"statistic": "abs_1"}]}, "epsilon: missing"),
         ({"points": [{"epsilon": 1.0}]}, "statistic: missing"),
-        ({"variant": "as_told"}, "variant of mh: 'as_told'"),
+        ({"variant": "as_told"}, "`variant` of mh must be .*got 'as_told'"),
         ({"points": [{**POINTS[0], "num_particles": 3}]}, "parameter 'num_particles'"),
         ({"params": {"mechanism": "laplace", "prior_high": -1}}, "prior_high: -1"),
         (

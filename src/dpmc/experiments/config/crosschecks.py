@@ -89,7 +89,7 @@ def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
     tree = module_tree(module)
     found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name]
     if not found:
-        home = _imported(tree, name)
+        home = _imported(tree, _renamed(tree, name))
         return _fields(*_parted(home)) if home else None
     every: dict[str, ast.expr | None] = {}
     for base in found[0].bases:
@@ -98,10 +98,21 @@ def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             home = _imported(tree, base.value.id)
             every |= (home and _fields(home, base.attr)) or {}
-        elif isinstance(base, ast.Name) and (home := _imported(tree, base.id)):
-            every |= _fields(*_parted(home)) or {}
+        elif isinstance(base, ast.Name):
+            home = _imported(tree, base.id)
+            every |= _fields(*(_parted(home) if home else (module, base.id))) or {}
     entries = [entry for entry in found[0].body if isinstance(entry, ast.AnnAssign)]
     return every | {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
+
+
+def _renamed(tree: ast.Module, name: str) -> str:
+    """Return the class that a module gives `name` to, as in ``Params = NoParams``."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=assigned)], value=ast.Name(id=original)):
+                if assigned == name:
+                    return original
+    return name
 
 
 def _imported(tree: ast.Module, name: str) -> str | None:

@@ -14,7 +14,7 @@ from dpmc.numerics.source_digest import canonical
 from dpmc.rng import stream
 from dpmc.statsel import lookup, releases, targets
 from dpmc.statsel.releases import Release
-from dpmc.statsel.targets import Prior, Target
+from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import DpmcError
 
 KIND = "statsel_posterior"
@@ -59,7 +59,7 @@ class Params:
 class Observed(NamedTuple):
     """One release of one replicate."""
 
-    target: Target
+    target: PosteriorTarget
     released: Release
     theta: float
     num_rows: int
@@ -112,7 +112,7 @@ def observe(settings: Settings, params: Params, replicate: int) -> Observed:
         params.delta,
     )
     low = population.theta_domain[0]
-    prior = Prior(low if math.isfinite(low) else -params.prior_high, float(params.prior_high))
+    prior = ThetaPrior(low if math.isfinite(low) else -params.prior_high, float(params.prior_high))
     target = targets.target(
         population, statistic, mechanism, released.y, released.n, epsilon, prior, params.delta
     )

@@ -17,7 +17,7 @@ from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel.chains import driver
-from dpmc.statsel.chains.driver import Draws
+from dpmc.statsel.chains.driver import ChainDraws
 from dpmc.statsel.posterior import quadrature
 from dpmc.types import Dataset, DpmcError
 
@@ -110,7 +110,7 @@ def _rows(module: Any, settings: Settings, replicate: int) -> Iterator[dict[str,
         yield {**shared, "lag": float(lag), "autocorrelation": value}
 
 
-def _times(found: list[Draws]) -> dict[str, float]:
+def _times(found: list[ChainDraws]) -> dict[str, float]:
     times = [autocorrelation_time(draws.theta, warn=False) for draws in found]
     return {
         "iac_sokal": float(np.mean([time.sokal for time in times])),

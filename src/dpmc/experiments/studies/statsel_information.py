@@ -16,7 +16,7 @@ from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel import lookup
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, check_epsilon
 
 METHODS = "dpmc.statsel.fisher.methods"
@@ -81,7 +81,7 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def setting(settings: Settings) -> Setting:
+def setting(settings: Settings) -> ReleaseSetting:
     """Return what is released at one point.
 
     Raises
@@ -97,7 +97,7 @@ def setting(settings: Settings) -> Setting:
     data |= {key: point[key] for key in ("theta", "num_rows", "bound") if key in point}
     drawn = population_rows.Params(**data)
     check_epsilon(point["epsilon"], infinite=True)
-    return Setting(
+    return ReleaseSetting(
         population_rows.population(drawn),
         lookup.statistic(str(point["statistic"])),
         drawn.num_rows,
@@ -113,7 +113,9 @@ def _parameters(module: Any, settings: Settings) -> Any:
     return registry.parameters(module, {**shared, **own})
 
 
-def _row(settings: Settings, params: Any, given: Setting, found: Estimate) -> dict[str, Any]:
+def _row(
+    settings: Settings, params: Any, given: ReleaseSetting, found: InformationEstimate
+) -> dict[str, Any]:
     noiseless = bool(getattr(params, "noiseless", False))
     return {
         **_tables.guaranteed(NO_GUARANTEE, ()),

@@ -23,7 +23,7 @@ from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel.chains import driver
 from dpmc.statsel.posterior import quadrature
-from dpmc.statsel.posterior.quadrature import Posterior
+from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.types import Dataset
 
 METHODS = "dpmc.statsel.chains.methods"
@@ -115,7 +115,7 @@ def _chain(
     params: Any,
     settings: Settings,
     observed: Observed,
-    known: Posterior,
+    known: QuadraturePosterior,
     replicate: int,
 ) -> dict[str, Any]:
     rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)

@@ -23,8 +23,8 @@ from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel import lookup
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask
 from dpmc.types import Array, Dataset, DpmcError
 
 METHODS = "dpmc.statsel.selection.methods"
@@ -114,7 +114,7 @@ def run(
     module: Any = registry.load("statsel_selection", settings["method"])
     params = registry.parameters(module, _tables.having(settings["params"], module.Params))
     rows: list[dict[str, Any]] = []
-    prepared: dict[float, tuple[Task, Plan]] = {}
+    prepared: dict[float, tuple[SelectionTask, SelectionPlan]] = {}
     for point in points:
         epsilon = float(point["point"]["epsilon"])
         if epsilon not in prepared:
@@ -128,13 +128,13 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def make_task(settings: Settings, own: Params) -> Task:
+def make_task(settings: Settings, own: Params) -> SelectionTask:
     """Return what all methods are given at one point."""
     data = settings["problem"]["data"]["params"]
     num_rows = int(data["num_rows"])
     if not own.num_initial < num_rows:
         raise DpmcError(f"num_initial: {own.num_initial}, allowed below num_rows = {num_rows}")
-    return Task(
+    return SelectionTask(
         population=lookup.population(data["population"], bound=data["bound"]),
         mechanism=lookup.mechanism(own.mechanism),
         epsilon=float(settings["point"]["epsilon"]),
@@ -145,7 +145,9 @@ def make_task(settings: Settings, own: Params) -> Task:
     )
 
 
-def draws(settings: Settings, task: Task, own: Params, replicate: int) -> tuple[Array, Array]:
+def draws(
+    settings: Settings, task: SelectionTask, own: Params, replicate: int
+) -> tuple[Array, Array]:
     """Return records, shape (R, n), and noise in units of its scale, shape (R, 2)."""
     theta = float(settings["point"]["theta"])
     key = (settings["problem"]["name"], theta, replicate)
@@ -156,7 +158,7 @@ def draws(settings: Settings, task: Task, own: Params, replicate: int) -> tuple[
 
 
 def _row(
-    settings: Settings, own: Params, task: Task, found: Found, replicate: int
+    settings: Settings, own: Params, task: SelectionTask, found: SelectionResult, replicate: int
 ) -> dict[str, Any]:
     theta = float(settings["point"]["theta"])
     errors = (found.estimate - theta) ** 2

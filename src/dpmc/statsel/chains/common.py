@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dpmc.numerics.small_matrices import compiled
 
 
-class Walk(NamedTuple):
+class ThetaWalk(NamedTuple):
     """The random walk on theta, and the interval outside of which it is rejected."""
 
     low: float

@@ -12,16 +12,16 @@ import numpy as np
 from dpmc import checks
 from dpmc.numerics.compile_cache import compile_once
 from dpmc.progress import Progress, silent
-from dpmc.statsel.chains.common import Walk
-from dpmc.statsel.targets import Prior, Target
+from dpmc.statsel.chains.common import ThetaWalk
+from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import Array, DpmcError
 
 # Fills an array with the next draws, and returns the moves made.
 Advance = Callable[[Array], int]
-# Steps of a random walk, in posterior standard deviations, where none is given.
+# Steps of a random walk, in posterior standard deviations, where none is target.
 STEP = 2.4
-# Parts in which a chain is run where somebody watches.
-PARTS = 50
+# Calls in which a chain is run where its progress is reported.
+NUM_CALLS = 50
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class ChainParams:
     Parameters
     ----------
     num_iterations : int
+        Iterations, burn-in among them.
     burn_in : float
         Share of the iterations that is dropped, in [0, 1).
     proposal_sd : float, optional
@@ -47,15 +48,33 @@ class ChainParams:
     def __post_init__(self) -> None:
         checks.at_least("num_iterations", self.num_iterations, 1)
         if not 0 <= self.burn_in < 1:
-            raise DpmcError(f"burn_in: {self.burn_in!r}, allowed a number in [0, 1)")
+            raise DpmcError(f"`burn_in` must be in [0, 1), got {self.burn_in!r}")
         checks.positive("proposal_sd", self.proposal_sd, optional=True)
         if self.start is not None and not math.isfinite(self.start):
-            raise DpmcError(f"start: {self.start!r}, allowed a finite number")
+            raise DpmcError(f"`start` must be finite, got {self.start!r}")
 
 
 @dataclass(frozen=True)
-class Draws:
-    """What is left of a chain.
+class ParticleParams(ChainParams):
+    """Settings of a chain with particles.
+
+    Parameters
+    ----------
+    num_particles : int
+        N, the current particle among them; at least 2.
+    """
+
+    num_particles: int = 100
+    _fewest_particles = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.at_least("num_particles", self.num_particles, self._fewest_particles)
+
+
+@dataclass(frozen=True)
+class ChainDraws:
+    """Draws of one chain, without burn-in.
 
     Parameters
     ----------
@@ -69,36 +88,38 @@ class Draws:
     acceptance_rate: float
 
 
-def log_prior(prior: Prior) -> Any:
+def log_prior(prior: ThetaPrior) -> Any:
     """Return the compiled log-density of a prior."""
     return compile_once(prior.log_density)
 
 
 def run(
     module: Any,
-    given: Target,
+    target: PosteriorTarget,
     params: Any,
     variant: str,
     rng: np.random.Generator,
     moments: Callable[[], tuple[float, float]],
     progress: Progress = silent,
-) -> Draws:
+) -> ChainDraws:
     """Run one chain of one release.
 
     Parameters
     ----------
     module : module
         One of :mod:`dpmc.statsel.chains.methods`.
-    given : Target
+    target : PosteriorTarget
+        Release and prior.
     params : Params
         Of the module.
     variant : str
         One of its ``VARIANTS``.
     rng : numpy.random.Generator
+        Random numbers of the draws.
     moments : callable ``() -> (mean, sd)``
         Of the posterior, asked for where the settings leave start or step open.
     progress : callable
-        Told the iterations done and to do.
+        Called with the iterations done and the iterations to do.
 
     Raises
     ------
@@ -107,10 +128,10 @@ def run(
         inside the prior.
     """
     name = module.__name__.rpartition(".")[2]
-    if given.shape not in module.SHAPES:
+    if target.shape not in module.SHAPES:
         raise DpmcError(
-            f"method: {name!r}, allowed for {' or '.join(module.SHAPES)}, not for a release of "
-            f"shape {given.shape!r}"
+            f"`method` must take a release of shape {target.shape!r}, got {name!r}, which takes "
+            f"{' or '.join(module.SHAPES)}"
         )
     faults = fault(name, variant, module.VARIANTS)
     start, step = params.start, params.proposal_sd
@@ -118,10 +139,10 @@ def run(
         mean, sd = moments()
         start = mean if start is None else start
         step = STEP * sd if step is None else step
-    low, high = given.prior.low, given.prior.high
+    low, high = target.prior.low, target.prior.high
     if not low < start < high:
-        raise DpmcError(f"start: {start}, allowed inside the prior, ({low:g}, {high:g})")
-    advance = module.chain(given, params, faults, Walk(low, high, step), float(start), rng)
+        raise DpmcError(f"`start` must be inside the prior ({low:g}, {high:g}), got {start}")
+    advance = module.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
     return _advanced(advance, params, progress)
 
 
@@ -134,18 +155,20 @@ def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
         If there is no such variant.
     """
     if variant not in variants:
-        raise DpmcError(f"variant of {name}: {variant!r}, allowed {', '.join(variants)}")
+        raise DpmcError(
+            f"`variant` of {name} must be one of {', '.join(variants)}, got {variant!r}"
+        )
     return variants[variant]
 
 
-def _advanced(advance: Advance, params: ChainParams, progress: Progress) -> Draws:
-    """Run a chain, in one call if nobody watches."""
+def _advanced(advance: Advance, params: ChainParams, progress: Progress) -> ChainDraws:
+    """Run a chain, in one call unless progress is reported."""
     total = params.num_iterations
     draws, moves, done = np.empty(total), 0, 0
-    part = total if progress is silent else max(1, math.ceil(total / PARTS))
+    part = total if progress is silent else max(1, math.ceil(total / NUM_CALLS))
     while done < total:
         end = min(done + part, total)
         moves += advance(draws[done:end])
         done = end
         progress(done, total, f"accepted {moves / done:.3f}")
-    return Draws(draws[int(params.burn_in * total) :], moves / total)
+    return ChainDraws(draws[int(params.burn_in * total) :], moves / total)

@@ -1,4 +1,4 @@
-"""Chains for a mean of s, its own distribution taken for normal.
+"""Chains for a released mean of s, which is taken for normal before noise.
 
 ``U ~ N(mu(theta), V(theta) / n)`` and Y = U + noise: Metropolis-Hastings with the density of Y
 [alparslan2023thesis, Algorithm 9], with an estimate of it [Algorithm 10], and with averaged
@@ -25,6 +25,7 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
     mean, variance : compiled functions
         mu and V.
     log_prior : compiled function
+        Log-density of the prior, up to a constant.
     """
     log_likelihood = make_log_likelihood(density, mean, variance)
 
@@ -40,11 +41,14 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
 
         Parameters
         ----------
-        released : Released
-        walk : Walk
+        released : NoisyMean
+            Released mean, its noise scale and n.
+        walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         state : ndarray of shape (2,)
             theta and its log-density, NaN to begin with; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """
@@ -53,11 +57,11 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
             log_density = log_prior(theta) + log_likelihood(released, theta)
         moves = 0
         for i in range(draws.size):
-            other = theta + walk.step * rng.standard_normal()
-            if walk.low < other < walk.high:
-                found = log_prior(other) + log_likelihood(released, other)
-                if accepts(found - log_density, rng):
-                    theta, log_density = other, found
+            proposal = theta + walk.step * rng.standard_normal()
+            if walk.low < proposal < walk.high:
+                log_proposed = log_prior(proposal) + log_likelihood(released, proposal)
+                if accepts(log_proposed - log_density, rng):
+                    theta, log_density = proposal, log_proposed
                     moves += 1
             draws[i] = theta
         state[0], state[1] = theta, log_density
@@ -76,22 +80,24 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
     mean, variance : compiled functions
         mu and V.
     log_prior : compiled function
+        Log-density of the prior, up to a constant.
     """
 
     @compiled
     def log_estimate(
         released: Any,
         theta: float,
-        other: float,
+        proposal: float,
         literal: bool,
         logs: Any,
         rng: Any,
     ) -> float:
-        """Estimate log p(y | other) from normal draws of U at `other`.
+        """Estimate log p(y | proposal) from normal draws of U at `proposal`.
 
-        As printed, the weights are ``f(u | theta) / f(u | other)`` times the density of the noise.
+        As printed, the weights are ``f(u | theta) / f(u | proposal)`` times the density of
+        the noise.
         """
-        centre, sd = mean(other), math.sqrt(variance(other) / released.num)
+        centre, sd = mean(proposal), math.sqrt(variance(proposal) / released.num)
         before, narrow = 0.0, 1.0
         if literal:
             before, narrow = mean(theta), math.sqrt(variance(theta) / released.num)
@@ -119,11 +125,20 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
 
         Parameters
         ----------
+        released : NoisyMean
+            Released mean, its noise scale and n.
+        walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         faults : Faults
+            Deviations from the right algorithm.
         logs : ndarray of shape (N,)
             Scratch.
-        released, walk, state, rng, draws
-            As for Algorithm 9.
+        state : ndarray of shape (2,)
+            theta and the estimate of its log-density, NaN to begin with; overwritten.
+        rng : numpy.random.Generator
+            Random numbers of the draws.
+        draws : ndarray
+            As many iterations as it is long.
         """
         theta, log_density = state[0], state[1]
         literal = faults.weights_at_old_theta
@@ -133,11 +148,13 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
             )
         moves = 0
         for i in range(draws.size):
-            other = theta + walk.step * rng.standard_normal()
-            if walk.low < other < walk.high:
-                found = log_prior(other) + log_estimate(released, theta, other, literal, logs, rng)
-                if accepts(found - log_density, rng):
-                    theta, log_density = other, found
+            proposal = theta + walk.step * rng.standard_normal()
+            if walk.low < proposal < walk.high:
+                log_proposed = log_prior(proposal) + log_estimate(
+                    released, theta, proposal, literal, logs, rng
+                )
+                if accepts(log_proposed - log_density, rng):
+                    theta, log_density = proposal, log_proposed
                     moves += 1
             draws[i] = theta
         state[0], state[1] = theta, log_density
@@ -156,6 +173,7 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
     mean, variance : compiled functions
         mu and V.
     log_prior : compiled function
+        Log-density of the prior, up to a constant.
     """
 
     @compiled
@@ -172,11 +190,20 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
 
         Parameters
         ----------
+        released : NoisyMean
+            Released mean, its noise scale and n.
+        walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
+        faults : Faults
+            Deviations from the right algorithm.
         scratch : ndarray of shape (3, N)
+            Latent values and both weights of N particles; overwritten.
         state : ndarray of shape (2,)
             theta and U, NaN to begin with at the mean of U; overwritten.
-        released, walk, faults, rng, draws
-            As for Algorithm 10.
+        rng : numpy.random.Generator
+            Random numbers of the draws.
+        draws : ndarray
+            As many iterations as it is long.
         """
         theta, latent = state[0], state[1]
         u, old, new = scratch[0], scratch[1], scratch[2]
@@ -184,11 +211,11 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
             latent = mean(theta)
         moves = 0
         for i in range(draws.size):
-            other = theta + walk.step * rng.standard_normal()
-            if walk.low < other < walk.high:
-                middle = theta if faults.drawn_at_old_theta else 0.5 * (theta + other)
+            proposal = theta + walk.step * rng.standard_normal()
+            if walk.low < proposal < walk.high:
+                middle = theta if faults.drawn_at_old_theta else 0.5 * (theta + proposal)
                 mean_old, sd_old = mean(theta), math.sqrt(variance(theta) / released.num)
-                mean_new, sd_new = mean(other), math.sqrt(variance(other) / released.num)
+                mean_new, sd_new = mean(proposal), math.sqrt(variance(proposal) / released.num)
                 centre, sd = mean(middle), math.sqrt(variance(middle) / released.num)
                 log_old, log_new = math.log(sd / sd_old), math.log(sd / sd_new)
                 for j in range(u.size):
@@ -204,19 +231,19 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
                 change = top_new + math.log(sum_new) - top_old - math.log(sum_old)
                 if faults.inverted_ratio:
                     change = -change
-                if accepts(change + log_prior(other) - log_prior(theta), rng):
-                    theta = other
+                if accepts(change + log_prior(proposal) - log_prior(theta), rng):
+                    theta = proposal
                     moves += 1
-                    chosen = (
+                    selected = (
                         pick(old, sum_old, rng)
                         if faults.index_at_old_theta
                         else pick(new, sum_new, rng)
                     )
                 elif faults.rejected_with_new_weights:
-                    chosen = pick(new, sum_new, rng)
+                    selected = pick(new, sum_new, rng)
                 else:
-                    chosen = pick(old, sum_old, rng)
-                latent = u[chosen]
+                    selected = pick(old, sum_old, rng)
+                latent = u[selected]
             draws[i] = theta
         state[0], state[1] = theta, latent
         return moves

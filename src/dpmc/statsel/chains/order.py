@@ -36,18 +36,24 @@ def make_averaged_ratio(generate: Any, transform: Any, log_prior: Any) -> Any:
         Parameters
         ----------
         y : float
+            The released number.
         order : Order
-        walk : Walk
+            The order statistic and its noise.
+        walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         faults : Faults
+            Deviations from the right algorithm.
         refresh : bool
             On rejection take a data set in proportion to its density at theta, in place of
             keeping the current one; both leave the posterior invariant.
         particles : Particles
             The first is the current data set, with reach 0 to begin with; overwritten.
         scratch : ndarray of shape (2, N)
+            Both weights of N particles; overwritten.
         state : ndarray of shape (1,)
             theta; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """
@@ -58,37 +64,37 @@ def make_averaged_ratio(generate: Any, transform: Any, log_prior: Any) -> Any:
         first = 1 if faults.current_left_out else 0
         moves = 0
         for i in range(draws.size):
-            other = theta + walk.step * rng.standard_normal()
-            if walk.low < other < walk.high:
+            proposal = theta + walk.step * rng.standard_normal()
+            if walk.low < proposal < walk.high:
                 for j in range(old.size):
                     if j > 0:
                         draw_centre(order, particles, j, rng)
                     value, scale = released_at(order, particles, j, theta, rng)
                     old[j] = log_laplace(y - value, scale)
-                    value, scale = released_at(order, particles, j, other, rng)
+                    value, scale = released_at(order, particles, j, proposal, rng)
                     new[j] = log_laplace(y - value, scale)
                 top_old, sum_old = exponentiate(old, first)
                 top_new, sum_new = exponentiate(new, first)
                 change = top_new + math.log(sum_new) - top_old - math.log(sum_old)
                 if faults.inverted_ratio:
                     change = -change
-                chosen = 0
-                if accepts(change + log_prior(other) - log_prior(theta), rng):
-                    theta = other
+                selected = 0
+                if accepts(change + log_prior(proposal) - log_prior(theta), rng):
+                    theta = proposal
                     moves += 1
-                    chosen = (
+                    selected = (
                         pick(old, sum_old, rng)
                         if faults.index_at_old_theta
                         else pick(new, sum_new, rng)
                     )
                 elif refresh:
-                    chosen = (
+                    selected = (
                         pick(new, sum_new, rng)
                         if faults.rejected_with_new_weights
                         else pick(old, sum_old, rng)
                     )
-                if chosen > 0:
-                    copy_particle(particles, chosen, 0)
+                if selected > 0:
+                    copy_particle(particles, selected, 0)
             draws[i] = theta
         state[0] = theta
         return moves

@@ -14,7 +14,7 @@ from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.chains.common import accepts, exponentiate, pick
 
 
-class Records(NamedTuple):
+class ReleasedRecords(NamedTuple):
     """Released records."""
 
     y: Any  # (n,)
@@ -24,8 +24,8 @@ class Records(NamedTuple):
     high: float
 
 
-class Latents(NamedTuple):
-    """Base variables of all records, and the weights of theirs in one iteration."""
+class BaseVariables(NamedTuple):
+    """Base variables of all records, and their weights in one iteration."""
 
     z: Any  # (n, N): the current one in the first column
     old: Any  # (n, N): weights at theta
@@ -33,7 +33,7 @@ class Latents(NamedTuple):
     sums: Any  # (n, 2)
 
     @classmethod
-    def of(cls, num: int, num_particles: int) -> Latents:
+    def of(cls, num: int, num_particles: int) -> BaseVariables:
         """Allocate them."""
         shape = (num, num_particles)
         return cls(np.empty(shape), np.empty(shape), np.empty(shape), np.empty((num, 2)))
@@ -80,16 +80,20 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
 
         Parameters
         ----------
-        records : Records
-        walk : Walk
+        records : ReleasedRecords
+            Released records and their noise.
+        walk : ThetaWalk
+            Proposal of theta, and the interval of the prior.
         faults : Faults
+            Deviations from the right algorithm.
         begin : bool
             Draw current base variables from their distribution.
-        latents : Latents
+        latents : BaseVariables
             Overwritten.
         state : ndarray of shape (1,)
             theta; overwritten.
         rng : numpy.random.Generator
+            Random numbers of the draws.
         draws : ndarray
             As many iterations as it is long.
         """
@@ -102,8 +106,8 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
         first = 1 if faults.current_left_out else 0
         moves = 0
         for i in range(draws.size):
-            other = theta + walk.step * rng.standard_normal()
-            if walk.low < other < walk.high:
+            proposal = theta + walk.step * rng.standard_normal()
+            if walk.low < proposal < walk.high:
                 change = 0.0
                 for t in range(num):
                     for j in range(num_particles):
@@ -111,26 +115,26 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
                             z[t, j] = draw_base(records.base, rng)
                         latent = z[t, j]
                         old[t, j] = log_density(records, t, latent, theta)
-                        new[t, j] = log_density(records, t, latent, other)
+                        new[t, j] = log_density(records, t, latent, proposal)
                     top_old, sums[t, 0] = exponentiate(old[t], first)
                     top_new, sums[t, 1] = exponentiate(new[t], first)
                     change += top_new - top_old + math.log(sums[t, 1] / sums[t, 0])
                 if faults.inverted_ratio:
                     change = -change
-                accepted = accepts(change + log_prior(other) - log_prior(theta), rng)
+                accepted = accepts(change + log_prior(proposal) - log_prior(theta), rng)
                 at_new = accepted
                 if accepted:
-                    theta = other
+                    theta = proposal
                     moves += 1
                     at_new = not faults.index_at_old_theta
                 elif faults.rejected_with_new_weights:
                     at_new = True
                 for t in range(num):
                     if at_new:
-                        chosen = pick(new[t], sums[t, 1], rng)
+                        selected = pick(new[t], sums[t, 1], rng)
                     else:
-                        chosen = pick(old[t], sums[t, 0], rng)
-                    z[t, 0] = z[t, chosen]
+                        selected = pick(old[t], sums[t, 0], rng)
+                    z[t, 0] = z[t, selected]
             draws[i] = theta
         state[0] = theta
         return moves

@@ -1,4 +1,4 @@
-"""The Fisher information on theta in what a mechanism releases of a statistic.
+"""Fisher information on theta in the release of a statistic by a mechanism.
 
 [alparslan2023thesis, section 4.2]. Means are normal by the central limit theorem, records
 keep their own distribution, and order statistics are simulated; every value is for all n records.
@@ -20,7 +20,7 @@ from dpmc.statsel import laplace_clt
 from dpmc.statsel import moments as closed_moments
 from dpmc.statsel.fisher import order_statistics, quadrature
 from dpmc.statsel.fisher.nodes import plain
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import order_of
 from dpmc.statsel.types import Mechanism, Population, Statistic
@@ -33,16 +33,19 @@ SECOND_TERM = {"half": 0.5, "published": 1.0}
 _SEED = 0
 
 
-class Setting(NamedTuple):
-    """One release whose information is asked for.
+class ReleaseSetting(NamedTuple):
+    """One release, of whose Fisher information there is an estimate.
 
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     num_rows : int
         n.
     theta : float
+        Parameter at which the information is taken.
     epsilon : float
         Infinity without noise.
     """
@@ -54,12 +57,13 @@ class Setting(NamedTuple):
     epsilon: float
 
 
-class Estimate(NamedTuple):
-    """An information and how it was had.
+class InformationEstimate(NamedTuple):
+    """Estimate of a Fisher information, and how it was computed.
 
     Parameters
     ----------
     information : float
+        Fisher information on theta in all records.
     se : float
         Standard error of a simulation, else 0; NaN where it is not known.
     published : float
@@ -87,6 +91,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
     theta, scale : float or ndarray
         The standard deviation of the noise is 0 where there is none.
     num_rows : int
+        n, the number of records.
     """
     place = np.asarray(theta, np.float64)
     covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
@@ -100,8 +105,12 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 
     Parameters
     ----------
-    moments, theta, num_rows
-        As for :func:`mean_with_gaussian`.
+    moments : Moments
+        m and V of the statistic of one record.
+    theta : float or ndarray
+        Parameter at which the information is taken.
+    num_rows : int
+        n.
     scale : float or ndarray
         Of the noise; 0 where there is none.
     """
@@ -122,6 +131,7 @@ def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
     theta : float or ndarray
         In (0, 1).
     num_rows : int
+        n, the number of records.
     epsilon : float or ndarray
         Of epsilon-DP.
     """
@@ -143,8 +153,11 @@ def mean_of_bits(
     theta : float or ndarray
         In (0, 1).
     num_rows : int
+        n, the number of records.
     noise_variance : float or ndarray
+        Variance of the noise, in units of one record.
     second_term : {"half", "published"}
+        With the factor 1/2, or as printed.
     """
     checks.one_of("second_term", second_term, tuple(SECOND_TERM))
     place = np.asarray(theta, np.float64)
@@ -189,13 +202,17 @@ def information(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     mechanism : Mechanism
+        Noise of the release.
     epsilon : float
         > 0; infinity without noise.
     num_rows : int
         n.
     theta : float
+        Parameter at which the information is taken.
     delta : float, optional
         For mechanisms that need one.
     simulation : Simulation, optional
@@ -231,22 +248,22 @@ def curve(
     checks.at_least("n", num_rows, 1)
     if mechanism.needs_delta:
         check_delta(delta, mechanism.name)
-    found = _raw(population, statistic, mechanism, num_rows, delta, simulation)
+    evaluate = _raw(population, statistic, mechanism, num_rows, delta, simulation)
 
     def checked(epsilon: float, theta: float) -> float:
         check_epsilon(epsilon, infinite=True)
         population.check_theta(theta)
-        return found(float(epsilon), float(theta))
+        return evaluate(float(epsilon), float(theta))
 
     return checked
 
 
-def check_bits(given: Setting) -> None:
+def check_bits(release: ReleaseSetting) -> None:
     """Refuse records that are not bits, or another statistic of them."""
-    if given.population.name != "bernoulli" or given.statistic.kind != "mean":
+    if release.population.name != "bernoulli" or release.statistic.kind != "mean":
         raise DpmcError(
-            f"statistic: {given.statistic.name!r} of {given.population.name}, allowed the bits "
-            "of bernoulli"
+            f"`statistic` must be the mean of bits of bernoulli, got {release.statistic.name!r} of "
+            f"{release.population.name}"
         )
 
 
@@ -262,16 +279,16 @@ def _raw(
     if mechanism.noise == "bits":
         if population.name != "bernoulli" or statistic.kind != "mean":
             raise DpmcError(
-                f"mechanism: {mechanism.name!r} of {statistic.name} of {population.name}, "
-                "allowed the bits of bernoulli"
+                f"`mechanism` {mechanism.name!r} must release the bits of bernoulli, got "
+                f"{statistic.name} of {population.name}"
             )
         return lambda epsilon, theta: float(randomised_response(theta, num_rows, epsilon))
     if statistic.kind == "order":
         return _of_order(population, statistic, mechanism, num_rows, delta, simulation)
     if mechanism.constants is not None:
         raise DpmcError(
-            f"statistic: {statistic.name!r}, allowed median, max for {mechanism.name}, whose "
-            "noise depends on the data"
+            f"`statistic` must be median or max for {mechanism.name}, whose noise depends on the "
+            f"data, got {statistic.name!r}"
         )
     if mechanism.per_record:
         return lambda epsilon, theta: quadrature.per_record(
@@ -299,16 +316,18 @@ def _of_order(
 ) -> Callable[[float, float], float]:
     if population.base == "unit":
         raise DpmcError(
-            f"population: {population.name}, allowed one with a density for {statistic.name}"
+            f"`population` must have a density for {statistic.name}, got {population.name!r}"
         )
 
     def value(epsilon: float, theta: float) -> float:
         if math.isinf(epsilon):
-            raise DpmcError(f"epsilon: inf, allowed a finite number > 0 for {statistic.name}")
+            raise DpmcError(f"`epsilon` must be finite for {statistic.name}, got inf")
         order = order_of(population, statistic, mechanism, num_rows, epsilon, delta)
         rng = stream(_SEED, "order information", statistic.name, num_rows)
-        found = order_statistics.information(population, statistic, order, theta, rng, simulation)
-        return found.value
+        estimate = order_statistics.information(
+            population, statistic, order, theta, rng, simulation
+        )
+        return estimate.value
 
     if mechanism.noise != "laplace" or mechanism.per_record:
         order_of(population, statistic, mechanism, num_rows, 1.0, delta)  # which refuses it

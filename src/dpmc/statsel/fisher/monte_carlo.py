@@ -17,10 +17,10 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.compile_cache import kept
-from dpmc.statsel.fisher import order_statistics
+from dpmc.statsel.fisher import order_simulation
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.moments import Moments
-from dpmc.statsel.order_draws import LAWS, Order
+from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError
 
@@ -29,12 +29,13 @@ _HELD = 2_000_000
 ESTIMATORS = ("squared", "halves")
 
 
-class Latents(NamedTuple):
+class LatentDraws(NamedTuple):
     """Latent draws: where each puts y, the Laplace scale of its noise, and its score.
 
     Parameters
     ----------
     location, scale, score : ndarray of one shape
+        Centre and scale of the noisy y, and derivative of the log-density of the draw by theta.
     """
 
     location: Array
@@ -42,21 +43,22 @@ class Latents(NamedTuple):
     score: Array
 
 
-class Sampler(NamedTuple):
+class LatentSampler(NamedTuple):
     """How latent draws are made.
 
     Parameters
     ----------
-    draw : callable ``(rng, shape) -> Latents``
+    draw : callable ``(rng, shape) -> LatentDraws``
+        Makes independent latent draws.
     cost : int
         Random numbers that one draw takes.
     """
 
-    draw: Callable[[np.random.Generator, tuple[int, int]], Latents]
+    draw: Callable[[np.random.Generator, tuple[int, int]], LatentDraws]
     cost: int = 1
 
 
-class Sizes(NamedTuple):
+class MonteCarloSizes(NamedTuple):
     """Monte Carlo sizes and which estimate to take.
 
     Parameters
@@ -84,17 +86,19 @@ def scores(y: Any, location: Any, scale: Any, score: Any, halves: bool, out: Any
     Parameters
     ----------
     y, out : ndarray of shape (b,)
+        Simulated releases, and their squared or multiplied scores.
     location, scale, score : ndarray of shape (b, m) or (1, m)
         One row of latent draws for each y, or one for all.
     halves : bool
+        Multiply the scores of two halves of the latent draws.
     """
     m = location.shape[1]
-    parts = 2 if halves else 1
+    num_halves = 2 if halves else 1
     for i in range(y.size):
         row = i if location.shape[0] > 1 else 0
         product = 1.0
-        for part in range(parts):
-            first, last = part * m // parts, (part + 1) * m // parts
+        for part in range(num_halves):
+            first, last = part * m // num_halves, (part + 1) * m // num_halves
             highest = -math.inf
             for j in range(first, last):
                 highest = max(highest, -abs(y[i] - location[row, j]) / scale[row, j])
@@ -108,14 +112,19 @@ def scores(y: Any, location: Any, scale: Any, score: Any, halves: bool, out: Any
         out[i] = product if halves else product * product
 
 
-def estimate(sampler: Sampler, sizes: Sizes, rng: np.random.Generator) -> tuple[float, float]:
+def estimate(
+    sampler: LatentSampler, sizes: MonteCarloSizes, rng: np.random.Generator
+) -> tuple[float, float]:
     """Return the mean over y, and its standard error.
 
     Parameters
     ----------
-    sampler : Sampler
-    sizes : Sizes
+    sampler : LatentSampler
+        Latent draws of one release.
+    sizes : MonteCarloSizes
+        Monte Carlo sizes, and the estimator.
     rng : numpy.random.Generator
+        Random numbers of the draws.
 
     Returns
     -------
@@ -131,35 +140,38 @@ def estimate(sampler: Sampler, sizes: Sizes, rng: np.random.Generator) -> tuple[
     halves = sizes.estimator == "halves"
     checks.at_least("num_outer", sizes.num_outer, 2)
     checks.at_least("num_inner", sizes.num_inner, 2 if halves else 1)
-    found = np.empty(sizes.num_outer)
+    products = np.empty(sizes.num_outer)
     common = _draw(sampler, sizes.num_inner, rng) if sizes.shared else None
     block = max(1, _HELD // (sizes.num_inner * sampler.cost))
     for first in range(0, sizes.num_outer, block):
-        part = found[first : first + block]
-        hidden = sampler.draw(rng, (part.size, 1))
-        y = (hidden.location + rng.laplace(size=(part.size, 1)) * hidden.scale)[:, 0]
-        latent = common or sampler.draw(rng, (part.size, sizes.num_inner))
-        scores(y, latent.location, latent.scale, latent.score, halves, part)
-    return float(found.mean()), float(found.std(ddof=1) / math.sqrt(found.size))
+        block_products = products[first : first + block]
+        hidden = sampler.draw(rng, (block_products.size, 1))
+        y = (hidden.location + rng.laplace(size=(block_products.size, 1)) * hidden.scale)[:, 0]
+        latent = common or sampler.draw(rng, (block_products.size, sizes.num_inner))
+        scores(y, latent.location, latent.scale, latent.score, halves, block_products)
+    return float(products.mean()), float(products.std(ddof=1) / math.sqrt(products.size))
 
 
-def _draw(sampler: Sampler, number: int, rng: np.random.Generator) -> Latents:
+def _draw(sampler: LatentSampler, number: int, rng: np.random.Generator) -> LatentDraws:
     """Return one row of latent draws, drawn in blocks."""
     block = max(1, _HELD // sampler.cost)
-    parts = [
+    blocks = [
         sampler.draw(rng, (1, min(block, number - first))) for first in range(0, number, block)
     ]
-    return Latents(*(np.concatenate(entry, axis=1) for entry in zip(*parts, strict=True)))
+    return LatentDraws(*(np.concatenate(entry, axis=1) for entry in zip(*blocks, strict=True)))
 
 
-def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Sampler:
+def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> LatentSampler:
     """Return the latent draws of Algorithm 6: means, normal by the central limit theorem.
 
     Parameters
     ----------
     moments : Moments
+        m and V of the statistic of one record.
     theta : float
+        Parameter at which the information is taken.
     num_rows : int
+        n, the number of records.
     scale : float
         Of the Laplace noise.
     """
@@ -169,15 +181,17 @@ def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Samp
     d_variance = float(plain(moments.d_variance)(theta)) / num_rows
     sd = math.sqrt(variance)
 
-    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Latents:
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> LatentDraws:
         z = rng.standard_normal(shape)
         score = z * d_mean / sd + (z * z - 1) * d_variance / (2 * variance)
-        return Latents(mean + sd * z, np.full(shape, scale), score)
+        return LatentDraws(mean + sd * z, np.full(shape, scale), score)
 
-    return Sampler(draw)
+    return LatentSampler(draw)
 
 
-def of_data(population: Population, statistic: Statistic, order: Order, theta: float) -> Sampler:
+def of_data(
+    population: Population, statistic: Statistic, order: Order, theta: float
+) -> LatentSampler:
     """Return the latent draws of Algorithm 7: data sets, with the score of all their records.
 
     The density of y given a data set has the scale of its noise, which differs between them.
@@ -185,11 +199,13 @@ def of_data(population: Population, statistic: Statistic, order: Order, theta: f
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
         An order statistic.
     order : Order
         It and its noise.
     theta : float
+        Parameter at which the information is taken.
 
     Raises
     ------
@@ -198,17 +214,21 @@ def of_data(population: Population, statistic: Statistic, order: Order, theta: f
     """
     score_of = _score(population)
 
-    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Latents:
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> LatentDraws:
         z = population.draw_base(rng, (shape[0] * shape[1], order.num))
         total = score_of(plain(population.generate)(theta, z), theta).sum(axis=1)
-        ordered = np.sort(np.abs(z) if LAWS[order.law] == "folded_normal" else z, axis=1)
-        value, scale = order_statistics.release(population, statistic, order, theta, ordered)
-        return Latents(value.reshape(shape), scale.reshape(shape), total.reshape(shape))
+        ordered = np.sort(
+            np.abs(z) if BASE_DISTRIBUTIONS[order.distribution] == "folded_normal" else z, axis=1
+        )
+        value, scale = order_simulation.release(population, statistic, order, theta, ordered)
+        return LatentDraws(value.reshape(shape), scale.reshape(shape), total.reshape(shape))
 
-    return Sampler(draw, order.num)
+    return LatentSampler(draw, order.num)
 
 
-def of_record(population: Population, statistic: Statistic, theta: float, scale: float) -> Sampler:
+def of_record(
+    population: Population, statistic: Statistic, theta: float, scale: float
+) -> LatentSampler:
     """Return the latent draws of Algorithm 8: single records, whose F is of one of them.
 
     Raises
@@ -219,18 +239,19 @@ def of_record(population: Population, statistic: Statistic, theta: float, scale:
     score_of = _score(population)
     low, high = population.support
 
-    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Latents:
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> LatentDraws:
         x = plain(population.generate)(theta, population.draw_base(rng, shape))
         s = plain(statistic.transform)(np.clip(x, low, high))
-        return Latents(s, np.full(shape, scale), score_of(x, theta))
+        return LatentDraws(s, np.full(shape, scale), score_of(x, theta))
 
-    return Sampler(draw)
+    return LatentSampler(draw)
 
 
 def _score(population: Population) -> Callable[..., Array]:
     if population.score is None:
         raise DpmcError(
-            f"population: {population.name} has no score, allowed one whose support is fixed"
+            f"`population` must have a score, got {population.name!r}, whose support moves with "
+            "theta"
         )
-    found: Callable[..., Array] = plain(population.score)
-    return found
+    score: Callable[..., Array] = plain(population.score)
+    return score

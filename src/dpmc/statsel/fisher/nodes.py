@@ -70,24 +70,28 @@ def nodes(population: Population, statistic: Statistic, theta: float) -> Nodes:
     folded = statistic.absolute or statistic.power % 2 == 0
     if folded and not population.odd:
         raise DpmcError(
-            f"statistic: {statistic.name!r}, allowed an odd power for {population.name}, which is "
-            "not symmetric about zero"
+            f"`statistic` must be an odd power for {population.name}, which is not symmetric about "
+            f"0, got {statistic.name!r}"
         )
     end = _NORMAL_END if population.base == "normal" else 1.0
     low, high = population.support
+    # Between z_low and z_high the record is inside of its support, and s moves with z.
     z_low = 0.0 if folded else _reached(population, theta, low, -end, end)
     z_high = _reached(population, theta, high, z_low, end)
+    # Outer nodes: where y is placed, and the weights of the integral over y.
     t, t_weights = composite(np.linspace(0.0, 1.0, _PANELS + 1), _OUTER)
     z, slope = _placed(t, z_low, z_high, folded)
     rise = slope * _rise(population, statistic, theta, z)
+    # Inner nodes: cells between the outer ones, so that a kink at s(x) = y is at an edge.
     inner, inner_weights = composite(np.concatenate([[0.0], t, [1.0]]), _INNER)
     inner_z, inner_slope = _placed(inner, z_low, z_high, folded)
-    parts = [(inner_z, inner_weights * inner_slope)]
+    pieces = [(inner_z, inner_weights * inner_slope)]
+    # Tails of z, whose records are clipped to an end of the support.
     if not folded and z_low > -end:
-        parts.append(composite(np.linspace(-end, z_low, _TAIL_CELLS + 1), _OUTER))
+        pieces.append(composite(np.linspace(-end, z_low, _TAIL_CELLS + 1), _OUTER))
     if z_high < end:
-        parts.append(composite(np.linspace(z_high, end, _TAIL_CELLS + 1), _OUTER))
-    all_z, all_weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        pieces.append(composite(np.linspace(z_high, end, _TAIL_CELLS + 1), _OUTER))
+    all_z, all_weights = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
     probability = all_weights * _density(population, all_z) * (2.0 if folded else 1.0)
     x = plain(population.generate)(theta, all_z)
     inside = (x > low) & (x < high)

@@ -1,4 +1,4 @@
-"""Fisher information by quadrature: of records with noise of their own, and of noisy counts.
+"""Fisher information by quadrature, of records with noise of their own, and of noisy counts.
 
 ``F = integral of (d p(y) / d theta)^2 / p(y)``. Past the range of the statistic, density and
 derivative under Laplace noise fall by the same exponential, and the integral is closed.
@@ -32,13 +32,17 @@ def mixture(
     Parameters
     ----------
     y : ndarray of shape (k,)
-    s, weights, tilt, drift : ndarray of shape (m,)
-        See :class:`dpmc.statsel.fisher.nodes.Nodes`.
+        Where the density is evaluated.
+    s, weights : ndarray of shape (m,)
+        Values of s, and their probabilities.
+    tilt, drift : ndarray of shape (m,)
+        Probability times the score of the record, and times the derivative of s by theta.
     scale : float
         Laplace scale or standard deviation of V.
     laplace : bool
         Whether V is Laplace, else normal.
     out : ndarray of shape (2, k)
+        Density and derivative; overwritten.
     """
     for i in range(y.size):
         density, derivative = 0.0, 0.0
@@ -72,14 +76,17 @@ def per_record(
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
         Of kind ``"mean"``: its s.
     theta : float
+        Parameter at which the information is taken.
     num_rows : int
         n.
     scale : float
         Of the noise of one record; 0 where there is none.
     noise : {"laplace", "gaussian"}
+        Distribution of the noise.
     route : {"score", "pathwise"}, optional
         Differentiate the distribution of the record, or s at a fixed latent number. Only the
         second is there for a population whose support moves with theta; else both agree to 1e-6,
@@ -95,43 +102,44 @@ def per_record(
         If the population has no score and the route or the lack of noise needs one.
     """
     checks.one_of("noise", noise, ("laplace", "gaussian"))
-    found = nodes.nodes(population, statistic, theta)
-    chosen = route or ("pathwise" if population.score is None else "score")
-    checks.one_of("route", chosen, ROUTES)
-    if population.score is None and (chosen == "score" or scale == 0):
+    grid = nodes.nodes(population, statistic, theta)
+    derivative_by = route or ("pathwise" if population.score is None else "score")
+    checks.one_of("route", derivative_by, ROUTES)
+    if population.score is None and (derivative_by == "score" or scale == 0):
         raise DpmcError(
-            f"population: {population.name} has no score, allowed the route 'pathwise' with noise"
+            f"`population` {population.name!r} has no score: `route` must be 'pathwise' and "
+            f"`scale` > 0, got {derivative_by!r} and {scale}"
         )
     if scale == 0:
-        kept_mass = found.weights > 0
-        return num_rows * float(np.sum(found.tilt[kept_mass] ** 2 / found.weights[kept_mass]))
-    if population.base == "unit" or chosen == "score":
-        found = found._replace(drift=np.zeros(found.s.size))
+        kept_mass = grid.weights > 0
+        return num_rows * float(np.sum(grid.tilt[kept_mass] ** 2 / grid.weights[kept_mass]))
+    if population.base == "unit" or derivative_by == "score":
+        grid = grid._replace(drift=np.zeros(grid.s.size))
     else:
-        found = found._replace(tilt=np.zeros(found.s.size))
-    return num_rows * _integrated(found, scale, noise == "laplace")
+        grid = grid._replace(tilt=np.zeros(grid.s.size))
+    return num_rows * _integrated(grid, scale, noise == "laplace")
 
 
-def _integrated(found: nodes.Nodes, scale: float, laplace: bool) -> float:
+def _integrated(grid: nodes.Nodes, scale: float, laplace: bool) -> float:
     if laplace:
-        density, derivative = _at(found.ends, found, scale, True)
+        density, derivative = _at(grid.ends, grid, scale, True)
         outside = scale * float(np.sum(derivative**2 / density))
-        y, weights = found.y, found.y_weights
+        y, weights = grid.y, grid.y_weights
     else:
         outside = 0.0
         cells = scale * np.arange(_TAIL + 1.0)
-        below = nodes.composite(found.ends[0] - cells[::-1], 8)
-        above = nodes.composite(found.ends[1] + cells, 8)
-        y = np.concatenate([below[0], found.y, above[0]])
-        weights = np.concatenate([below[1], found.y_weights, above[1]])
-    density, derivative = _at(y, found, scale, laplace)
+        below = nodes.composite(grid.ends[0] - cells[::-1], 8)
+        above = nodes.composite(grid.ends[1] + cells, 8)
+        y = np.concatenate([below[0], grid.y, above[0]])
+        weights = np.concatenate([below[1], grid.y_weights, above[1]])
+    density, derivative = _at(y, grid, scale, laplace)
     some = density > 0
     return outside + float(np.sum(weights[some] * derivative[some] ** 2 / density[some]))
 
 
-def _at(y: Array, found: nodes.Nodes, scale: float, laplace: bool) -> Array:
+def _at(y: Array, grid: nodes.Nodes, scale: float, laplace: bool) -> Array:
     out = np.empty((2, y.size))
-    mixture(y, found.s, found.weights, found.tilt, found.drift, scale, laplace, out)
+    mixture(y, grid.s, grid.weights, grid.tilt, grid.drift, scale, laplace, out)
     return out
 
 
@@ -146,6 +154,7 @@ def noisy_count(theta: float, num_rows: int, epsilon: float) -> float:
     theta : float
         In (0, 1).
     num_rows : int
+        n, the number of records.
     epsilon : float
         Finite and > 0.
     """

@@ -13,17 +13,26 @@ from dpmc.statsel.types import Mechanism
 
 @dataclass(frozen=True)
 class Params:
-    """Gaussian noise has no settings."""
+    """Which numbers get noise.
+
+    Parameters
+    ----------
+    per_record : bool
+        Release every record with sd D / epsilon (local model), rather than the mean with
+        sd D / (n epsilon).
+    """
+
+    per_record: bool = False
 
 
 def build(params: Params) -> Mechanism:
-    """Return the mechanism."""
+    """Return the mechanism; a record enters one release, and so spends epsilon once."""
     return Mechanism(
+        "per_record_gaussian" if params.per_record else "gaussian",
         "gaussian",
-        "gaussian",
-        per_record=False,
+        per_record=params.per_record,
         needs_delta=False,
-        scale=noise.of_mean,
+        scale=noise.of_record if params.per_record else noise.of_mean,
         guarantee=noise.gaussian_guarantee,
         log_density=noise.gaussian_log_density,
     )

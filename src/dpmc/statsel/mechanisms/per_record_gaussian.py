@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from dpmc.statsel import noise
+from dpmc.statsel.mechanisms import gaussian
 from dpmc.statsel.types import Mechanism
+from dpmc.types import NoParams
+
+Params = NoParams
 
 
-@dataclass(frozen=True)
-class Params:
-    """Gaussian noise has no settings."""
-
-
-def build(params: Params) -> Mechanism:
-    """Return the mechanism: each record goes into one release, so each spends epsilon once."""
-    return Mechanism(
-        "per_record_gaussian",
-        "gaussian",
-        per_record=True,
-        needs_delta=False,
-        scale=noise.of_record,
-        guarantee=noise.gaussian_guarantee,
-        log_density=noise.gaussian_log_density,
-    )
+def build(params: NoParams) -> Mechanism:
+    """Return the mechanism."""
+    return gaussian.build(gaussian.Params(per_record=True))

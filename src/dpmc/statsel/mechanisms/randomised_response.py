@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,9 @@ import numpy as np
 from dpmc.numerics.compile_cache import kept
 from dpmc.statsel import noise
 from dpmc.statsel.types import Mechanism
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, NoParams
 
-
-@dataclass(frozen=True)
-class Params:
-    """Randomised response has no settings."""
+Params = NoParams
 
 
 def keep_probability(sensitivity: float, n: int, epsilon: float) -> float:
@@ -31,7 +27,9 @@ def keep_probability(sensitivity: float, n: int, epsilon: float) -> float:
         If the records are not bits, of sensitivity 1.
     """
     if sensitivity != 1:
-        raise DpmcError(f"sensitivity: {sensitivity}, allowed 1, of bits, for randomised_response")
+        raise DpmcError(
+            f"`sensitivity` must be 1 (bits) for randomised_response, got {sensitivity}"
+        )
     return 1.0 / (1.0 + math.exp(-epsilon))
 
 

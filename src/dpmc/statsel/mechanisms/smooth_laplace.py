@@ -1,7 +1,7 @@
 """Laplace noise of scale (smooth sensitivity) / alpha [alparslan2023thesis, section 4.4].
 
 Its scale depends on the data, and the release is (epsilon, delta)-DP [nissim2007, lemma 2.6]:
-how alpha and beta, which the thesis does not give, are chosen and checked is told in
+the choice of alpha and beta, which the thesis does not give, and its check are in
 :mod:`dpmc.privacy.smooth_sensitivity`.
 """
 
@@ -54,11 +54,11 @@ def constants(params: Params, epsilon: float, delta: float | None) -> tuple[floa
     DpmcError
         If they do not give (epsilon, delta), or epsilon or delta is out of range.
     """
-    given = check_delta(delta, "smooth_laplace")
-    usual = smooth_sensitivity.constants(epsilon, given)
+    checked_delta = check_delta(delta, "smooth_laplace")
+    usual = smooth_sensitivity.constants(epsilon, checked_delta)
     alpha = usual[0] if params.alpha is None else params.alpha
     beta = usual[1] if params.beta is None else params.beta
-    smooth_sensitivity.check(epsilon, given, alpha, beta)
+    smooth_sensitivity.check(epsilon, checked_delta, alpha, beta)
     return alpha, beta
 
 
@@ -68,12 +68,12 @@ def guarantee(params: Params, epsilon: float, delta: float | None = None) -> Gua
     Raises
     ------
     DpmcError
-        As `constants`.
+        If the constants do not give (epsilon, delta), or epsilon or delta is out of range.
     """
     if math.isinf(epsilon):
         return NO_GUARANTEE
-    given = check_delta(delta, "smooth_laplace")
-    alpha, beta = constants(params, epsilon, given)
+    checked_delta = check_delta(delta, "smooth_laplace")
+    alpha, beta = constants(params, epsilon, checked_delta)
     least = smooth_sensitivity.delta_of(epsilon, alpha, beta)
     return Guarantee(epsilon, least, "replace", "smooth sensitivity")
 

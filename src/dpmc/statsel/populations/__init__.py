@@ -1,1 +1,1 @@
-"""Laws of one record, one file each: ``Params`` and ``build(params) -> Population``."""
+"""Distributions of one record, one file each: ``Params`` and ``build(params) -> Population``."""

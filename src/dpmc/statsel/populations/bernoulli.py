@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpmc.numerics.compile_cache import kept
 from dpmc.statsel.types import Population
+from dpmc.types import NoParams
 
-
-@dataclass(frozen=True)
-class Params:
-    """A bit has no settings."""
+Params = NoParams
 
 
 @kept

@@ -12,7 +12,7 @@ from dpmc.statsel import laplace_clt
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Released(NamedTuple):
+class NoisyMean(NamedTuple):
     """A released mean."""
 
     y: float

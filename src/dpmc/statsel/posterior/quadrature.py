@@ -1,4 +1,4 @@
-"""Posterior of theta given a release, by quadrature: the reference of the chains.
+"""Posterior of theta given a release, by quadrature: reference values for the chains.
 
 The likelihood of a released mean takes the statistic for normal, as the chains do
 [alparslan2023thesis, equation 5.2]; that of an order statistic or of released records is
@@ -19,9 +19,9 @@ from dpmc.numerics.compile_cache import assemble
 from dpmc.rng import stream
 from dpmc.statsel import moments
 from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
-from dpmc.statsel.posterior.mean_likelihood import DENSITIES, Released, make_fill_likelihood
+from dpmc.statsel.posterior.mean_likelihood import DENSITIES, NoisyMean, make_fill_likelihood
 from dpmc.statsel.posterior.record_likelihood import log_likelihoods
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError
 
@@ -40,7 +40,7 @@ MOST_POINTS = 2000
 
 
 @dataclass(frozen=True)
-class Posterior:
+class QuadraturePosterior:
     """A posterior by quadrature.
 
     Parameters
@@ -50,6 +50,7 @@ class Posterior:
     density : ndarray of shape (m,)
         Posterior density at the nodes.
     mean, sd : float
+        Posterior mean and standard deviation.
     weights : ndarray of shape (m,)
         Of the nodes, for integrals over theta.
     """
@@ -65,12 +66,15 @@ class Posterior:
         return float(np.sum(self.weights * self.density * values))
 
 
-def likelihood(given: Target, num_data_sets: int = DATA_SETS, seed: int = 0) -> Likelihood:
+def likelihood(
+    target: PosteriorTarget, num_data_sets: int = DATA_SETS, seed: int = 0
+) -> Likelihood:
     """Return the log-likelihood as a function of theta, shape (m,) to (m,).
 
     Parameters
     ----------
-    given : Target
+    target : PosteriorTarget
+        Release and prior.
     num_data_sets : int
         Of an order statistic with smooth sensitivity: simulated data sets, the same at every
         theta, stratified by the uniform of the released rank. With constant noise they are
@@ -78,19 +82,22 @@ def likelihood(given: Target, num_data_sets: int = DATA_SETS, seed: int = 0) -> 
     seed : int
         Of these data sets.
     """
-    if given.shape == "records":
-        return functools.partial(log_likelihoods, given)
-    if given.shape == "order":
-        return order_table(given, num_data_sets, seed).likelihood(given.y)
-    return functools.partial(_mean_likelihood, given)
+    if target.shape == "records":
+        return functools.partial(log_likelihoods, target)
+    if target.shape == "order":
+        return order_table(target, num_data_sets, seed).likelihood(target.y)
+    return functools.partial(_mean_likelihood, target)
 
 
-def quadrature(given: Target, log_likelihood: Likelihood | None = None) -> Posterior:
+def quadrature(
+    target: PosteriorTarget, log_likelihood: Likelihood | None = None
+) -> QuadraturePosterior:
     """Return the posterior of a target.
 
     Parameters
     ----------
-    given : Target
+    target : PosteriorTarget
+        Release and prior.
     log_likelihood : callable, optional
         That of :func:`likelihood` by default.
 
@@ -99,29 +106,29 @@ def quadrature(given: Target, log_likelihood: Likelihood | None = None) -> Poste
     DpmcError
         If the posterior is improper, or has no variance.
     """
-    function = log_likelihood or likelihood(given)
+    function = log_likelihood or likelihood(target)
 
     def log_density(theta: Array) -> Array:
-        return given.prior.log_densities(theta) + function(theta)
+        return target.prior.log_densities(theta) + function(theta)
 
-    low, high = finite_interval(log_density, given.prior.low, given.prior.high)
+    low, high = finite_interval(log_density, target.prior.low, target.prior.high)
     return integrate(log_density, low, high)
 
 
-def check_proper(given: Target) -> Posterior | None:
-    """Refuse a prior that leaves the posterior improper; return what was computed to tell.
+def check_proper(target: PosteriorTarget) -> QuadraturePosterior | None:
+    """Refuse a prior that leaves the posterior improper; return the posterior if computed.
 
     Raises
     ------
     DpmcError
-        As :func:`quadrature`.
+        If the posterior is improper, or has no variance.
     """
-    if math.isfinite(given.prior.low) and math.isfinite(given.prior.high):
+    if math.isfinite(target.prior.low) and math.isfinite(target.prior.high):
         return None
-    return quadrature(given)
+    return quadrature(target)
 
 
-def integrate(log_density: Likelihood, low: float, high: float) -> Posterior:
+def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePosterior:
     """Return the distribution with this log-density on a bounded interval.
 
     Gauss-Legendre rules on panels, which are halved until the log-density is smooth on each.
@@ -138,32 +145,35 @@ def integrate(log_density: Likelihood, low: float, high: float) -> Posterior:
     theta, weights, values = [], [], []
     top = -math.inf
     for level in range(DEPTH):
+        # Evaluate every open panel; a log-density that is NaN counts as density 0.
         nodes = lefts[:, None] + widths[:, None] * (points + 1) / 2
-        found = log_density(nodes.ravel()).reshape(nodes.shape)
-        found = np.where(np.isnan(found), -np.inf, found)
-        highest, lowest = found.max(axis=1), found.min(axis=1)
+        log_values = log_density(nodes.ravel()).reshape(nodes.shape)
+        log_values = np.where(np.isnan(log_values), -np.inf, log_values)
+        highest, lowest = log_values.max(axis=1), log_values.min(axis=1)
         # Panels that were halved do not count: a node of theirs may be nearer to a peak.
         level_top = max(top, float(highest.max()))
         relevant = highest > level_top - NEGLIGIBLE
+        # Halve what matters and is not smooth yet; all other panels are done.
         rough = relevant & ~(highest - lowest < SPAN) & (level < DEPTH - 1)
         top = max(top, float(highest[~rough].max(initial=-math.inf)))
         theta.append(nodes[~rough].ravel())
         weights.append((widths[~rough, None] * shares / 2).ravel())
-        values.append(found[~rough].ravel())
+        values.append(log_values[~rough].ravel())
         if not rough.any():
             break
         half = widths[rough] / 2
         lefts = np.column_stack([lefts[rough], lefts[rough] + half]).ravel()
         widths = np.repeat(half, 2)
     if not math.isfinite(top):
-        raise DpmcError("posterior: density 0 everywhere, allowed a prior that agrees with y")
+        raise DpmcError("`prior` must agree with `y`: the posterior density is 0 everywhere")
+    # Sort the nodes of all levels, and normalise relative to the largest density: no overflow.
     place = np.argsort(np.concatenate(theta))
     nodes, shares = np.concatenate(theta)[place], np.concatenate(weights)[place]
     relative = np.exp(np.concatenate(values)[place] - top)
     density = relative / np.sum(shares * relative)
     mean = float(np.sum(shares * density * nodes))
     variance = float(np.sum(shares * density * (nodes - mean) ** 2))
-    return Posterior(nodes, density, mean, math.sqrt(variance), shares)
+    return QuadraturePosterior(nodes, density, mean, math.sqrt(variance), shares)
 
 
 def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[float, float]:
@@ -189,22 +199,24 @@ def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[f
 
 def _reach(log_density: Likelihood, start: float, sign: float) -> float:
     points, shares = np.polynomial.legendre.leggauss(NODES)
+    # Log-mass of the shells [2^p, 2^(p + 1)) away from `start`.
     powers = np.arange(-DOUBLINGS // 8, DOUBLINGS)
     lefts = 2.0**powers
     nodes = lefts[:, None] * (1 + (points + 1) / 2)
-    found = log_density((start + sign * nodes).ravel()).reshape(nodes.shape)
-    found = np.where(np.isnan(found), -np.inf, found)
-    logs = np.logaddexp.reduce(found + np.log(shares / 2), axis=1) + np.log(lefts)
+    log_values = log_density((start + sign * nodes).ravel()).reshape(nodes.shape)
+    log_values = np.where(np.isnan(log_values), -np.inf, log_values)
+    logs = np.logaddexp.reduce(log_values + np.log(shares / 2), axis=1) + np.log(lefts)
     # Below the rounding of theta a moving mean can underflow: the last intervals decide.
     last = logs[-1] - logs[-2]
     if logs[-1] > -math.inf and last > -1e-9:
         raise DpmcError(
-            f"prior: flat up to {sign * math.inf:g} makes the posterior improper, allowed a "
-            "bounded interval or a proper density"
+            f"`prior` must be bounded or have a proper density, got one that is flat up to "
+            f"{sign * math.inf:g}, which makes the posterior improper"
         )
+    # Second moments grow by a factor of 4 from a shell to the next where the mass is constant.
     seconds = logs + 2 * np.log(lefts)
     if logs[-1] > -math.inf and last > -2 * math.log(2) - 1e-9:
-        raise DpmcError("prior: the posterior has no variance, allowed a bounded interval")
+        raise DpmcError("`prior` must be bounded: the posterior has no variance")
     total = np.logaddexp.reduce(seconds)
     # Tails come after their own sum.
     tails = np.logaddexp.accumulate(seconds[::-1])[::-1]
@@ -212,12 +224,12 @@ def _reach(log_density: Likelihood, start: float, sign: float) -> float:
     return float(lefts[enough[0]] if enough.size else 2 * lefts[-1])
 
 
-def _mean_likelihood(given: Target, theta: Array) -> Array:
-    law = moments.of(given.population, given.statistic)
-    density = DENSITIES[given.mechanism.noise]
-    fill = assemble(make_fill_likelihood, density, law.mean, law.variance)
+def _mean_likelihood(target: PosteriorTarget, theta: Array) -> Array:
+    closed_forms = moments.of(target.population, target.statistic)
+    density = DENSITIES[target.mechanism.noise]
+    fill = assemble(make_fill_likelihood, density, closed_forms.mean, closed_forms.variance)
     out = np.empty(theta.size)
-    released = Released(given.y, given.scale, float(given.num_rows))
+    released = NoisyMean(target.y, target.scale, float(target.num_rows))
     fill(released, np.ascontiguousarray(theta, np.float64), out)
     return out
 
@@ -228,10 +240,15 @@ class OrderTable:
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     statistic : Statistic
+        The released statistic.
     order : Order
-    num_data_sets, seed : int
-        As for :func:`likelihood`.
+        The order statistic and its noise.
+    num_data_sets : int
+        Simulated data sets, stratified by the uniform of the released rank.
+    seed : int
+        Of these data sets.
     """
 
     def __init__(
@@ -247,17 +264,17 @@ class OrderTable:
         self._particles = Particles.of(num_data_sets, order.num)
         stratify(order, self._particles, centres(order, num_data_sets))
         self._fill = assemble(make_fill, population.generate, statistic.transform)
-        self._found: dict[float, tuple[Array, Array]] = {}
+        self._cache: dict[float, tuple[Array, Array]] = {}
 
     def at(self, theta: float) -> tuple[Array, Array]:
         """Return the order statistics and the scales at theta, shape (num_data_sets,) each."""
-        if theta not in self._found:
-            if len(self._found) >= MOST_POINTS:
-                self._found.clear()
+        if theta not in self._cache:
+            if len(self._cache) >= MOST_POINTS:
+                self._cache.clear()
             out = np.empty((2, len(self._particles.lower)))
             self._fill(self._order, self._particles, theta, self._rng, out)
-            self._found[theta] = out[0], out[1]
-        return self._found[theta]
+            self._cache[theta] = out[0], out[1]
+        return self._cache[theta]
 
     def likelihood(self, y: float) -> Likelihood:
         """Return the log-likelihood of `y` as a function of theta."""
@@ -274,10 +291,12 @@ class OrderTable:
         return float(top + math.log(np.mean(np.exp(logs - top))))
 
 
-def order_table(given: Target, num_data_sets: int = DATA_SETS, seed: int = 0) -> OrderTable:
+def order_table(
+    target: PosteriorTarget, num_data_sets: int = DATA_SETS, seed: int = 0
+) -> OrderTable:
     """Return the table of a target, the same for all releases from the same place."""
-    assert given.order is not None
-    return _order_table(given.population, given.statistic, given.order, num_data_sets, seed)
+    assert target.order is not None
+    return _order_table(target.population, target.statistic, target.order, num_data_sets, seed)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""The likelihood of records released one by one, each integrated over what was released.
+"""Likelihood of records released one by one, each integrated over the record.
 
 ``p(y | theta) = integral g(y | s(x)) p(x | theta) dx`` over the base variable of the record,
 by the midpoint rule. With Laplace noise all n integrals share two passes over the nodes: the
@@ -18,7 +18,7 @@ from dpmc.numerics.small_matrices import compiled
 from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
-    from dpmc.statsel.targets import Target
+    from dpmc.statsel.targets import PosteriorTarget
 
 # Midpoints: Laplace noise has a kink, so that the error falls with their square only.
 LAPLACE_NODES, GAUSSIAN_NODES = 4000, 600
@@ -27,37 +27,38 @@ FARTHEST = 8.5
 _SQRT_2_PI = math.sqrt(2 * math.pi)
 
 
-def log_likelihoods(given: Target, theta: Array) -> Array:
+def log_likelihoods(target: PosteriorTarget, theta: Array) -> Array:
     """Return the log-likelihood of all released records at each theta, shape (m,).
 
     Parameters
     ----------
-    given : Target
+    target : PosteriorTarget
         Of a mechanism that releases records.
     theta : ndarray of shape (m,)
+        Parameters at which to evaluate.
 
     Raises
     ------
     DpmcError
         If the noise is none of those known.
     """
-    y = np.sort(given.y)
-    if given.population.base == "unit":
-        return _of_bits(given, y, theta)
-    parts = (given.population.generate, given.statistic.transform)
-    if given.mechanism.noise == "laplace":
-        nodes, weights = base_nodes(given.population.base, LAPLACE_NODES)
-        if given.population.odd and given.statistic.range(given.population.support)[0] == 0.0:
+    y = np.sort(target.y)
+    if target.population.base == "unit":
+        return _of_bits(target, y, theta)
+    functions = (target.population.generate, target.statistic.transform)
+    if target.mechanism.noise == "laplace":
+        nodes, weights = base_nodes(target.population.base, LAPLACE_NODES)
+        if target.population.odd and target.statistic.range(target.population.support)[0] == 0.0:
             nodes, weights = nodes[nodes > 0], 2 * weights[nodes > 0]  # s is even in z
-        kernel = assemble(make_fill_laplace, *parts)
-    elif given.mechanism.noise == "gaussian":
-        nodes, weights = base_nodes(given.population.base, GAUSSIAN_NODES)
-        kernel = assemble(make_fill_gaussian, *parts)
+        kernel = assemble(make_fill_laplace, *functions)
+    elif target.mechanism.noise == "gaussian":
+        nodes, weights = base_nodes(target.population.base, GAUSSIAN_NODES)
+        kernel = assemble(make_fill_gaussian, *functions)
     else:
-        raise DpmcError(f"mechanism: {given.mechanism.name!r}, allowed for bits alone")
+        raise DpmcError(f"`mechanism` {target.mechanism.name!r} requires a Bernoulli population")
     out, s = np.empty(theta.size), np.empty(nodes.size)
-    support = given.population.support
-    kernel(y, given.scale, support, nodes, weights, np.ascontiguousarray(theta), s, out)
+    support = target.population.support
+    kernel(y, target.scale, support, nodes, weights, np.ascontiguousarray(theta), s, out)
     return out
 
 
@@ -69,9 +70,9 @@ def base_nodes(base: str, num: int) -> tuple[Array, Array]:
     return nodes, weights / weights.sum()
 
 
-def _of_bits(given: Target, y: Array, theta: Array) -> Array:
+def _of_bits(target: PosteriorTarget, y: Array, theta: Array) -> Array:
     """Return the log-likelihood where a record is 0 or 1."""
-    noise, scale = given.mechanism.log_density, given.scale
+    noise, scale = target.mechanism.log_density, target.scale
     zero, one = (np.array([noise(value - bit, scale) for value in y]) for bit in (0.0, 1.0))
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log1p(-theta)[:, None] + zero, np.log(theta)[:, None] + one)
@@ -120,6 +121,8 @@ def make_fill_laplace(generate: Any, transform: Any) -> Any:
                 order = np.arange(nodes.size)
             else:
                 order = np.argsort(s)
+            # Upwards: nodes with s <= y_i. Their sum decays by exp(-(y_i - y_(i-1)) / scale) from
+            # one record to the next, and the nodes in between are added.
             total, j = 0.0, 0
             for i in range(y.size):
                 if i > 0:
@@ -128,6 +131,7 @@ def make_fill_laplace(generate: Any, transform: Any) -> Any:
                     total += weights[order[j]] * math.exp((s[order[j]] - y[i]) / scale)
                     j += 1
                 left[i] = total
+            # Downwards: the same for nodes with s > y_i; both sums make the density of y_i.
             total, j, log_likelihood = 0.0, nodes.size - 1, 0.0
             for i in range(y.size - 1, -1, -1):
                 if i < y.size - 1:
@@ -161,6 +165,7 @@ def make_fill_gaussian(generate: Any, transform: Any) -> Any:
             fill_statistics(support, nodes, theta[k], s)
             log_likelihood = 0.0
             for i in range(y.size):
+                # Relative to the nearest node, so that no sum underflows.
                 nearest = math.inf
                 for j in range(nodes.size):
                     nearest = min(nearest, abs(y[i] - s[j]))

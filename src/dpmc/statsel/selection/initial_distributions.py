@@ -19,7 +19,7 @@ from dpmc.types import Array, DpmcError, check_epsilon
 Indices = npt.NDArray[np.int64]
 
 
-class Laws(NamedTuple):
+class MeanDistributions(NamedTuple):
     """What K statistics of so many records look like at G values of theta.
 
     Parameters
@@ -50,18 +50,18 @@ def grid(population: Population, upper: float | None, num_points: int) -> Array:
     checks.positive("upper", end)
     low, high = population.theta_domain
     if low > 0 or end > high:
-        raise DpmcError(f"upper: {end}, allowed where (0, upper] is in the domain ({low}, {high})")
+        raise DpmcError(f"`upper` must keep (0, upper] in the domain ({low}, {high}), got {end}")
     return np.asarray((np.arange(num_points) + 0.5) * (end / num_points), np.float64)
 
 
-def laws_of(
+def mean_distributions(
     population: Population,
     statistics: Sequence[Statistic],
     mechanism: Mechanism,
     epsilon: float,
     num_rows: int,
     theta: Array,
-) -> Laws:
+) -> MeanDistributions:
     """Return the distributions of statistics of `num_rows` records, and of their releases.
 
     The statistic itself is taken for normal, as by the central limit theorem.
@@ -74,19 +74,19 @@ def laws_of(
     check_epsilon(epsilon)
     if mechanism.per_record or mechanism.noise not in NOISES or mechanism.needs_delta:
         raise DpmcError(
-            f"mechanism: {mechanism.name!r}, allowed Gaussian or Laplace noise on a mean"
+            f"`mechanism` must add Gaussian or Laplace noise to a mean, got {mechanism.name!r}"
         )
     rows = []
     for statistic in statistics:
         if statistic.kind != "mean":
-            raise DpmcError(f"statistic: {statistic.name!r}, allowed a mean over records")
-        found = moments.of(population, statistic)
+            raise DpmcError(f"`statistic` must be a mean over records, got {statistic.name!r}")
+        closed_forms = moments.of(population, statistic)
         scale = mechanism.scale(statistic.sensitivity(population.support), num_rows, epsilon)
-        information = NOISES[mechanism.noise].information(found, theta, num_rows, scale)
-        sd = np.sqrt(plain(found.variance)(theta) / num_rows)
-        rows.append((plain(found.mean)(theta), sd, scale, information))
-    mean, sd, scales, informations = (np.array(part) for part in zip(*rows, strict=True))
-    return Laws(mean, sd, scales, informations)
+        fisher = NOISES[mechanism.noise].information(closed_forms, theta, num_rows, scale)
+        sd = np.sqrt(plain(closed_forms.variance)(theta) / num_rows)
+        rows.append((plain(closed_forms.mean)(theta), sd, scale, fisher))
+    mean, sd, scales, information = (np.array(part) for part in zip(*rows, strict=True))
+    return MeanDistributions(mean, sd, scales, information)
 
 
 def normalised(log_weights: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Inputs and outputs of all ways of releasing records in two parts."""
+"""Inputs and results shared by all two-stage selection methods."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection import planning
+from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, Guarantee
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is the same for all ways.
+class SelectionTask:
+    """Setting shared by all selection methods.
 
     Parameters
     ----------
     population : Population
+        Distribution of one record.
     mechanism : Mechanism
+        Noise of the release.
     epsilon : float
+        Budget of either release.
     first : Statistic
         The statistic that is released where none is selected.
     candidates : tuple of Statistic
+        Statistics of which one is selected.
     sizes : (int, int)
         Records of the first and of the second part.
     num_points : int
@@ -41,9 +45,9 @@ class Task:
     sizes: tuple[int, int]
     num_points: int
 
-    def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> Plan:
+    def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> SelectionPlan:
         """Return the plan that chooses among `candidates`."""
-        return two_stage.plan(
+        return planning.plan(
             self.population,
             candidates,
             self.mechanism,
@@ -55,12 +59,13 @@ class Task:
         )
 
 
-class Found(NamedTuple):
+class SelectionResult(NamedTuple):
     """Estimates of R data sets.
 
     Parameters
     ----------
     estimate : ndarray of shape (R,)
+        Posterior mean of theta.
     power : ndarray of shape (R,)
         Of the selected statistic; NaN where nothing is selected.
     guarantee : Guarantee
@@ -72,12 +77,12 @@ class Found(NamedTuple):
     guarantee: Guarantee
 
 
-def unselected(estimate: Array, guarantee: Guarantee) -> Found:
+def unselected(estimate: Array, guarantee: Guarantee) -> SelectionResult:
     """Return estimates from statistics that are fixed in advance."""
-    return Found(estimate, np.full(len(estimate), np.nan), guarantee)
+    return SelectionResult(estimate, np.full(len(estimate), np.nan), guarantee)
 
 
-def powers(plan: Plan, selected: npt.NDArray[np.int64]) -> Array:
+def powers(plan: SelectionPlan, selected: npt.NDArray[np.int64]) -> Array:
     """Return the power of each selected statistic."""
-    found: Array = np.array([statistic.power for statistic in plan.candidates])[selected]
-    return found
+    selected_powers: Array = np.array([statistic.power for statistic in plan.candidates])[selected]
+    return selected_powers

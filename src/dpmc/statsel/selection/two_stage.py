@@ -1,88 +1,31 @@
-"""Select a statistic on a first part of the records, release it of the rest.
+"""Two-stage release: a statistic selected on a first part of the records, released of the rest.
 
 [alparslan2023thesis, section 6.5]: y0 is a fixed statistic of the first n0 records with noise.
 It gives a posterior of theta, that posterior a score to every candidate, and the best candidate
 is released of the other records, as y1. Which records come first is fixed in advance, and each
 record enters one release: by parallel composition the whole has the guarantee of one release,
 although the choice depends on y0.
-
-The score of the thesis is the posterior mean of 1 / F. Next to theta = 0 the noise drowns the
-statistic |x|^a of a population of scale theta, F falls as theta^(2 (a - 1)) and 1 / F has no
-mean as soon as a >= 1.5: what the score says of such candidates is decided by the least point
-of the grid, or the least of the draws in its place. The posterior mean of -log F is finite for
-all, and the order that it gives does not depend on how theta is measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpmc import checks
 from dpmc.privacy import single_releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.statsel import records, releases
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.records import InvalidRows
-from dpmc.statsel.selection.initial_distributions import (
-    NOISES,
-    Indices,
-    Laws,
-    grid,
-    laws_of,
-    normalised,
-)
-from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.statsel.selection.initial_distributions import Indices
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.scoring import estimate, select
+from dpmc.statsel.types import Mechanism, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
-
-SCORES = ("mean_inverse", "mean_log")
-NUM_POINTS = 200
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is fixed before any record is read.
-
-    Parameters
-    ----------
-    population : Population
-    mechanism : Mechanism
-        Of both releases: Gaussian or Laplace noise on a mean.
-    epsilon : float
-    first : Statistic
-        What y0 releases.
-    candidates : tuple of Statistic
-        What y1 may release.
-    sizes : (int, int)
-        Records of either part.
-    theta : ndarray of shape (G,)
-        Grid: midpoints of cells of equal width over the support (0, T] of a uniform prior.
-    first_laws, laws : Laws
-        Of `first` on the first part and of `candidates` on the second.
-    cost : ndarray of shape (K, G)
-        Its posterior mean is the score of a candidate; the lowest is best.
-    """
-
-    population: Population
-    mechanism: Mechanism
-    epsilon: float
-    first: Statistic
-    candidates: tuple[Statistic, ...]
-    sizes: tuple[int, int]
-    theta: Array
-    first_laws: Laws
-    laws: Laws
-    cost: Array
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Of y0 and y1 together: a record enters one of them alone."""
-        return self.mechanism.guarantee(self.epsilon)
 
 
 class Outcome(NamedTuple):
@@ -107,75 +50,13 @@ class Outcome(NamedTuple):
     noise: Noise = "continuous"
 
 
-def plan(
-    population: Population,
-    candidates: Sequence[Statistic],
-    mechanism: Mechanism,
-    epsilon: float,
-    sizes: tuple[int, int],
-    first: Statistic,
-    upper: float | None = None,
-    num_points: int = NUM_POINTS,
-    score: str = "mean_inverse",
-) -> Plan:
-    """Fix everything that the procedure needs besides the records.
-
-    Parameters
-    ----------
-    population : Population
-        With theta > 0.
-    candidates : sequence of Statistic
-        At least one, each a mean.
-    mechanism : Mechanism
-    epsilon : float
-    sizes : (int, int)
-        Records of the first and of the second part.
-    first : Statistic
-        Released of the first part, a mean.
-    upper : float, optional
-        T of the uniform prior on (0, T]; the upper end of the support of records by default.
-    num_points : int
-        G.
-    score : {"mean_inverse", "mean_log"}
-        Posterior mean of 1 / F, or of -log F.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    DpmcError
-        If an argument is not allowed.
-    """
-    if not candidates:
-        raise DpmcError("candidates: none, allowed at least one statistic")
-    checks.one_of("score", score, SCORES)
-    checks.at_least("num_points", num_points, 2)
-    for size in sizes:
-        checks.at_least("sizes", size, 1)
-    theta = grid(population, upper, num_points)
-    laws = laws_of(population, candidates, mechanism, epsilon, sizes[1], theta)
-    return Plan(
-        population=population,
-        mechanism=mechanism,
-        epsilon=epsilon,
-        first=first,
-        candidates=tuple(candidates),
-        sizes=sizes,
-        theta=theta,
-        first_laws=laws_of(population, [first], mechanism, epsilon, sizes[0], theta),
-        laws=laws,
-        cost=1 / laws.information if score == "mean_inverse" else -np.log(laws.information),
-    )
-
-
-def run(plan: Plan, x: Array, noise: Array) -> Outcome:
+def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
     """Run the procedure on several data sets, with noise that is given.
 
     Parameters
     ----------
-    plan : Plan
+    plan : SelectionPlan
+        What is fixed before any record is read.
     x : ndarray of shape (R, n)
         Records, those of the first part first; clipped here.
     noise : ndarray of shape (R, 2)
@@ -198,7 +79,7 @@ def run(plan: Plan, x: Array, noise: Array) -> Outcome:
 
 
 def release(
-    plan: Plan,
+    plan: SelectionPlan,
     x: npt.ArrayLike,
     rng: np.random.Generator | None = None,
     *,
@@ -209,14 +90,17 @@ def release(
 
     Parameters
     ----------
-    plan : Plan
+    plan : SelectionPlan
+        What is fixed before any record is read.
     x : array_like of shape (n,)
         Records, those of the first part first.
     rng : numpy.random.Generator, optional
         Only to repeat a release: whoever knows its seed can take the noise off. By default
         noise comes from the operating system.
-    noise, invalid_rows
-        See `dpmc.statsel.releases.release`.
+    noise : {"continuous", "discrete"}
+        Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`.
+    invalid_rows : {"refuse", "zero"}
+        A record that is NaN or infinite is an error, or counts as 0 before it is clipped.
 
     Raises
     ------
@@ -228,11 +112,13 @@ def release(
     for statistic in (plan.first, *plan.candidates):
         releases.check_range(statistic, plan.population.support)
     if records.count(x) != sum(plan.sizes):
-        raise DpmcError(f"x: {records.count(x)} records, allowed {sum(plan.sizes)} as planned")
-    given = records.checked(x, invalid_rows)[None]
+        raise DpmcError(
+            f"`x` must have {sum(plan.sizes)} records as planned, got {records.count(x)}"
+        )
+    checked = records.checked(x, invalid_rows)[None]
     if noise == "continuous":
         drawn = draw_noise(plan.mechanism, single_releases.generator(rng), 1)
-        return run(plan, given, drawn), plan.guarantee
+        return run(plan, checked, drawn), plan.guarantee
 
     def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
         mean, width, epsilon = float(means[0]), float(scale[0]), plan.epsilon
@@ -244,21 +130,23 @@ def release(
         terms = width * epsilon, 1 / epsilon
         return np.array([single_releases.gaussian(mean, *terms, rng, Ledger(), noise, rounding)])
 
-    return _run(plan, given, add)._replace(noise=noise), plan.guarantee
+    return _run(plan, checked, add)._replace(noise=noise), plan.guarantee
 
 
-def _run(plan: Plan, x: Array, add: Callable[[Array, Array, Indices, int], Array]) -> Outcome:
+def _run(
+    plan: SelectionPlan, x: Array, add: Callable[[Array, Array, Indices, int], Array]
+) -> Outcome:
     """Run the procedure with noise that `add` brings to means, given its scale."""
     if x.shape[-1] != sum(plan.sizes):
-        raise DpmcError(f"x: {x.shape[-1]} records, allowed {sum(plan.sizes)} as planned")
+        raise DpmcError(f"`x` must have {sum(plan.sizes)} records as planned, got {x.shape[-1]}")
     parts = x[:, : plan.sizes[0]], x[:, plan.sizes[0] :]
 
     def noisy(statistics: Sequence[Statistic], scale: Array, index: Indices, part: int) -> Array:
         return add(exact_means(statistics, plan, parts[part], index), scale[index], index, part)
 
-    first = noisy([plan.first], plan.first_laws.scale, np.zeros(len(x), dtype=np.int64), 0)
+    first = noisy([plan.first], plan.first_distributions.scale, np.zeros(len(x), dtype=np.int64), 0)
     selected = select(plan, first)
-    second = noisy(plan.candidates, plan.laws.scale, selected, 1)
+    second = noisy(plan.candidates, plan.distributions.scale, selected, 1)
     return Outcome(first, second, selected, estimate(plan, first, second, selected))
 
 
@@ -267,13 +155,17 @@ def draw_noise(mechanism: Mechanism, rng: np.random.Generator, runs: int) -> Arr
     return single_releases.standard_noise(mechanism.noise, (runs, 2), rng)
 
 
-def exact_means(statistics: Sequence[Statistic], plan: Plan, x: Array, index: Indices) -> Array:
+def exact_means(
+    statistics: Sequence[Statistic], plan: SelectionPlan, x: Array, index: Indices
+) -> Array:
     """Return one mean of each data set, that of its statistic: private.
 
     Parameters
     ----------
     statistics : sequence of Statistic
-    plan : Plan
+        Statistics that an index chooses from.
+    plan : SelectionPlan
+        What is fixed before any record is read.
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)
@@ -283,15 +175,15 @@ def exact_means(statistics: Sequence[Statistic], plan: Plan, x: Array, index: In
     clipped = records.clip(x, support)
     means = np.empty(len(x))
     for k in np.unique(index):
-        here = index == k
+        rows = index == k
         # Before it was compiled: one function for every power would take seconds.
-        means[here] = plain(statistics[k].transform)(clipped[here]).mean(axis=1)
+        means[rows] = plain(statistics[k].transform)(clipped[rows]).mean(axis=1)
     return means
 
 
 def released(
     statistics: Sequence[Statistic],
-    plan: Plan,
+    plan: SelectionPlan,
     x: Array,
     index: Indices,
     scale: Array,
@@ -301,51 +193,18 @@ def released(
 
     Parameters
     ----------
-    statistics, plan, x, index
-        See `exact_means`.
+    statistics : sequence of Statistic
+        Statistics that an index chooses from.
+    plan : SelectionPlan
+        What is fixed before any record is read.
+    x : ndarray of shape (R, m)
+        Of any floats: NaN counts as 0, and all are clipped to the support.
+    index : ndarray of int, shape (R,)
+        Which statistic of each data set is released.
     scale : ndarray of shape (len(statistics),)
+        Noise scale of each statistic.
     noise : ndarray of shape (R,)
         In units of `scale`.
     """
     means = exact_means(statistics, plan, x, index)
     return np.asarray(means + scale[index] * noise)
-
-
-def select(plan: Plan, first: Array) -> Indices:
-    """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
-    found: Indices = np.argmin(scores(plan, first), axis=1)
-    return found
-
-
-def scores(plan: Plan, first: Array) -> Array:
-    """Return the score of every candidate given y0, shape (R, K)."""
-    zero = np.zeros(len(first), dtype=np.int64)
-    weights = normalised(log_likelihood(plan, plan.first_laws, first, zero))
-    found: Array = weights @ plan.cost.T
-    return found
-
-
-def estimate(plan: Plan, first: Array | None, second: Array, selected: Indices) -> Array:
-    """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
-    log_posterior = log_likelihood(plan, plan.laws, second, selected)
-    if first is not None:
-        zero = np.zeros(len(first), dtype=np.int64)
-        log_posterior += log_likelihood(plan, plan.first_laws, first, zero)
-    means: Array = normalised(log_posterior) @ plan.theta
-    return means
-
-
-def log_likelihood(plan: Plan, laws: Laws, y: Array, index: Indices) -> Array:
-    """Return log p(y | theta) of releases on the grid, shape (R, G).
-
-    Parameters
-    ----------
-    plan : Plan
-    laws : Laws
-    y : ndarray of shape (R,)
-    index : ndarray of int, shape (R,)
-        Of the statistic that each y releases.
-    """
-    out = np.empty((len(y), len(plan.theta)))
-    NOISES[plan.mechanism.noise].fill(y, index, laws.mean, laws.sd, laws.scale, out)
-    return out

@@ -17,6 +17,7 @@ class Params:
     power : float
         a of s(x) = |x|^a or x^a.
     absolute : bool
+        Take |x|^a, else x^a.
     """
 
     power: float = 1.0

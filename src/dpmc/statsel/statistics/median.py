@@ -17,6 +17,7 @@ class Params:
     power : float
         a of s(x) = |x|^a or x^a.
     absolute : bool
+        Take |x|^a, else x^a.
     average : bool
         For even n, release the mean of ranks n/2 and n/2 + 1 rather than rank n/2. It has a
         smooth sensitivity of its own.

@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks
 from dpmc.numerics.compile_cache import assemble
 from dpmc.statsel.chains import order
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
-from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
+from dpmc.statsel.chains.driver import Advance, ParticleParams, log_prior
 from dpmc.statsel.order_draws import Particles
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("order",)
 VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
 
 
 @dataclass(frozen=True)
-class Params(ChainParams):
+class Params(ParticleParams):
     """Settings of the chain.
 
     Parameters
@@ -40,28 +39,24 @@ class Params(ChainParams):
     num_particles: int = 100
     refresh: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.at_least("num_particles", self.num_particles, 2)
 
-
-def kernel(given: Target) -> Any:
+def kernel(target: PosteriorTarget) -> Any:
     """Return the compiled chain."""
-    functions = (given.population.generate, given.statistic.transform, log_prior(given.prior))
+    functions = (target.population.generate, target.statistic.transform, log_prior(target.prior))
     return assemble(order.make_averaged_ratio, *functions)
 
 
 def chain(
-    given: Target,
+    target: PosteriorTarget,
     params: Params,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
-    assert given.order is not None
-    particles = Particles.of(params.num_particles, given.num_rows)
-    scratch, state, steps = np.empty((2, params.num_particles)), np.array([start]), kernel(given)
-    arguments = (given.y, given.order, walk, faults, params.refresh, particles, scratch, state)
+    assert target.order is not None
+    particles = Particles.of(params.num_particles, target.num_rows)
+    scratch, state, steps = np.empty((2, params.num_particles)), np.array([start]), kernel(target)
+    arguments = (target.y, target.order, walk, faults, params.refresh, particles, scratch, state)
     return lambda draws: int(steps(*arguments, rng, draws))

@@ -6,46 +6,29 @@ Algorithms 10 and 11 estimate.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from dpmc.numerics.compile_cache import assemble
-from dpmc.statsel import moments
 from dpmc.statsel.chains import mean
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
-from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
+from dpmc.statsel.chains.driver import Advance, ChainParams
+from dpmc.statsel.chains.methods import _mean
 from dpmc.statsel.posterior import mean_likelihood
-from dpmc.statsel.targets import Target
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
 VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
-
-
-@dataclass(frozen=True)
-class Params(ChainParams):
-    """Settings of every chain, and no others."""
-
-
-def kernel(given: Target) -> Any:
-    """Return the compiled chain."""
-    law = moments.of(given.population, given.statistic)
-    density = mean_likelihood.DENSITIES[given.mechanism.noise]
-    functions = (density, law.mean, law.variance, log_prior(given.prior))
-    return assemble(mean.make_metropolis, *functions)
+Params = ChainParams
 
 
 def chain(
-    given: Target,
-    params: Params,
+    target: PosteriorTarget,
+    params: ChainParams,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
-    released = mean_likelihood.Released(given.y, given.scale, float(given.num_rows))
-    steps, state = kernel(given), np.array([start, math.nan])
-    return lambda draws: int(steps(released, walk, state, rng, draws))
+    density = mean_likelihood.DENSITIES[target.mechanism.noise]
+    steps = _mean.kernel(mean.make_metropolis, density, target)
+    return _mean.advance(steps, target, start, rng, walk)

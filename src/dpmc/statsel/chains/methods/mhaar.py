@@ -8,20 +8,13 @@ as it is printed. The general equation 2.7 is not, and its inverted ratio is kep
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from dpmc import checks
-from dpmc.numerics.compile_cache import assemble
-from dpmc.statsel import moments
 from dpmc.statsel.chains import mean
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
-from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
-from dpmc.statsel.posterior import mean_likelihood
-from dpmc.statsel.targets import Target
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
+from dpmc.statsel.chains.driver import Advance, ParticleParams
+from dpmc.statsel.chains.methods import _mean
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
 VARIANTS = {
@@ -29,43 +22,18 @@ VARIANTS = {
     "corrected": RIGHT,
     "equation_2_7": Faults(inverted_ratio=True),
 }
-
-
-@dataclass(frozen=True)
-class Params(ChainParams):
-    """Settings of the chain.
-
-    Parameters
-    ----------
-    num_particles : int
-        N >= 2, the current one among them.
-    """
-
-    num_particles: int = 100
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.at_least("num_particles", self.num_particles, 2)
-
-
-def kernel(given: Target) -> Any:
-    """Return the compiled chain."""
-    law = moments.of(given.population, given.statistic)
-    noise = given.mechanism.log_density
-    functions = (noise, law.mean, law.variance, log_prior(given.prior))
-    return assemble(mean.make_averaged_ratio, *functions)
+Params = ParticleParams
 
 
 def chain(
-    given: Target,
-    params: Params,
+    target: PosteriorTarget,
+    params: ParticleParams,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
-    released = mean_likelihood.Released(given.y, given.scale, float(given.num_rows))
-    steps, state = kernel(given), np.array([start, math.nan])
+    steps = _mean.kernel(mean.make_averaged_ratio, target.mechanism.log_density, target)
     scratch = np.empty((3, params.num_particles))
-    return lambda draws: int(steps(released, walk, faults, scratch, state, rng, draws))
+    return _mean.advance(steps, target, start, rng, walk, faults, scratch)

@@ -7,59 +7,43 @@ moves about once in a thousand iterations and has another distribution.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dpmc import checks
-from dpmc.numerics.compile_cache import assemble
-from dpmc.statsel import moments
 from dpmc.statsel.chains import mean
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
-from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
-from dpmc.statsel.posterior import mean_likelihood
-from dpmc.statsel.targets import Target
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
+from dpmc.statsel.chains.driver import Advance, ParticleParams
+from dpmc.statsel.chains.methods import _mean
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
 VARIANTS = {"as_published": Faults(weights_at_old_theta=True), "corrected": RIGHT}
 
 
 @dataclass(frozen=True)
-class Params(ChainParams):
+class Params(ParticleParams):
     """Settings of the chain.
 
     Parameters
     ----------
     num_particles : int
-        N >= 1.
+        N >= 1 draws of each estimate.
     """
 
     num_particles: int = 100
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.at_least("num_particles", self.num_particles, 1)
-
-
-def kernel(given: Target) -> Any:
-    """Return the compiled chain."""
-    law = moments.of(given.population, given.statistic)
-    noise = given.mechanism.log_density
-    functions = (noise, law.mean, law.variance, log_prior(given.prior))
-    return assemble(mean.make_pseudo_marginal, *functions)
+    _fewest_particles = 1
 
 
 def chain(
-    given: Target,
+    target: PosteriorTarget,
     params: Params,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
-    released = mean_likelihood.Released(given.y, given.scale, float(given.num_rows))
-    steps, state, logs = kernel(given), np.array([start, math.nan]), np.empty(params.num_particles)
-    return lambda draws: int(steps(released, walk, faults, logs, state, rng, draws))
+    steps = _mean.kernel(mean.make_pseudo_marginal, target.mechanism.log_density, target)
+    logs = np.empty(params.num_particles)
+    return _mean.advance(steps, target, start, rng, walk, faults, logs)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dpmc.types import NoParams
 
 SHAPES = ("mean", "order", "records")
 VARIANTS = {"as_published": None, "corrected": None}
 
 
-@dataclass(frozen=True)
-class Params:
-    """Quadrature has no settings of its own."""
+Params = NoParams

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks
 from dpmc.numerics.compile_cache import assemble
 from dpmc.statsel.chains import records
-from dpmc.statsel.chains.common import RIGHT, Faults, Walk
-from dpmc.statsel.chains.driver import Advance, ChainParams, log_prior
-from dpmc.statsel.targets import Target
+from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
+from dpmc.statsel.chains.driver import Advance, ParticleParams, log_prior
+from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("records",)
 VARIANTS = {"as_published": RIGHT, "corrected": RIGHT}
 
 
 @dataclass(frozen=True)
-class Params(ChainParams):
+class Params(ParticleParams):
     """Settings of the chain.
 
     Parameters
@@ -34,39 +33,35 @@ class Params(ChainParams):
 
     num_particles: int = 50
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.at_least("num_particles", self.num_particles, 2)
 
-
-def kernel(given: Target) -> Any:
+def kernel(target: PosteriorTarget) -> Any:
     """Return the compiled chain."""
     functions = (
-        given.population.generate,
-        given.statistic.transform,
-        given.mechanism.log_density,
-        log_prior(given.prior),
+        target.population.generate,
+        target.statistic.transform,
+        target.mechanism.log_density,
+        log_prior(target.prior),
     )
     return assemble(records.make_averaged_ratio, *functions)
 
 
 def chain(
-    given: Target,
+    target: PosteriorTarget,
     params: Params,
     faults: Faults,
-    walk: Walk,
+    walk: ThetaWalk,
     start: float,
     rng: np.random.Generator,
 ) -> Advance:
     """Return the chain from `start`."""
-    base = records.BASES.index(given.population.base)
-    own = records.Records(given.y, given.scale, base, *given.population.support)
-    latents = records.Latents.of(given.num_rows, params.num_particles)
-    steps, state, runs = kernel(given), np.array([start]), [0]
+    base = records.BASES.index(target.population.base)
+    released = records.ReleasedRecords(target.y, target.scale, base, *target.population.support)
+    latents = records.BaseVariables.of(target.num_rows, params.num_particles)
+    steps, state, runs = kernel(target), np.array([start]), [0]
 
     def advance(draws: Any) -> int:
         begin = runs[0] == 0
         runs[0] += 1
-        return int(steps(own, walk, faults, begin, latents, state, rng, draws))
+        return int(steps(released, walk, faults, begin, latents, state, rng, draws))
 
     return advance

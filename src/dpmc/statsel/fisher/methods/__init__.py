@@ -1,1 +1,1 @@
-"""Ways to compute a Fisher information, one file each: ``Params`` and ``evaluate``."""
+"""Fisher information estimators, one file each: ``Params`` and ``evaluate``."""

@@ -7,24 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.statsel.fisher import information, quadrature
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 
 
 @dataclass(frozen=True)
 class Params:
-    """At which privacy.
+    """At which privacy noise is added.
 
     Parameters
     ----------
     matched : bool
-        As for :mod:`dpmc.statsel.fisher.methods.noisy_mean`.
+        Give Gaussian noise the privacy that randomised response has at epsilon, in place of
+        epsilon-GDP.
     """
 
     matched: bool = False
 
 
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
-    information.check_bits(given)
-    mu = information.matched(given.epsilon) if params.matched else given.epsilon
-    return Estimate(quadrature.noisy_count(given.theta, given.num_rows, mu))
+    information.check_bits(release)
+    mu = information.matched(release.epsilon) if params.matched else release.epsilon
+    return InformationEstimate(quadrature.noisy_count(release.theta, release.num_rows, mu))

@@ -5,36 +5,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from dpmc.statsel import moments
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
+from dpmc.statsel.fisher.methods import _clt
+from dpmc.statsel.fisher.methods._clt import Params
 from dpmc.statsel.mechanisms import laplace
 
 
-@dataclass(frozen=True)
-class Params:
-    """What is left out.
-
-    Parameters
-    ----------
-    noiseless : bool
-        Without noise, whatever epsilon is.
-    """
-
-    noiseless: bool = False
-
-
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
-    """Return the information."""
-    epsilon = math.inf if params.noiseless else given.epsilon
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
+    """Return the information; `rng` is not used."""
     mechanism = laplace.build(laplace.Params())
-    scale = mechanism.scale(
-        given.statistic.sensitivity(given.population.support), given.num_rows, epsilon
-    )
-    law = moments.of(given.population, given.statistic)
-    return Estimate(float(information.mean_with_laplace(law, given.theta, given.num_rows, scale)))
+    return _clt.evaluate(information.mean_with_laplace, mechanism, params, release)

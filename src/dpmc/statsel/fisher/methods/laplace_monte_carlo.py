@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpmc.statsel import moments
 from dpmc.statsel.fisher import monte_carlo
-from dpmc.statsel.fisher.information import Estimate, Setting
-from dpmc.statsel.fisher.monte_carlo import Sizes
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
+from dpmc.statsel.fisher.methods import _importance_sampling
+from dpmc.statsel.fisher.methods._importance_sampling import Params
 from dpmc.statsel.mechanisms import laplace
 
 
-@dataclass(frozen=True)
-class Params:
-    """Monte Carlo sizes.
-
-    Parameters
-    ----------
-    num_outer : int
-        Simulated y: N of the thesis, which gives no number.
-    num_inner : int
-        Latent draws for each: M of the thesis.
-    estimator : {"squared", "halves"}
-        As published, or the product of two halves.
-    shared : bool
-        Whether all y share their latent draws.
-    """
-
-    num_outer: int = 10000
-    num_inner: int = 100
-    estimator: str = "squared"
-    shared: bool = False
-
-
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
-    scale = laplace.build(laplace.Params()).scale(
-        given.statistic.sensitivity(given.population.support), given.num_rows, given.epsilon
-    )
-    law = moments.of(given.population, given.statistic)
-    sampler = monte_carlo.of_mean(law, given.theta, given.num_rows, scale)
-    sizes = Sizes(params.num_outer, params.num_inner, params.estimator, params.shared)
-    value, se = monte_carlo.estimate(sampler, sizes, rng)
-    return Estimate(value, se, num_outer=sizes.num_outer, num_inner=sizes.num_inner)
+    sensitivity = release.statistic.sensitivity(release.population.support)
+    scale = laplace.build(laplace.Params()).scale(sensitivity, release.num_rows, release.epsilon)
+    closed_forms = moments.of(release.population, release.statistic)
+    sampler = monte_carlo.of_mean(closed_forms, release.theta, release.num_rows, scale)
+    return _importance_sampling.evaluate(sampler, params, rng)

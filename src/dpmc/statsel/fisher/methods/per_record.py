@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.statsel.fisher import quadrature
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,19 @@ class Params:
         checks.one_of("noise", self.noise, ("laplace", "gaussian"))
 
 
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
-    width = given.statistic.sensitivity(given.population.support)
-    scale = 0.0 if params.noiseless else width / given.epsilon
-    return Estimate(
+    width = release.statistic.sensitivity(release.population.support)
+    scale = 0.0 if params.noiseless else width / release.epsilon
+    return InformationEstimate(
         quadrature.per_record(
-            given.population, given.statistic, given.theta, given.num_rows, scale, params.noise
+            release.population,
+            release.statistic,
+            release.theta,
+            release.num_rows,
+            scale,
+            params.noise,
         )
     )

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.information import Estimate, Setting
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
+from dpmc.types import NoParams
+
+Params = NoParams
 
 
-@dataclass(frozen=True)
-class Params:
-    """Randomised response has no settings."""
-
-
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
-    information.check_bits(given)
-    return Estimate(
-        float(information.randomised_response(given.theta, given.num_rows, given.epsilon))
+    information.check_bits(release)
+    return InformationEstimate(
+        float(information.randomised_response(release.theta, release.num_rows, release.epsilon))
     )

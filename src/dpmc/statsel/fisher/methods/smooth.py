@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.statsel.fisher import order_statistics
-from dpmc.statsel.fisher.information import Estimate, Setting
-from dpmc.statsel.fisher.order_statistics import Simulation
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
+from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.mechanisms import smooth_laplace
 from dpmc.statsel.order_draws import order_of
 
@@ -39,14 +39,23 @@ class Params:
     beta: float | None = None
 
 
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
     mechanism = smooth_laplace.build(smooth_laplace.Params(params.alpha, params.beta))
     order = order_of(
-        given.population, given.statistic, mechanism, given.num_rows, given.epsilon, params.delta
+        release.population,
+        release.statistic,
+        mechanism,
+        release.num_rows,
+        release.epsilon,
+        params.delta,
     )
-    how = Simulation(params.num_draws, params.num_groups, params.step)
-    found = order_statistics.information(
-        given.population, given.statistic, order, given.theta, rng, how
+    simulation = Simulation(params.num_draws, params.num_groups, params.step)
+    estimate = order_statistics.information(
+        release.population, release.statistic, order, release.theta, rng, simulation
     )
-    return Estimate(found.value, found.se, num_outer=math.nan, num_inner=params.num_draws)
+    return InformationEstimate(
+        estimate.value, estimate.se, num_outer=math.nan, num_inner=params.num_draws
+    )

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.statsel.fisher import monte_carlo
-from dpmc.statsel.fisher.information import Estimate, Setting
-from dpmc.statsel.fisher.monte_carlo import Sizes
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
+from dpmc.statsel.fisher.methods import _importance_sampling
 from dpmc.statsel.mechanisms import smooth_laplace
 from dpmc.statsel.order_draws import order_of
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(_importance_sampling.Params):
     """Monte Carlo sizes and the noise.
 
     Parameters
@@ -22,33 +22,32 @@ class Params:
     num_outer : int
         Simulated y: N of the thesis, which gives no number.
     num_inner : int
-        Latent draws for each: M of the thesis.
-    estimator : {"squared", "halves"}
-        As published, or the product of two halves.
-    shared : bool
-        Whether all y share their latent draws.
+        Simulated data sets for each y: M of the thesis.
     delta : float
         Of the release.
     alpha, beta : float, optional
-        Constants of the noise, if not the usual ones for epsilon and delta.
+        Constants of the noise; by default those of `smooth_laplace` for epsilon and delta.
     """
 
     num_outer: int = 300
     num_inner: int = 1000
-    estimator: str = "squared"
-    shared: bool = False
     delta: float = 1e-4
     alpha: float | None = None
     beta: float | None = None
 
 
-def evaluate(params: Params, given: Setting, rng: np.random.Generator) -> Estimate:
+def evaluate(
+    params: Params, release: ReleaseSetting, rng: np.random.Generator
+) -> InformationEstimate:
     """Return the information."""
     mechanism = smooth_laplace.build(smooth_laplace.Params(params.alpha, params.beta))
     order = order_of(
-        given.population, given.statistic, mechanism, given.num_rows, given.epsilon, params.delta
+        release.population,
+        release.statistic,
+        mechanism,
+        release.num_rows,
+        release.epsilon,
+        params.delta,
     )
-    sampler = monte_carlo.of_data(given.population, given.statistic, order, given.theta)
-    sizes = Sizes(params.num_outer, params.num_inner, params.estimator, params.shared)
-    value, se = monte_carlo.estimate(sampler, sizes, rng)
-    return Estimate(value, se, num_outer=sizes.num_outer, num_inner=sizes.num_inner)
+    sampler = monte_carlo.of_data(release.population, release.statistic, order, release.theta)
+    return _importance_sampling.evaluate(sampler, params, rng)

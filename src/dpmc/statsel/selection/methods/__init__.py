@@ -1,1 +1,1 @@
-"""Ways to release records in two parts and to estimate theta, one file each."""
+"""Two-stage selection methods, one file each: ``Params``, ``prepare`` and ``run``."""

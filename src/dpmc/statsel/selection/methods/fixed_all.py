@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, unselected
-from dpmc.statsel.selection.two_stage import Plan
-from dpmc.types import Array
+from dpmc.statsel.selection import scoring, two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, unselected
+from dpmc.types import Array, NoParams
+
+Params = NoParams
 
 
-@dataclass(frozen=True)
-class Params:
-    """Nothing is chosen."""
-
-
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read: all of them are in the second part."""
     return replace(task, sizes=(1, sum(task.sizes))).plan([task.first])
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
-    """Estimate theta of several data sets: see :func:`dpmc.statsel.selection.methods.selected.run`.
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
+    """Estimate theta of several data sets, with the second column of the noise.
 
-    The noise is that of the second release of the other ways.
+    Parameters
+    ----------
+    plan : SelectionPlan
+        What is fixed before any record is read.
+    params : Params
+        Parameters of the method.
+    x : ndarray of shape (R, n)
+        Records, those of the first part first.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
     """
     zero = np.zeros(len(x), dtype=np.int64)
-    y = two_stage.released(plan.candidates, plan, x, zero, plan.laws.scale, noise[:, 1])
-    return unselected(two_stage.estimate(plan, None, y, zero), plan.guarantee)
+    y = two_stage.released(plan.candidates, plan, x, zero, plan.distributions.scale, noise[:, 1])
+    return unselected(scoring.estimate(plan, None, y, zero), plan.guarantee)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, unselected
-from dpmc.statsel.selection.two_stage import Plan
-from dpmc.types import Array
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, unselected
+from dpmc.types import Array, NoParams
+
+Params = NoParams
 
 
-@dataclass(frozen=True)
-class Params:
-    """Nothing is chosen."""
-
-
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read."""
     return task.plan([task.first])
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
-    """Estimate theta of several data sets: see `selected.run`."""
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
+    """Estimate theta of several data sets.
+
+    Parameters
+    ----------
+    plan : SelectionPlan
+        What is fixed before any record is read.
+    params : Params
+        Parameters of the method.
+    x : ndarray of shape (R, n)
+        Records, those of the first part first.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
+    """
     return unselected(two_stage.run(plan, x, noise).estimate, plan.guarantee)

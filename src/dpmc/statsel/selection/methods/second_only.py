@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, powers, unselected
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection import planning, scoring, two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, powers, unselected
 from dpmc.types import Array
 
 
@@ -22,7 +22,7 @@ class Params:
     Parameters
     ----------
     score : {"mean_inverse", "mean_log"}
-        As of :mod:`dpmc.statsel.selection.methods.selected`.
+        Posterior mean of 1 / F, as the thesis has it, or of -log F.
     select : bool
         Whether there is a choice: otherwise y1 has the fixed statistic.
     """
@@ -31,18 +31,30 @@ class Params:
     select: bool = True
 
     def __post_init__(self) -> None:
-        checks.one_of("score", self.score, two_stage.SCORES)
+        checks.one_of("score", self.score, planning.SCORES)
 
 
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read."""
     return task.plan(task.candidates if params.select else [task.first], params.score)
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
-    """Estimate theta of several data sets: see `selected.run`."""
-    found = two_stage.run(plan, x, noise)
-    estimate = two_stage.estimate(plan, None, found.second, found.selected)
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
+    """Estimate theta of several data sets.
+
+    Parameters
+    ----------
+    plan : SelectionPlan
+        What is fixed before any record is read.
+    params : Params
+        Parameters of the method.
+    x : ndarray of shape (R, n)
+        Records, those of the first part first.
+    noise : ndarray of shape (R, 2)
+        Of both releases, in units of their scales.
+    """
+    outcome = two_stage.run(plan, x, noise)
+    estimate = scoring.estimate(plan, None, outcome.second, outcome.selected)
     if not params.select:
         return unselected(estimate, plan.guarantee)
-    return Found(estimate, powers(plan, found.selected), plan.guarantee)
+    return SelectionResult(estimate, powers(plan, outcome.selected), plan.guarantee)

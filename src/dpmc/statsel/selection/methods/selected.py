@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmc import checks
-from dpmc.statsel.selection import two_stage
-from dpmc.statsel.selection.task import Found, Task, powers
-from dpmc.statsel.selection.two_stage import Plan
+from dpmc.statsel.selection import planning, two_stage
+from dpmc.statsel.selection.planning import SelectionPlan
+from dpmc.statsel.selection.task import SelectionResult, SelectionTask, powers
 from dpmc.types import Array
 
 
@@ -25,25 +25,27 @@ class Params:
     score: str = "mean_inverse"
 
     def __post_init__(self) -> None:
-        checks.one_of("score", self.score, two_stage.SCORES)
+        checks.one_of("score", self.score, planning.SCORES)
 
 
-def prepare(task: Task, params: Params) -> Plan:
+def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
     """Return what is fixed before any record is read."""
     return task.plan(task.candidates, params.score)
 
 
-def run(plan: Plan, params: Params, x: Array, noise: Array) -> Found:
+def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
     """Estimate theta of several data sets.
 
     Parameters
     ----------
-    plan : Plan
+    plan : SelectionPlan
+        What is fixed before any record is read.
     params : Params
+        Parameters of the method.
     x : ndarray of shape (R, n)
         Records, those of the first part first.
     noise : ndarray of shape (R, 2)
         Of both releases, in units of their scales.
     """
-    found = two_stage.run(plan, x, noise)
-    return Found(found.estimate, powers(plan, found.selected), plan.guarantee)
+    outcome = two_stage.run(plan, x, noise)
+    return SelectionResult(outcome.estimate, powers(plan, outcome.selected), plan.guarantee)
