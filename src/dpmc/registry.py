@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import pkgutil
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
 from types import ModuleType
 from typing import Any
 
@@ -46,13 +48,14 @@ def load(kind: str, name: str) -> ModuleType:
     DpmcError
         If there is no such kind or name.
     """
-    if name not in names(kind):
-        raise DpmcError(f"{kind}: {name!r}, allowed {', '.join(names(kind))}")
+    known = names(kind)
+    if name not in known:
+        raise DpmcError(refusal(kind, f"one of {listed(known)}", name, known))
     return importlib.import_module(f"{package(kind)}.{name}")
 
 
-def parameters(module: ModuleType, values: dict[str, Any]) -> Any:
-    """Build the ``Params`` of `module` from `values`, naming a key that it does not have.
+def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
+    """Build the ``Params`` of `module` from `values`.
 
     Raises
     ------
@@ -60,16 +63,43 @@ def parameters(module: ModuleType, values: dict[str, Any]) -> Any:
         If a key is unknown or missing, or a value is refused by ``Params``.
     """
     cls: Any = module.Params
-    allowed = {entry.name for entry in fields(cls)}
+    known = {entry.name: entry for entry in fields(cls)}
     where = module.__name__.rpartition(".")[2]
     for key in values:
-        if key not in allowed:
-            raise DpmcError(f"{where}: parameter {key!r}, allowed {', '.join(sorted(allowed))}")
-    try:
-        return cls(**values)
-    except TypeError as error:
-        missing = str(error).partition("__init__() ")[2]
-        raise DpmcError(f"{where}: {missing or error}") from None
+        if key not in known:
+            wanted = f"a parameter of {where} ({listed(known)})"
+            raise DpmcError(refusal(key, wanted, None, known))
+    for key, entry in known.items():
+        needed = entry.default is MISSING and entry.default_factory is MISSING
+        if needed and key not in values:
+            raise DpmcError(refusal(key, f"given to {where}", None))
+    return cls(**values)
+
+
+def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()) -> str:
+    """Return the line that refuses a value, or a key if there is no value.
+
+    Parameters
+    ----------
+    key : str
+    wanted : str
+        What it must be.
+    value : object
+        None where the key itself is at fault, or missing.
+    choices : iterable
+        What may have been meant.
+    """
+    line = f"`{key}` must be {wanted}"
+    if value is not None:
+        line += f", got {value!r}"
+    meant = str(key if value is None else value)
+    near = difflib.get_close_matches(meant, list(map(str, choices)), n=1)
+    return f"{line} (did you mean {near[0]}?)" if near and near[0] != meant else line
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names as a reader wants to see them."""
+    return ", ".join(sorted(map(str, names))) or "none"
 
 
 def package(kind: str) -> str:
@@ -87,10 +117,10 @@ def package(kind: str) -> str:
         return KINDS[kind]
     studies = module_names(KINDS["study"])
     if kind not in studies:
-        raise DpmcError(f"kind: {kind!r}, allowed {', '.join([*KINDS, *studies])}")
+        raise DpmcError(refusal("kind", f"one of {listed([*KINDS, *studies])}", kind, studies))
     for node in module_tree(f"{KINDS['study']}.{kind}").body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             names = [target.id for target in node.targets if isinstance(target, ast.Name)]
             if "METHODS" in names:
                 return str(node.value.value)
-    raise DpmcError(f"study {kind!r}: METHODS is missing, allowed the name of a package")
+    raise DpmcError(f"`METHODS` of study {kind!r} must be the name of a package")

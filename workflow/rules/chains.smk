@@ -22,7 +22,7 @@ rule chain:
         mem_mb=memory_of("chain"),
         runtime=minutes_of("chain"),
     params:
-        chain=of(CHAIN, "chain"),
+        setup=plain_of(CHAIN, "setup"),
     message:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
     script:
@@ -47,7 +47,7 @@ rule study:
         mem_mb=memory_of("study"),
         runtime=minutes_of("study"),
     params:
-        settings=of(STUDY, "settings"),
+        setup=plain_of(STUDY, "setup"),
     message:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
     script:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dpmc.experiments.pipeline import files, folders
 from dpmc.experiments.config import reader
+from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.workload import Workload
@@ -51,7 +52,7 @@ def ask_again(work):
         for entry in absent:
             mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
             asked = mark.exists() and mark.stat().st_mtime > made
-            if problems.is_here(entry.spec) and not asked:
+            if problems.is_here(entry.setup) and not asked:
                 try:
                     mark.touch()
                 except OSError as error:
@@ -84,6 +85,12 @@ def of(path, field):
     return look_up
 
 
+def plain_of(path, field):
+    """Return the same as plain values, which Snakemake can compare with those of earlier runs."""
+    look_up = of(path, field)
+    return asked_often(lambda wildcards: plain(look_up(wildcards)))
+
+
 def of_output(field, name=None):
     """Return a function from wildcards to a field of an output, by default the one they name."""
 
@@ -93,7 +100,7 @@ def of_output(field, name=None):
         wanted = name or wildcards.name
         if wanted not in outputs:
             known = ", ".join(outputs)
-            sys.exit(f"dpmc: {wanted}: no output of {wildcards.paper}, allowed {known}")
+            sys.exit(f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})")
         return getattr(outputs[wanted], field)
 
     return look_up
@@ -106,7 +113,7 @@ def setting(*keys):
     def look_up(wildcards):
         value = settings(wildcards.scale).papers[wildcards.paper]
         for key in keys:
-            value = value[key]
+            value = getattr(value, key)
         return value
 
     return look_up
@@ -114,7 +121,7 @@ def setting(*keys):
 
 def settings_digest(wildcards):
     """Return a digest of all settings of the paper."""
-    return short_digest(settings(wildcards.scale).papers[wildcards.paper])
+    return short_digest(settings(wildcards.scale).papers[wildcards.paper].plain())
 
 
 @asked_often
@@ -133,8 +140,8 @@ def outputs_of(wildcards):
 
 def captions_of(wildcards):
     """Return the captions of the figures and tables of a paper."""
-    outputs = settings(wildcards.scale).papers[wildcards.paper]["outputs"].values()
-    return sorted({f"workflow/report/{entry['caption']}" for entry in outputs})
+    outputs = settings(wildcards.scale).papers[wildcards.paper].outputs.values()
+    return sorted({f"workflow/report/{entry.caption}" for entry in outputs})
 
 
 def papers_on_site(wildcards):
@@ -208,7 +215,7 @@ def published_files(wildcards):
     """Return what is kept of a run at the published grid: no requests and no pages."""
     scale = settings(config.get("scale")).scale
     if scale != "paper":
-        sys.exit(f"dpmc: publish: scale {scale!r}, allowed 'paper'")
+        sys.exit(f"dpmc: publish: `scale` must be paper, got {scale!r}")
     left = {"requests", "site"}
     return [
         path
@@ -219,9 +226,9 @@ def published_files(wildcards):
 
 def files_of(work, name):
     """Return the files of one output."""
-    kind = work.outputs[name].spec["kind"]
+    kind = work.outputs[name].reads.kind
     if kind == "page":
-        return [PAGE.format(scale=work.config.scale, paper=work.paper["paper"])]
+        return [PAGE.format(scale=work.config.scale, paper=work.paper.paper)]
     endings = ("pdf", "svg", "png", "data.csv") if kind == "figure" else ("csv",)
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 

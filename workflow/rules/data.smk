@@ -21,7 +21,7 @@ rule data:
         mem_mb=memory_of("data"),
         runtime=minutes_of("data"),
     params:
-        problem=of(DATA, "spec"),
+        problem=plain_of(DATA, "setup"),
         seed=setting("seed"),
     message:
         "rows of {wildcards.problem}"
@@ -47,7 +47,7 @@ rule reference:
         mem_mb=memory_of("reference"),
         runtime=minutes_of("reference"),
     params:
-        problem=of(REFERENCE, "spec"),
+        problem=plain_of(REFERENCE, "setup"),
         seed=setting("seed"),
         num_draws=setting("reference", "num_draws"),
     message:
@@ -74,7 +74,7 @@ rule baseline:
         mem_mb=memory_of("baseline"),
         runtime=minutes_of("baseline"),
     params:
-        problem=of(BASELINE, "spec"),
+        problem=plain_of(BASELINE, "setup"),
         seed=setting("seed"),
         num_draws=setting("reference", "num_draws"),
         num_baselines=setting("reference", "num_baselines"),

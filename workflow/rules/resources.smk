@@ -58,7 +58,7 @@ def rule_entries(work, kind):
     if kind in ("data", "reference", "baseline"):
         return [entry for entry in work.problems.values() if getattr(entry, kind)]
     if kind in OUTPUTS:
-        return [entry for entry in work.outputs.values() if entry.spec["kind"] == kind]
+        return [entry for entry in work.outputs.values() if entry.reads.kind == kind]
     return {
         "chain": work.jobs,
         "study": work.studies,

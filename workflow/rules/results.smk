@@ -48,7 +48,7 @@ rule accounting:
         mem_mb=memory_of("accounting"),
         runtime=minutes_of("accounting"),
     params:
-        settings=of(CURVES, "spec"),
+        setup=plain_of(CURVES, "setup"),
     message:
         "iterations by accountant for {wildcards.name} of {wildcards.paper}"
     script:

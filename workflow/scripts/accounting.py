@@ -3,6 +3,8 @@
 from _job import job
 
 with job(snakemake):
+    from dpmc.experiments.config.settings import Curves, typed
     from dpmc.experiments.pipeline import accounting_curves, store
 
-    store.write_table(snakemake.output[0], accounting_curves.curve(snakemake.params.settings))
+    setup = typed(snakemake.params.setup, Curves)
+    store.write_table(snakemake.output[0], accounting_curves.curve(setup))

@@ -4,12 +4,15 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.config import problems
+    from dpmc.experiments.config.settings import typed
+    from dpmc.experiments.config.setups import ProblemSetup
     from dpmc.experiments.pipeline import chain_metrics, store
 
     params = snakemake.params
+    problem = typed(params.problem, ProblemSetup)
     dataset = store.read_dataset(snakemake.input.data)
     draws = problems.make_reference(
-        params.problem, dataset, params.seed, params.num_draws, params.num_baselines
+        problem, dataset, params.seed, params.num_draws, params.num_baselines
     )
     table = chain_metrics.baselines(draws, params.seed, snakemake.wildcards.problem)
     store.write_table(snakemake.output[0], table)

@@ -3,11 +3,13 @@
 from _job import job
 
 with job(snakemake) as progress:
+    from dpmc.experiments.config.settings import plain, typed
+    from dpmc.experiments.config.setups import ChainSetup
     from dpmc.experiments.pipeline import run_chains, store
 
-    settings, wildcards = snakemake.params.chain, snakemake.wildcards
+    setup, wildcards = typed(snakemake.params.setup, ChainSetup), snakemake.wildcards
     replicates = range(int(wildcards.first), int(wildcards.last) + 1)
-    dataset = store.read_dataset(snakemake.input.data, run_chains.row_order(settings))
+    dataset = store.read_dataset(snakemake.input.data, run_chains.row_order(setup))
     reference = store.read_array(snakemake.input.reference)
-    fits = run_chains.run_chains(settings, dataset, reference, replicates, progress)
-    store.write_fits(snakemake.output[0], fits, {"chain": settings})
+    fits = run_chains.run_chains(setup, dataset, reference, replicates, progress)
+    store.write_fits(snakemake.output[0], fits, {"chain": plain(setup)})

@@ -4,11 +4,14 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.config import problems
+    from dpmc.experiments.config.settings import typed
+    from dpmc.experiments.config.setups import ProblemSetup
     from dpmc.experiments.pipeline import store
     from dpmc.types import UnavailableError
 
-    params = snakemake.params
+    problem = typed(snakemake.params.problem, ProblemSetup)
     try:
-        store.write_dataset(snakemake.output[0], problems.make_data(params.problem, params.seed))
+        rows = problems.make_data(problem, snakemake.params.seed)
+        store.write_dataset(snakemake.output[0], rows)
     except UnavailableError as error:
         store.write_absence(snakemake.output[0], str(error))

@@ -15,7 +15,7 @@ with job(snakemake):
     config = {"scale": scale, "results_dir": str(folder.parent), "papers": papers}
     found = reader.load_config(config).papers
     errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
-    sources = [Source(settings, folder / key, scale) for key, settings in found.items()]
+    sources = [Source(paper.plain(), folder / key, scale) for key, paper in found.items()]
     for path, text in zip(
         snakemake.output, build.front(sources, [], errata, scale).values(), strict=True
     ):

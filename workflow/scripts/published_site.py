@@ -12,7 +12,8 @@ with job(snakemake):
 
     root = Path(snakemake.output[0]).parent
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
-    papers = reader.load_config(config).papers
+    found = reader.load_config(config).papers
+    papers = {key: paper.plain() for key, paper in found.items()}
     kept = Path("results/published")
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)

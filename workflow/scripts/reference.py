@@ -4,9 +4,12 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.config import problems
+    from dpmc.experiments.config.settings import typed
+    from dpmc.experiments.config.setups import ProblemSetup
     from dpmc.experiments.pipeline import store
 
     params = snakemake.params
+    problem = typed(params.problem, ProblemSetup)
     dataset = store.read_dataset(snakemake.input.data)
-    draws = problems.make_reference(params.problem, dataset, params.seed, params.num_draws, 0)
+    draws = problems.make_reference(problem, dataset, params.seed, params.num_draws, 0)
     store.write_array(snakemake.output[0], draws)

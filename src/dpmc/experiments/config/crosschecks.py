@@ -1,27 +1,41 @@
-"""Cross-field checks of a paper's configuration that JSON Schema cannot express.
+"""Cross-field checks of a paper's settings that its schema cannot express.
 
-Names must exist, and settings must fit together. Parameter names are read from the source of
-the ``Params`` of a method, model or data set; no module is imported.
+Names must exist, settings must fit together, and the ``Params`` of each data set, model, method and
+study must take what is given to them, at every point of a grid.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 from dpmc import registry
 from dpmc.checks import START_RULES
-from dpmc.numerics.source_digest import module_names, module_tree
+from dpmc.experiments.config import grids
+from dpmc.experiments.config.settings import (
+    Curve,
+    Experiment,
+    Method,
+    Output,
+    Paper,
+    Problem,
+    Start,
+    Study,
+)
+from dpmc.experiments.config.setups import ProblemSetup, StudyPoint
+from dpmc.numerics.source_digest import module_names
+from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
 
 
-def check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
+def check_paper(paper: Paper, key: str, where: str) -> None:
     """Check the settings of a paper that fit its schema.
 
     Parameters
     ----------
-    paper : mapping
+    paper : Paper
         The settings.
     key : str
         Name of their file.
@@ -31,190 +45,196 @@ def check_paper(paper: Mapping[str, Any], key: str, where: str) -> None:
     Raises
     ------
     DpmcError
-        One line: the place, the value, and what is allowed.
+        One line: the place, what is allowed, and the value.
     """
-    if paper["paper"] != key:
-        raise DpmcError(f"{where}: paper: {paper['paper']!r}, allowed {key!r}, as the file name")
-    for name, problem in paper["problems"].items():
-        here = f"{where}: problems.{name}"
-        for kind in ("data", "model"):
-            if kind in problem:
-                part = problem[kind]
-                _check_params(kind, part["name"], part["params"], (), f"{here}.{kind}")
-        if "start" in problem:
-            _check_start(problem["start"], f"{here}.start")
-    modelled = [key for key, entry in paper["problems"].items() if "model" in entry]
-    for name, experiment in paper["experiments"].items():
-        here = f"{where}: experiments.{name}.methods"
-        for problem, methods in experiment["methods"].items():
-            _check_names([problem], modelled, f"{here}:")
-            for label, method in methods.items():
-                _check_method(method, experiment, f"{here}.{problem}.{label}")
-    for name, study in paper["studies"].items():
-        _check_study(study, paper, f"{where}: studies.{name}")
-    for name, entry in paper.get("accounting", {}).items():
-        for label, setting in entry["settings"].items():
-            here = f"{where}: accounting.{name}.settings.{label}"
-            _check_params("method", setting["method"], setting["params"], (), here)
-            for accountant in setting["accountants"]:
-                _check_kind("accountant", accountant, here)
-    for name, output in paper["outputs"].items():
-        _check_output(output, paper, f"{where}: outputs.{name}")
+    with _at(where):
+        if paper.paper != key:
+            raise DpmcError(refusal("paper", f"{key!r}, as the file name", paper.paper))
+        _check_sections(paper)
+        for name, problem in paper.problems.items():
+            _check_problem(problem, f"problems.{name}")
+        for name, experiment in paper.experiments.items():
+            _check_experiment(experiment, paper, f"experiments.{name}")
+        for name, study in paper.studies.items():
+            _check_study(study, paper, name)
+        for name, curves in paper.accounting.items():
+            for label, curve in curves.settings.items():
+                _check_curve(curve, f"accounting.{name}.settings.{label}")
+        for name, output in paper.outputs.items():
+            _check_output(output, paper, f"outputs.{name}")
 
 
-def listed(names: Iterable[object]) -> str:
-    """Return names as a reader wants to see them."""
-    return ", ".join(sorted(map(str, names))) or "none"
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Name the place of what is refused inside."""
+    try:
+        yield
+    except DpmcError as error:
+        raise DpmcError(f"{where}: {error}") from None
 
 
-def parameters(kind: str, name: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the parameters of a method, model or data set, and those without a default.
-
-    Raises
-    ------
-    DpmcError
-        If the module has no class ``Params``.
-    """
-    every = _fields(f"{registry.package(kind)}.{name}", "Params")
-    if every is None:
-        raise DpmcError(f"{kind} {name!r}: its module has no class Params")
-    return frozenset(every), frozenset(key for key, value in every.items() if value is None)
+def _check_sections(paper: Paper) -> None:
+    if not paper.experiments and not paper.studies:
+        raise DpmcError("`experiments` or `studies` must be given")
+    for key in ("timed_at_epsilon", "reference"):
+        if paper.experiments and getattr(paper, key) is None:
+            raise DpmcError(refusal(key, "given beside experiments", None))
 
 
-def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
-    """Return the fields of a class and their defaults, those of its bases in the package too.
-
-    A module also has the classes that it imports.
-    """
-    tree = module_tree(module)
-    found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name]
-    if not found:
-        home = _imported(tree, _renamed(tree, name))
-        return _fields(*_parted(home)) if home else None
-    every: dict[str, ast.expr | None] = {}
-    for base in found[0].bases:
-        # As in ``class Params(gibbs.ChainParams)``, after ``from dpmc.linreg import gibbs``, or
-        # in ``class Params(ChainParams)``, after importing that.
-        if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
-            home = _imported(tree, base.value.id)
-            every |= (home and _fields(home, base.attr)) or {}
-        elif isinstance(base, ast.Name):
-            home = _imported(tree, base.id)
-            every |= _fields(*(_parted(home) if home else (module, base.id))) or {}
-    entries = [entry for entry in found[0].body if isinstance(entry, ast.AnnAssign)]
-    return every | {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
+def _check_problem(problem: Problem, where: str) -> None:
+    of_model = {"model": problem.model, "start": problem.start, "delta": problem.delta}
+    given = [key for key, value in of_model.items() if value is not None]
+    if given and len(given) < len(of_model):
+        missing = next(key for key in of_model if key not in given)
+        raise DpmcError(refusal(f"{where}.{missing}", f"given beside {given[0]}", None))
+    for kind, part in (("data", problem.data), ("model", problem.model)):
+        if part is not None:
+            module = _module(kind, part.name, f"{where}.{kind}.name")
+            _check_params(module, part.params, f"{where}.{kind}.params")
+    if problem.start is not None:
+        _check_start(problem.start, f"{where}.start")
 
 
-def _renamed(tree: ast.Module, name: str) -> str:
-    """Return the class that a module gives `name` to, as in ``Params = NoParams``."""
-    for node in tree.body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=assigned)], value=ast.Name(id=original)):
-                if assigned == name:
-                    return original
-    return name
-
-
-def _imported(tree: ast.Module, name: str) -> str | None:
-    """Return what a module imports from a package under `name`, if it is of this library."""
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpmc"):
-            for alias in node.names:
-                if name == (alias.asname or alias.name):
-                    return f"{node.module}.{alias.name}"
-    return None
-
-
-def _parted(path: str) -> tuple[str, str]:
-    """Return the module of a class and its name."""
-    module, _, name = path.rpartition(".")
-    return module, name
-
-
-def _check_start(start: Mapping[str, Any], where: str) -> None:
-    rule = start["rule"]
-    if rule not in START_RULES:
-        raise DpmcError(f"{where}.rule: {rule!r}, allowed {listed(START_RULES)}")
-    needed = START_RULES[rule]
+def _check_start(start: Start, where: str) -> None:
+    _check_name(start.rule, START_RULES, f"{where}.rule")
+    needed = START_RULES[start.rule]
     for key in ("centre", "scale"):
-        if key in start and key not in needed:
+        value = getattr(start, key)
+        if value is not None and key not in needed:
             allowed = " and ".join(needed) or "nothing else"
-            raise DpmcError(f"{where}.{key}: {start[key]!r}, allowed with rule {rule}: {allowed}")
-        if key in needed and key not in start:
-            raise DpmcError(f"{where}: {key} is missing, which rule {rule} needs")
+            wanted = f"left out, since rule {start.rule} takes {allowed}"
+            raise DpmcError(refusal(f"{where}.{key}", wanted, value))
+        if value is None and key in needed:
+            raise DpmcError(refusal(f"{where}.{key}", f"given with rule {start.rule}", None))
 
 
-def _check_method(method: Mapping[str, Any], experiment: Mapping[str, Any], where: str) -> None:
-    if ("accountant" in method) == ("num_iterations" in method):
-        raise DpmcError(f"{where}: allowed either an accountant or num_iterations, not both")
-    if "accountant" in method:
-        _check_kind("accountant", method["accountant"], where)
-        if not (method.get("epsilons") or experiment.get("epsilons")):
-            raise DpmcError(f"{where}: epsilons is missing here and in the experiment")
+def _check_experiment(experiment: Experiment, paper: Paper, where: str) -> None:
+    modelled = [key for key, entry in paper.problems.items() if entry.model is not None]
+    for problem, methods in experiment.methods.items():
+        _check_name(problem, modelled, f"{where}.methods")
+        for label, method in methods.items():
+            _check_method(method, experiment, f"{where}.methods.{problem}.{label}")
+
+
+def _check_method(method: Method, experiment: Experiment, where: str) -> None:
+    module = _module("method", method.method, f"{where}.method")
+    if (method.accountant is None) == (method.num_iterations is None):
+        raise DpmcError(f"`{where}` must have either an accountant or num_iterations")
+    if method.accountant is not None:
+        _check_name(
+            method.accountant, module_names(registry.package("accountant")), f"{where}.accountant"
+        )
+        if not (method.epsilons or experiment.epsilons):
+            raise DpmcError(refusal(f"{where}.epsilons", "given here or in the experiment", None))
     for key in ("epsilons", "max_iterations"):
-        if key in method and "accountant" not in method:
-            raise DpmcError(f"{where}: {key}: allowed only with an accountant")
-    _check_params("method", method["method"], method["params"], method.get("grid", ()), where)
+        if getattr(method, key) is not None and method.accountant is None:
+            wanted = "left out without an accountant"
+            raise DpmcError(refusal(f"{where}.{key}", wanted, getattr(method, key)))
+    grid = method.grid or {}
+    for key in grid:
+        if key in method.params:
+            raise DpmcError(refusal(f"{where}.grid.{key}", "left out, being in params", None))
+    for point in grids.combinations(grid):
+        place = f"{where}, {grids.name(point)}" if grid else f"{where}.params"
+        _check_params(module, {**method.params, **point}, place)
 
 
-def _check_study(study: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
-    _check_kind("study", study["study"], where)
-    _check_names(study["problems"], paper["problems"], f"{where}.problems:")
-    _check_names(study.get("together", ()), study["grid"], f"{where}.together:")
-    for label, method in study["methods"].items():
+def _check_study(study: Study, paper: Paper, name: str) -> None:
+    where = f"studies.{name}"
+    module = _module("study", study.study, f"{where}.study")
+    for problem in study.problems:
+        _check_name(problem, paper.problems, f"{where}.problems")
+    for key in study.together:
+        _check_name(key, study.grid, f"{where}.together")
+    for label, method in study.methods.items():
         here = f"{where}.methods.{label}"
-        _check_names(method.get("problems", ()), study["problems"], f"{here}.problems:")
-        _check_kind(study["study"], method["method"], here)
-        every, _ = parameters(study["study"], method["method"])
-        for key in method.get("params", {}):
-            if key in study.get("params", {}):
-                raise DpmcError(f"{here}: params.{key}, allowed here or in the study, not both")
-            _check_names([key], every, f"{here}: {method['method']} parameter")
+        for problem in method.problems or ():
+            _check_name(problem, study.problems, f"{here}.problems")
+        takes = fields(_module(study.study, method.method, f"{here}.method").Params)
+        for key in method.params:
+            if key in study.params:
+                raise DpmcError(refusal(f"{here}.params.{key}", "left out, being in params", None))
+            _check_key(key, [entry.name for entry in takes], f"{here}.params", method.method)
+        for point in _points(study, paper, name, label):
+            with _at(f"{here}, {grids.name(point.point)}"):
+                module.check(point)
+    _check_shared(study, module, f"{where}.params")
+
+
+def _points(study: Study, paper: Paper, name: str, label: str) -> Iterator[StudyPoint]:
+    method = study.methods[label]
+    for problem in method.problems or study.problems:
+        for point in grids.combinations({**study.grid, **method.grid}):
+            yield StudyPoint(
+                paper=paper.paper,
+                study=study.study,
+                experiment=name,
+                problem=ProblemSetup.of(problem, paper.problems[problem]),
+                label=label,
+                method=method.method,
+                variant=method.variant,
+                params={**study.params, **method.params},
+                outside=paper.outside,
+                seed=paper.seed,
+                point=point,
+            )
+
+
+def _check_shared(study: Study, module: Any, where: str) -> None:
+    """Refuse a parameter of a study that neither it nor a method has."""
+    own = getattr(module, "Params", None)
+    known = {entry.name for entry in (fields(own) if own else ())}
     # Methods share the parameters of a study, and leave out those that they do not have.
-    known = set(_fields(f"{registry.package('study')}.{study['study']}", "Params") or ())
-    for name in module_names(registry.package(study["study"])):
-        known |= parameters(study["study"], name)[0]
-    _check_names(study.get("params", ()), known, f"{where}: parameter")
+    chosen = [method.method for method in study.methods.values()]
+    for name in dict.fromkeys([*chosen, *module_names(registry.package(study.study))]):
+        if set(study.params) <= known:
+            return
+        known |= {entry.name for entry in fields(registry.load(study.study, name).Params)}
+    for key in study.params:
+        _check_key(key, known, where, study.study)
 
 
-def _check_kind(kind: str, name: str, where: str) -> None:
-    allowed = module_names(registry.package(kind))
-    if name not in allowed:
-        raise DpmcError(f"{where}: {kind} {name!r}, allowed {listed(allowed)}")
+def _check_curve(curve: Curve, where: str) -> None:
+    module = _module("method", curve.method, f"{where}.method")
+    _check_params(module, curve.params, f"{where}.params")
+    for accountant in curve.accountants:
+        known = module_names(registry.package("accountant"))
+        _check_name(accountant, known, f"{where}.accountants")
 
 
-def _check_params(kind: str, name: str, params: Any, grid: Any, where: str) -> None:
-    _check_kind(kind, name, where)
-    every, required = parameters(kind, name)
-    given = [*params, *grid]
-    for key in given:
-        if key not in every:
-            raise DpmcError(f"{where}: {name} parameter {key!r}, allowed {listed(every)}")
-        if given.count(key) > 1:
-            raise DpmcError(f"{where}: {name} parameter {key!r}, allowed in params or in grid")
-    for key in sorted(required - set(given)):
-        raise DpmcError(f"{where}: {name} parameter {key!r} is missing")
+def _check_output(output: Output, paper: Paper, where: str) -> None:
+    for name in output.metrics:
+        _check_name(name, [*paper.experiments, *paper.studies], f"{where}.metrics")
+    for key in ("reference", "data"):
+        for name in getattr(output, key):
+            _check_name(name, paper.problems, f"{where}.{key}")
+    for name in output.accounting:
+        _check_name(name, paper.accounting, f"{where}.accounting")
+    if output.chains is not None:
+        read = output.chains
+        _check_name(read.experiment, paper.experiments, f"{where}.chains.experiment")
+        methods = paper.experiments[read.experiment].methods
+        _check_name(read.problem, methods, f"{where}.chains.problem")
 
 
-def _check_output(output: Mapping[str, Any], paper: Mapping[str, Any], where: str) -> None:
-    chains = output.get("chains")
-    named = {
-        "experiments": [chains["experiment"]] if chains else [],
-        "problems": [*output.get("reference", ()), *output.get("data", ())],
-    }
-    for section, names in named.items():
-        _check_names(names, paper[section], f"{where}: {section.removesuffix('s')}")
-    measured = [*paper["experiments"], *paper["studies"]]
-    _check_names(output.get("metrics", ()), measured, f"{where}: experiment")
-    known = paper.get("accounting", {})
-    _check_names(output.get("accounting", ()), known, f"{where}: accounting")
-    if chains:
-        methods = paper["experiments"][chains["experiment"]]["methods"]
-        _check_names([chains["problem"]], methods, f"{where}: chains.problem")
+def _module(kind: str, name: str, where: str) -> Any:
+    _check_name(name, module_names(registry.package(kind)), where)
+    return registry.load(kind, name)
 
 
-def _check_names(names: Iterable[str], allowed: Iterable[str], where: str) -> None:
-    known = list(allowed)
-    for name in names:
-        if name not in known:
-            raise DpmcError(f"{where} {name!r}, allowed {listed(known)}")
+def _check_params(module: Any, params: Mapping[str, Any], where: str) -> None:
+    with _at(where):
+        registry.parameters(module, params)
+
+
+def _check_name(name: str, known: Iterable[str], where: str) -> None:
+    known = list(known)
+    if name not in known:
+        raise DpmcError(refusal(where, f"one of {listed(known)}", name, known))
+
+
+def _check_key(key: str, known: Iterable[str], where: str, owner: str) -> None:
+    known = list(known)
+    if key not in known:
+        wanted = f"a parameter of {owner} ({listed(known)})"
+        raise DpmcError(refusal(f"{where}.{key}", wanted, None, known))

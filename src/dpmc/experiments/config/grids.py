@@ -6,29 +6,35 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dpmc.experiments.config.settings import Method
+
 # Names of points are names of folders.
 SHORT = {"epsilon": "eps", "num_nodes": "J"}
 
 
+def combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the points of a grid: one value of each key; for an empty grid one empty point."""
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
 def points(
-    method: Mapping[str, Any], epsilons: Sequence[float]
+    method: Method, budgets: Sequence[float | None]
 ) -> Iterator[tuple[str, float | None, dict[str, Any]]]:
     """Yield the points of the grid of a method: name, epsilon or None, parameters.
 
     Parameters
     ----------
-    method : mapping
-        Its ``grid``, if it has one, maps parameters to lists of values. With an
-        ``accountant`` it runs at every epsilon.
-    epsilons : sequence of float
+    method : Method
+        Its ``grid``, if it has one, maps parameters to lists of values.
+    budgets : sequence of (float or None)
+        The values of epsilon; None for no budget.
     """
-    grid = method.get("grid", {})
-    budgets = list(epsilons) if "accountant" in method else [None]
-    for epsilon, *values in itertools.product(budgets, *grid.values()):
-        extra = dict(zip(grid, values, strict=True))
-        parts = [] if epsilon is None else [f"eps={_text(epsilon)}"]
-        parts += [f"{key.removeprefix('ratio_')}={_text(value)}" for key, value in extra.items()]
-        yield ",".join(parts) or "single", epsilon, extra
+    for epsilon in budgets:
+        for extra in combinations(method.grid or {}):
+            parts = [] if epsilon is None else [f"eps={_text(epsilon)}"]
+            parts += [f"{key.removeprefix('ratio_')}={_text(v)}" for key, v in extra.items()]
+            yield ",".join(parts) or "single", epsilon, extra
 
 
 def together(
@@ -40,13 +46,8 @@ def together(
     """
     outer = {key: values for key, values in grid.items() if key not in inner}
     within = {key: values for key, values in grid.items() if key in inner}
-    for values in itertools.product(*outer.values()):
-        shared = dict(zip(outer, values, strict=True))
-        points = [
-            {**shared, **dict(zip(within, chosen, strict=True))}
-            for chosen in itertools.product(*within.values())
-        ]
-        yield name(shared) if shared else "all", points
+    for shared in combinations(outer):
+        yield name(shared) if shared else "all", [{**shared, **p} for p in combinations(within)]
 
 
 def name(chosen: Mapping[str, Any]) -> str:

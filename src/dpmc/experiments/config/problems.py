@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from dpmc import registry
 from dpmc.checks import START_RULES
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError, Model
 
-Settings = Mapping[str, Any]
 
-
-def make_model(problem: Settings) -> Model:
+def make_model(problem: ProblemSetup) -> Model:
     """Return the model that the settings of a problem name.
 
     Raises
     ------
     DpmcError
-        If the model or one of its parameters is unknown or refused.
+        If the problem has no model, or it or one of its parameters is unknown or refused.
     """
-    module = registry.load("model", problem["model"]["name"])
-    model: Model = module.build(registry.parameters(module, dict(problem["model"]["params"])))
+    if problem.model is None:
+        raise DpmcError(f"`model` of {problem.name} must be given")
+    module = registry.load("model", problem.model.name)
+    model: Model = module.build(registry.parameters(module, problem.model.params))
     return model
 
 
-def make_data(problem: Settings, seed: int) -> Dataset:
+def make_data(problem: ProblemSetup, seed: int) -> Dataset:
     """Draw the rows of a problem, keyed by its name and `seed`.
 
     Raises
@@ -37,24 +37,24 @@ def make_data(problem: Settings, seed: int) -> Dataset:
     DpmcError
         If the generator or one of its parameters is unknown or refused.
     """
-    module = registry.load("data", problem["data"]["name"])
-    params = registry.parameters(module, dict(problem["data"]["params"]))
-    dataset: Dataset = module.generate(params, stream(seed, "data", problem["name"]))
+    module = registry.load("data", problem.data.name)
+    params = registry.parameters(module, problem.data.params)
+    dataset: Dataset = module.generate(params, stream(seed, "data", problem.name))
     return dataset
 
 
-def is_here(problem: Settings) -> bool:
+def is_here(problem: ProblemSetup) -> bool:
     """Return whether the file that the rows of a problem come from is on this machine.
 
     True for rows that come from no file.
     """
-    module = registry.load("data", problem["data"]["name"])
+    module = registry.load("data", problem.data.name)
     look = getattr(module, "is_here", None)
-    return look is None or bool(look(registry.parameters(module, problem["data"]["params"])))
+    return look is None or bool(look(registry.parameters(module, problem.data.params)))
 
 
 def make_reference(
-    problem: Settings, dataset: Dataset, seed: int, num_draws: int, num_baselines: int
+    problem: ProblemSetup, dataset: Dataset, seed: int, num_draws: int, num_baselines: int
 ) -> Array:
     """Draw the reference sample and the baselines from the exact posterior.
 
@@ -70,16 +70,16 @@ def make_reference(
     """
     model = make_model(problem)
     if model.reference is None:
-        raise DpmcError(f"model {model.name!r}: no exact sampler, allowed a model with one")
+        raise DpmcError(f"`model` must be one with an exact sampler, got {model.name!r}")
     samples = [
-        model.reference(dataset, num_draws, stream(seed, "reference", problem["name"], index))
+        model.reference(dataset, num_draws, stream(seed, "reference", problem.name, index))
         for index in range(1 + num_baselines)
     ]
     return np.stack(samples)
 
 
 def start_points(
-    problem: Settings,
+    problem: ProblemSetup,
     truth: Array | None,
     reference: Array,
     seed: int,
@@ -95,7 +95,7 @@ def start_points(
 
     Parameters
     ----------
-    problem : mapping
+    problem : ProblemSetup
         Its ``start`` has a ``rule`` and, as the rule needs, ``centre`` and ``scale``.
     truth : ndarray of shape (d,) or None
         The parameter that generated the rows.
@@ -117,11 +117,12 @@ def start_points(
     wanted = list(replicates)
     if "scale" not in START_RULES[rule]:
         return np.broadcast_to(centre, (len(wanted), chains, centre.size)).copy()
-    scale = problem["start"]["scale"]
+    scale = problem.start.scale if problem.start else None
     if scale == "reference":
         scale = float(np.mean(np.std(reference[0], axis=0)))
+    assert isinstance(scale, int | float)
     draws = [
-        stream(seed, "init", problem["name"], replicate, chain).standard_normal(centre.size)
+        stream(seed, "init", problem.name, replicate, chain).standard_normal(centre.size)
         for replicate in wanted
         for chain in range(chains)
     ]
@@ -130,20 +131,24 @@ def start_points(
     return starts
 
 
-def _checked_rule(problem: Settings, truth: Array | None, dim: int) -> tuple[str, Array]:
+def _checked_rule(problem: ProblemSetup, truth: Array | None, dim: int) -> tuple[str, Array]:
     """Return the rule of the start points and their centre."""
-    start, where = problem["start"], f"start of {problem['name']}"
-    rule = str(start["rule"])
+    start, where = problem.start, f"start of {problem.name}"
+    if start is None:
+        raise DpmcError(f"`{where}` must be given")
+    rule = start.rule
     if rule not in START_RULES:
-        raise DpmcError(f"{where}: rule {rule!r}, allowed {', '.join(START_RULES)}")
+        known = ", ".join(START_RULES)
+        raise DpmcError(f"`rule` of {where} must be one of {known}, got {rule!r}")
     for key in ("centre", "scale"):
-        if (start.get(key) is None) == (key in START_RULES[rule]):
-            needs = " and ".join(START_RULES[rule]) or "neither centre nor scale"
-            raise DpmcError(f"{where}: {key} is {start.get(key)}, allowed with {rule!r}: {needs}")
-    centre = truth if rule.endswith("truth") else start["centre"]
+        value = getattr(start, key)
+        if (value is None) == (key in START_RULES[rule]):
+            wanted = "given" if value is None else "left out"
+            raise DpmcError(f"`{key}` of {where} must be {wanted} with rule {rule}, got {value}")
+    centre = truth if rule.endswith("truth") else start.centre
     if centre is None:
-        raise DpmcError(f"{where}: no truth, allowed rules 'around' and 'at' with a centre")
+        raise DpmcError(f"`rule` of {where} must be around or at without a truth, got {rule}")
     point = np.asarray(centre, dtype=np.float64)
     if point.shape != (dim,):
-        raise DpmcError(f"{where}: {point.size} components, allowed {dim}")
+        raise DpmcError(f"`centre` of {where} must have {dim} components, got {point.size}")
     return rule, point

@@ -1,23 +1,31 @@
 """The YAML configuration: read, merged with a scale and checked before any work starts.
 
-Imports nothing heavy: the workflow reads it whenever it plans. Names and parameters are
-checked by :mod:`dpmc.experiments.config.crosschecks`.
+What is read is checked against the schemas of :mod:`dpmc.experiments.config.settings`, whose frozen
+types it becomes; names and parameters are checked by
+:mod:`dpmc.experiments.config.crosschecks`.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema
+import msgspec
 import yaml
 
-from dpmc.experiments.config.crosschecks import check_paper, listed
+from dpmc.experiments.config import settings
+from dpmc.experiments.config.crosschecks import check_paper
+from dpmc.experiments.config.settings import Paper, Run, Scale, Settings
+from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
+
+T = TypeVar("T", bound=Settings)
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Config:
         The most replicates that one job computes.
     seconds_per_job : float
         The longest that a job with more than one replicate should take, in seconds.
-    papers : mapping of str to dict
+    papers : mapping of str to Paper
         The settings of each paper, by its key.
     """
 
@@ -42,7 +50,7 @@ class Config:
     results_dir: str
     seeds_per_job: int
     seconds_per_job: float
-    papers: Mapping[str, dict[str, Any]]
+    papers: Mapping[str, Paper]
 
 
 def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> Config:
@@ -53,7 +61,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
     source : mapping or Path
         The contents of ``config/config.yaml``, or its path.
     root : Path, optional
-        Folder that holds ``config/`` and ``workflow/schemas/``; the current one by default.
+        Folder that holds ``config/``; the current one by default.
 
     Returns
     -------
@@ -70,25 +78,22 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
     values = dict(read_yaml(source) if isinstance(source, Path) else source)
     if isinstance(values.get("papers"), str):
         values["papers"] = [values["papers"]]
-    _check(values, root, "config", where)
-    scale = str(values["scale"])
-    scale_path = _known(root / "config" / "scales", "scale", scale)
-    overlay = read_yaml(scale_path)
-    _check(overlay, root, "scale", str(scale_path))
+    run = _typed(values, Run, where)
+    scale_path = _known(root / "config" / "scales", "scale", run.scale)
+    scale = read_typed(scale_path, Scale)
     papers = {}
-    for key in values["papers"]:
-        path = _known(root / "config" / "papers", "paper", key)
-        where = f"{path} (scale {scale})"
-        paper = _plain(merge(read_yaml(path), overlay["papers"].get(key, {}), where))
-        _check(paper, root, "paper", where)
-        paper = {"experiments": {}, "studies": {}, **paper}
+    for key in run.papers:
+        path = _known(root / "config" / "papers", "papers", key)
+        where = f"{path} (scale {run.scale})"
+        merged = merge(read_yaml(path), scale.papers.get(key, {}), where)
+        paper = _typed(settings.whole(merged), Paper, where)
         check_paper(paper, key, where)
-        papers[key] = {name: value for name, value in paper.items() if name != "shared"}
+        papers[key] = msgspec.structs.replace(paper, shared={})
     return Config(
-        scale=scale,
-        results_dir=str(values["results_dir"]).rstrip("/"),
-        seeds_per_job=int(values.get("seeds_per_job") or overlay["seeds_per_job"]),
-        seconds_per_job=float(overlay["seconds_per_job"]),
+        scale=run.scale,
+        results_dir=run.results_dir.rstrip("/"),
+        seeds_per_job=run.seeds_per_job or scale.seeds_per_job,
+        seconds_per_job=scale.seconds_per_job,
         papers=papers,
     )
 
@@ -109,8 +114,19 @@ def read_yaml(path: Path) -> dict[str, Any]:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise DpmcError(f"{path}: line {line}, {error.problem}") from None
     if not isinstance(values, dict):
-        raise DpmcError(f"{path}: {type(values).__name__}, allowed a mapping")
+        raise DpmcError(f"{path}: must be a mapping, got a {type(values).__name__}")
     return values
+
+
+def read_typed(path: Path, kind: type[T]) -> T:
+    """Read a YAML file as a frozen value, checked against the schema of its type.
+
+    Raises
+    ------
+    DpmcError
+        One line: the file and key, what is allowed, and the value.
+    """
+    return _typed(read_yaml(path), kind, str(path))
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -127,7 +143,8 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> di
     for key, value in overlay.items():
         if value is None:
             if key not in merged:
-                raise DpmcError(f"{where}: {key}: null removes it, allowed {listed(merged)}")
+                wanted = f"one of {listed(merged)}, to be removed by null"
+                raise DpmcError(f"{where}: {refusal('key', wanted, key, merged)}")
             del merged[key]
         elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             merged[key] = merge(merged[key], value, f"{where}: {key}")
@@ -179,36 +196,31 @@ def _check_keys(node: yaml.MappingNode) -> None:
         seen.add(key.value)
 
 
-def _plain(value: Any) -> Any:
-    # 1.0 reads as 1: what is equal must look equal to whoever compares settings.
-    if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value
-
-
 def _stems(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
 
 
 def _known(folder: Path, kind: str, name: str) -> Path:
-    if name not in _stems(folder):
-        raise DpmcError(f"{kind}: {name!r}, allowed {listed(_stems(folder))}")
+    known = _stems(folder)
+    if name not in known:
+        raise DpmcError(refusal(kind, f"one of {listed(known)}", name, known))
     return folder / f"{name}.yaml"
 
 
-def _check(values: Mapping[str, Any], root: Path, schema_name: str, where: str) -> None:
+def _typed(values: Mapping[str, Any], kind: type[T], where: str) -> T:
+    """Return values as a frozen value, refusing what its schema does in one line."""
     for path, value in _numbers(values):
         if not math.isfinite(value):
-            raise DpmcError(f"{where}: {path}: {value}, allowed a finite number")
-    schema = read_yaml(root / "workflow" / "schemas" / f"{schema_name}.yaml")
-    validator = jsonschema.Draft202012Validator(schema)
-    errors = sorted(validator.iter_errors(values), key=lambda error: list(map(str, error.path)))
+            raise DpmcError(f"{where}: {refusal(path, 'a finite number', value)}")
+    errors = sorted(_validator(kind).iter_errors(values), key=lambda e: list(map(str, e.path)))
     if errors:
         raise DpmcError(f"{where}: {_one_line(errors[0])}")
+    return settings.typed(values, kind)
+
+
+@functools.cache
+def _validator(kind: type[Settings]) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(settings.schema(kind))
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
@@ -221,26 +233,25 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _one_line(error: jsonschema.ValidationError) -> str:
+    schema = error.schema if isinstance(error.schema, dict) else {}
     path = ".".join(map(str, error.absolute_path))
-    prefix = f"{path}: " if path else ""
     value: Any = error.instance
     limit: Any = error.validator_value
-    schema = error.schema if isinstance(error.schema, dict) else {}
-    if error.validator == "additionalProperties":
+    if error.validator in ("additionalProperties", "required"):
         allowed = schema.get("properties", {})
-        unknown = sorted(set(map(str, value)) - set(allowed))
-        return f"{prefix}unknown key {unknown[0]!r}, allowed {listed(allowed)}"
-    if error.validator == "required":
-        missing = next(key for key in limit if key not in value)
-        return f"{prefix}{missing} is missing"
+        if error.validator == "required":
+            missing = next(key for key in limit if key not in value)
+            return refusal(f"{path}.{missing}" if path else missing, "given", None)
+        unknown = min(set(map(str, value)) - set(allowed))
+        wanted = f"a key of {path}" if path else "a key"
+        return refusal(unknown, f"{wanted} ({listed(allowed)})", None, allowed)
     phrases = {
-        "enum": listed(limit) if isinstance(limit, list) else "",
-        "minimum": f">= {limit}",
-        "exclusiveMinimum": f"> {limit}",
-        "maximum": f"<= {limit}",
-        "exclusiveMaximum": f"< {limit}",
-        "minItems": f"at least {limit}",
-        "uniqueItems": "no entry twice",
+        "enum": f"one of {listed(limit)}" if isinstance(limit, list) else "",
+        "type": {"object": "a mapping", "array": "a list"}.get(str(limit), f"of type {limit}"),
+        "minProperties": "a mapping that is not empty",
     }
-    told = schema.get("description") or phrases.get(str(error.validator), str(limit))
-    return f"{prefix}{value!r}, allowed {told}"
+    # The description of a type says what it is for, that of a value what it must be.
+    wanted = "" if "title" in schema else schema.get("description", "")
+    wanted = wanted or phrases.get(str(error.validator)) or f"{error.validator} {limit}"
+    choices = limit if error.validator == "enum" else ()
+    return refusal(path or str(value), wanted, value, choices)

@@ -134,13 +134,11 @@ def figure5_1(context: Context) -> Figure:
     rows = -(-(len(problems) + 1) // 3)
     figure, axes = style.figure(rows, 3, 0.2 + 2.2 * rows)
     for axis, name in zip(axes.flat, problems, strict=False):
-        problem, dataset = context.config["problems"][name], context.dataset(name)
+        problem, dataset = context.problem_setup(name), context.dataset(name)
         _regions(axis, surface(make_model(problem), dataset))
         seed, nothing = context.config["seed"], np.empty((1, 0, 2))
         reference = context.references.get(name, nothing)
-        starts = start_points(
-            {"name": name, **problem}, dataset.truth, reference, seed, range(STARTS), 1
-        )
+        starts = start_points(problem, dataset.truth, reference, seed, range(STARTS), 1)
         axis.plot(
             *starts[:, 0].T, "o", ms=2.6, mew=0.4, mec="white", color="#D55E00",
             label="start points",
@@ -148,7 +146,7 @@ def figure5_1(context: Context) -> Figure:
         axis.use_sticky_edges = False  # a margin around start points off the regions
         axis.set(title=context.problem_label(name), xlabel="θ₁", ylabel="θ₂")
         axis.locator_params(nbins=4)
-        if problem["model"]["name"] == "circle":
+        if problem.model is not None and problem.model.name == "circle":
             axis.set_aspect("equal", adjustable="datalim")
     handles = [*_region_entries(), _dot("#D55E00", "start points")]
     for axis in axes.flat[len(problems) :]:
@@ -183,7 +181,7 @@ def figure4_1(context: Context) -> Figure:
     Räisä 2021, Figure 4.1.
     """
     problem, path, number, accepted = _trajectory(context)
-    density = surface(make_model(context.config["problems"][problem]), context.dataset(problem))
+    density = surface(make_model(context.problem_setup(problem)), context.dataset(problem))
     every = -(-(len(path) - 1) // FRAMES)
     frames = range(every, len(path), every)
     rows = -(-len(frames) // 3)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
 from dpmc import registry
+from dpmc.experiments.config.settings import Curves
 from dpmc.privacy import accounting
 from dpmc.types import Budget, DpmcError
 
@@ -22,15 +20,13 @@ COLUMNS = {
 }
 
 
-def curve(settings: Mapping[str, Any]) -> pd.DataFrame:
+def curve(setup: Curves) -> pd.DataFrame:
     """Return the number of iterations of one chain that each accountant allows.
 
     Parameters
     ----------
-    settings : mapping
-        ``delta``, ``num_rows``, ``epsilons`` and ``settings``: by label, a ``method``
-        with its ``params``, a list of ``accountants`` and, in place of those above, its
-        own ``epsilons``.
+    setup : Curves
+        By label, a method with its parameters and accountants, and the budgets.
 
     Returns
     -------
@@ -46,17 +42,17 @@ def curve(settings: Mapping[str, Any]) -> pd.DataFrame:
         privacy, or an accountant does not know what it releases.
     """
     rows = []
-    for label, entry in settings["settings"].items():
-        module = registry.load("method", entry["method"])
-        params = registry.parameters(module, dict(entry["params"]))
-        releases = module.releases(params, settings["num_rows"])
+    for label, entry in setup.settings.items():
+        module = registry.load("method", entry.method)
+        params = registry.parameters(module, entry.params)
+        releases = module.releases(params, setup.num_rows)
         if releases is None:
-            raise DpmcError(f"accounting of {label}: {entry['method']}, allowed a private method")
-        for name in entry["accountants"]:
+            raise DpmcError(f"`method` of {label} must be private, got {entry.method!r}")
+        for name in entry.accountants:
             upper_bound = bool(accounting.load(name).UPPER_BOUND)
-            for epsilon in entry.get("epsilons", settings["epsilons"]):
-                budget = Budget(float(epsilon), float(settings["delta"]), name)
+            for epsilon in entry.epsilons or setup.epsilons:
+                budget = Budget(epsilon, setup.delta, name)
                 count = accounting.max_iterations(releases, budget, 1)
                 spent = (budget.epsilon, budget.delta, count)
-                rows.append((label, entry["method"], name, upper_bound, *spent))
+                rows.append((label, entry.method, name, upper_bound, *spent))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)

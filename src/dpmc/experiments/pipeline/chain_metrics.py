@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ import pandas as pd
 from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
 from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
+from dpmc.experiments.config import grids
+from dpmc.experiments.config.setups import ChainSetup
 from dpmc.rng import stream
 from dpmc.types import Array, DpmcError, Fit
 
@@ -60,20 +62,19 @@ COLUMNS = {
 
 
 def evaluate(
-    fits: Iterable[tuple[Mapping[str, Any], int, Fit]],
+    runs: Iterable[tuple[ChainSetup, str, int, Fit]],
     reference: Array,
     seed: int | None,
     *,
-    experiment: str = "",
-    label: str = "",
+    experiment: str,
+    label: str,
 ) -> pd.DataFrame:
     """Return one row of metrics per run.
 
     Parameters
     ----------
-    fits : iterable of (specification, replicate, Fit)
-        The specification of the chains of each run. Keys `experiment`, `label` and
-        `point` in it take precedence over the arguments and over names made here.
+    runs : iterable of (ChainSetup, point, replicate, Fit)
+        Each with the name of its point.
     reference : ndarray of shape (M, d) or (1 + baselines, M, d)
         Exact posterior draws; the first sample of a stack.
     seed : int or None
@@ -95,11 +96,13 @@ def evaluate(
         If a run and the reference differ in dimension.
     """
     prepared = Reference.of(reference if reference.ndim == 2 else reference[0])
-    names = {"experiment": experiment, "label": label}
     rows = []
-    for spec, replicate, fit in fits:
-        row = _describe({**names, **spec}, replicate, fit)
-        rows.append(row | _measure(spec, replicate, fit, prepared, seed))
+    for setup, point, replicate, fit in runs:
+        names = {"experiment": experiment, "label": label, "point": point}
+        row = {**names, "algorithm": grids.algorithm(label), **_describe(setup, replicate, fit)}
+        key = (setup.problem.name, setup.method, point, replicate)
+        rng = stream(seed, "kernel width", *key)
+        rows.append(row | _measure(fit, prepared, rng))
     return _table(rows)
 
 
@@ -132,20 +135,16 @@ def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.D
     return _table(rows)
 
 
-def _measure(
-    spec: Mapping[str, Any], replicate: int, fit: Fit, reference: Reference, seed: int | None
-) -> dict[str, Any]:
+def _measure(fit: Fit, reference: Reference, rng: np.random.Generator) -> dict[str, Any]:
     if fit.draws is None or len(fit.draws) < 2:
         return {}
     if fit.draws.shape[2] != reference.draws.shape[1]:
         raise DpmcError(
-            f"draws: dimension {fit.draws.shape[2]}, allowed {reference.draws.shape[1]} "
-            "as in the reference"
+            f"`draws` must have dimension {reference.draws.shape[1]}, as the reference, "
+            f"got {fit.draws.shape[2]}"
         )
     kept = fit.kept()
     points, weights = collapse(kept)
-    key = (_problem(spec), str(spec.get("method", "")), _point(spec), replicate)
-    rng = stream(seed, "kernel width", *key)
     chains = {"rhat": split_rhat(kept), "ess_bulk": bulk_ess(kept), **_autocorrelation(kept)}
     return {**discrepancies(points, weights, reference, rng), **chains}
 
@@ -161,31 +160,24 @@ def _autocorrelation(draws: Array) -> dict[str, Any]:
     return {"iac": largest, "iac_components": each}
 
 
-def _describe(spec: Mapping[str, Any], replicate: int, fit: Fit) -> dict[str, Any]:
-    budget = spec.get("budget") or {}
-    params = spec.get("params") or {}
-    method, variant = str(spec.get("method", "")), str(spec.get("variant", ""))
-    label = str(spec["label"]) or method
+def _describe(setup: ChainSetup, replicate: int, fit: Fit) -> dict[str, Any]:
+    budget, params = setup.budget, setup.params
     has_ratios = "ratio_rows" in fit.totals or "ratio_clip_bound" in params
     bounds = [params.get("ratio_clip_bound"), params.get("gradient_clip_bound")]
     bounds[0 if has_ratios else 1] = params.get("clip_bound", bounds[0 if has_ratios else 1])
     draws_shape = (0, 0, 0) if fit.draws is None else fit.kept().shape
     iterations = np.atleast_1d(fit.totals.get("num_iterations", [draws_shape[0]]))
     return {
-        "experiment": str(spec["experiment"]),
-        "problem": _problem(spec),
-        "label": label,
-        "algorithm": label.partition("-")[0],
-        "method": method,
-        "variant": variant,
-        "point": _point(spec),
-        "epsilon": budget.get("epsilon"),
-        "delta": budget.get("delta"),
-        "accountant": budget.get("accountant", ""),
+        "problem": setup.problem.name,
+        "method": setup.method,
+        "variant": setup.variant,
+        "epsilon": budget.epsilon if budget else None,
+        "delta": budget.delta if budget else None,
+        "accountant": budget.accountant if budget else "",
         "clip_bound": bounds[0],
         "gradient_clip_bound": bounds[1],
         "replicate": replicate,
-        "num_chains": spec.get("num_chains", draws_shape[1]),
+        "num_chains": setup.num_chains,
         "num_iterations": int(np.min(iterations)),
         "num_draws": draws_shape[0] * draws_shape[1],
         "dim": draws_shape[2],
@@ -200,21 +192,6 @@ def _describe(spec: Mapping[str, Any], replicate: int, fit: Fit) -> dict[str, An
         "status": fit.status,
         "noise_multipliers": _noise_multipliers(fit),
     }
-
-
-def _problem(spec: Mapping[str, Any]) -> str:
-    problem = spec.get("problem", "")
-    return str(problem["name"] if isinstance(problem, Mapping) else problem)
-
-
-def _point(spec: Mapping[str, Any]) -> str:
-    budget, params = spec.get("budget") or {}, spec.get("params") or {}
-    if "point" in spec:
-        return str(spec["point"])
-    if budget:
-        return f"eps={budget['epsilon']:g}"
-    bound = params.get("ratio_clip_bound", params.get("clip_bound"))
-    return "" if bound is None else f"clip_bound={bound:g}"
 
 
 def _noise_multipliers(fit: Fit) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from dpmc.experiments.config import settings
+from dpmc.experiments.config.settings import ChainsRead
+from dpmc.experiments.config.setups import ChainSetup, ProblemSetup, StudySetup
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,7 @@ class Problem:
     ----------
     name : str
         Its key in the configuration.
-    spec : mapping
+    setup : ProblemSetup
         Everything that determines the data, the model and the start points.
     data, reference, baseline : str
         Files of the rows, of the exact posterior sample and of the metrics of further ones;
@@ -23,7 +27,7 @@ class Problem:
     """
 
     name: str
-    spec: Mapping[str, Any]
+    setup: ProblemSetup
     data: str
     reference: str = ""
     baseline: str = ""
@@ -48,7 +52,7 @@ class Job:
         Eight hexadecimal digits of everything that determines a replicate.
     first, last : int
         The first and the last replicate.
-    chain : mapping
+    setup : ChainSetup
         What :func:`dpmc.experiments.pipeline.run_chains.run_chains` receives.
     data, reference, path : str
         The files that it reads, and that of the result.
@@ -63,7 +67,7 @@ class Job:
     digest: str
     first: int
     last: int
-    chain: Mapping[str, Any]
+    setup: ChainSetup
     data: str
     reference: str
     path: str
@@ -110,14 +114,14 @@ class Curves:
     ----------
     name : str
         Its key in the configuration.
-    spec : mapping
+    setup : Curves
         What :func:`dpmc.experiments.pipeline.accounting_curves.curve` receives.
     path : str
         The file of the result.
     """
 
     name: str
-    spec: Mapping[str, Any]
+    setup: settings.Curves
     path: str
 
 
@@ -133,7 +137,7 @@ class Study:
         What its points share, in words, such as ``J=5``.
     first, last : int
         The first and the last replicate.
-    settings : mapping
+    setup : StudySetup
         What ``run`` of the module in :mod:`dpmc.experiments.studies` receives.
     data : str
         The file of the rows.
@@ -147,9 +151,34 @@ class Study:
     point: str
     first: int
     last: int
-    settings: Mapping[str, Any]
+    setup: StudySetup
     data: str
     path: str
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What an output reads, by the names of the configuration.
+
+    Parameters
+    ----------
+    kind : str
+        ``figure``, ``table``, ``verdict``, ``guarantees`` or ``page``.
+    metrics : sequence of str
+        Experiments and studies.
+    chains : ChainsRead or None
+    reference, data : sequence of str
+        Problems, for their exact sample and their rows.
+    accounting : sequence of str
+        Curves.
+    """
+
+    kind: str
+    metrics: Sequence[str]
+    chains: ChainsRead | None = None
+    reference: Sequence[str] = ()
+    data: Sequence[str] = ()
+    accounting: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -160,10 +189,12 @@ class Output:
     ----------
     name : str
         The name of its file.
-    spec : mapping
-        Its entry in the configuration.
+    reads : Reads
+        What kind of output it is, and what it reads.
     config : mapping
-        The part of the paper's configuration that it may read.
+        The part of the paper's settings that it may read, as JSON has it.
+    experiments : mapping of str to Experiment
+        The experiments among them.
     metrics, baselines, chains, references, datasets, curves : tuple of str
         The files that it reads; the tables of studies are among the metrics.
     request : str
@@ -173,8 +204,9 @@ class Output:
     """
 
     name: str
-    spec: Mapping[str, Any]
+    reads: Reads
     config: Mapping[str, Any]
+    experiments: Mapping[str, settings.Experiment]
     metrics: tuple[str, ...]
     baselines: tuple[str, ...]
     chains: tuple[str, ...]

@@ -6,47 +6,27 @@ accountants.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from dpmc import registry
 from dpmc.experiments.config import problems
+from dpmc.experiments.config.pricing import Bought
+from dpmc.experiments.config.settings import plain
+from dpmc.experiments.config.setups import ChainSetup
+from dpmc.experiments.data._sizes import shape
 from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.costs import Costs, Rule
 from dpmc.experiments.pipeline.jobs import Job, Study
 from dpmc.experiments.pipeline.workload import Workload
-from dpmc.linreg import variants
 from dpmc.numerics.source_digest import canonical
-from dpmc.privacy import accounting, events, gaussian_noise
-from dpmc.privacy.noise_calibration import calibrate
-from dpmc.privacy.schedules import Schedule
+from dpmc.privacy import accounting, events
+from dpmc.registry import refusal
 from dpmc.types import Budget, DpmcError
 
-# How delta follows from the rows where a study says nothing: one over their number.
-DELTA_OF_NETWORKS = 1e-5
-
-
-@dataclass(frozen=True)
-class Bought:
-    """What one budget buys.
-
-    Parameters
-    ----------
-    epsilon : float or None
-        None without privacy.
-    iterations : int or None
-        Of each chain, or passes over the rows; None where nothing is repeated.
-    noise : str
-        Noise multipliers: standard deviation over the sensitivity under substitution.
-    """
-
-    epsilon: float | None
-    iterations: int | None
-    noise: str
+# What budgets buy, by all that it depends on: many points share it.
+_known: dict[str, Bought] = {}
 
 
 @dataclass(frozen=True)
@@ -144,50 +124,20 @@ def stages(work: Workload, known: Costs) -> list[Stage]:
     return found
 
 
-def bought(chain: Mapping[str, Any]) -> Bought:
-    """Return what the budget of one point of an experiment buys.
+def bought(setup: ChainSetup) -> Bought:
+    """Return what the budget of one point of an experiment buys, as its method and accountant say.
 
-    Parameters
-    ----------
-    chain : mapping
-        What :func:`dpmc.experiments.pipeline.run_chains.run_chains` receives.
+    Raises
+    ------
+    DpmcError
+        If the method spends no budget and is given one.
     """
-    rows, _ = costs.shape(chain["problem"])
-    wanted = ("method", "params", "budget", "num_chains", "num_iterations", "max_iterations")
-    return _bought(canonical({key: chain.get(key) for key in wanted}), rows)
-
-
-def bought_by_study(settings: Mapping[str, Any], point: Mapping[str, Any]) -> Bought:
-    """Return what the budget of one point of a study buys.
-
-    Parameters
-    ----------
-    settings : mapping
-        What the module in :mod:`dpmc.experiments.studies` receives.
-    point : mapping
-        The values of the point.
-    """
-    params = settings["params"]
-    repeated = params.get("num_iterations", params.get("num_passes"))
-    epsilon = point.get("epsilon")
-    if epsilon is None:
-        return Bought(None, repeated, "none")
-    rows = _rows_learnt_from(settings)
-    if settings["study"].startswith("regression"):
-        try:
-            calibration = variants.profile(settings["variant"]).calibration
-        except DpmcError:
-            return Bought(float(epsilon), repeated, "none")
-        if settings["method"] in ("ols", "posterior"):
-            return Bought(None, None, "none")
-        multiplier = gaussian_noise.multiplier(calibration, float(epsilon), 1 / rows)
-        return Bought(float(epsilon), _iterations(settings), f"{multiplier:.4g}")
-    if settings["method"] == "dp_sep":
-        delta = float(params.get("delta", DELTA_OF_NETWORKS))
-        learnt = "released" if settings["study"] == "networks" else "public"
-        multiplier = _calibrated(rows, int(repeated), float(epsilon), delta, learnt)
-        return Bought(float(epsilon), repeated, f"{multiplier:.4g}")
-    return Bought(float(epsilon), repeated, "as published")
+    rows, _ = shape(setup.problem)
+    wanted = (setup.params, setup.budget, setup.num_chains, setup.num_iterations)
+    key = canonical([rows, setup.method, *map(plain, wanted), setup.max_iterations])
+    if key not in _known:
+        _known[key] = _buy(setup, rows)
+    return _known[key]
 
 
 def text(works: Sequence[Workload], known: Costs, cores: int, budgets: bool = True) -> str:
@@ -243,11 +193,11 @@ def _line(
 
 
 def _is_here(work: Workload, problem: str) -> bool:
-    return problems.is_here(work.problems[problem].spec)
+    return problems.is_here(work.problems[problem].setup)
 
 
 def _runs(entry: Job | Study) -> int:
-    points = len(entry.settings["points"]) if isinstance(entry, Study) else 1
+    points = len(entry.setup.points) if isinstance(entry, Study) else 1
     return points * (entry.last - entry.first + 1)
 
 
@@ -256,70 +206,39 @@ def _of_points(entries: Sequence[Job] | Sequence[Study]) -> Iterator[Bought]:
     seen = set()
     for entry in entries:
         if isinstance(entry, Job):
-            found = [bought(entry.chain)]
+            found = [bought(entry.setup)]
         else:
-            found = [bought_by_study(entry.settings, point) for point in entry.settings["points"]]
+            study = registry.load("study", entry.setup.study)
+            found = [study.describe_budget(point) for point in entry.setup.each()]
         for value in found:
             if value not in seen:
                 seen.add(value)
                 yield value
 
 
-@lru_cache(maxsize=4096)
-def _bought(chain: str, num_rows: int) -> Bought:
-    import json
-
-    values = json.loads(chain)
-    module = registry.load("method", values["method"])
-    params = registry.parameters(module, _whole_numbers(values["params"]))
-    budget = values["budget"]
+def _buy(setup: ChainSetup, num_rows: int) -> Bought:
+    module = registry.load("method", setup.method)
+    budget = setup.budget
     if budget is None:
-        return Bought(None, int(values["num_iterations"]), "none")
-    releases = module.releases(params, num_rows)
+        return Bought(None, setup.num_iterations, "none")
+    releases = module.releases(registry.parameters(module, setup.params), num_rows)
     if releases is None:
-        raise DpmcError(f"budget: {budget['epsilon']}, allowed None: {values['method']} has none")
-    asked = Budget(budget["epsilon"], budget["delta"], budget["accountant"])
-    count = accounting.max_iterations(releases, asked, int(values["num_chains"]))
-    if values["max_iterations"] is not None:
-        count = min(count, int(values["max_iterations"]))
-    told = [events.noise_of(event) for event in releases.counts(1, 1)]
-    multipliers = ", ".join(f"{pair[0]:.4g}" for pair in told if pair is not None)
-    return Bought(budget["epsilon"], count, multipliers or "of the Barker test")
-
-
-def _whole_numbers(value: Any) -> Any:
-    """Undo what :func:`dpmc.numerics.source_digest.canonical` does to integers."""
-    if isinstance(value, dict):
-        return {key: _whole_numbers(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_whole_numbers(entry) for entry in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-@lru_cache(maxsize=1024)
-def _calibrated(rows: int, passes: int, epsilon: float, delta: float, learnt: Any) -> float:
-    schedule = Schedule(rows, passes, noise_precision=learnt)
-    return calibrate(schedule, epsilon, delta).noise_multiplier
-
-
-def _rows_learnt_from(settings: Mapping[str, Any]) -> int:
-    """Return the rows that a study trains on: four or nine tenths of a table that it splits."""
-    problem = settings["problem"]
-    rows, _ = costs.shape(problem)
-    if "dataset" not in problem["data"]["params"] and problem["data"]["name"] != "network_rows":
-        return rows
-    return math.floor(rows * (0.9 if settings["study"] == "networks" else 0.8))
-
-
-def _iterations(settings: Mapping[str, Any]) -> int | None:
-    is_chain = str(settings["method"]).startswith("mcmc")
-    return int(settings["params"]["num_iterations"]) if is_chain else None
+        wanted = f"left out, since {setup.method} spends none"
+        raise DpmcError(refusal("accountant", wanted, budget.accountant))
+    asked = Budget(budget.epsilon, budget.delta, budget.accountant)
+    count = accounting.max_iterations(releases, asked, setup.num_chains)
+    if setup.max_iterations is not None:
+        count = min(count, setup.max_iterations)
+    noises = [events.noise_of(event) for event in releases.counts(1, 1)]
+    multipliers = ", ".join(f"{noise[0]:.4g}" for noise in noises if noise is not None)
+    # The noise of an accept test that is a Barker test is no multiple of a sensitivity.
+    return Bought(budget.epsilon, count, multipliers or "of the Barker test")
 
 
 def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
     rows = [("experiment", "problem", "method", "budget buys", "runs", "jobs", "CPU", "memory")]
     for line in found:
-        told = _told(line.bought)
+        told = budgets_text(line.bought)
         rows.append(
             (
                 line.experiment,
@@ -334,7 +253,7 @@ def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
         )
     jobs, seconds = sum(s.jobs for s in made), costs.total(s.seconds for s in made)
     memory = max(stage.memory_mb for stage in made)
-    head = f"{work.paper['paper']} at scale {work.config.scale}: {jobs:,} jobs, "
+    head = f"{work.paper.paper} at scale {work.config.scale}: {jobs:,} jobs, "
     head += f"{duration(seconds)} of processor time, {memory:,.0f} MB in the largest job"
     told = ", ".join(f"{s.rule} {s.jobs:,} ({duration(s.seconds)})" for s in made)
     away = costs.total(line.seconds for line in found if not line.here)
@@ -344,7 +263,7 @@ def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
     return "\n".join([head, f"by rule: {told}", *_table(rows), *note, ""])
 
 
-def _told(found: Sequence[Bought]) -> str:
+def budgets_text(found: Sequence[Bought]) -> str:
     """Return what budgets buy in one line: those with the same noise share it."""
     parts: dict[str, list[Bought]] = {}
     for entry in found:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.types import Array, Dataset, DpmcError, Fit
 
 
@@ -56,7 +57,7 @@ class Context:
         rows = self.metrics[self.metrics["experiment"] == name]
         if rows.empty:
             known = ", ".join(sorted(set(self.metrics["experiment"]))) or "none"
-            raise DpmcError(f"metrics: no runs of experiment {name!r}, allowed {known}")
+            raise DpmcError(f"`metrics` must have runs of one of {known}, got {name!r}")
         return rows.reset_index(drop=True)
 
     def problems(self, rows: pd.DataFrame) -> list[str]:
@@ -69,6 +70,10 @@ class Context:
         """Return the printed name of a problem."""
         entry = self.config.get("problems", {}).get(name, {})
         return str(entry.get("label", name))
+
+    def problem_setup(self, name: str) -> ProblemSetup:
+        """Return what determines the rows, the model and the start points of a problem."""
+        return ProblemSetup.read(name, self.config["problems"][name])
 
     def exact(self, problem: str, metric: str) -> list[float]:
         """Return `metric` of every exact sample of `problem`."""
@@ -114,5 +119,5 @@ class Context:
 def _given(field_name: str, what: str, key: str, values: Mapping[str, Any]) -> Any:
     if key not in values:
         known = ", ".join(sorted(values)) or "none"
-        raise DpmcError(f"{field_name}: no {what} {key!r}, allowed {known}")
+        raise DpmcError(f"`{field_name}` must have the {what} {key!r}, got {known}")
     return values[key]

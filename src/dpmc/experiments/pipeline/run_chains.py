@@ -9,23 +9,23 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from dpmc import registry
-from dpmc.experiments.config.problems import Settings, make_model, start_points
+from dpmc.experiments.config.problems import make_model, start_points
+from dpmc.experiments.config.setups import ChainSetup, canonical
 from dpmc.mcmc import fit as fitting
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset, Fit
 
 
-def row_order(settings: Settings) -> Literal["features", "rows"]:
-    """Return how the method of `settings` reads the rows, so that they are laid out once."""
-    order: Literal["features", "rows"] = registry.load("method", settings["method"]).ROW_ORDER
+def row_order(setup: ChainSetup) -> Literal["features", "rows"]:
+    """Return how the method of `setup` reads the rows, so that they are laid out once."""
+    order: Literal["features", "rows"] = registry.load("method", setup.method).ROW_ORDER
     return order
 
 
 def run_chains(
-    settings: Settings,
+    setup: ChainSetup,
     dataset: Dataset,
     reference: Array,
     replicates: Iterable[int],
@@ -35,10 +35,8 @@ def run_chains(
 
     Parameters
     ----------
-    settings : mapping
-        ``problem``, ``method``, ``params``, ``budget`` or ``num_iterations``,
-        ``num_chains``, ``seed`` and, if given, ``max_iterations``: all that determines
-        the result.
+    setup : ChainSetup
+        All that determines the result.
     dataset : Dataset
         The rows of the problem. They may be overwritten.
     reference : ndarray of shape (1 + baselines, draws, d)
@@ -53,25 +51,24 @@ def run_chains(
     (int, Fit)
         A replicate and its result.
     """
-    problem = settings["problem"]
-    module = registry.load("method", settings["method"])
-    params = registry.parameters(module, dict(settings["params"]))
-    chains, seed = settings["num_chains"], settings["seed"]
-    budget = settings.get("budget") or {}
+    problem, budget = setup.problem, setup.budget
+    module = registry.load("method", setup.method)
+    params = registry.parameters(module, setup.params)
+    chains, seed = setup.num_chains, setup.seed
     plan, iterations = fitting.allocate(
         module,
         params,
         dataset.num_rows,
         chains,
-        settings.get("num_iterations"),
-        budget.get("epsilon"),
-        budget.get("delta"),
-        budget.get("accountant"),
-        settings.get("max_iterations"),
+        setup.num_iterations,
+        budget.epsilon if budget else None,
+        budget.delta if budget else None,
+        budget.accountant if budget else None,
+        setup.max_iterations,
     )
-    truth, outside = dataset.truth, _outside(problem, dataset, settings.get("outside", ()))
+    truth, outside = dataset.truth, _outside(setup, dataset)
     sampler = module.sampler(Posterior(make_model(problem), dataset, consume=True), params)
-    key = canonical(dict(settings))
+    key = canonical(setup)
     wanted = list(replicates)
     for position, replicate in enumerate(wanted):
         starts = start_points(problem, truth, reference, seed, [replicate], chains)[0]
@@ -84,11 +81,10 @@ def _offset(progress: Progress, position: int, count: int) -> Progress:
     return lambda done, total, info: progress(position * total + done, count * total, info)
 
 
-def _outside(problem: Settings, dataset: Dataset, declared: Iterable[str]) -> list[str]:
-    outside = list(declared)
-    start = problem["start"]
-    if start.get("scale") == "reference":
-        around = "around the truth, " if start["rule"] == "around_truth" else ""
+def _outside(setup: ChainSetup, dataset: Dataset) -> list[str]:
+    outside, start = list(setup.outside), setup.problem.start
+    if start is not None and start.scale == "reference":
+        around = "around the truth, " if start.rule == "around_truth" else ""
         outside.append(f"start points {around}scaled by the exact posterior")
     if dataset.bounds_source == "data":
         outside.append("bounds taken from the data")

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dpmc import checks, registry
+from dpmc.experiments.config.pricing import Bought
+from dpmc.experiments.config.settings import plain
+from dpmc.experiments.config.setups import ProblemSetup, StudyPoint
 from dpmc.experiments.data import population_rows
 from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
 from dpmc.numerics.source_digest import canonical
 from dpmc.rng import stream
 from dpmc.statsel import lookup, releases, targets
 from dpmc.statsel.releases import Release
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, check_epsilon
 
 KIND = "statsel_posterior"
 # Keys of a point that say what is released and concluded; others are parameters of the method.
@@ -65,20 +67,75 @@ class Observed(NamedTuple):
     num_rows: int
 
 
-def study_params(settings: Settings) -> Params:
+def study_params(point: StudyPoint) -> Params:
     """Return the parameters of the study at a point."""
-    shared = _tables.having(settings["params"], Params)
-    own = {key: settings["point"][key] for key in ("prior_high",) if key in settings["point"]}
+    shared = _tables.having(point.params, Params)
+    own = {key: point.point[key] for key in ("prior_high",) if key in point.point}
     return Params(**{"mechanism": "", **shared, **own})
 
 
-def method_params(module: Any, settings: Settings) -> Any:
+def method_params(module: Any, point: StudyPoint) -> Any:
     """Return the parameters of the method: those of the study that it has, and of the point."""
-    own = {key: value for key, value in settings["point"].items() if key not in RELEASED}
-    return registry.parameters(module, {**_tables.having(settings["params"], module.Params), **own})
+    own = point.own(*RELEASED)
+    return registry.parameters(module, {**_tables.having(point.params, module.Params), **own})
 
 
-def observe(settings: Settings, params: Params, replicate: int) -> Observed:
+class Chosen(NamedTuple):
+    """What is released at one point."""
+
+    problem: ProblemSetup
+    population: Any
+    statistic: Any
+    mechanism: Any
+    epsilon: float
+    theta: float
+
+
+def released_at(point: StudyPoint, params: Params) -> Chosen:
+    """Return what is released at a point.
+
+    Raises
+    ------
+    DpmcError
+        If a name or a value is missing, unknown or refused.
+    """
+    for key in ("statistic", "epsilon"):
+        if key not in point.point:
+            raise DpmcError(f"`{key}` must be given at every point")
+    names = ("theta", "num_rows", "bound")
+    own = {str(key): point.point[key] for key in names if key in point.point}
+    problem = point.problem.with_data(point.problem.name, own)
+    drawn = population_rows.Params(**problem.data.params)
+    check_epsilon(point.point["epsilon"])
+    return Chosen(
+        problem,
+        population_rows.population(drawn),
+        lookup.statistic(str(point.point["statistic"])),
+        lookup.mechanism(params.mechanism),
+        float(point.point["epsilon"]),
+        float(drawn.theta),
+    )
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse.
+
+    Raises
+    ------
+    DpmcError
+        If a name or a value is missing, unknown or refused.
+    """
+    released_at(point, study_params(point))
+    method_params(registry.load(KIND, point.method), point)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of a point buys: one release, and a chain that spends nothing."""
+    iterations = point.params.get("num_iterations")
+    return Bought(float(point.point["epsilon"]), iterations, "as published")
+
+
+def observe(point: StudyPoint, params: Params, replicate: int) -> Observed:
     """Draw the records of a replicate and release one statistic of them.
 
     All statistics, budgets and methods share the records of a replicate; methods share the
@@ -89,26 +146,18 @@ def observe(settings: Settings, params: Params, replicate: int) -> Observed:
     DpmcError
         If a name or a value is unknown or refused.
     """
-    point, problem = settings["point"], dict(settings["problem"])
-    for key in ("statistic", "epsilon"):
-        if key not in point:
-            raise DpmcError(f"{key}: missing, allowed a value at every point")
-    data = {key: point[key] for key in ("theta", "num_rows", "bound") if key in point}
-    given = {**problem["data"]["params"], **data}
-    problem["data"] = {**problem["data"], "params": given}
-    spec, drawn = _tables.drawn({**settings, "problem": problem}, replicate + 1)
-    population = population_rows.population(population_rows.Params(**given))
-    statistic = lookup.statistic(str(point["statistic"]))
-    mechanism = lookup.mechanism(params.mechanism)
-    epsilon = float(point["epsilon"])
-    key = canonical([spec["data"], params.mechanism, params.delta, point["statistic"], epsilon])
+    chosen = released_at(point, params)
+    other, drawn = _tables.drawn(chosen.problem, point.seed, replicate + 1)
+    population, statistic, mechanism = chosen.population, chosen.statistic, chosen.mechanism
+    epsilon, name = chosen.epsilon, point.point["statistic"]
+    key = canonical([plain(other.data), params.mechanism, params.delta, name, epsilon])
     released = releases.release(
         population,
         statistic,
         mechanism,
         drawn.x[:, 0],
         epsilon,
-        stream(settings["seed"], "noise", key, replicate),
+        stream(point.seed, "noise", key, replicate),
         params.delta,
     )
     low = population.theta_domain[0]
@@ -116,17 +165,17 @@ def observe(settings: Settings, params: Params, replicate: int) -> Observed:
     target = targets.target(
         population, statistic, mechanism, released.y, released.n, epsilon, prior, params.delta
     )
-    return Observed(target, released, float(given["theta"]), released.n)
+    return Observed(target, released, chosen.theta, released.n)
 
 
-def columns(settings: Settings, observed: Observed, params: Params, replicate: int) -> Any:
+def columns(point: StudyPoint, observed: Observed, params: Params, replicate: int) -> Any:
     """Return the columns that every row of a release has."""
     return {
-        **_tables.place(settings, replicate),
-        **_tables.guaranteed(observed.released.guarantee, [*settings["outside"], "a known seed"]),
+        **_tables.place(point, replicate),
+        **_tables.guaranteed(observed.released.guarantee, [*point.outside, "a known seed"]),
         "status": "complete",
         "delta": math.nan if params.delta is None else params.delta,
-        "statistic": str(settings["point"]["statistic"]),
+        "statistic": str(point.point["statistic"]),
         "theta": observed.theta,
         "num_rows": observed.num_rows,
     }

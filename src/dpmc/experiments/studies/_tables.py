@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
+from dpmc import registry
 from dpmc.experiments.config import grids
 from dpmc.experiments.config.problems import make_data
-from dpmc.types import NO_GUARANTEE, UNAVAILABLE, Dataset, Guarantee
+from dpmc.experiments.config.setups import ProblemSetup, StudyPoint, StudySetup
+from dpmc.types import NO_GUARANTEE, UNAVAILABLE, Budget, Dataset, Guarantee
 
-Settings = Mapping[str, Any]
 # Studies look at private methods closely: what is counted without noise is named as outside.
 EXACT = {"diagnostics": "exact"}
 
@@ -37,41 +39,49 @@ COLUMNS = {
 }
 
 
-def points(settings: Settings) -> list[dict[str, Any]]:
-    """Return the settings of each point, in place of those of the job that it shares."""
-    shared = {key: value for key, value in settings.items() if key != "points"}
-    return [{**shared, "point": point} for point in settings["points"]]
-
-
-def place(settings: Settings, replicate: int) -> dict[str, Any]:
+def place(setup: StudyPoint, replicate: int) -> dict[str, Any]:
     """Return the columns that say where one replicate of a point stands in the configuration."""
-    label, point = str(settings["label"]), dict(settings["point"])
     return {
-        "experiment": settings["experiment"],
-        "problem": settings["problem"]["name"],
-        "label": label,
-        "algorithm": grids.algorithm(label),
-        "method": settings["method"],
-        "variant": settings["variant"],
-        "point": grids.name(point),
-        "epsilon": float(point.get("epsilon", math.nan)),
+        "experiment": setup.experiment,
+        "problem": setup.problem.name,
+        "label": setup.label,
+        "algorithm": grids.algorithm(setup.label),
+        "method": setup.method,
+        "variant": setup.variant,
+        "point": grids.name(setup.point),
+        "epsilon": float(setup.point.get("epsilon", math.nan)),
         "delta": math.nan,
         "replicate": replicate,
     }
 
 
-def drawn(settings: Settings, number: int, key: str = "draw") -> tuple[dict[str, Any], Dataset]:
+def drawn(
+    problem: ProblemSetup, seed: int, number: int, key: str = "draw"
+) -> tuple[ProblemSetup, Dataset]:
     """Return a problem and its rows with another value of a parameter that draws them."""
-    spec = dict(settings["problem"])
-    params = {**spec["data"]["params"], key: number}
-    spec |= {"name": f"{spec['name']} {number}", "data": {**spec["data"], "params": params}}
-    return spec, make_data(spec, settings["seed"])
+    other = problem.with_data(f"{problem.name} {number}", {key: number})
+    return other, make_data(other, seed)
 
 
-def having(params: Settings, cls: Any) -> dict[str, Any]:
+def having(params: Mapping[str, Any], cls: Any) -> dict[str, Any]:
     """Return the parameters whose names are fields of `cls`."""
     known = {entry.name for entry in fields(cls)}
     return {key: value for key, value in params.items() if key in known}
+
+
+def method_params(
+    module: Any, point: StudyPoint, own: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Return the parameters of a method: those of the study that it has, and of the point."""
+    given = having({**EXACT, **point.params}, module.Params)
+    return registry.parameters(module, {**given, **own})
+
+
+def budget(point: StudyPoint, delta: float) -> Budget | None:
+    """Return the budget of a point, None if it has no epsilon."""
+    if "epsilon" not in point.point:
+        return None
+    return Budget(float(point.point["epsilon"]), delta, "rdp")
 
 
 def guaranteed(guarantee: Guarantee, outside: Iterable[str]) -> dict[str, Any]:
@@ -92,7 +102,7 @@ def missing(reason: str) -> dict[str, Any]:
 
 
 def unavailable(
-    settings: Settings, replicates: Iterable[int], reason: str, columns: Mapping[str, str]
+    setup: StudySetup, replicates: Iterable[int], reason: str, columns: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return the table of a study whose data cannot be had: its points, and that."""
     keys = [key for key in columns if key not in COLUMNS]
@@ -100,9 +110,9 @@ def unavailable(
         {
             **place(point, replicate),
             **missing(reason),
-            **{key: value for key, value in point["point"].items() if key in keys},
+            **{key: value for key, value in point.point.items() if key in keys},
         }
-        for point in points(settings)
+        for point in setup.each()
         for replicate in replicates
     ]
     return typed(rows, columns)

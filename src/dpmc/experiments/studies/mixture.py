@@ -18,13 +18,14 @@ from dpmc import registry
 from dpmc.ep.mixture.exact import Truth, label_posterior, printed_truth
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
 from dpmc.ep.mixture.scores import published_scores, scores
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.data import mixture_rows
-from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
-from dpmc.numerics.source_digest import canonical
+from dpmc.experiments.data._sizes import shape
+from dpmc.experiments.studies import _epsilon_passes, _tables
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
-from dpmc.types import Budget, Dataset
+from dpmc.types import Dataset
 
 METHODS = "dpmc.ep.mixture.methods"
 
@@ -71,15 +72,14 @@ class Params:
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Fit and score at some points of a study.
 
     Parameters
     ----------
-    settings : mapping
-        ``experiment``, ``problem``, ``label``, ``method``, ``variant``, ``params``, ``points``
-        (each with ``epsilon``, infinite for methods without noise), ``outside``, ``seed``.
+    setup : StudySetup
+        Points of methods with a budget have ``epsilon``.
     dataset : Dataset
         Of :mod:`dpmc.experiments.data.mixture_rows`.
     replicates : iterable of int
@@ -100,15 +100,36 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused.
     """
-    points, wanted = _tables.points(settings), list(replicates)
-    own = _tables.having(settings["params"], Params)
+    points, wanted = setup.each(), list(replicates)
+    own = Params(**_tables.having(setup.params, Params))
     rows = []
     for point in points:
         for replicate in wanted:
-            data = _tables.drawn(settings, replicate)[1] if own.get("fresh_rows") else dataset
-            rows.append(_row(point, Params(**own), data, replicate))
+            data = dataset
+            if own.fresh_rows:
+                _, data = _tables.drawn(setup.problem, setup.seed, replicate)
+            rows.append(_row(point, own, data, replicate))
             progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
     return _tables.typed(rows, COLUMNS)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    own = Params(**_tables.having(point.params, Params))
+    _tables.budget(point, own.delta)
+    _tables.method_params(registry.load("mixture", point.method), point)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: passes over the rows."""
+    return Work(thousands(setup, "num_passes"), seconds_per_unit=8)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys."""
+    own = Params(**_tables.having(point.params, Params))
+    rows, _ = shape(point.problem)
+    return _epsilon_passes.describe(point, rows, own.delta, "public")
 
 
 def make_model(dataset: Dataset, params: Params) -> MixtureModel:
@@ -121,22 +142,19 @@ def make_model(dataset: Dataset, params: Params) -> MixtureModel:
     return MixtureModel.isotropic(dataset.bounds["sigma_x"], means, params.prior_precision)
 
 
-def _row(settings: Settings, own: Params, dataset: Dataset, replicate: int) -> dict[str, Any]:
-    module: Any = registry.load("mixture", settings["method"])
+def _row(point: StudyPoint, own: Params, dataset: Dataset, replicate: int) -> dict[str, Any]:
+    module: Any = registry.load("mixture", point.method)
     parts, model = mixture_rows.parts(dataset), make_model(dataset, own)
-    point = settings["point"]
-    budget = Budget(float(point["epsilon"]), own.delta, "rdp") if "epsilon" in point else None
-    key = canonical(dict(settings))
-    params = registry.parameters(
-        module, _tables.having({**_tables.EXACT, **settings["params"]}, module.Params)
-    )
-    rng = stream(settings["seed"], "chain", key, replicate)
+    budget = _tables.budget(point, own.delta)
+    key = canonical(point)
+    params = _tables.method_params(module, point)
+    rng = stream(point.seed, "chain", key, replicate)
     found, guarantee = module.fit(parts.rows, model, params, budget, rng)
     exact = label_posterior(parts.rows, parts.labels, model)
     return {
-        **_tables.place(settings, replicate),
+        **_tables.place(point, replicate),
         **({} if budget is None else {"delta": own.delta}),
-        **_tables.guaranteed(guarantee, [*settings["outside"], "a known seed"]),
+        **_tables.guaranteed(guarantee, [*point.outside, "a known seed"]),
         "status": found.status,
         "num_rows": len(parts.rows),
         "dim": model.dim,

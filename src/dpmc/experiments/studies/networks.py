@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,15 +17,22 @@ from dpmc import registry
 from dpmc.ep.network.layout import COUNTS
 from dpmc.ep.network.scores import scores
 from dpmc.ep.network.task import Fitted, Task
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import ProblemSetup, StudyPoint, StudySetup, canonical
 from dpmc.experiments.data import uci_network
-from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
-from dpmc.numerics.source_digest import canonical
+from dpmc.experiments.data._sizes import BYTES_PER_MB, BYTES_PER_NUMBER, shape
+from dpmc.experiments.studies import _epsilon_passes, _tables
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
-from dpmc.types import NO_GUARANTEE, Budget, Dataset, DpmcError, MemoryLimitError
+from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, MemoryLimitError
 
 METHODS = "dpmc.ep.network.methods"
+
+# Methods that keep a site for each row: the mean and natural parameters of every weight.
+SITES = ("ep",)
+NUMBERS_PER_SITE_WEIGHT = 2
+# Of the rows of a table, those of a split that are learnt from.
+LEARNT = 0.9
 
 # How the status of a fit begins that this machine has no memory for.
 REFUSED = "refused"
@@ -64,16 +72,15 @@ class Params:
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Fit and score one method on some splits.
 
     Parameters
     ----------
-    settings : mapping
-        ``experiment``, ``problem``, ``label``, ``method``, ``variant``, ``params``, ``points``
-        (those of methods with a budget have ``epsilon``; what else they have are parameters
-        of the method), ``outside`` and ``seed``.
+    setup : StudySetup
+        Points of methods with a budget have ``epsilon``; what else they have are parameters of
+        the method.
     dataset : Dataset
         Not read: replicate r has the split of seed r + 1.
     replicates : iterable of int
@@ -94,36 +101,31 @@ def run(
     UnavailableError
         If the table cannot be had.
     """
-    points, wanted = _tables.points(settings), list(replicates)
+    points, wanted = setup.each(), list(replicates)
     rows = []
     for replicate in wanted:
-        _, rows_of_split = _tables.drawn(settings, replicate + 1, "seed")
+        _, rows_of_split = _tables.drawn(setup.problem, setup.seed, replicate + 1, "seed")
         for point in points:
             rows.append(_row(point, rows_of_split, replicate, progress))
             progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
     return _tables.typed(rows, COLUMNS)
 
 
-def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
     """Return the table of :func:`run` where the data cannot be had: nothing but that."""
-    return _tables.unavailable(settings, replicates, reason, COLUMNS)
+    return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
-def _row(
-    settings: Settings, dataset: Dataset, replicate: int, progress: Progress
-) -> dict[str, Any]:
-    module: Any = registry.load("networks", settings["method"])
-    own = Params(**_tables.having(settings["params"], Params))
+def _row(point: StudyPoint, dataset: Dataset, replicate: int, progress: Progress) -> dict[str, Any]:
+    module: Any = registry.load("networks", point.method)
+    own = Params(**_tables.having(point.params, Params))
     part = uci_network.split(dataset)
-    task = make_task(settings, dataset, own)
-    point = settings["point"]
-    budget = Budget(float(point["epsilon"]), own.delta, "rdp") if "epsilon" in point else None
-    asked = {key: value for key, value in point.items() if key != "epsilon"}
-    given = _tables.having({**_tables.EXACT, **settings["params"]}, module.Params)
-    params = registry.parameters(module, {**given, **asked})
-    rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)
+    task = make_task(point, dataset, own)
+    budget = _tables.budget(point, own.delta)
+    params = _tables.method_params(module, point, point.own("epsilon"))
+    rng = stream(point.seed, "chain", canonical(point), replicate)
     shared = {
-        **_tables.place(settings, replicate),
+        **_tables.place(point, replicate),
         **({} if budget is None else {"delta": own.delta}),
         "table_rows": len(part.y) + len(part.y_test),
         "num_rows": len(part.y),
@@ -138,14 +140,53 @@ def _row(
         return {**shared, **none, "status": f"{REFUSED}: {refused}"}
     return {
         **shared,
-        **_tables.guaranteed(found.guarantee, [*settings["outside"], "a known seed"]),
+        **_tables.guaranteed(found.guarantee, [*point.outside, "a known seed"]),
         "status": found.predictor.status,
         **_scores(found, part),
         **{name: int(found.counters.get(name, 0)) for name in COUNTS},
     }
 
 
-def make_task(settings: Settings, dataset: Dataset, own: Params) -> Task:
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    own = Params(**_tables.having(point.params, Params))
+    _hidden(point.problem, own)
+    _tables.budget(point, own.delta)
+    module = registry.load("networks", point.method)
+    _tables.method_params(module, point, point.own("epsilon"))
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: a pass visits each weight for each row."""
+    own = Params(**_tables.having(setup.params, Params))
+    rows, columns = shape(setup.problem)
+    hidden = _hidden(setup.problem, own)
+    pairs = rows * (hidden * columns + hidden + 1)
+    kept = pairs * NUMBERS_PER_SITE_WEIGHT if setup.method in SITES else 0
+    megabytes = kept * BYTES_PER_NUMBER / BYTES_PER_MB
+    return Work(thousands(setup, "num_passes"), 6.2 * pairs / 1e6, megabytes)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys."""
+    own = Params(**_tables.having(point.params, Params))
+    rows = math.floor(LEARNT * shape(point.problem)[0])
+    return _epsilon_passes.describe(point, rows, own.delta, "released")
+
+
+def table_of(problem: ProblemSetup) -> str:
+    """Return the name of the table of a problem."""
+    return str(problem.data.params.get("dataset", problem.data.name))
+
+
+def _hidden(problem: ProblemSetup, own: Params) -> int:
+    table = table_of(problem)
+    if table not in own.hidden:
+        raise DpmcError(f"`hidden` must have a number for {table}")
+    return int(own.hidden[table])
+
+
+def make_task(point: StudyPoint, dataset: Dataset, own: Params) -> Task:
     """Return what is public of a problem.
 
     Raises
@@ -153,13 +194,10 @@ def make_task(settings: Settings, dataset: Dataset, own: Params) -> Task:
     DpmcError
         If no hidden units are given for its table.
     """
-    data = settings["problem"]["data"]
-    table = str(data["params"].get("dataset", data["name"]))
-    if table not in own.hidden:
-        raise DpmcError(f"hidden: none for {table}, allowed a number for each table")
+    table, hidden = table_of(point.problem), _hidden(point.problem, own)
     noise = own.published_noise.get(table)
     pair = None if noise is None else (float(noise[0]), float(noise[1]))
-    return Task(table, int(own.hidden[table]), pair, dataset.bounds_source == "data")
+    return Task(table, hidden, pair, dataset.bounds_source == "data")
 
 
 def _scores(found: Fitted, part: uci_network.Split) -> dict[str, float]:

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from dpmc import registry
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
-from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import NO_GUARANTEE, Dataset
@@ -37,13 +37,13 @@ COLUMNS = {
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Tabulate bounds and simulated probabilities.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         ``method`` is where the noise is added, one of :mod:`dpmc.ep.perturbation.methods`; each of
         ``points`` has ``dim`` and ``noise_sd``.
     dataset : Dataset
@@ -61,22 +61,20 @@ def run(
     DpmcError
         If a parameter is refused.
     """
-    module: Any = registry.load("perturbation", settings["method"])
-    params = registry.parameters(module, dict(settings["params"]))
-    points, wanted = _tables.points(settings), list(replicates)
+    module: Any = registry.load("perturbation", setup.method)
+    params = registry.parameters(module, setup.params)
+    points, wanted = setup.each(), list(replicates)
     rows: list[dict[str, Any]] = []
     for done, point in enumerate(points):
-        key = canonical(dict(point))
+        key = canonical(point)
         for replicate in wanted:
-            found = module.table(
-                params, point["point"], stream(settings["seed"], "noise", key, replicate)
-            )
+            found = module.table(params, point.point, stream(setup.seed, "noise", key, replicate))
             shared = {
                 **_tables.place(point, replicate),
                 **_tables.guaranteed(NO_GUARANTEE, ()),
                 "status": "complete",
-                "dim": int(point["point"]["dim"]),
-                "noise_sd": float(point["point"]["noise_sd"]),
+                "dim": int(point.point["dim"]),
+                "noise_sd": float(point.point["noise_sd"]),
             }
             rows += [
                 {**shared, **{name: entry.get(name, math.nan) for name in VALUES}}
@@ -84,3 +82,18 @@ def run(
             ]
         progress(done + 1, len(points), "")
     return _tables.typed(rows, COLUMNS)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    registry.parameters(registry.load("perturbation", point.method), point.params)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: draws of the noise."""
+    return Work(thousands(setup, "num_draws"), seconds_per_unit=0.02)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return that no budget is spent."""
+    return Bought(None, None, "none")

@@ -7,29 +7,55 @@ test rows or against what generated the rows, its posterior against the non-priv
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pandas as pd
 
-from dpmc import registry
+from dpmc import checks, registry
 from dpmc.diagnostics import mmd
 from dpmc.diagnostics.convergence import split_rhat
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import ProblemSetup, StudyPoint, StudySetup, canonical
 from dpmc.experiments.data import regression_rows, uci_regression
+from dpmc.experiments.data._sizes import shape
 from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
 from dpmc.linreg import release, scores, variants
 from dpmc.linreg.methods import posterior
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics, Prior, Regression
-from dpmc.numerics.source_digest import canonical
+from dpmc.privacy import gaussian_noise
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
-from dpmc.types import NEIGHBOURS, NO_GUARANTEE, Array, Dataset, Guarantee
+from dpmc.types import (
+    NEIGHBOURS,
+    NO_GUARANTEE,
+    Array,
+    Dataset,
+    DpmcError,
+    Guarantee,
+    check_epsilon,
+)
 
 METHODS = "dpmc.linreg.methods"
+
+# Seconds of a thousand iterations on one node, on a problem that was not measured.
+SECONDS = {
+    "adassp": 0.0002,
+    "bayes_fixed_s_fast": 0.0008,
+    "mcmc_bs": 0.02,
+    "mcmc_fixed_s": 0.0008,
+    "mcmc_normal_x": 0.02,
+    "ols": 0.001,
+    "posterior": 0.0005,
+}
+OTHER_SECONDS = 0.01
+# Of the rows of a table, about, those that are learnt from.
+LEARNT = 0.8
 
 # Draws of a private posterior that are compared with the non-private one: every 50th of 5,000.
 COMPARED = 100
@@ -78,17 +104,16 @@ class Problem(NamedTuple):
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Release, estimate and score at some points of a study.
 
     Parameters
     ----------
-    settings : mapping
-        ``experiment``, ``problem``, ``label``, ``method``, ``variant`` (the name of a
-        profile), ``params``, ``points`` (each with ``num_nodes`` and ``epsilon``),
-        ``outside`` and ``seed``. ``params`` are those of :class:`Params` and of methods;
-        what a method does not have is left out, so that all of a study can share them.
+    setup : StudySetup
+        ``variant`` is the name of a profile; each of ``points`` has ``num_nodes`` and
+        ``epsilon``. ``params`` are those of :class:`Params` and of methods; what a method
+        does not have is left out, so that all of a study can share them.
     dataset : Dataset
         Of :mod:`dpmc.experiments.data.uci_regression` or
         :mod:`dpmc.experiments.data.regression_rows`.
@@ -108,16 +133,16 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused.
     """
-    points, wanted = _tables.points(settings), list(replicates)
+    points, wanted = setup.each(), list(replicates)
     rows = []
-    if _tables.having(settings["params"], Params).get("fresh_rows"):
+    if Params(**_tables.having(setup.params, Params)).fresh_rows:
         for replicate in wanted:
-            spec, drawn = _tables.drawn(settings, replicate + 1)
-            own = [{**point, "problem": spec} for point in points]
+            problem, drawn = _tables.drawn(setup.problem, setup.seed, replicate + 1)
+            own = [msgspec.structs.replace(point, problem=problem) for point in points]
             rows += [row for point in own for row in _rows(point, drawn, [replicate])]
             progress(len(rows), len(points) * len(wanted), "")
         for row in rows:
-            row["problem"] = settings["problem"]["name"]
+            row["problem"] = setup.problem.name
         return _tables.typed(rows, COLUMNS)
     for point in points:
         for row in _rows(point, dataset, wanted):
@@ -126,26 +151,64 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
     """Return the table of :func:`run` where the data cannot be had: nothing but that."""
-    return _tables.unavailable(settings, replicates, reason, COLUMNS)
+    return _tables.unavailable(setup, replicates, reason, COLUMNS)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse, whatever the bound of its targets."""
+    Params(**_tables.having(point.params, Params))
+    for key in ("num_nodes", "epsilon"):
+        if key not in point.point:
+            raise DpmcError(f"`{key}` must be given at every point")
+    checks.at_least("num_nodes", point.point["num_nodes"], 1)
+    check_epsilon(point.point["epsilon"])
+    method_params(point, registry.load("regression", point.method), y_bound=1.0)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: an iteration visits each node."""
+    return work_of_nodes(setup, SECONDS.get(setup.method, OTHER_SECONDS))
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys: the noise of one release, and a chain on it."""
+    module: Any = registry.load("regression", point.method)
+    if module.STATISTICS == "exact":
+        return Bought(None, None, "none")
+    rows, _ = shape(point.problem)
+    if point.problem.data.name == "uci_regression":
+        rows = math.floor(LEARNT * rows)
+    epsilon = float(point.point["epsilon"])
+    calibration = variants.profile(point.variant).calibration
+    multiplier = gaussian_noise.multiplier(calibration, epsilon, 1 / rows)
+    iterations = getattr(method_params(point, module, 1.0), "num_iterations", None)
+    return Bought(epsilon, iterations, f"{multiplier:.4g}")
+
+
+def work_of_nodes(setup: StudySetup, seconds: float) -> Work:
+    """Return the work of one run whose every iteration takes so many seconds on each node."""
+    nodes = [float(point.get("num_nodes", 1)) for point in setup.points]
+    each = 1 + sum(nodes) / len(nodes)
+    return Work(thousands(setup, "num_iterations"), seconds * each)
 
 
 def _rows(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int]
+    point: StudyPoint, dataset: Dataset, replicates: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
     """Yield what is measured of each replicate of one point."""
-    problem, exact, prior = prepared(settings, dataset)
+    problem, exact, prior = prepared(point, dataset)
     reference = None
     if problem.truth is not None:
-        reference = _reference(exact, prior, settings["seed"], settings["problem"]["name"])
+        reference = _reference(exact, prior, point.seed, point.problem.name)
     for replicate in replicates:
-        fit, guarantees = estimate(settings, exact, prior, problem.bounds, dataset, replicate)
+        fit, guarantees = estimate(point, exact, prior, problem.bounds, dataset, replicate)
         declared = guarantees.get("declared", NO_GUARANTEE)
         yield {
-            **_tables.place(settings, replicate),
+            **_tables.place(point, replicate),
             "delta": 1 / len(problem.x),
-            **_tables.guaranteed(declared, [*settings["outside"], "a known seed"]),
+            **_tables.guaranteed(declared, [*point.outside, "a known seed"]),
             "status": fit.status,
             "num_nodes": exact.num_nodes,
             "num_rows": len(problem.x),
@@ -158,29 +221,29 @@ def _rows(
         }
 
 
-def prepared(settings: Settings, dataset: Dataset) -> tuple[Problem, NodeStatistics, Prior]:
+def prepared(point: StudyPoint, dataset: Dataset) -> tuple[Problem, NodeStatistics, Prior]:
     """Return the problem of a point, its statistics by node, and the prior of its variant."""
-    problem = problem_of(settings["problem"], dataset)
-    num_nodes, rows = int(settings["point"]["num_nodes"]), len(problem.x)
+    problem = problem_of(point.problem, dataset)
+    num_nodes, rows = int(point.point["num_nodes"]), len(problem.x)
     exact = node_statistics((problem.x, problem.y), num_nodes, rows, problem.bounds)
-    profile = variants.profile(settings["variant"])
-    rng = stream(settings["seed"], "prior", settings["problem"]["name"])
+    profile = variants.profile(point.variant)
+    rng = stream(point.seed, "prior", point.problem.name)
     return problem, exact, variants.make_prior(profile, exact.dim, rng)
 
 
-def problem_of(spec: Settings, dataset: Dataset) -> Problem:
+def problem_of(setup: ProblemSetup, dataset: Dataset) -> Problem:
     """Return the rows to learn from, and what estimates are scored against."""
     bounds = float(dataset.bounds["x_norm"]), float(dataset.bounds["y_abs"])
-    if spec["data"]["name"] == "uci_regression":
+    if setup.data.name == "uci_regression":
         part = uci_regression.split(dataset)
         return Problem(part.x, part.y, bounds, (part.x_test, part.y_test), None)
-    params = registry.parameters(regression_rows, dict(spec["data"]["params"]))
+    params = registry.parameters(regression_rows, setup.data.params)
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
     return Problem(x, y, bounds, None, regression_rows.truth(params))
 
 
 def estimate(
-    settings: Settings,
+    point: StudyPoint,
     exact: NodeStatistics,
     prior: Prior,
     bounds: tuple[float, float],
@@ -195,11 +258,11 @@ def estimate(
         The guarantee ``declared`` by the profile, and that under each relation; none for a
         method that reads the statistics themselves.
     """
-    module: Any = registry.load("regression", settings["method"])
-    given = released(settings, exact, bounds, dataset, replicate)
-    params = method_params(settings, module, bounds[1])
-    key = canonical(dict(settings))
-    fit = module.fit(given, prior, params, stream(settings["seed"], "chain", key, replicate))
+    module: Any = registry.load("regression", point.method)
+    given = released(point, exact, bounds, dataset, replicate)
+    params = method_params(point, module, bounds[1])
+    key = canonical(point)
+    fit = module.fit(given, prior, params, stream(point.seed, "chain", key, replicate))
     if isinstance(given, NodeStatistics):
         return fit, {}
     found = release.guarantees(given)
@@ -209,33 +272,33 @@ def estimate(
 
 
 def released(
-    settings: Settings,
+    point: StudyPoint,
     exact: NodeStatistics,
     bounds: tuple[float, float],
     dataset: Dataset,
     replicate: int,
 ) -> NoisyStatistics | NodeStatistics:
     """Return what the method of a study is given: for one that is not private, all."""
-    module: Any = registry.load("regression", settings["method"])
+    module: Any = registry.load("regression", point.method)
     if module.STATISTICS == "exact":
         return exact
-    noise = stream(settings["seed"], "noise", canonical(dict(settings)), replicate)
+    noise = stream(point.seed, "noise", canonical(point), replicate)
     terms = {
-        **variants.profile(settings["variant"]).release_settings(module.STATISTICS),
+        **variants.profile(point.variant).release_settings(module.STATISTICS),
         "bounds_source": dataset.bounds_source,
     }
-    epsilon, delta = float(settings["point"]["epsilon"]), 1 / int(exact.num_rows.sum())
+    epsilon, delta = float(point.point["epsilon"]), 1 / int(exact.num_rows.sum())
     if module.STATISTICS == "own":
-        terms["params"] = method_params(settings, module, bounds[1])
+        terms["params"] = method_params(point, module, bounds[1])
         own: NoisyStatistics = module.release(exact, *bounds, epsilon, delta, noise, **terms)
         return own
     return release.release(exact, *bounds, epsilon, delta, noise, **terms)
 
 
-def method_params(settings: Settings, module: Any, y_bound: float) -> Any:
+def method_params(point: StudyPoint, module: Any, y_bound: float) -> Any:
     """Return the parameters of a method: its profile's, then those of the study that it has."""
-    own = variants.profile(settings["variant"]).parameters(settings["method"], y_bound)
-    return registry.parameters(module, {**own, **_tables.having(settings["params"], module.Params)})
+    own = variants.profile(point.variant).parameters(point.method, y_bound)
+    return registry.parameters(module, {**own, **_tables.having(point.params, module.Params)})
 
 
 def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Array:

@@ -17,17 +17,25 @@ import pandas as pd
 
 from dpmc import registry
 from dpmc.diagnostics import convergence
-from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
-from dpmc.experiments.studies.regression import Problem, method_params, prepared, released
+from dpmc.experiments.config.pricing import Work
+from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
+from dpmc.experiments.studies import _tables, regression
+from dpmc.experiments.studies.regression import (
+    Problem,
+    describe_budget,
+    method_params,
+    prepared,
+    released,
+)
 from dpmc.linreg import scores
 from dpmc.linreg.types import NoisyStatistics, Prior
-from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError
 
 METHODS = "dpmc.linreg.methods"
+
+__all__ = ["check", "describe_budget", "run", "unavailable", "work"]
 
 STARTS = ("node", "pooled")
 
@@ -47,13 +55,13 @@ COLUMNS = {
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Run a chain from each start on every release of a study, and compare them.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         As for :func:`dpmc.experiments.studies.regression.run`; the method has a parameter
         ``start``.
     dataset, replicates, progress
@@ -73,7 +81,7 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused, or the method has no such starts.
     """
-    points, wanted = _tables.points(settings), list(replicates)
+    points, wanted = setup.each(), list(replicates)
     rows = []
     for point in points:
         problem, exact, prior = prepared(point, dataset)
@@ -85,24 +93,40 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def unavailable(settings: Settings, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
     """Return the table of :func:`run` where the data cannot be had: nothing but that."""
-    return _tables.unavailable(settings, replicates, reason, COLUMNS)
+    return _tables.unavailable(setup, replicates, reason, COLUMNS)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse, whatever the bound of its targets."""
+    regression.check(point)
+    _module(point)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: an iteration visits each node."""
+    return regression.work_of_nodes(setup, 0.06)
+
+
+def _module(point: StudyPoint) -> Any:
+    module: Any = registry.load("regression", point.method)
+    if "start" not in {entry.name for entry in fields(module.Params)}:
+        wanted = "one that can start at several places"
+        raise DpmcError(f"`method` must be {wanted}, got {point.method!r}")
+    return module
 
 
 def _row(
-    settings: Settings,
+    point: StudyPoint,
     problem: Problem,
     given: NoisyStatistics,
     prior: Prior,
     replicate: int,
 ) -> dict[str, Any]:
-    module: Any = registry.load("regression", settings["method"])
-    if "start" not in {entry.name for entry in fields(module.Params)}:
-        allowed = "a method that can start at several places"
-        raise DpmcError(f"method: {settings['method']!r}, allowed {allowed}")
-    seed, key = settings["seed"], canonical(dict(settings))
-    base = method_params(settings, module, problem.bounds[1])
+    module = _module(point)
+    seed, key = point.seed, canonical(point)
+    base = method_params(point, module, problem.bounds[1])
     fits = {}
     for start in STARTS:
         # The published start adds one to each diagonal.
@@ -111,9 +135,9 @@ def _row(
     complete = all(fit.status == "complete" for fit in fits.values())
     draws = {start: fit.draws for start, fit in fits.items()} if complete else {}
     return {
-        **_tables.place(settings, replicate),
+        **_tables.place(point, replicate),
         "delta": 1 / len(problem.x),
-        **_tables.guaranteed(given.guarantee, [*settings["outside"], "a known seed"]),
+        **_tables.guaranteed(given.guarantee, [*point.outside, "a known seed"]),
         "status": next((f.status for f in fits.values() if f.status != "complete"), "complete"),
         "num_nodes": given.num_nodes,
         "num_rows": len(problem.x),

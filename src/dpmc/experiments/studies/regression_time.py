@@ -8,15 +8,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+import msgspec
 import pandas as pd
 
+from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.problems import make_data
+from dpmc.experiments.config.setups import StudyPoint, StudySetup
 from dpmc.experiments.studies import _tables, regression
-from dpmc.experiments.studies._tables import Settings
+from dpmc.experiments.studies.regression import describe_budget
 from dpmc.progress import Progress, silent
-from dpmc.types import Dataset
+from dpmc.types import Dataset, DpmcError
 
 METHODS = "dpmc.linreg.methods"
+
+__all__ = ["check", "describe_budget", "run", "work"]
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -29,13 +34,13 @@ COLUMNS = {
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Time one sampler at some points of a study.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         As for :func:`dpmc.experiments.studies.regression.run`; each of ``points`` has a ``dim``
         too, in place of that of the problem, and ``params`` have ``num_iterations``.
     dataset : Dataset
@@ -49,7 +54,7 @@ def run(
         One row per point and replicate: ``microseconds`` of processor time per iteration,
         the release and the start of the chain included.
     """
-    points, wanted = _tables.points(settings), list(replicates)
+    points, wanted = setup.each(), list(replicates)
     _timed(points[0], -1)  # so that nothing is compiled while time is taken
     table = []
     for point in points:
@@ -59,21 +64,33 @@ def run(
     return pd.DataFrame(table, columns=list(COLUMNS)).astype(COLUMNS)
 
 
-def _timed(settings: Settings, replicate: int) -> dict[str, object]:
-    spec, point = settings["problem"], settings["point"]
-    params = {**spec["data"]["params"], "dim": int(point["dim"])}
-    spec = {**spec, "data": {**spec["data"], "params": params}}
-    dataset = make_data(spec, settings["seed"])
-    problem, exact, prior = regression.prepared({**settings, "problem": spec}, dataset)
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse, whatever the bound of its targets."""
+    regression.check(point)
+    for key, given in (("dim", point.point), ("num_iterations", point.params)):
+        if key not in given:
+            raise DpmcError(f"`{key}` must be given")
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: an iteration visits each node."""
+    return regression.work_of_nodes(setup, 0.02)
+
+
+def _timed(point: StudyPoint, replicate: int) -> dict[str, object]:
+    sized = point.problem.with_data(point.problem.name, {"dim": int(point.point["dim"])})
+    dataset = make_data(sized, point.seed)
+    at_size = msgspec.structs.replace(point, problem=sized)
+    problem, exact, prior = regression.prepared(at_size, dataset)
     rows = len(problem.x)
     start = time.process_time()
-    fit, found = regression.estimate(settings, exact, prior, problem.bounds, dataset, replicate)
+    fit, found = regression.estimate(point, exact, prior, problem.bounds, dataset, replicate)
     seconds = time.process_time() - start
-    count = int(settings["params"]["num_iterations"])
+    count = int(point.params["num_iterations"])
     return {
-        **_tables.place(settings, replicate),
+        **_tables.place(point, replicate),
         "delta": 1 / rows,
-        **_tables.guaranteed(found["declared"], [*settings["outside"], "a known seed"]),
+        **_tables.guaranteed(found["declared"], [*point.outside, "a known seed"]),
         "status": fit.status,
         "num_nodes": exact.num_nodes,
         "num_rows": rows,

@@ -10,10 +10,10 @@ import pandas as pd
 
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import autocorrelation, autocorrelation_time
+from dpmc.experiments.config.pricing import Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _statsel, _tables
-from dpmc.experiments.studies._statsel import Params
-from dpmc.experiments.studies._tables import Settings
-from dpmc.numerics.source_digest import canonical
+from dpmc.experiments.studies._statsel import Params, describe_budget
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel.chains import driver
@@ -22,6 +22,8 @@ from dpmc.statsel.posterior import quadrature
 from dpmc.types import Dataset, DpmcError
 
 METHODS = "dpmc.statsel.chains.methods"
+
+__all__ = ["Params", "check", "describe_budget", "run", "work"]
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -40,13 +42,13 @@ COLUMNS = {
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Run chains and tabulate their autocorrelation.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         As for :func:`dpmc.experiments.studies.statsel_posterior.run`; ``params`` may have
         ``num_lags`` and ``num_chains``.
     dataset : Dataset
@@ -68,10 +70,8 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused, or a chain has no more draws than lags.
     """
-    points, wanted = _tables.points(settings), list(replicates)
-    module: Any = registry.load(_statsel.KIND, settings["method"])
-    if not hasattr(module, "chain"):
-        raise DpmcError(f"method: {settings['method']!r}, allowed a chain")
+    points, wanted = setup.each(), list(replicates)
+    module = _module(setup.method)
     rows: list[dict[str, Any]] = []
     for done, (point, replicate) in enumerate((p, r) for p in points for r in wanted):
         rows += _rows(module, point, replicate)
@@ -79,23 +79,41 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def _rows(module: Any, settings: Settings, replicate: int) -> Iterator[dict[str, Any]]:
-    study: Params = _statsel.study_params(settings)
-    params = _statsel.method_params(module, settings)
-    observed = _statsel.observe(settings, study, replicate)
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    _module(point.method)
+    _statsel.check(point)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: iterations."""
+    return Work(thousands(setup, "num_iterations"), seconds_per_unit=0.02)
+
+
+def _module(method: str) -> Any:
+    module: Any = registry.load(_statsel.KIND, method)
+    if not hasattr(module, "chain"):
+        raise DpmcError(f"`method` must be a chain, got {method!r}")
+    return module
+
+
+def _rows(module: Any, point: StudyPoint, replicate: int) -> Iterator[dict[str, Any]]:
+    study: Params = _statsel.study_params(point)
+    params = _statsel.method_params(module, point)
+    observed = _statsel.observe(point, study, replicate)
 
     def moments() -> tuple[float, float]:
         likelihood = quadrature.likelihood(observed.target, study.num_data_sets)
         known = quadrature.quadrature(observed.target, likelihood)
         return known.mean, known.sd
 
-    key = canonical(dict(settings))
+    key = canonical(point)
     found = []
     for chain in range(study.num_chains):
-        rng = stream(settings["seed"], "chain", key, replicate, chain)
-        found.append(driver.run(module, observed.target, params, settings["variant"], rng, moments))
+        rng = stream(point.seed, "chain", key, replicate, chain)
+        found.append(driver.run(module, observed.target, params, point.variant, rng, moments))
     shared = {
-        **_statsel.columns(settings, observed, study, replicate),
+        **_statsel.columns(point, observed, study, replicate),
         "num_particles": int(getattr(params, "num_particles", 0)),
         "num_iterations": params.num_iterations,
         **_times(found),
@@ -104,7 +122,8 @@ def _rows(module: Any, settings: Settings, replicate: int) -> Iterator[dict[str,
         yield shared
         return
     if found[0].theta.size <= study.num_lags:
-        raise DpmcError(f"num_lags: {study.num_lags}, allowed below {found[0].theta.size} draws")
+        most = found[0].theta.size
+        raise DpmcError(f"`num_lags` must be below {most} draws, got {study.num_lags}")
     curves = np.array([autocorrelation(draws.theta, study.num_lags) for draws in found])
     for lag, value in enumerate(curves.mean(axis=0).tolist()):
         yield {**shared, "lag": float(lag), "autocorrelation": value}

@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from dpmc import registry
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup
 from dpmc.experiments.data import population_rows
 from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
 from dpmc.numerics.source_digest import canonical
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
@@ -38,13 +39,13 @@ RELEASED = ("statistic", "theta", "epsilon", "num_rows", "bound")
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Compute the information at some points of a study.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         ``problem`` has rows of :mod:`dpmc.experiments.data.population_rows`, whose population,
         theta, number and bound hold where a point has none. Each of ``points`` has ``statistic``
         and ``epsilon``; other keys are parameters of the method, one of
@@ -67,21 +68,37 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused.
     """
-    points, wanted = _tables.points(settings), list(replicates)
-    module: Any = registry.load("statsel_information", settings["method"])
+    points, wanted = setup.each(), list(replicates)
+    module: Any = registry.load("statsel_information", setup.method)
     rows: list[dict[str, Any]] = []
     for point in points:
         params, given = _parameters(module, point), setting(point)
-        key = canonical([settings["method"], dict(point["params"]), dict(point["point"])])
+        key = canonical([point.method, point.params, point.point])
         for replicate in wanted:
-            rng = stream(settings["seed"], "information", key, replicate)
+            rng = stream(setup.seed, "information", key, replicate)
             found = module.evaluate(params, given, rng)
             rows.append({**_tables.place(point, replicate), **_row(point, params, given, found)})
             progress(len(rows), len(points) * len(wanted), "")
     return _tables.typed(rows, COLUMNS)
 
 
-def setting(settings: Settings) -> ReleaseSetting:
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    setting(point)
+    _parameters(registry.load("statsel_information", point.method), point)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: outer samples."""
+    return Work(thousands(setup, "num_outer"), seconds_per_unit=0.2)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys: one release."""
+    return Bought(float(point.point["epsilon"]), None, "as published")
+
+
+def setting(point: StudyPoint) -> ReleaseSetting:
     """Return what is released at one point.
 
     Raises
@@ -89,32 +106,31 @@ def setting(settings: Settings) -> ReleaseSetting:
     DpmcError
         If a value is missing or refused.
     """
-    point = settings["point"]
+    chosen = point.point
     for key in ("statistic", "epsilon"):
-        if key not in point:
-            raise DpmcError(f"{key}: missing, allowed a value at every point")
-    data = {**settings["problem"]["data"]["params"]}
-    data |= {key: point[key] for key in ("theta", "num_rows", "bound") if key in point}
+        if key not in chosen:
+            raise DpmcError(f"`{key}` must be given at every point")
+    data = dict(point.problem.data.params)
+    data |= {key: chosen[key] for key in ("theta", "num_rows", "bound") if key in chosen}
     drawn = population_rows.Params(**data)
-    check_epsilon(point["epsilon"], infinite=True)
+    check_epsilon(chosen["epsilon"], infinite=True)
     return ReleaseSetting(
         population_rows.population(drawn),
-        lookup.statistic(str(point["statistic"])),
+        lookup.statistic(str(chosen["statistic"])),
         drawn.num_rows,
         float(drawn.theta),
-        float(point["epsilon"]),
+        float(chosen["epsilon"]),
     )
 
 
-def _parameters(module: Any, settings: Settings) -> Any:
+def _parameters(module: Any, point: StudyPoint) -> Any:
     """Return the parameters of the method: those of the study that it has, and of the point."""
-    own = {key: value for key, value in settings["point"].items() if key not in RELEASED}
-    shared = _tables.having(settings["params"], module.Params)
-    return registry.parameters(module, {**shared, **own})
+    shared = _tables.having(point.params, module.Params)
+    return registry.parameters(module, {**shared, **point.own(*RELEASED)})
 
 
 def _row(
-    settings: Settings, params: Any, given: ReleaseSetting, found: InformationEstimate
+    point: StudyPoint, params: Any, given: ReleaseSetting, found: InformationEstimate
 ) -> dict[str, Any]:
     noiseless = bool(getattr(params, "noiseless", False))
     return {
@@ -122,7 +138,7 @@ def _row(
         "status": "complete",
         "epsilon": math.inf if noiseless else given.epsilon,
         "delta": float(getattr(params, "delta", math.nan)),
-        "statistic": str(settings["point"]["statistic"]),
+        "statistic": str(point.point["statistic"]),
         "theta": given.theta,
         "num_rows": given.num_rows,
         "bound": given.population.support[1],

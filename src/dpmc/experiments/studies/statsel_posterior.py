@@ -15,10 +15,10 @@ import pandas as pd
 
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import autocorrelation_time
+from dpmc.experiments.config.pricing import Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _statsel, _tables
-from dpmc.experiments.studies._statsel import Observed, Params
-from dpmc.experiments.studies._tables import Settings
-from dpmc.numerics.source_digest import canonical
+from dpmc.experiments.studies._statsel import Observed, Params, check, describe_budget
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel.chains import driver
@@ -27,6 +27,8 @@ from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.types import Dataset
 
 METHODS = "dpmc.statsel.chains.methods"
+
+__all__ = ["Params", "check", "describe_budget", "run", "work"]
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -48,13 +50,13 @@ COLUMNS = {
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Release, draw from the posterior and integrate it.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         ``problem`` has rows of :mod:`dpmc.experiments.data.population_rows`. ``params`` are those
         of :class:`dpmc.experiments.studies._statsel.Params` and of methods. Each of ``points`` has
         ``statistic`` and ``epsilon``; it may have ``theta``, ``num_rows``, ``bound`` and
@@ -77,8 +79,8 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused.
     """
-    points, wanted = _tables.points(settings), list(replicates)
-    module: Any = registry.load(_statsel.KIND, settings["method"])
+    points, wanted = setup.each(), list(replicates)
+    module: Any = registry.load(_statsel.KIND, setup.method)
     rows: list[dict[str, Any]] = []
     for point in points:
         for replicate in wanted:
@@ -87,13 +89,18 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def _row(module: Any, settings: Settings, replicate: int) -> dict[str, Any]:
-    params: Params = _statsel.study_params(settings)
-    observed = _statsel.observe(settings, params, replicate)
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: iterations."""
+    return Work(thousands(setup, "num_iterations"), seconds_per_unit=0.02)
+
+
+def _row(module: Any, point: StudyPoint, replicate: int) -> dict[str, Any]:
+    params: Params = _statsel.study_params(point)
+    observed = _statsel.observe(point, params, replicate)
     likelihood = quadrature.likelihood(observed.target, params.num_data_sets)
     known = quadrature.quadrature(observed.target, likelihood)
     found = {
-        **_statsel.columns(settings, observed, params, replicate),
+        **_statsel.columns(point, observed, params, replicate),
         "released": float(np.mean(observed.released.y)),
         "estimate": known.mean,
         "estimate_sd": known.sd,
@@ -101,11 +108,11 @@ def _row(module: Any, settings: Settings, replicate: int) -> dict[str, Any]:
         "reference_sd": known.sd,
         "reference_squared_error": (known.mean - observed.theta) ** 2,
     }
-    own = _statsel.method_params(module, settings)
+    own = _statsel.method_params(module, point)
     if hasattr(module, "chain"):
-        found |= _chain(module, own, settings, observed, known, replicate)
+        found |= _chain(module, own, point, observed, known, replicate)
     else:
-        driver.fault(settings["method"], settings["variant"], module.VARIANTS)
+        driver.fault(point.method, point.variant, module.VARIANTS)
     found["squared_error"] = (found["estimate"] - observed.theta) ** 2
     return found
 
@@ -113,14 +120,14 @@ def _row(module: Any, settings: Settings, replicate: int) -> dict[str, Any]:
 def _chain(
     module: Any,
     params: Any,
-    settings: Settings,
+    point: StudyPoint,
     observed: Observed,
     known: QuadraturePosterior,
     replicate: int,
 ) -> dict[str, Any]:
-    rng = stream(settings["seed"], "chain", canonical(dict(settings)), replicate)
+    rng = stream(point.seed, "chain", canonical(point), replicate)
     draws = driver.run(
-        module, observed.target, params, settings["variant"], rng, lambda: (known.mean, known.sd)
+        module, observed.target, params, point.variant, rng, lambda: (known.mean, known.sd)
     )
     iac = math.nan
     if draws.theta.size >= 4:

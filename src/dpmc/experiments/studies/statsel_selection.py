@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from dpmc import checks, registry
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup
 from dpmc.experiments.studies import _tables
-from dpmc.experiments.studies._tables import Settings
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel import lookup
@@ -76,17 +77,17 @@ class Params:
         checks.at_least("num_initial", self.num_initial, 1)
         checks.at_least("num_runs", self.num_runs, 2)
         if not self.powers:
-            raise DpmcError("powers: none, allowed at least one candidate")
+            raise DpmcError("`powers` must have at least one candidate, got none")
 
 
 def run(
-    settings: Settings, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Release, estimate and score at some points of a study.
 
     Parameters
     ----------
-    settings : mapping
+    setup : StudySetup
         ``problem`` has rows of :mod:`dpmc.experiments.data.population_rows`, whose population,
         number and bound are taken; each of ``points`` has ``epsilon`` and ``theta``.
     dataset : Dataset
@@ -109,14 +110,14 @@ def run(
     DpmcError
         If a name or parameter is unknown or refused.
     """
-    points, wanted = _tables.points(settings), list(replicates)
-    own = Params(**_tables.having(settings["params"], Params))
-    module: Any = registry.load("statsel_selection", settings["method"])
-    params = registry.parameters(module, _tables.having(settings["params"], module.Params))
+    points, wanted = setup.each(), list(replicates)
+    own = Params(**_tables.having(setup.params, Params))
+    module: Any = registry.load("statsel_selection", setup.method)
+    params = registry.parameters(module, _tables.having(setup.params, module.Params))
     rows: list[dict[str, Any]] = []
     prepared: dict[float, tuple[SelectionTask, SelectionPlan]] = {}
     for point in points:
-        epsilon = float(point["point"]["epsilon"])
+        epsilon = float(point.point["epsilon"])
         if epsilon not in prepared:
             task = make_task(point, own)
             prepared[epsilon] = task, module.prepare(task, params)
@@ -128,16 +129,37 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def make_task(settings: Settings, own: Params) -> SelectionTask:
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    module = registry.load("statsel_selection", point.method)
+    registry.parameters(module, _tables.having(point.params, module.Params))
+    for key in ("epsilon", "theta"):
+        if key not in point.point:
+            raise DpmcError(f"`{key}` must be given at every point")
+    make_task(point, Params(**_tables.having(point.params, Params)))
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: data sets."""
+    return Work(thousands(setup, "num_runs"), seconds_per_unit=0.1)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys: two releases."""
+    return Bought(float(point.point["epsilon"]), None, "as published")
+
+
+def make_task(point: StudyPoint, own: Params) -> SelectionTask:
     """Return what all methods are given at one point."""
-    data = settings["problem"]["data"]["params"]
+    data = point.problem.data.params
     num_rows = int(data["num_rows"])
     if not own.num_initial < num_rows:
-        raise DpmcError(f"num_initial: {own.num_initial}, allowed below num_rows = {num_rows}")
+        wanted = f"below num_rows = {num_rows}"
+        raise DpmcError(f"`num_initial` must be {wanted}, got {own.num_initial}")
     return SelectionTask(
         population=lookup.population(data["population"], bound=data["bound"]),
         mechanism=lookup.mechanism(own.mechanism),
-        epsilon=float(settings["point"]["epsilon"]),
+        epsilon=float(point.point["epsilon"]),
         first=lookup.statistic(f"abs_{own.first_power:g}"),
         candidates=tuple(lookup.statistic(f"abs_{power:g}") for power in own.powers),
         sizes=(own.num_initial, num_rows - own.num_initial),
@@ -146,26 +168,26 @@ def make_task(settings: Settings, own: Params) -> SelectionTask:
 
 
 def draws(
-    settings: Settings, task: SelectionTask, own: Params, replicate: int
+    point: StudyPoint, task: SelectionTask, own: Params, replicate: int
 ) -> tuple[Array, Array]:
     """Return records, shape (R, n), and noise in units of its scale, shape (R, 2)."""
-    theta = float(settings["point"]["theta"])
-    key = (settings["problem"]["name"], theta, replicate)
-    rng = stream(settings["seed"], "selection data", *key)
+    theta = float(point.point["theta"])
+    key = (point.problem.name, theta, replicate)
+    rng = stream(point.seed, "selection data", *key)
     x = task.population.draw(theta, rng, (own.num_runs, sum(task.sizes)))
-    rng = stream(settings["seed"], "selection noise", *key)
+    rng = stream(point.seed, "selection noise", *key)
     return x, two_stage.draw_noise(task.mechanism, rng, own.num_runs)
 
 
 def _row(
-    settings: Settings, own: Params, task: SelectionTask, found: SelectionResult, replicate: int
+    point: StudyPoint, own: Params, task: SelectionTask, found: SelectionResult, replicate: int
 ) -> dict[str, Any]:
-    theta = float(settings["point"]["theta"])
+    theta = float(point.point["theta"])
     errors = (found.estimate - theta) ** 2
     return {
-        **_tables.place(settings, replicate),
+        **_tables.place(point, replicate),
         "delta": found.guarantee.delta,
-        **_tables.guaranteed(found.guarantee, [*settings["outside"], "a known seed"]),
+        **_tables.guaranteed(found.guarantee, [*point.outside, "a known seed"]),
         "status": "complete",
         "theta": theta,
         "bound": task.population.support[1],
