@@ -17,9 +17,6 @@ include: "workflow/rules/publish.smk"
 
 
 onstart:
-    # The limit on jobs per second leaves one more timer behind for every job that ends, each of
-    # which wakes the scheduler every second: with a thousand jobs it would do nothing else.
-    workflow.scheduler.job_rate_limiter = None
     hold_results()
 
 

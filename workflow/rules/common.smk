@@ -1,26 +1,18 @@
 # What the rules share: the configuration and the functions that look jobs up in it.
 # The scale is part of every path, so a file of any scale can be asked for by its name.
 import functools
-import gc
-import inspect
 import os
 import shlex
 import sys
 import time
 from pathlib import Path
 
-from dpmc.experiments.pipeline import files, folders
+from dpmc.experiments.pipeline import folders
 from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.workload import Workload
-
-
-def asked_often(function):
-    """Return a function that need not be looked at anew each time that Snakemake calls it."""
-    function.__signature__ = inspect.signature(function)
-    return function
 
 
 @functools.cache
@@ -36,45 +28,14 @@ def settings(scale):
 def workload(scale, paper):
     """Return all jobs of one paper at one scale, or stop with one line."""
     try:
-        work = Workload(settings(scale), paper)
-        ask_again(work)
+        return Workload(settings(scale), paper)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
-    return work
-
-
-def ask_again(work):
-    """Ask once more for data that could not be had and now can: all after them is redone."""
-    absent = [entry for entry in work.problems.values() if files.is_absence(entry.data)]
-    if absent:
-        from dpmc.experiments.config import problems
-
-        for entry in absent:
-            mark, made = found_mark(entry.data), Path(entry.data).stat().st_mtime
-            asked = mark.exists() and mark.stat().st_mtime > made
-            if problems.is_here(entry.setup) and not asked:
-                try:
-                    mark.touch()
-                except OSError as error:
-                    raise DpmcError(folders.unwritable(mark, error)) from None
-
-
-def found_mark(data):
-    """Return the file that says that raw data appeared after it had been looked for in vain."""
-    return Path(data).with_suffix(".found")
-
-
-@asked_often
-def found_again(wildcards):
-    """Return that file where there is one: a new input of the rule, so that it runs again."""
-    mark = found_mark(of(DATA, "data")(wildcards))
-    return [str(mark)] if mark.exists() else []
 
 
 def of(path, field):
     """Return a function from wildcards to a field of what the configuration says about `path`."""
 
-    @asked_often
     def look_up(wildcards):
         wanted = path.format(**wildcards)
         entry = workload(wildcards.scale, wildcards.paper).files.get(wanted)
@@ -94,7 +55,6 @@ def plain_of(path, field):
 def of_output(field, name=None):
     """Return a function from wildcards to a field of an output, by default the one they name."""
 
-    @asked_often
     def look_up(wildcards):
         outputs = workload(wildcards.scale, wildcards.paper).outputs
         wanted = name or wildcards.name
@@ -109,7 +69,6 @@ def of_output(field, name=None):
 def setting(*keys):
     """Return a function from wildcards to a setting of the paper."""
 
-    @asked_often
     def look_up(wildcards):
         value = settings(wildcards.scale).papers[wildcards.paper]
         for key in keys:
@@ -124,7 +83,6 @@ def settings_digest(wildcards):
     return short_digest(settings(wildcards.scale).papers[wildcards.paper].plain())
 
 
-@asked_often
 def priority_of(wildcards):
     """Return a priority that starts the longest jobs first."""
     return int(of(CHAIN, "seconds")(wildcards))
@@ -234,32 +192,19 @@ def files_of(work, name):
 
 
 def hold_results():
-    """Keep other runs out of the folders that this one writes to, or stop with one line.
+    """Keep other runs out of the results of this scale, or stop with one line.
 
     What earlier runs left unfinished there is removed.
     """
-    if not workflow.is_main_process:
-        return
-    made = {
-        path for job in workflow.dag.needrun_jobs() for path in map(Path, job.output)
-    }
-    inside = {
-        path.relative_to(RESULTS) for path in made if path.is_relative_to(RESULTS)
-    }
+    folder = Path(RESULTS) / settings(config.get("scale")).scale
     try:
-        for scale in sorted({path.parts[0] for path in inside}):
-            if not folders.hold(Path(RESULTS) / scale):
-                print(
-                    f"dpmc: {RESULTS}: no locks here, see that one run at a time writes"
-                )
-            folders.sweep(Path(RESULTS) / scale)
+        if not folders.hold(folder):
+            print(f"dpmc: {RESULTS}: no locks here, see that one run at a time writes")
+        folders.sweep(folder)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 
 
-# What a plan is made of lives until its end: looking through all of it for what does not takes a
-# seventh of the time.
-gc.set_threshold(100_000, 50, 100)
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
 os.environ.setdefault("DPMC_STARTED", str(time.time()))

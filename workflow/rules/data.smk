@@ -4,8 +4,6 @@
 
 
 rule data:
-    input:
-        found_again,
     output:
         DATA,
     log:

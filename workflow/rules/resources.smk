@@ -134,7 +134,6 @@ def submission_of(kind):
     """
     (family,) = [name for name, rules in FAMILIES.items() if kind in rules]
 
-    @asked_often
     def look_up(wildcards):
         if workflow.remote_exec:
             return BATCH
@@ -155,7 +154,6 @@ def submission_of(kind):
 def memory_of(kind):
     """Return a function to the megabytes that a job asks for, more at every attempt."""
 
-    @asked_often
     def look_up(wildcards, attempt):
         entry = entry_of(kind, wildcards)
         expected = measured().expected_memory_mb(job_cost(kind), entry)
@@ -167,7 +165,6 @@ def memory_of(kind):
 def minutes_of(kind):
     """Return a function to the time limit of a job, longer at every attempt."""
 
-    @asked_often
     def look_up(wildcards, attempt):
         expected = measured().expected_seconds(
             job_cost(kind), entry_of(kind, wildcards)

@@ -44,6 +44,8 @@ class Config:
         The longest that a job with more than one replicate should take, in seconds.
     papers : mapping of str to Paper
         The settings of each paper, by its key.
+    root : Path
+        Folder that holds ``config/`` and ``workflow/``.
     """
 
     scale: str
@@ -51,6 +53,7 @@ class Config:
     seeds_per_job: int
     seconds_per_job: float
     papers: Mapping[str, Paper]
+    root: Path = Path()
 
 
 def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> Config:
@@ -95,6 +98,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
         seeds_per_job=run.seeds_per_job or scale.seeds_per_job,
         seconds_per_job=scale.seconds_per_job,
         papers=papers,
+        root=root,
     )
 
 

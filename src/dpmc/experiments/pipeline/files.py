@@ -50,6 +50,11 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def exists(path: Path | str) -> bool:
+    """Return whether a file is there that is no absence."""
+    return Path(path).is_file() and not is_absence(path)
+
+
 def is_absence(path: Path | str) -> bool:
     """Return whether `store.write_absence` wrote a file; nothing heavy is imported."""
     found = Path(path)

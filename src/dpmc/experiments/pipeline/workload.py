@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,14 +13,11 @@ from dpmc.experiments.config import grids, settings
 from dpmc.experiments.config.reader import Config
 from dpmc.experiments.config.settings import Paper, plain
 from dpmc.experiments.config.setups import BudgetSetup, ChainSetup, ProblemSetup, StudySetup
+from dpmc.experiments.pipeline import dependencies, files
+from dpmc.experiments.pipeline.batches import batches
 from dpmc.experiments.pipeline.jobs import Curves, Job, Metrics, Output, Problem, Reads, Study
-from dpmc.numerics.source_digest import (
-    closure,
-    code_digest,
-    module_names,
-    module_tree,
-    short_digest,
-)
+from dpmc.numerics import source_digest
+from dpmc.numerics.source_digest import module_names, short_digest
 
 T = TypeVar("T")
 
@@ -90,21 +86,23 @@ class Workload:
 
     def _problem(self, name: str) -> Problem:
         setup = ProblemSetup.of(name, self.paper.problems[name])
-        data_code = _code(
+        data_code = self._code(
+            "data",
             "dpmc.experiments.config.problems",
             "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.data.{setup.data.name}",
         )
         data = short_digest([name, self.paper.seed, plain(setup.data), data_code])
-        rows = f"{self.folder}/data/{name}-{data}.parquet"
+        rows = self._rows(setup, data)
         if setup.model is None or self.paper.reference is None:
             return Problem(name, setup, rows)
-        model_code = _code("dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}")
+        model_code = self._code(
+            "reference", "dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}"
+        )
         sizes = self.paper.reference
         reference = short_digest([data, plain(setup.model), sizes.num_draws, model_code])
-        baseline = short_digest(
-            [reference, plain(sizes), _code("dpmc.experiments.pipeline.chain_metrics")]
-        )
+        metrics_code = self._code("baseline", "dpmc.experiments.pipeline.chain_metrics")
+        baseline = short_digest([reference, plain(sizes), metrics_code])
         return Problem(
             name=name,
             setup=setup,
@@ -114,13 +112,14 @@ class Workload:
         )
 
     def _all_metrics(self) -> Iterator[Metrics]:
-        code = _code("dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store")
+        modules = ("dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store")
+        code = self._code("metrics", *modules)
         for name, experiment in self.paper.experiments.items():
             for problem, methods in experiment.methods.items():
                 for label in methods:
                     jobs = tuple(self._jobs(name, problem, label))
                     reference = self.problems[problem].reference
-                    reads = [self._inside(path) for path in (reference, *(j.path for j in jobs))]
+                    reads = [self._inside(reference), *self._covered(j.path for j in jobs)]
                     digest = short_digest([reads, self.paper.seed, code])
                     path = f"{self.folder}/metrics/{name}/{problem}/{label}-{digest}.parquet"
                     yield Metrics(name, problem, label, jobs, reference, path)
@@ -139,8 +138,7 @@ class Workload:
                 1, min(self.config.seeds_per_job, int(self.config.seconds_per_job / seconds))
             )
             folder = f"{self.folder}/chains/{name}/{problem}/{label}/{point}-{digest}"
-            for first in range(0, replicates, size):
-                last = min(first + size, replicates) - 1
+            for first, last in batches(folder, replicates, size):
                 yield Job(
                     experiment=name,
                     problem=problem,
@@ -196,14 +194,15 @@ class Workload:
             names = module_names("dpmc.privacy.accountants")
             modules += [f"dpmc.privacy.accountants.{name}" for name in names]
         reads = [self._inside(problem.data), self._inside(problem.reference)]
-        return short_digest([plain(setup), reads, _code(*modules)])
+        return short_digest([plain(setup), reads, self._code("chain", *modules)])
 
     def _curves(self, name: str) -> Curves:
         setup = self.paper.accounting[name]
         entries = setup.settings.values()
         modules = {f"dpmc.mcmc.methods.{entry.method}" for entry in entries}
         modules |= {f"dpmc.privacy.accountants.{a}" for e in entries for a in e.accountants}
-        code = _code(
+        code = self._code(
+            "accounting",
             "dpmc.experiments.pipeline.accounting_curves",
             "dpmc.experiments.pipeline.store",
             *sorted(modules),
@@ -222,7 +221,8 @@ class Workload:
         study = self.paper.studies[name]
         method = study.methods[label]
         rows = self.problems[problem].data
-        code = _code(
+        code = self._code(
+            "study",
             "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.studies.{study.study}",
             f"{registry.package(study.study)}.{method.method}",
@@ -245,10 +245,45 @@ class Workload:
             )
             digest = short_digest([plain(setup), self._inside(rows), code])
             folder = f"{self.folder}/studies/{name}/{problem}/{label}/{point}-{digest}"
-            for first in range(0, replicates, size):
-                last = min(first + size, replicates) - 1
+            for first, last in batches(folder, replicates, size):
                 path = f"{folder}/{first}-{last}.parquet"
                 yield Study(name, problem, label, point, first, last, setup, rows, path)
+
+    def _texts(self, name: str) -> list[Path]:
+        """Return the files besides results that verdicts and pages are made from."""
+        root = self.config.root
+        if name == "verdict":
+            return [root / "config" / "published" / f"{self.paper.paper}.yaml"]
+        if name == "page":
+            captions = sorted({output.caption for output in self.paper.outputs.values()})
+            return [*(root / "workflow" / "report" / name for name in captions), *site_parts()]
+        return []
+
+    def _code(self, script: str, *modules: str) -> str:
+        return dependencies.code(self.config.root, script, *modules)
+
+    def _rows(self, setup: ProblemSetup, digest: str) -> str:
+        """Return the file of the rows of a problem.
+
+        If an earlier run could not have them and this machine now can, they go to another file,
+        so that all that is made from them is made again.
+        """
+        path = f"{self.folder}/data/{setup.name}-{digest}.parquet"
+        if not files.is_absence(path):
+            return path
+        again = f"{self.folder}/data/{setup.name}-{short_digest([digest, 'again'])}.parquet"
+        from dpmc.experiments.config import problems
+
+        return again if files.exists(again) or problems.is_here(setup) else path
+
+    def _covered(self, paths: Iterable[str]) -> list[Any]:
+        """Return the folders of batches and how many replicates they hold, however divided."""
+        counts: dict[str, int] = {}
+        for path in paths:
+            folder, _, name = self._inside(path).rpartition("/")
+            last = int(name.removesuffix(".parquet").partition("-")[2])
+            counts[folder] = max(counts.get(folder, 0), last + 1)
+        return [[folder, count] for folder, count in counts.items()]
 
     def _inside(self, path: str) -> str:
         # Digests know files by their place in the folder: the folder itself determines nothing.
@@ -278,29 +313,50 @@ class Workload:
             accounting=_only(paper.accounting, output.accounting),
             outputs={name: output},
         )
-        code = _code(f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store")
+        modules = (f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store")
+        code = self._code(output.kind, *modules)
         return self._with_request(name, reads, part, code)
 
     def _whole(self, name: str, module: str) -> Output:
         metrics = [*self.paper.experiments, *self.paper.studies]
         reads = Reads(name, metrics, accounting=list(self.curves))
-        code = _code(module, "dpmc.experiments.pipeline.store")
+        texts = dependencies.content_digest(*self._texts(name))
+        code = texts + self._code(name, module, "dpmc.experiments.pipeline.store")
         return self._with_request(name, reads, self.paper, code)
 
     def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> Output:
         used = [self.problems[key] for key in self.problems if key in part.problems]
         metrics = tuple(m.path for m in self.metrics if m.experiment in reads.metrics)
         baselines = tuple(p.baseline for p in used if p.baseline and metrics)
-        metrics += tuple(study.path for study in self.studies if study.experiment in reads.metrics)
+        studies = tuple(study.path for study in self.studies if study.experiment in reads.metrics)
         chains = _picked(self.metrics, reads.chains) if reads.chains else ()
         references = tuple(p.reference for p in used if p.name in reads.reference)
         datasets = tuple(p.data for p in used if p.name in reads.data)
         curves = tuple(self.curves[key].path for key in reads.accounting)
-        files = (metrics, baselines, chains, references, datasets, curves)
-        inside = [self._inside(path) for kind in files for path in kind]
+        whole = (metrics, baselines, references, datasets, curves)
+        inside = [self._inside(path) for kind in whole for path in kind]
+        covered = self._covered((*chains, *studies))
         config = part.plain()
-        request = f"{self.folder}/requests/{name}-{short_digest([config, inside, code])}.json"
-        return Output(name, reads, config, part.experiments, *files, request)
+        digest = short_digest([config, inside, covered, code])
+        return Output(
+            name=name,
+            reads=reads,
+            config=config,
+            experiments=part.experiments,
+            metrics=(*metrics, *studies),
+            baselines=baselines,
+            chains=chains,
+            references=references,
+            datasets=datasets,
+            curves=curves,
+            request=f"{self.folder}/requests/{name}-{digest}.json",
+        )
+
+
+def site_parts() -> list[Path]:
+    """Return the templates of all pages, and what they share."""
+    folder = source_digest.ROOT / "experiments" / "site"
+    return sorted(path for kind in ("templates", "static") for path in (folder / kind).glob("*.*"))
 
 
 def _only(section: Mapping[str, T], names: Container[str]) -> dict[str, T]:
@@ -315,23 +371,3 @@ def _picked(metrics: Iterable[Metrics], wanted: settings.ChainsRead) -> tuple[st
             chosen = {"all": points, "first": points[:1], "last": points[-1:]}[wanted.point]
             paths += [job.path for job in entry.jobs if job.point in chosen]
     return tuple(paths)
-
-
-@functools.cache
-def _code(*modules: str) -> str:
-    """Return the digest of modules, of what they import, and of what those look up by name.
-
-    A module that looks others up names their packages in a constant ``LOOKED_UP``: all modules
-    in them count.
-    """
-    named: set[str] = set()
-    while found := {m for name in closure(*modules, *named) for m in _looked_up(name)} - named:
-        named |= found
-    return code_digest(*modules, *sorted(named))
-
-
-def _looked_up(name: str) -> Iterator[str]:
-    for node in module_tree(name).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LOOKED_UP":
-            for package in ast.literal_eval(node.value):
-                yield from (f"{package}.{member}" for member in module_names(package))
