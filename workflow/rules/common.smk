@@ -12,14 +12,23 @@ from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc.experiments.pipeline.dependencies import content_digest
+from dpmc.experiments.pipeline.workload import Workload, site_parts
+
+
+# The checkout: of this workflow, wherever it runs and whoever includes it as a module.
+ROOT = Path(str(workflow.current_basedir)).parents[1]
+
+# What config/config.yaml of the checkout says holds where a run says nothing else.
+DEFAULTS = reader.read_yaml(ROOT / "config" / "config.yaml")
+SCALE = config.get("scale", DEFAULTS["scale"])
 
 
 @functools.cache
 def settings(scale):
     """Return the checked configuration of one scale, or stop with one line."""
     try:
-        return reader.load_config({**config, "scale": scale}, Path(workflow.basedir))
+        return reader.load_config({**DEFAULTS, **config, "scale": scale}, ROOT)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 
@@ -49,7 +58,7 @@ def of(path, field):
 def plain_of(path, field):
     """Return the same as plain values, which Snakemake can compare with those of earlier runs."""
     look_up = of(path, field)
-    return asked_often(lambda wildcards: plain(look_up(wildcards)))
+    return lambda wildcards: plain(look_up(wildcards))
 
 
 def of_output(field, name=None):
@@ -99,7 +108,8 @@ def outputs_of(wildcards):
 def captions_of(wildcards):
     """Return the captions of the figures and tables of a paper."""
     outputs = settings(wildcards.scale).papers[wildcards.paper].outputs.values()
-    return sorted({f"workflow/report/{entry.caption}" for entry in outputs})
+    folder = ROOT / "workflow" / "report"
+    return ancient(sorted({str(folder / entry.caption) for entry in outputs}))
 
 
 def papers_on_site(wildcards):
@@ -107,7 +117,7 @@ def papers_on_site(wildcards):
     chosen = settings(wildcards.scale).papers
     return [
         paper
-        for paper in reader.papers(Path(workflow.basedir))
+        for paper in reader.papers(ROOT)
         if paper in chosen
         or Path(PAGE.format(scale=wildcards.scale, paper=paper)).is_file()
     ]
@@ -123,17 +133,13 @@ def pages_of(wildcards):
 
 def parts_of_site(wildcards=None):
     """Return the templates of all pages, and what they share."""
-    folder = Path("src/dpmc/experiments/site")
-    return sorted(
-        str(path)
-        for kind in ("templates", "static")
-        for path in (folder / kind).glob("*.*")
-    )
+    return ancient([str(path) for path in site_parts()])
 
 
 def site_request(scale):
     """Return the file whose name tells which code makes the site."""
-    digest = short_digest(code_digest("dpmc.experiments.site.build"))
+    texts = content_digest(ROOT / "docs" / "errata.md", *site_parts())
+    digest = short_digest([code_digest("dpmc.experiments.site.build"), texts])
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
 
 
@@ -141,9 +147,16 @@ def kept_files(wildcards):
     """Return the published results, where the site of them is not."""
     return sorted(
         str(path)
-        for paper in reader.papers(Path(workflow.basedir))
-        for path in Path(PUBLISHED, paper).glob("[!.]*")
+        for paper in reader.papers(ROOT)
+        for path in (ROOT / PUBLISHED / paper).glob("[!.]*")
     )
+
+
+def published_digest(wildcards):
+    """Return the digest of the published results and of the texts on their pages."""
+    captions = sorted((ROOT / "workflow" / "report").glob("*.rst"))
+    files = [*map(Path, kept_files(wildcards)), *captions, ROOT / "docs" / "errata.md"]
+    return content_digest(*files, *site_parts())
 
 
 def benchmarks_of(wildcards):
@@ -158,7 +171,7 @@ def benchmarks_of(wildcards):
 
 def all_targets():
     """Return what a run makes by default: outputs, and the requests that they answer."""
-    scale = settings(config.get("scale")).scale
+    scale = SCALE
     for paper in settings(scale).papers:
         work = workload(scale, paper)
         for name, output in work.outputs.items():
@@ -171,8 +184,7 @@ def all_targets():
 
 def published_files(wildcards):
     """Return what is kept of a run at the published grid: no requests and no pages."""
-    scale = settings(config.get("scale")).scale
-    if scale != "paper":
+    if SCALE != "paper":
         sys.exit(f"dpmc: publish: `scale` must be paper, got {scale!r}")
     left = {"requests", "site"}
     return [
@@ -191,12 +203,19 @@ def files_of(work, name):
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 
 
+def main_process():
+    """Return whether this is the scheduler, and not a job that reads the workflow again."""
+    return getattr(workflow, "is_main_process", True)
+
+
 def hold_results():
     """Keep other runs out of the results of this scale, or stop with one line.
 
     What earlier runs left unfinished there is removed.
     """
-    folder = Path(RESULTS) / settings(config.get("scale")).scale
+    if not main_process():
+        return
+    folder = Path(RESULTS) / SCALE
     try:
         if not folders.hold(folder):
             print(f"dpmc: {RESULTS}: no locks here, see that one run at a time writes")
@@ -209,12 +228,12 @@ def hold_results():
 os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
 # A job on this machine ends when this process does; one on another machine goes on.
-if workflow.is_main_process:
+if main_process():
     os.environ.update(DPMC_SCHEDULER=str(os.getpid()))
-elif workflow.remote_exec:
+elif getattr(workflow, "remote_exec", False):
     os.environ.pop("DPMC_SCHEDULER", None)
 
-RESULTS = settings(config.get("scale")).results_dir
+RESULTS = settings(SCALE).results_dir
 PAPER = f"{RESULTS}/{{scale}}/{{paper}}"
 DATA = f"{PAPER}/data/{{problem}}-{{digest}}.parquet"
 REFERENCE = f"{PAPER}/reference/{{problem}}-{{digest}}.parquet"
@@ -234,7 +253,7 @@ PUBLISHED_SITE = config.get("site_dir") or f"{PUBLISHED}/site"
 
 
 wildcard_constraints:
-    scale="|".join(reader.scales(Path(workflow.basedir))),
+    scale="|".join(reader.scales(ROOT)),
     paper="[a-z0-9_]+",
     experiment="[a-z0-9_]+",
     problem="[a-z0-9_]+",

@@ -5,7 +5,7 @@ rule publish:
     input:
         published_files,
     log:
-        f"{RESULTS}/{settings(config.get('scale')).scale}/publish.log",
+        f"{RESULTS}/{SCALE}/publish.log",
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

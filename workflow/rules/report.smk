@@ -37,7 +37,7 @@ rule page:
         f"{PAPER}/benchmarks/page.jsonl"
     # A page of a paper that this run is not about is left as it is.
     wildcard_constraints:
-        paper="|".join(settings(config.get("scale")).papers),
+        paper="|".join(settings(SCALE).papers),
     group:
         submission_of("page")
     conda:
@@ -74,7 +74,7 @@ rule site:
     input:
         request=lambda wildcards: site_request(wildcards.scale),
         pages=pages_of,
-        errata="docs/errata.md",
+        errata=ancient(str(ROOT / "docs" / "errata.md")),
         parts=parts_of_site,
     output:
         expand(f"{RESULTS}/{{{{scale}}}}/site/{{name}}", name=SITE_FILES),
@@ -87,6 +87,7 @@ rule site:
         mem_mb=1000,
     params:
         papers=papers_on_site,
+        root=str(ROOT),
     message:
         "front page at scale {wildcards.scale}"
     script:
@@ -96,11 +97,8 @@ rule site:
 rule published_site:
     input:
         results=kept_files,
-        captions=expand(
-            "workflow/report/{name}.rst",
-            name=glob_wildcards("workflow/report/{name}.rst").name,
-        ),
-        errata="docs/errata.md",
+        captions=sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst"))),
+        errata=ancient(str(ROOT / "docs" / "errata.md")),
         parts=parts_of_site,
     output:
         expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),
@@ -112,7 +110,9 @@ rule published_site:
     resources:
         mem_mb=1000,
     params:
-        papers=reader.papers(Path(workflow.basedir)),
+        papers=reader.papers(ROOT),
+        root=str(ROOT),
+        content=published_digest,
         code=code_digest("dpmc.experiments.site.build"),
     message:
         "site of the published results"

@@ -36,7 +36,7 @@ if workflow.remote_exec:
 def measured():
     """Return the measured costs, or stop with one line."""
     try:
-        return costs.load(Path(workflow.basedir) / "config" / "costs.yaml")
+        return costs.load(ROOT / "config" / "costs.yaml")
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 
@@ -44,7 +44,7 @@ def measured():
 @functools.cache
 def largest_memory_mb():
     """Return what the largest node of the cluster has, None if nobody said."""
-    site = Path(workflow.basedir) / "profiles" / "slurm" / "site.yaml"
+    site = ROOT / "profiles" / "slurm" / "site.yaml"
     try:
         return (
             reader.read_yaml(site).get("largest_memory_mb") if site.exists() else None

@@ -151,7 +151,7 @@ rule table:
 rule verdict:
     input:
         request=of_output("request", "verdict"),
-        published="config/published/{paper}.yaml",
+        published=ancient(str(ROOT / "config" / "published" / "{paper}.yaml")),
         metrics=of_output("metrics", "verdict"),
         baselines=of_output("baselines", "verdict"),
         curves=of_output("curves", "verdict"),
