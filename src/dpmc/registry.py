@@ -19,6 +19,7 @@ KINDS = {
     "output": "dpmc.experiments.outputs",
     "accountant": "dpmc.privacy.accountants",
     "study": "dpmc.experiments.studies",
+    "rules": "dpmc.experiments.outputs._rules",
 }
 
 
