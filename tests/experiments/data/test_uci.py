@@ -82,11 +82,11 @@ def test_a_file_without_a_known_digest_must_have_all_its_rows(name, folder):
     numbers = tables.some_numbers(table, 5)
     path = tables.write(folder / name / table.file, table, numbers)
     with pytest.raises(
-        DpmcError, match=rf"\(5, {len(table.columns)}\), allowed \({table.num_rows}"
+        DpmcError, match=rf"shape \({table.num_rows}.*, got \(5, {len(table.columns)}\)"
     ):
         uci.load(name)
     path.write_text(tables.lines(table, numbers).replace(f"{numbers[3, 2]}", "nan"))
-    with pytest.raises(DpmcError, match="row 3, column 2 is nan, allowed a finite number"):
+    with pytest.raises(DpmcError, match="row 3, column 2 must be finite, got nan"):
         _uci.check_numbers(path, read(table, path), (5, len(table.columns)), None)
 
 
@@ -101,21 +101,27 @@ def test_a_single_changed_digit_is_noticed(folder, monkeypatch):
     assert uci.load("wine").verified == "numbers"
     numbers[3, 4] += 0.01
     tables.write(path, table, numbers)
-    with pytest.raises(DpmcError, match=rf"^{path}: .* with digest .*, allowed {digest}$"):
+    with pytest.raises(
+        DpmcError, match=rf"^{path}: the digest of all numbers must be {digest}, got "
+    ):
         uci.load("wine")
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("wine_red", lambda text: text.replace("pH", "ph"), "column 8 is 'ph', allowed 'pH'$"),
-        ("bike_sharing", lambda text: text.replace('"dteday"', "y,m,d"), "19 columns, allowed 17$"),
-        ("road_3d", lambda text: text.replace(",", ",1,", 1), "5 columns, allowed 4$"),
+        ("wine_red", lambda text: text.replace("pH", "ph"), "column 8 must be 'pH', got 'ph'$"),
+        (
+            "bike_sharing",
+            lambda text: text.replace('"dteday"', "y,m,d"),
+            "must have 17 columns, got 19$",
+        ),
+        ("road_3d", lambda text: text.replace(",", ",1,", 1), "must have 4 columns, got 5$"),
         ("road_3d", lambda text: text + "1,2,3\n", "columns changed from 4 to 3 at row 5"),
         ("year", lambda text: text.strip() + ",1\n", "columns changed from 91 to 92 at row 4"),
-        ("kin8nm", lambda text: text + "  one two\n", "allowed numbers in 9 columns"),
-        ("protein", lambda text: "", "1 columns, allowed 10$"),
-        ("year", lambda text: text.replace(".", "x", 1), "allowed numbers in 91 columns"),
+        ("kin8nm", lambda text: text + "  one two\n", "must hold numbers in 9 columns"),
+        ("protein", lambda text: "", "must have 10 columns, got 1$"),
+        ("year", lambda text: text.replace(".", "x", 1), "must hold numbers in 91 columns"),
     ],
 )
 def test_a_text_file_of_another_form_is_refused_in_one_line(name, change, message, folder):
@@ -164,7 +170,9 @@ def test_a_file_that_is_no_workbook_is_refused_in_one_line(content, folder):
             book.writestr("xl/other.xml", "")
     else:
         path.write_bytes(content)
-    with pytest.raises(DpmcError, match=rf"^{path}: .*allowed numbers in 5 columns \(workbook\)$"):
+    with pytest.raises(
+        DpmcError, match=rf"^{path} must hold numbers in 5 columns \(workbook\), got: "
+    ):
         read(uci.TABLES["power_plant"], path)
 
 
@@ -181,7 +189,9 @@ def test_files_are_found_in_the_folder_then_in_the_cache(folder, monkeypatch):
     monkeypatch.delenv(uci.FOLDER_VARIABLE)
     assert uci.found("kin8nm") == cached
     monkeypatch.setenv(uci.FOLDER_VARIABLE, "/no/such/folder")
-    with pytest.raises(DpmcError, match=r"^DPMC_UCI_DIR: '/no/such/folder' is no folder, allowed"):
+    with pytest.raises(
+        DpmcError, match=r"^`DPMC_UCI_DIR` must be a folder of raw files, got '/no/such/folder'$"
+    ):
         uci.found("kin8nm")
 
 
@@ -189,7 +199,9 @@ def test_names_are_keys_or_aliases():
     assert [uci.resolve(name) for name in ("power", "wine", "3droad", "year")] == [
         *("power_plant", "wine_red", "road_3d", "year"),
     ]
-    with pytest.raises(DpmcError, match=r"^dataset: 'powr', allowed 3droad, air_quality, .*year$"):
+    with pytest.raises(
+        DpmcError, match=r"^`dataset` must be one of 3droad, air_quality, .*year, got 'powr'$"
+    ):
         uci.Params("powr")
 
 
@@ -237,7 +249,7 @@ def test_a_wrong_download_is_not_kept(folder, server, monkeypatch):
     table = tables.shrink(monkeypatch, "road_3d", 25, url=f"{address}/road.txt")
     tables.write(root / "road.txt", table, tables.some_numbers(table, 24))
     message = (
-        rf"^{address}/road.txt: .* shape \(24, 4\), allowed \(25, 4\); allowed: .*DPMC_UCI_DIR"
+        rf"^{address}/road.txt must be .*DPMC_UCI_DIR.*, got: .* shape \(25, 4\), got \(24, 4\)"
     )
     with pytest.raises(UnavailableError, match=message):
         uci.load("road_3d")
@@ -250,7 +262,7 @@ def test_a_failed_download_says_in_one_line_what_to_do(name, folder, server, mon
     with zipfile.ZipFile(root / "empty.zip", "w"):
         pass
     tables.shrink(monkeypatch, "year", 25, url=f"{address}/{name}")
-    holds = "allowed: a working download, or DPMC_UCI_DIR naming a folder that holds"
+    holds = "must be downloadable, or `DPMC_UCI_DIR` a folder that holds"
     with pytest.raises(UnavailableError, match=f"{holds} year/YearPrediction") as caught:
         uci.fetch("year")
     assert "\n" not in str(caught.value)
@@ -260,11 +272,13 @@ def test_a_failed_download_says_in_one_line_what_to_do(name, folder, server, mon
 def test_other_contents_are_refused_where_the_digest_decides(folder, server):
     root, address = server
     (root / "file").write_text("content")
-    with pytest.raises(UnavailableError, match=r"sha256 ed7002b4.*, allowed 00; allowed: a w"):
+    with pytest.raises(
+        UnavailableError, match=r"must be downloadable.*digest must be 00, got ed7002b4"
+    ):
         _uci.fetch("some", "file", f"{address}/file", "00")
     digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
     path = _uci.fetch("some", "file", f"{address}/file", digest)
     assert path.read_text() == "content"
     path.write_text("other")
-    with pytest.raises(DpmcError, match=rf"^{path}: sha256 .*, allowed {digest}$"):
+    with pytest.raises(DpmcError, match=rf"^{path}: the SHA-256 digest must be {digest}, got "):
         _uci.fetch("some", "file", f"{address}/file", digest)

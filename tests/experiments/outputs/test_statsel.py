@@ -161,7 +161,9 @@ def test_a_lead_changes_at_the_crossing_of_the_curves_that_lead():
 
 def test_an_output_without_what_it_shows_says_so(config):
     rows = table(crossing_rows(), INFORMATION).drop(columns="information")
-    with pytest.raises(DpmcError, match="no information in information_normal_variance"):
+    with pytest.raises(
+        DpmcError, match="`information` is missing in the results of information_normal_variance"
+    ):
         outputs.figure4_1(Context(config, rows))
 
 
@@ -303,9 +305,9 @@ def test_errors_are_drawn_with_quadrature_and_the_crossing_of_informations(poste
 def test_a_chain_without_its_quadrature_is_not_drawn(posterior):
     metrics = posterior.metrics.copy()
     metrics.loc[metrics["method"] == "mh", "reference_squared_error"] = math.nan
-    with pytest.raises(DpmcError, match="no quadrature reference of mh"):
+    with pytest.raises(DpmcError, match="by quadrature is missing for mh"):
         outputs.figure6_2(Context(posterior.config, metrics))
-    with pytest.raises(DpmcError, match="no quadrature reference of any chain"):
+    with pytest.raises(DpmcError, match="by quadrature is missing for any chain"):
         outputs.figure6_4(Context(posterior.config, metrics[metrics["method"] == "quadrature"]))
 
 

@@ -95,7 +95,8 @@ def resolve(name: str) -> str:
     """
     key = ALIASES.get(name, name)
     if key not in TABLES:
-        raise DpmcError(f"dataset: {name!r}, allowed {', '.join(sorted([*TABLES, *ALIASES]))}")
+        known = ", ".join(sorted([*TABLES, *ALIASES]))
+        raise DpmcError(f"`dataset` must be one of {known}, got {name!r}")
     return key
 
 

@@ -70,7 +70,9 @@ def read(path: Path | str) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
     if list(table.columns) != COLUMNS:
-        raise DpmcError(f"{path}: columns {', '.join(table.columns)}, allowed {', '.join(COLUMNS)}")
+        raise DpmcError(
+            f"{path}: columns must be {', '.join(COLUMNS)}, got {', '.join(table.columns)}"
+        )
     return table.assign(**{name: table[name].fillna("").astype(str) for name in TEXTS})
 
 

@@ -77,7 +77,7 @@ def having(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def information(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that tell a Fisher information.
+    """Return the rows that have a Fisher information.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def information(rows: pd.DataFrame) -> pd.DataFrame:
     found = having(rows, "information")
     if found.empty:
         known = ", ".join(sorted(set(rows["experiment"]))) or "none"
-        raise DpmcError(f"metrics: no information in {known}, allowed a study that tells it")
+        raise DpmcError(f"`information` is missing in the results of {known}")
     return found
 
 
@@ -104,7 +104,7 @@ def chains(rows: pd.DataFrame) -> pd.DataFrame:
     without = set(found["method"]) - set(having(found, "reference_squared_error")["method"])
     if found.empty or without:
         which = ", ".join(sorted(without)) or "any chain"
-        raise DpmcError(f"metrics: no quadrature reference of {which}, allowed one for each run")
+        raise DpmcError(f"`reference_squared_error` by quadrature is missing for {which}")
     return found
 
 
@@ -120,7 +120,7 @@ def statistics(rows: pd.DataFrame) -> list[str]:
 
 
 def noiseless(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows tell of releases without noise."""
+    """Return which rows are about releases without noise."""
     found: pd.Series[bool] = ~np.isfinite(rows["epsilon"])
     return found
 

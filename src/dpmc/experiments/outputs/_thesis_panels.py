@@ -113,10 +113,10 @@ def markers(figure: Figure, shapes: dict[str, Look]) -> None:
 
 
 def only(context: Context) -> pd.DataFrame:
-    """Return the runs of the one experiment that a figure is given."""
+    """Return the runs of the one experiment that a figure reads."""
     names = list(dict.fromkeys(context.metrics["experiment"]))
     if len(names) != 1:
-        raise DpmcError(f"metrics: experiments {', '.join(names) or 'none'}, allowed one")
+        raise DpmcError(f"`metrics` must name one experiment, got {', '.join(names) or 'none'}")
     return context.experiment(names[0])
 
 

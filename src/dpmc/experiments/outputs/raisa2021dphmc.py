@@ -153,7 +153,7 @@ def figure2(context: Context) -> Figure:
     problem = next(iter(context.fits))[0]
     reference = context.reference(problem)
     if reference.shape[1] != 2:
-        raise DpmcError(f"figure2: dimension {reference.shape[1]}, allowed 2")
+        raise DpmcError(f"the problem of figure2 must have dimension 2, got {reference.shape[1]}")
     grids = _grids(reference, columns)
     ratios = [0.75, 0.75, 1, 1, 1]
     figure, axes = style.figure(5, len(columns), 7.4, height_ratios=ratios, sharey="row")
@@ -202,7 +202,7 @@ def _ranked_samples(
             samples[name] = (points, weights, float(run["mmd"]))
         found[str(here["method"].iloc[0])] = samples
     if not found:
-        raise DpmcError("figure2: no chains of variant 'as_published', allowed at least one")
+        raise DpmcError("chains of variant 'as_published' are missing for figure2")
     return {method: found[method] for method in style.ordered(found, style.METHODS)}
 
 

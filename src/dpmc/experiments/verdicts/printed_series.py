@@ -78,9 +78,9 @@ def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
         return f"a key must be one of {', '.join(sorted(KEYS | OPTIONAL))}, got {key!r}"
     rule = block["rule"]
     name = rule.get("kind") if isinstance(rule, Mapping) else rule
-    allowed = sorted(key for key, kind in kinds.items() if kind.in_series)
-    if name not in allowed:
-        return f"`kind` of the rule must be one of {', '.join(allowed)} in a series, got {name!r}"
+    possible = sorted(key for key, kind in kinds.items() if kind.in_series)
+    if name not in possible:
+        return f"`kind` of the rule must be one of {', '.join(possible)} in a series, got {name!r}"
     axis = block["axis"]
     if not isinstance(axis, Mapping) or len(axis) != 1:
         return f"`axis` must be one column with its values, got {axis!r}"
@@ -110,8 +110,8 @@ def _fault_of_cells(block: Mapping[str, Any], several: Cell | None) -> str | Non
             return f"`cells` of {where!r} must be a list of length {len(points)}, got {row!r}"
         wrong = [cell for cell in row if not _is_cell(cell, several)]
         if wrong:
-            allowed = f"a number, {several.meaning}" if several else "a number"
-            return f"a cell of {where!r} must be {allowed} or null, got {wrong[0]!r}"
+            possible = f"a number, {several.meaning}" if several else "a number"
+            return f"a cell of {where!r} must be {possible} or null, got {wrong[0]!r}"
     return None
 
 
