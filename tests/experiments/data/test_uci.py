@@ -32,14 +32,14 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", WITH_DIGEST)
 def test_published_files_have_the_numbers_that_are_known(name):
-    if uci.found(name) is None:
+    if uci.find(name) is None:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with {name}")
     table = uci.TABLES[name]
     raw = uci.load(name)
     assert raw.verified == "numbers"
     assert raw.columns == (*table.features, table.target)
     assert raw.numbers.shape == (table.num_rows, len(raw.columns))
-    assert uci.fetch(name) == uci.found(name)
+    assert uci.fetch(name) == uci.find(name)
 
 
 def test_first_rows_are_those_that_the_files_print():
@@ -53,7 +53,7 @@ def test_first_rows_are_those_that_the_files_print():
             17.284,
         ],
     }
-    there = [name for name in printed if uci.found(name)]
+    there = [name for name in printed if uci.find(name)]
     if not there:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with any of {', '.join(printed)}")
     for name in there:
@@ -94,9 +94,9 @@ def test_a_single_changed_digit_is_noticed(folder, monkeypatch):
     table = tables.shrink(monkeypatch, "wine_red", 20)
     numbers = tables.some_numbers(table, 20)
     path = tables.write(folder / "wine_red" / table.file, table, numbers)
-    with pytest.raises(DpmcError, match="numbers with digest") as caught:
+    with pytest.raises(DpmcError, match="the digest of all numbers must be") as caught:
         _uci.check_numbers(path, numbers, (20, 12), "0" * 64)
-    digest = str(caught.value).partition("digest ")[2].partition(",")[0]
+    digest = str(caught.value).rpartition("got ")[2]
     tables.shrink(monkeypatch, "wine_red", 20, numbers_sha256=digest)
     assert uci.load("wine").verified == "numbers"
     numbers[3, 4] += 0.01
@@ -129,7 +129,7 @@ def test_a_text_file_of_another_form_is_refused_in_one_line(name, change, messag
     text = change(tables.lines(table, tables.some_numbers(table, 4)))
     path = folder / "file"
     path.write_text(text)
-    with pytest.raises(DpmcError, match=rf"^{path}: .*{message}") as caught:
+    with pytest.raises(DpmcError, match=rf"^{path}.*{message}") as caught:
         read(table, path)
     assert "\n" not in str(caught.value)
 
@@ -178,21 +178,21 @@ def test_a_file_that_is_no_workbook_is_refused_in_one_line(content, folder):
 
 def test_files_are_found_in_the_folder_then_in_the_cache(folder, monkeypatch):
     table = uci.TABLES["kin8nm"]
-    assert uci.found("kin8nm") is None
+    assert uci.find("kin8nm") is None
     cached = _uci.cache_folder() / "kin8nm" / table.file
     cached.parent.mkdir(parents=True)
     cached.touch()
-    assert uci.found("kin8nm") == cached
+    assert uci.find("kin8nm") == cached
     (folder / "kin8nm").mkdir()
     (folder / "kin8nm" / table.file).touch()
-    assert uci.found("kin8nm") == folder / "kin8nm" / table.file
+    assert uci.find("kin8nm") == folder / "kin8nm" / table.file
     monkeypatch.delenv(uci.FOLDER_VARIABLE)
-    assert uci.found("kin8nm") == cached
+    assert uci.find("kin8nm") == cached
     monkeypatch.setenv(uci.FOLDER_VARIABLE, "/no/such/folder")
     with pytest.raises(
         DpmcError, match=r"^`DPMC_UCI_DIR` must be a folder of raw files, got '/no/such/folder'$"
     ):
-        uci.found("kin8nm")
+        uci.find("kin8nm")
 
 
 def test_names_are_keys_or_aliases():
@@ -238,7 +238,7 @@ def test_a_download_is_verified_then_kept(folder, server, monkeypatch):
         book.writestr("__MACOSX/set/._data.txt", "nothing")
         book.write(root / "plain.txt", "set/data.txt")
     path = uci.fetch("naval")
-    assert path == _uci.cache_folder() / "naval" / "data.txt" == uci.found("naval")
+    assert path == _uci.cache_folder() / "naval" / "data.txt" == uci.find("naval")
     assert stored() == ["data.txt"]
     (root / "data set.zip").unlink()
     assert np.array_equal(uci.load("naval").numbers, numbers[:, :-1])

@@ -45,7 +45,7 @@ def test_a_split_is_that_of_scikit_learn():
 
 @pytest.mark.parametrize("name", ["wine", "kin8nm", "power", "naval"])
 def test_published_preprocessing_standardises_the_training_rows(name):
-    if uci.found(name) is None:
+    if uci.find(name) is None:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with {name}")
     dataset = made(name, 3, "authors")
     parts = split(dataset)
@@ -165,6 +165,6 @@ def test_rows_of_another_kind_are_not_split(bounds, message):
 
 def test_whether_a_file_is_here_is_said_without_reading_it(tmp_path, monkeypatch):
     monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(uci, "found", lambda name: tmp_path if name == "wine" else None)
+    monkeypatch.setattr(uci, "find", lambda name: tmp_path if name == "wine" else None)
     assert uci_network.is_here(Params("wine"))
     assert not uci_network.is_here(Params("naval"))

@@ -16,7 +16,7 @@ def made(*settings, **named):
 
 
 def published(name, **settings):
-    if uci.found(name) is None:
+    if uci.find(name) is None:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with {name}")
     return made(name, "authors", **settings)
 

@@ -171,7 +171,7 @@ def test_outputs_say_what_they_lack(text):
         outputs.figure6_1(empty)
     with pytest.raises(DpmcError, match="chains of experiment 'trajectory' are missing"):
         outputs.figure4_1(empty)
-    with pytest.raises(DpmcError, match="figure5_1: no data set"):
+    with pytest.raises(DpmcError, match="`data` of figure5_1 must name at least one problem"):
         outputs.figure5_1(text)
 
 

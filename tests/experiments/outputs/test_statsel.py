@@ -13,10 +13,10 @@ import yaml
 from scipy import stats
 
 from dpmc.experiments.outputs import _statsel as parts
-from dpmc.experiments.outputs import _statsel_figures as figures
 from dpmc.experiments.outputs import alparslan2023thesis as outputs
 from dpmc.experiments.outputs._facts import Facts
 from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
 from dpmc.experiments.studies import _tables
 from dpmc.types import DpmcError
 from tests.support.figures import overlaps
@@ -582,6 +582,6 @@ def test_colours_of_statistics_that_share_a_figure_differ():
         ("abs_0.1", "abs_0.5", "abs_1", "abs_1.5", "abs_2", "abs_3"),
         ("median", "max"),
     ):
-        looks = [figures.style.look(name) for name in together]
+        looks = [style.look(name) for name in together]
         assert len({look.colour for look in looks}) == len({look.marker for look in looks})
         assert len({str(look.line) for look in looks}) == len(together)

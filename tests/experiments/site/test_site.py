@@ -104,7 +104,7 @@ def test_a_page_is_well_formed_and_asks_for_nothing_from_elsewhere(page):
 
 def test_a_page_tells_what_is_private_and_what_is_not(page):
     assert "No noise was added: there is no privacy guarantee." in page
-    assert "Outside of every guarantee: tuning; start points; clip fractions" in page
+    assert "Not covered by any guarantee: tuning; start points; clip fractions" in page
     assert "ε = 1 (asked for 2), 2 (asked for 4)" in page
     assert "substitution of one row" in page
 

@@ -118,7 +118,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
 
 def is_here(params: Params) -> bool:
     """Return whether the raw file of a data set is on this machine; it is not read."""
-    return uci.found(params.dataset) is not None
+    return uci.find(params.dataset) is not None
 
 
 def split(dataset: Dataset) -> Split:

@@ -77,5 +77,5 @@ def read(path: Path | str) -> pd.DataFrame:
 
 
 def _parts(texts: Iterable[object]) -> list[str]:
-    found = [part for text in texts if isinstance(text, str) for part in text.split("; ") if part]
-    return list(dict.fromkeys(found))
+    uses = [part for text in texts if isinstance(text, str) for part in text.split("; ") if part]
+    return list(dict.fromkeys(uses))

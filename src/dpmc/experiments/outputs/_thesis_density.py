@@ -1,4 +1,4 @@
-"""Contours of exact posteriors, and what is drawn over them: Figures 4.1 and 5.1 of Räisä 2021."""
+"""Contours of exact posteriors with starts and paths: Figures 4.1 and 5.1 of Räisä 2021."""
 
 from __future__ import annotations
 

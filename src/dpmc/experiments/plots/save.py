@@ -1,4 +1,4 @@
-"""Write a figure so that the same figure gives the same bytes."""
+"""Figure files: the same figure always gives the same bytes."""
 
 from __future__ import annotations
 

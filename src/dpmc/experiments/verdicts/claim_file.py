@@ -84,9 +84,9 @@ def check(values: Any, where: str) -> None:
         for fault in _faults(entry, known):
             raise DpmcError(f"{where}: entry {_name(entry)!r}: {fault}")
     for block in blocks:
-        fault = printed_series.fault(block, known) or _fault_of_output(block)
-        if fault:
-            raise DpmcError(f"{where}: series {_name(block)!r}: {fault}")
+        wrong = printed_series.fault(block, known) or _fault_of_output(block)
+        if wrong:
+            raise DpmcError(f"{where}: series {_name(block)!r}: {wrong}")
     seen: set[str] = set()
     for entry in [*values["entries"], *blocks]:
         if entry["id"] in seen:
