@@ -1,4 +1,4 @@
-"""The errata as a page: Markdown to HTML, with a place for every document and links to outputs."""
+"""Page of the errata: Markdown to HTML, with a section per document and links to outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 @dataclass(frozen=True)
 class Errata:
-    """What is wrong in the documents.
+    """Errata of all documents.
 
     Parameters
     ----------

@@ -24,10 +24,10 @@ def kinds(paper: str) -> Mapping[str, Kind]:
         Key of the document. The rules that it alone needs are in the module of this name in
         ``dpmc.experiments.outputs._rules``, if there is one.
     """
-    found = {**_kinds(rules), **_kinds(comparisons), **_kinds(printed)}
+    by_name = {**_kinds(rules), **_kinds(comparisons), **_kinds(printed)}
     if paper in registry.names("rules"):
-        found |= _kinds(registry.load("rules", paper))
-    return found
+        by_name |= _kinds(registry.load("rules", paper))
+    return by_name
 
 
 def _kinds(module: ModuleType) -> dict[str, Kind]:
