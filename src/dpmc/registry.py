@@ -24,6 +24,7 @@ KINDS = {
     "population": "dpmc.statsel.populations",
     "statistic": "dpmc.statsel.statistics",
     "mechanism": "dpmc.statsel.mechanisms",
+    "rules": "dpmc.experiments.outputs._rules",
 }
 
 

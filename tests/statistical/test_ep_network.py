@@ -218,7 +218,7 @@ def test_sources_from_one_generator_are_different():
 
 def test_sep_on_wine_is_as_good_as_published():
     """[vinaroz2022dpsep, Table 2] has 0.623 with standard deviation 0.0436 over splits."""
-    if uci.found("wine") is None:
+    if uci.find("wine") is None:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with wine")
     errors, shapes = [], []
     for seed in (1, 2, 3, 4):

@@ -11,8 +11,8 @@ import yaml
 from scipy.stats import norm
 
 from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.verdicts import claim_file, printed_series
 from dpmc.experiments.verdicts import judge as judge_claims
-from dpmc.experiments.verdicts import printed_series
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "config/published/raisa2021thesis.yaml"
@@ -75,7 +75,7 @@ def curves(file):
 
 @functools.cache
 def claimed():
-    return judge_claims.load(FILE)
+    return claim_file.load(FILE)
 
 
 @functools.cache
@@ -91,8 +91,17 @@ def context():
 
 def judge(given, entries=(), blocks=(), metrics=None, curves=None, **changes):
     """Return the verdicts of a few entries and series."""
-    file = {"paper": "p", "error_rate": 0.05, "share": 0.5, "resamples": 200, "seed": 1}
-    named = [{"id": str(k), "where": "here", "published": "x", **e} for k, e in enumerate(entries)]
+    file = {
+        "paper": "raisa2021thesis",
+        "error_rate": 0.05,
+        "share": 0.5,
+        "resamples": 200,
+        "seed": 1,
+    }
+    named = [
+        {"id": str(k), "where": "here", "output": "none", "published": "x", **e}
+        for k, e in enumerate(entries)
+    ]
     values = {**file, "needs": {}, "entries": named, "series": list(blocks), **changes}
     rows = given.metrics if metrics is None else metrics
     changed = Context(given.config, rows, curves=given.curves if curves is None else curves)

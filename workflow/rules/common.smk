@@ -171,21 +171,20 @@ def benchmarks_of(wildcards):
 
 def all_targets():
     """Return what a run makes by default: outputs, and the requests that they answer."""
-    scale = SCALE
-    for paper in settings(scale).papers:
-        work = workload(scale, paper)
+    for paper in settings(SCALE).papers:
+        work = workload(SCALE, paper)
         for name, output in work.outputs.items():
             yield output.request
             yield from files_of(work, name)
         yield f"{work.folder}/provenance.json"
-    yield site_request(scale)
-    yield from (f"{RESULTS}/{scale}/site/{name}" for name in SITE_FILES)
+    yield site_request(SCALE)
+    yield from (f"{RESULTS}/{SCALE}/site/{name}" for name in SITE_FILES)
 
 
 def published_files(wildcards):
     """Return what is kept of a run at the published grid: no requests and no pages."""
     if SCALE != "paper":
-        sys.exit(f"dpmc: publish: `scale` must be paper, got {scale!r}")
+        sys.exit(f"dpmc: publish: `scale` must be paper, got {SCALE!r}")
     left = {"requests", "site"}
     return [
         path

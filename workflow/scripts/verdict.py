@@ -8,10 +8,10 @@ from _job import job
 with job(snakemake):
     from dpmc.experiments.outputs import _tables
     from dpmc.experiments.pipeline import files
-    from dpmc.experiments.verdicts import judge
+    from dpmc.experiments.verdicts import claim_file, judge
 
     context = read_context(snakemake.input)
-    claims = judge.load(snakemake.input.published)
+    claims = claim_file.load(snakemake.input.published, context.config["outputs"])
     table = judge.verdicts(claims, context.metrics, context.baselines, context)
     with files.replacing(Path(snakemake.output[0])) as partial:
         _tables.write(table, partial)

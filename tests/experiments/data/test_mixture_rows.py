@@ -94,10 +94,12 @@ def test_settings_that_make_no_rows_are_refused(changed, message):
 
 def test_a_seed_whose_means_the_public_code_would_draw_again_is_refused(monkeypatch):
     monkeypatch.setattr(mixture_rows, "LEAST_SUM", 2.0)
-    with pytest.raises(DpmcError, match="seed: 60, allowed one whose means have sums"):
+    with pytest.raises(
+        DpmcError, match=r"`seed` must give means whose sums are at least .*, got 60"
+    ):
         authors()
 
 
 def test_rows_of_another_module_have_no_parts():
-    with pytest.raises(DpmcError, match="data: 'other', allowed 'mixture_rows'"):
+    with pytest.raises(DpmcError, match="must hold rows of 'mixture_rows', got 'other'"):
         mixture_rows.parts(Dataset("other", np.ones((2, 2))))

@@ -45,7 +45,7 @@ def test_a_split_is_that_of_scikit_learn():
 
 @pytest.mark.parametrize("name", ["wine", "kin8nm", "power", "naval"])
 def test_published_preprocessing_standardises_the_training_rows(name):
-    if uci.found(name) is None:
+    if uci.find(name) is None:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with {name}")
     dataset = made(name, 3, "authors")
     parts = split(dataset)
@@ -134,9 +134,12 @@ def test_the_split_of_songs_is_that_of_the_table(random_tables):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dataset": "road_3d"}, r"^dataset: 'road_3d', allowed kin8nm, naval, power, "),
+        (
+            {"dataset": "road_3d"},
+            r"^`dataset` must be one of kin8nm, naval, power, .*, got 'road_3d'$",
+        ),
         ({"dataset": "wine", "seed": -1}, r"^seed: -1, allowed an integer >= 0$"),
-        ({"dataset": "wine", "seed": 2**32}, r"^seed: 4294967296, allowed below 2\*\*32$"),
+        ({"dataset": "wine", "seed": 2**32}, r"^`seed` must be below 2\*\*32, got 4294967296$"),
         ({"dataset": "wine", "preprocess": "own"}, r"^preprocess: 'own', allowed 'public_bounds'"),
     ],
 )
@@ -148,8 +151,11 @@ def test_settings_that_no_table_has_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ({}, r"^data 'rows': num_train 0, allowed 1 to 3$"),
-        ({"num_train": 3.0, "y_shift": 0.0}, r"^data 'rows': no y_scale, allowed rows of uci_netw"),
+        ({}, r"^`num_train` of data 'rows' must be 1 to 3, got 0$"),
+        (
+            {"num_train": 3.0, "y_shift": 0.0},
+            r"^`y_scale` is missing in the bounds of data 'rows'$",
+        ),
     ],
 )
 def test_rows_of_another_kind_are_not_split(bounds, message):
@@ -159,6 +165,6 @@ def test_rows_of_another_kind_are_not_split(bounds, message):
 
 def test_whether_a_file_is_here_is_said_without_reading_it(tmp_path, monkeypatch):
     monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(uci, "found", lambda name: tmp_path if name == "wine" else None)
+    monkeypatch.setattr(uci, "find", lambda name: tmp_path if name == "wine" else None)
     assert uci_network.is_here(Params("wine"))
     assert not uci_network.is_here(Params("naval"))

@@ -16,7 +16,7 @@ def made(*settings, **named):
 
 
 def published(name, **settings):
-    if uci.found(name) is None:
+    if uci.find(name) is None:
         pytest.skip(f"{uci.FOLDER_VARIABLE} names no folder with {name}")
     return made(name, "authors", **settings)
 
@@ -169,8 +169,8 @@ def test_halves_are_rounded_away_from_zero():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dataset": "roads"}, r"^dataset: 'roads', allowed 3droad, "),
-        ({"dataset": "year"}, r"^preprocess: 'public_bounds', allowed 'authors' for year$"),
+        ({"dataset": "roads"}, r"^`dataset` must be one of 3droad, .*, got 'roads'$"),
+        ({"dataset": "year"}, r"^`preprocess` must be 'authors' for year, got 'public_bounds'$"),
         ({"dataset": "wine", "preprocess": "mine"}, r"^preprocess: 'mine', allowed 'public_bou"),
         ({"dataset": "wine", "variant": "clean"}, r"^variant: 'clean', allowed 'whole'$"),
         (
@@ -185,5 +185,5 @@ def test_settings_that_no_table_has_are_refused(settings, message):
 
 
 def test_rows_without_a_training_part_are_not_split():
-    with pytest.raises(DpmcError, match=r"^data 'rows': num_train 0, allowed 1 to 3$"):
+    with pytest.raises(DpmcError, match=r"^`num_train` of data 'rows' must be 1 to 3, got 0$"):
         split(Dataset("rows", np.ones((4, 2))))

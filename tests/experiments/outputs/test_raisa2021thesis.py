@@ -165,13 +165,13 @@ def test_figure6_1_tells_several_settings_of_a_method_apart():
 
 def test_outputs_say_what_they_lack(text):
     empty = dataclasses.replace(text, metrics=text.metrics.iloc[:0], curves={}, fits={})
-    with pytest.raises(DpmcError, match="metrics: experiments none, allowed one"):
+    with pytest.raises(DpmcError, match="`metrics` must name one experiment, got none"):
         outputs.figure6_3(empty)
     with pytest.raises(DpmcError, match="no curves of 'figure6_1', allowed none"):
         outputs.figure6_1(empty)
-    with pytest.raises(DpmcError, match="no chains of experiment 'trajectory'"):
+    with pytest.raises(DpmcError, match="chains of experiment 'trajectory' are missing"):
         outputs.figure4_1(empty)
-    with pytest.raises(DpmcError, match="figure5_1: no data set"):
+    with pytest.raises(DpmcError, match="`data` of figure5_1 must name at least one problem"):
         outputs.figure5_1(text)
 
 

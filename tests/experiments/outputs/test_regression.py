@@ -139,8 +139,8 @@ def test_profiles_are_drawn_where_data_are(real):
     assert sorted(points) == pytest.approx(sorted(expected))
     gone = real.metrics[real.metrics["problem"] == "road_3d"]
     figure = outputs.figure_profiles(Context(real.config, gone))
-    assert any("not available here" in text.get_text() for text in figure.texts) or any(
-        "not available here" in text.get_text() for axis in figure.axes for text in axis.texts
+    assert any("not available" in text.get_text() for text in figure.texts) or any(
+        "not available" in text.get_text() for axis in figure.axes for text in axis.texts
     )
 
 
@@ -286,4 +286,4 @@ def test_convergence_without_data_says_so(convergence):
     metrics = convergence.metrics.assign(status=f"{UNAVAILABLE}: no file")
     figure = outputs.figure_convergence(Context(convergence.config, metrics))
     texts = [text for axis in figure.axes for text in axis.texts] + list(figure.texts)
-    assert any("not available here" in text.get_text() for text in texts)
+    assert any("not available" in text.get_text() for text in texts)

@@ -13,10 +13,10 @@ import yaml
 from scipy import stats
 
 from dpmc.experiments.outputs import _statsel as parts
-from dpmc.experiments.outputs import _statsel_figures as figures
 from dpmc.experiments.outputs import alparslan2023thesis as outputs
 from dpmc.experiments.outputs._facts import Facts
 from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
 from dpmc.experiments.studies import _tables
 from dpmc.types import DpmcError
 from tests.support.figures import overlaps
@@ -161,7 +161,9 @@ def test_a_lead_changes_at_the_crossing_of_the_curves_that_lead():
 
 def test_an_output_without_what_it_shows_says_so(config):
     rows = table(crossing_rows(), INFORMATION).drop(columns="information")
-    with pytest.raises(DpmcError, match="no information in information_normal_variance"):
+    with pytest.raises(
+        DpmcError, match="`information` is missing in the results of information_normal_variance"
+    ):
         outputs.figure4_1(Context(config, rows))
 
 
@@ -303,9 +305,9 @@ def test_errors_are_drawn_with_quadrature_and_the_crossing_of_informations(poste
 def test_a_chain_without_its_quadrature_is_not_drawn(posterior):
     metrics = posterior.metrics.copy()
     metrics.loc[metrics["method"] == "mh", "reference_squared_error"] = math.nan
-    with pytest.raises(DpmcError, match="no quadrature reference of mh"):
+    with pytest.raises(DpmcError, match="by quadrature is missing for mh"):
         outputs.figure6_2(Context(posterior.config, metrics))
-    with pytest.raises(DpmcError, match="no quadrature reference of any chain"):
+    with pytest.raises(DpmcError, match="by quadrature is missing for any chain"):
         outputs.figure6_4(Context(posterior.config, metrics[metrics["method"] == "quadrature"]))
 
 
@@ -580,6 +582,6 @@ def test_colours_of_statistics_that_share_a_figure_differ():
         ("abs_0.1", "abs_0.5", "abs_1", "abs_1.5", "abs_2", "abs_3"),
         ("median", "max"),
     ):
-        looks = [figures.style.look(name) for name in together]
+        looks = [style.look(name) for name in together]
         assert len({look.colour for look in looks}) == len({look.marker for look in looks})
         assert len({str(look.line) for look in looks}) == len(together)

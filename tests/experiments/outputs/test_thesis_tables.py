@@ -97,7 +97,7 @@ def test_captions_are_filled_in(experiment):
         headings = [lines[0] for kind, lines in parts if kind == "list"]
         assert headings in ([], ["Settings"], ["Guarantee of each result", "Settings"]), name
         private = name.startswith(("figure6_3", "figure6_4", "figure_", "thesis_budget"))
-        assert ("Outside of every guarantee" in filled) >= private, name
+        assert ("Not covered by any guarantee" in filled) >= private, name
         version = {"text": "86b58be", "final": "f859f56"}.get(experiment, "")
         if name in ("figure6_3", "figure6_8"):
             assert version in filled

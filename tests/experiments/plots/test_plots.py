@@ -33,7 +33,7 @@ def test_the_same_figure_gives_the_same_bytes(suffix, tmp_path, monkeypatch):
 
 
 def test_other_formats_are_refused(tmp_path):
-    with pytest.raises(DpmcError, match=r"suffix '.jpg', allowed .pdf, .svg, .png"):
+    with pytest.raises(DpmcError, match=r"must be one of .pdf, .svg, .png, got '.jpg'"):
         plots.save(drawn(), tmp_path / "a.jpg")
 
 

@@ -20,7 +20,8 @@ from dpmc.experiments.plots import drawn, panels, save
 from dpmc.experiments.plots.style import look
 from dpmc.experiments.site import build, captions, claims, errata, grids
 from dpmc.experiments.site.sources import Source
-from dpmc.experiments.verdicts import judge
+from dpmc.experiments.verdicts import claim_file, judge, verdict
+from dpmc.experiments.verdicts.verdict import Verdict
 from dpmc.numerics.source_digest import short_digest
 from dpmc.types import DpmcError
 from tests.support import synthetic
@@ -60,7 +61,7 @@ def context():
 @pytest.fixture(scope="module")
 def source(context, tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    claimed = judge.load(ROOT / "config/published/raisa2021dphmc.yaml")
+    claimed = claim_file.load(ROOT / "config/published/raisa2021dphmc.yaml")
     verdicts = judge.verdicts(
         {**claimed, "resamples": 50}, context.metrics, context.baselines, context
     )
@@ -103,7 +104,7 @@ def test_a_page_is_well_formed_and_asks_for_nothing_from_elsewhere(page):
 
 def test_a_page_tells_what_is_private_and_what_is_not(page):
     assert "No noise was added: there is no privacy guarantee." in page
-    assert "Outside of every guarantee: tuning; start points; clip fractions" in page
+    assert "Not covered by any guarantee: tuning; start points; clip fractions" in page
     assert "ε = 1 (asked for 2), 2 (asked for 4)" in page
     assert "substitution of one row" in page
 
@@ -128,7 +129,7 @@ def test_other_settings_and_missing_files_are_told(source, tmp_path):
         **source.config,
         "outputs": {**source.config["outputs"], "figure9": {"kind": "figure"}},
     }
-    with pytest.raises(DpmcError, match=r"figure9.svg: no such file"):
+    with pytest.raises(DpmcError, match=r"figure9.svg is missing"):
         Source(config, source.folder, "quick").all_files()
     with pytest.raises(DpmcError, match=r"verdict.csv: "):
         _ = Source(source.config, tmp_path, "quick").verdicts
@@ -173,39 +174,62 @@ def test_titles_name_outputs_as_documents_do():
     ]  # fmt: skip
 
 
-def test_verdicts_stand_with_the_output_that_they_are_about():
-    names = ["figure6_3", "figure6_3_final", "figure6_2", "figure6_2_published", "table1"]
-    places = {
-        "section 6.3, Figure 6.3": "figure6_3",
-        "Figure 6.3, final version": "figure6_3_final",
-        "Figure 6.2, top": "figure6_2",
-        "Table 1, SEP": "table1",
-        "Figure 6.30": "",
-        "section 6.3": "",
-    }
-    assert {place: claims.output_of(place, names) for place in places} == places
+def judged(name, output, outcome="reproduced"):
+    """Return a verdict on a claim that `output` shows."""
+    return Verdict(name, "here", output, "as_published", "text", 1.0, 0.1, "r", outcome, "why")
+
+
+def test_verdicts_stand_under_the_first_output_that_their_claims_name():
+    entries = [
+        judged("a", ("figure1",)), judged("b", ("figure2", "figure1")), judged("c", ()),
+        judged("d", ("absent", "figure2")), judged("e", ("absent",)),
+    ]  # fmt: skip
+    groups = claims.by_output(entries, ["figure1", "figure2"])
+    stand = {name: [entry.id for entry in group.verdicts] for name, group in groups.items()}
+    assert stand == {"figure1": ["a"], "figure2": ["b", "d"], "": ["c", "e"]}
+    refer = {name: [entry.id for entry in group.elsewhere] for name, group in groups.items()}
+    assert refer == {"figure1": ["b"], "figure2": [], "": []}
 
 
 def test_series_count_their_cells():
     outcomes = ["reproduced", "reproduced", "not_reproduced", "not_comparable"]
     cells = pd.DataFrame(
         [
-            {"id": f"box/model/{k}", "where": "Figure 9", "variant": "as_published",
-             "published": f"{k}", "ours": 1.0, "ours_se": 0.1, "rule": "r", "verdict": outcome,
+            {"id": f"box/model/{k}", "where": "Figure 9", "output": "figure9",
+             "variant": "as_published", "published": f"{k}", "ours": 1.0,
+             "ours_se": 0.1, "rule": "r", "verdict": outcome,
              "reason": "why"}
             for k, outcome in enumerate(outcomes)
         ]
     )  # fmt: skip
-    group = claims.group(claims.from_table(cells))
+    group = claims.group(verdict.from_table(cells))
     (series,) = group.series
     assert group.claims == ()
     assert list(series.counts.values()) == [2, 1, 1]
-    assert series.cells[0].ours == "1 ± 0.1"
+    assert (series.cells[0].ours, series.cells[0].ours_se) == (1.0, 0.1)
+    assert series.cells[0].output == ("figure9",)
     assert series.cells[0].anchor == "box.model.0-as_published"
-    with pytest.raises(DpmcError, match="verdict 'maybe', allowed reproduced"):
-        claims.from_table(cells.assign(verdict="maybe"))
-    with pytest.raises(DpmcError, match="column 'reason' is missing"):
-        claims.from_table(cells.drop(columns="reason"))
+    with pytest.raises(DpmcError, match=r"`verdict` must be one of reproduced, .* got 'maybe'"):
+        verdict.from_table(cells.assign(verdict="maybe"))
+    with pytest.raises(DpmcError, match="column `reason` is missing"):
+        verdict.from_table(cells.drop(columns="reason"))
+
+
+def test_verdicts_are_read_back_as_they_were_judged(source):
+    read = verdict.read(source.folder / "verdict.csv")
+    table = verdict.table(read)
+    assert repr(verdict.from_table(table)) == repr(read)  # NaN differs from itself
+    outputs = {entry.output for entry in read}
+    assert {(), ("figure1",), ("figure1", "figure3")} <= outputs
+
+
+def test_a_page_shows_what_was_measured_with_its_error(page):
+    assert re.search(r'data-label="Ours" class="number">[0-9.]+ ± [0-9.e-]+<', page)
+    assert 'class="number">–<' in page
+
+
+def test_an_output_refers_to_claims_that_stand_under_another(page):
+    assert re.search(r'Also about Figure 3: <a href="#P-5-non-private-as_published">', page)
 
 
 def test_compact_merges_quartiles_only():

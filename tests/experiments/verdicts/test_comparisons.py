@@ -11,8 +11,10 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from dpmc.experiments.outputs._rules import alparslan2023thesis
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.verdicts import bootstrap, comparisons, evidence, judge
+from dpmc.experiments.verdicts import bootstrap, comparisons, decision, evidence
+from dpmc.experiments.verdicts import printed as kinds
 from dpmc.types import DpmcError
 from tests.support import printed
 from tests.support.printed import RUNS, one, runs
@@ -36,11 +38,11 @@ def test_error_rate_of_a_box_on_the_edge():
         theirs = np.quantile(rng.normal(size=RUNS), [0.25, 0.5, 0.75]).tolist()
         rows = runs(0.5 + rng.normal(size=60), epsilon=1)
         rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": theirs, "count": RUNS}
-        found = comparisons.quartiles(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
+        found = kinds.quartiles(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
         limits = (theirs[1] - 0.5, theirs[1] + 0.5)
-        rejected += judge.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        rejected += decision.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
         exact = [dataclasses.replace(found[0], limit_se=0.0)]
-        broken += judge.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        broken += decision.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
     assert rejected <= 32
     assert broken > 32
 
@@ -57,9 +59,9 @@ def test_standard_error_of_a_printed_median():
     rows = runs(samples[0], epsilon=1)
     given = evidence.Evidence(rows, {}, rng, 20)
     rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed}
-    found = comparisons.quartiles(rule, given, "as_published")[0]
+    found = kinds.quartiles(rule, given, "as_published")[0]
     assert found.limit_se == pytest.approx(np.std(np.median(samples, axis=1)), rel=0.08)
-    alone = comparisons.quartiles({**rule, "printed": 0.0}, given, "as_published")[0]
+    alone = kinds.quartiles({**rule, "printed": 0.0}, given, "as_published")[0]
     assert alone.limit_se == alone.se > 0
 
 
@@ -114,7 +116,7 @@ def test_error_rate_of_an_order_of_equals(context):
         )
         found = comparisons.order(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
         assert len(found) == 6
-        rejected += judge.decide(found, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+        rejected += decision.decide(found, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
         broken += sum(entry.estimate > 1 for entry in found) > 3
     assert rejected <= 12
     assert broken > 12
@@ -174,8 +176,8 @@ def test_curves_are_read_between_close_points(context):
         row = read(epsilon, low=1)
         assert row["reason"] == f"not in this run: label m, epsilon {epsilon:g} of c"
     assert "exact" in read(2, low=1)["rule"]
-    with pytest.raises(DpmcError, match="several curves of c, allowed one"):
-        comparisons.curve(
+    with pytest.raises(DpmcError, match="must leave one curve of 'c', got several"):
+        kinds.curve(
             {"curve": "c", "where": {"epsilon": 1}},
             evidence.Evidence(table, {}, np.random.default_rng(), 1, {"c": pd.concat([table] * 2)}),
             "as_published",
@@ -197,10 +199,13 @@ def test_gain_divides_two_accountants(context):
 @pytest.mark.parametrize(
     ("entry", "match"),
     [
-        ({"rule": {"kind": "order", "metric": "mmd"}, "high": 1}, "'order': tiers is missing"),
-        ({"rule": {"kind": "gain", "curve": "c"}, "low": 1}, "'gain': accountants is missing"),
-        ({**order(), "exceptions": 1}, "exceptions 1, allowed 0 <= exceptions < 1"),
-        ({"rule": "order", "high": 1}, "allowed keys with values, and those of a rule"),
+        ({"rule": {"kind": "order", "metric": "mmd"}, "high": 1}, "`tiers` of the rule is missing"),
+        (
+            {"rule": {"kind": "gain", "curve": "c"}, "low": 1},
+            "`accountants` of the rule is missing",
+        ),
+        ({**order(), "exceptions": 1}, "`exceptions` must be at least 0 and below 1, got 1"),
+        ({"rule": "order", "high": 1}, "`rule` must be a mapping, got 'order'"),
     ],
 )
 def test_bad_rules_are_refused(entry, match, context):
@@ -235,11 +240,11 @@ def test_error_rate_of_a_printed_mean_on_the_edge():
         theirs = printed_interval(rng.normal(size=50))
         rows = runs(0.5 + rng.normal(size=50), epsilon=1)
         given = evidence.Evidence(rows, {}, rng, 100)
-        found = comparisons.interval(interval_rule(theirs, "mean"), given, "as_published")
+        found = kinds.interval(interval_rule(theirs, "mean"), given, "as_published")
         limits = (theirs[1] - 0.5, theirs[1] + 0.5)
-        rejected += judge.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        rejected += decision.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
         exact = [dataclasses.replace(found[0], limit_se=0.0)]
-        broken += judge.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        broken += decision.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
     assert rejected <= 32
     assert broken > rejected
 
@@ -259,8 +264,8 @@ def test_half_widths_of_one_law_agree_and_those_of_another_do_not():
         for spread in (1.0, 2.0):
             rows = runs(spread * rng.normal(size=50), epsilon=1)
             given = evidence.Evidence(rows, {}, rng, 100)
-            found = comparisons.interval(interval_rule(theirs, "half_width"), given, "as_published")
-            verdict = judge.decide(found, half, half, 0.05, 0.5).verdict
+            found = kinds.interval(interval_rule(theirs, "half_width"), given, "as_published")
+            verdict = decision.decide(found, half, half, 0.05, 0.5).verdict
             wrong += verdict == "not_reproduced" and spread == 1.0
             right += verdict == "not_reproduced" and spread == 2.0
     assert wrong <= 55
@@ -298,11 +303,11 @@ def test_error_rate_of_a_printed_mean_and_deviation_on_the_edge():
         printed_cell = [float(theirs.mean()), float(theirs.std(ddof=1))]
         rows = runs(0.5 + rng.normal(size=10), epsilon=1)
         given = evidence.Evidence(rows, {}, rng, 100)
-        found = comparisons.spread(spread_rule(printed_cell), given, "as_published")
+        found = kinds.spread(spread_rule(printed_cell), given, "as_published")
         limits = (printed_cell[0] - 0.5, printed_cell[0] + 0.5)
-        rejected += judge.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        rejected += decision.decide(found, *limits, 0.05, 0.5).verdict == "not_reproduced"
         exact = [dataclasses.replace(found[0], limit_se=0.0)]
-        broken += judge.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
+        broken += decision.decide(exact, *limits, 0.05, 0.5).verdict == "not_reproduced"
     assert rejected <= 32
     assert broken > rejected
 
@@ -311,8 +316,8 @@ def test_a_mean_far_from_print_is_not_reproduced():
     rng = np.random.default_rng(11)
     given = evidence.Evidence(runs(3 + rng.normal(size=10), epsilon=1), {}, rng, 200)
     for cell in ([0.0, 1.0], 0.0):
-        found = comparisons.spread(spread_rule(cell), given, "as_published")
-        assert judge.decide(found, 0.0, 0.0, 0.05, 0.5).verdict == "not_reproduced"
+        found = kinds.spread(spread_rule(cell), given, "as_published")
+        assert decision.decide(found, 0.0, 0.0, 0.05, 0.5).verdict == "not_reproduced"
     # A mean alone is as uncertain as ours.
     assert found[0].limit_se == found[0].se
 
@@ -321,14 +326,14 @@ def test_a_printed_run_that_is_repeated_number_by_number_has_no_uncertainty():
     rng = np.random.default_rng(12)
     one_run = evidence.Evidence(runs([0.5651], epsilon=1), {}, rng, 50)
     rule = {**spread_rule(0.565), "count": 0}
-    (found,) = comparisons.spread(rule, one_run, "as_published")
+    (found,) = kinds.spread(rule, one_run, "as_published")
     assert (found.se, found.limit_se, found.runs) == (0.0, 0.0, 0)
     for margin, verdict in ((2e-4, "reproduced"), (5e-5, "not_reproduced")):
-        decision = judge.decide([found], 0.565 - margin, 0.565 + margin, 0.05, 0.5)
-        assert decision.verdict == verdict
+        outcome = decision.decide([found], 0.565 - margin, 0.565 + margin, 0.05, 0.5)
+        assert outcome.verdict == verdict
     # Several runs are no repetition, and keep the uncertainty that they have.
     several = evidence.Evidence(runs(rng.normal(size=5), epsilon=1), {}, rng, 50)
-    (found,) = comparisons.spread(rule, several, "as_published")
+    (found,) = kinds.spread(rule, several, "as_published")
     assert (found.runs, found.limit_se) == (5, 0.0)
     assert found.se > 0
 
@@ -336,7 +341,7 @@ def test_a_printed_run_that_is_repeated_number_by_number_has_no_uncertainty():
 def test_what_stands_beside_a_mean_may_be_its_standard_error():
     rng = np.random.default_rng(13)
     given = evidence.Evidence(runs(rng.normal(size=10), epsilon=1), {}, rng, 50)
-    (found,) = comparisons.spread({**spread_rule([0.0, 0.3]), "count": 1}, given, "as_published")
+    (found,) = kinds.spread({**spread_rule([0.0, 0.3]), "count": 1}, given, "as_published")
     assert (found.limit_se, found.runs) == (0.3, 10)
 
 
@@ -345,7 +350,7 @@ def test_counts_of_data_that_are_not_here_are_not_compared():
     rows = runs([0.0, 0.0], epsilon=1).assign(status=f"{evidence.UNAVAILABLE}: no file")
     given = evidence.Evidence(rows, {}, rng, 50)
     with pytest.raises(evidence.NotRunError, match="not in this run"):
-        comparisons.spread(spread_rule(5.0), given, "as_published")
+        kinds.spread(spread_rule(5.0), given, "as_published")
 
 
 def led(first, second, **guides):
@@ -376,10 +381,16 @@ def test_what_follows_a_guide_does_so_whichever_group_leads():
     for lead, verdict in (({"a": 5.0, "b": 1.0}, "reproduced"), ({"a": 1.0, "b": 5.0}, "not_")):
         for groups in (FOLLOWS["groups"], FOLLOWS["groups"][::-1]):
             entry = {"rule": {**FOLLOWS, "groups": groups}, "high": 1}
-            row = printed.one(Context({}, led(small, large, **lead)), entry)
+            row = printed.one(
+                Context({}, led(small, large, **lead)), entry, paper="alparslan2023thesis"
+            )
             assert row["verdict"].startswith(verdict)
     assert "the group with more lead over the other" in row["rule"]
-    alone = printed.one(Context({}, led(small, large, a=1.0)), {"rule": FOLLOWS, "high": 1})
+    alone = printed.one(
+        Context({}, led(small, large, a=1.0)),
+        {"rule": FOLLOWS, "high": 1},
+        paper="alparslan2023thesis",
+    )
     assert alone["verdict"] == "not_comparable"
     assert "settings with lead" in alone["reason"]
 
@@ -398,10 +409,10 @@ def test_error_rate_of_what_follows_a_guide():
         for kind in ("given", "own"):
             own = {"a": first.mean(), "b": second.mean()}
             rows = led(first, second, **({"a": 2.0, "b": 1.0} if kind == "given" else own))
-            found = comparisons.follows(
+            found = alparslan2023thesis.follows(
                 FOLLOWS, evidence.Evidence(rows, {}, rng, 100), "as_published"
             )
-            verdict = judge.decide(found, 0.0, 1.0, 0.05, 0.5).verdict
+            verdict = decision.decide(found, 0.0, 1.0, 0.05, 0.5).verdict
             rejected += kind == "given" and verdict == "not_reproduced"
             broken += kind == "own" and found[0].estimate > 1
     assert rejected <= 32
@@ -428,12 +439,12 @@ def test_an_exact_rule_refuses_values_that_differ_between_runs():
     rule = {"kind": "level", "metric": "mmd", "exact": True}
     same = printed.one(Context({}, runs([1.0, 1.0], epsilon=1)), {"rule": rule, "high": 1})
     assert same["verdict"] == "reproduced"
-    with pytest.raises(DpmcError, match=r"rule: exact, but .* differs between runs"):
+    with pytest.raises(DpmcError, match=r"must have one value at each setting, got several"):
         printed.one(Context({}, runs([1.0, 1.1], epsilon=1)), {"rule": rule, "high": 1})
 
 
 def test_a_mean_alone_is_as_uncertain_as_a_mean_of_so_many_runs_here():
     rng = np.random.default_rng(17)
     given = evidence.Evidence(runs(rng.normal(size=20), epsilon=1), {}, rng, 400)
-    (found,) = comparisons.spread({**spread_rule(0.0), "count": 1}, given, "as_published")
+    (found,) = kinds.spread({**spread_rule(0.0), "count": 1}, given, "as_published")
     assert found.limit_se == pytest.approx(found.se * math.sqrt(20))

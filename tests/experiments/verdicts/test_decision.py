@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import t as student
 
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.verdicts import comparisons
 from dpmc.experiments.verdicts import judge as judge_claims
+from dpmc.experiments.verdicts import printed
 from dpmc.experiments.verdicts.bootstrap import Measurement
 from dpmc.experiments.verdicts.decision import decide
 from dpmc.experiments.verdicts.evidence import Evidence
@@ -96,7 +96,14 @@ def test_the_error_rate_is_that_of_a_whole_series(monkeypatch):
     monkeypatch.setattr(judge_claims, "decide", recording)
     rows = pd.concat(runs(np.linspace(0.4, 0.6, 20), problem="a", epsilon=e) for e in (1, 2))
     rule = {"kind": "quartiles", "metric": "mmd", "count": 20, "where": {"experiment": "e"}}
-    series = {"id": "B", "where": "here", "rule": rule, "margin": 0.1, "columns": ["problem"]}
+    series = {
+        "id": "B",
+        "where": "here",
+        "output": "none",
+        "rule": rule,
+        "margin": 0.1,
+        "columns": ["problem"],
+    }
     cells = {"axis": {"epsilon": [1, 2]}, "cells": {"a": [0.5, 0.5]}}
     entry = {"rule": {"kind": "level", "metric": "mmd"}, "low": 0}
     judge(Context({}, rows), [entry], [{**series, **cells}])
@@ -143,7 +150,7 @@ def test_the_group_that_leads_is_divided_by_the_other(leader, wanted):
     rows["speed"] = np.where(rows["algorithm"] == leader, 9.0, 1.0)
     sides = {"groups": [{"algorithm": "a"}, {"algorithm": "b"}], "guide": {"metric": "speed"}}
     rule = {"kind": "follows", "metric": "mmd", "by": ["epsilon"], **sides}
-    assert judged(rule, rows) == pytest.approx(wanted, rel=1e-2)
+    assert judged(rule, rows, paper="alparslan2023thesis") == pytest.approx(wanted, rel=1e-2)
 
 
 def test_a_gain_divides_the_accountant_that_allows_more_by_the_other():
@@ -177,4 +184,4 @@ def test_the_error_of_a_printed_mean_is_its_deviation_over_the_root_of_its_runs(
     rows = runs(np.linspace(0.4, 0.6, 20), epsilon=1)
     rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": [0.5, 0.3], "count": 9}
     given = Evidence(rows, {}, np.random.default_rng(1), 50)
-    assert comparisons.spread(rule, given, "as_published")[0].limit_se == pytest.approx(0.1)
+    assert printed.spread(rule, given, "as_published")[0].limit_se == pytest.approx(0.1)

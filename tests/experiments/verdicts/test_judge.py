@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpmc.experiments.verdicts import bootstrap, evidence, judge, rules
+from dpmc.experiments.outputs._rules import raisa2021dphmc
+from dpmc.experiments.verdicts import bootstrap, claim_file, decision, evidence, judge, verdict
 from dpmc.experiments.verdicts.bootstrap import Measurement
 from dpmc.types import DpmcError
 from tests.support import synthetic
@@ -30,7 +31,7 @@ def context():
 def one(entry, context, metrics=None, **settings):
     """Return the verdicts of a single entry."""
     base = {
-        "paper": "p",
+        "paper": "raisa2021dphmc",
         "error_rate": 0.05,
         "share": 0.5,
         "resamples": 300,
@@ -38,7 +39,7 @@ def one(entry, context, metrics=None, **settings):
         "needs": {},
     }
     base |= settings
-    values = {"id": "x", "where": "here", "published": "text"} | entry
+    values = {"id": "x", "where": "here", "output": "none", "published": "text"} | entry
     rows = context.metrics if metrics is None else metrics
     return judge.verdicts({**base, "entries": [values]}, rows, pd.DataFrame(), context)
 
@@ -63,11 +64,11 @@ def test_ratio_is_that_of_the_medians(context):
     assert row["ours"] == medians["dp_sgld-as_published"] / medians["dp_hmc"]
     assert row["verdict"] == "reproduced"
     assert 0 < row["ours_se"] < 0.5
-    assert list(one({"rule": ratio(), "low": 1}, context).columns) == list(judge.COLUMNS)
+    assert list(one({"rule": ratio(), "low": 1}, context).columns) == list(verdict.COLUMNS)
 
 
 @pytest.mark.parametrize(
-    ("limits", "verdict"),
+    ("limits", "outcome"),
     [
         ({"low": 1.3}, "reproduced"),
         ({"low": 1.0, "high": 4.0}, "reproduced"),
@@ -75,10 +76,10 @@ def test_ratio_is_that_of_the_medians(context):
         ({"low": 5.0}, "not_reproduced"),
     ],
 )
-def test_verdict_follows_the_limits(limits, verdict, context):
+def test_verdict_follows_the_limits(limits, outcome, context):
     row = one({"rule": ratio(), **limits}, context).iloc[0]
-    assert row["verdict"] == verdict
-    held = 7 if verdict == "reproduced" else 0
+    assert row["verdict"] == outcome
+    held = 7 if outcome == "reproduced" else 0
     assert f"holds at {held} of 7 settings" in row["reason"]
 
 
@@ -115,9 +116,9 @@ def test_missing_runs_are_not_comparable(context):
 def test_a_run_that_was_cut_down_is_not_comparable(context):
     path = "experiments.comparison.replicates"
     entry = {"rule": ratio(), "low": 1}
-    for wanted, verdict in ((10, "reproduced"), (11, "not_comparable")):
+    for wanted, outcome in ((10, "reproduced"), (11, "not_comparable")):
         row = one(entry, context, needs={"comparison": {path: wanted}}).iloc[0]
-        assert row["verdict"] == verdict
+        assert row["verdict"] == outcome
     assert row["reason"] == f"this run is cut down: {path} is 10, not 11"
     assert one(entry, context, needs={"clipping": {path: 11}}).iloc[0]["verdict"] == "reproduced"
 
@@ -152,7 +153,7 @@ def test_error_rate_of_a_claim_on_the_edge():
             ]
             top, bottom = bootstrap.resample(groups, "mmd", "median", rng, 100)
             measured.append(bootstrap.measured("s", top / bottom, groups[0], log=True))
-        rejected += judge.decide(measured, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+        rejected += decision.decide(measured, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
         broken += any(math.log(entry.estimate) > entry.se for entry in measured)
     assert rejected <= 22
     assert broken > 60
@@ -193,7 +194,7 @@ def test_of_median_run_takes_the_rank_of_figure_2():
     table = pd.DataFrame({"replicate": range(4), "mmd": [0.3, 0.1, 0.4, 0.2], "tail": [3, 1, 4, 2]})
     rng = np.random.default_rng(4)
     assert bootstrap.resample([table], "tail", "of_median_run", rng, 5)[0][0] == 3
-    with pytest.raises(DpmcError, match="statistic: 'mode', allowed median"):
+    with pytest.raises(DpmcError, match=r"`statistic` must be one of median, .* got 'mode'"):
         bootstrap.resample([table], "mmd", "mode", rng, 5)
 
 
@@ -227,7 +228,7 @@ def test_largest_bounds_are_those_of_each_problem(context):
 def test_regret_compares_the_worst_problem(context):
     rule = {"kind": "regret", "metric": "mmd", "where": {"experiment": "comparison"},
             "method": "dp_hmc", "others": ["dp_sgld"], "by": ["epsilon"]}  # fmt: skip
-    rows = rules.regret(
+    rows = raisa2021dphmc.regret(
         rule, evidence.Evidence(context.metrics, {}, np.random.default_rng(0), 50), "as_published"
     )
     medians = (
@@ -257,9 +258,9 @@ def test_reuse_counts_iterations(context):
 
 def test_too_uncertain_is_not_comparable():
     wide = [Measurement("a", 1.4, 0.5, 5, True), Measurement("b", 1.3, 0.5, 5, True)]
-    assert judge.decide(wide, 0, 1, 0.05, 0.5).verdict == "not_comparable"
+    assert decision.decide(wide, 0, 1, 0.05, 0.5).verdict == "not_comparable"
     sure = [dataclasses.replace(entry, se=0.01) for entry in wide]
-    assert judge.decide(sure, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+    assert decision.decide(sure, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
 
 
 def test_same_seed_same_verdicts(context):
@@ -268,7 +269,7 @@ def test_same_seed_same_verdicts(context):
 
 
 def test_every_claim_of_the_paper_is_judged(context):
-    claimed = judge.load(FILE)
+    claimed = claim_file.load(FILE)
     table = judge.verdicts(
         {**claimed, "resamples": 100}, context.metrics, context.baselines, context
     )
@@ -288,23 +289,36 @@ def test_every_claim_of_the_paper_is_judged(context):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda v: v["entries"][0].update(limit=3), "key 'limit', allowed"),
-        (lambda v: v["entries"][0].pop("where"), "where is missing"),
-        (lambda v: v["entries"][0]["rule"].update(kind="magic"), "rule 'magic', allowed ratio"),
-        (lambda v: v["entries"][0].pop("low") and v["entries"][0].pop("high"), "low or high"),
+        (lambda v: v["entries"][0].update(limit=3), "a key must be one of .* got 'limit'"),
+        (lambda v: v["entries"][0].pop("where"), "`where` is missing"),
+        (
+            lambda v: v["entries"][0]["rule"].update(kind="magic"),
+            "must be one of count, .* got 'magic'",
+        ),
+        (
+            lambda v: v["entries"][0].pop("low") and v["entries"][0].pop("high"),
+            "`low` or `high` is missing",
+        ),
         (lambda v: v["entries"].append(v["entries"][0]), "given twice"),
-        (lambda v: v.pop("share"), "allowed keys"),
+        (lambda v: v.pop("share"), "`share` is missing"),
+        (lambda v: v.update(shares=1), "a key must be one of .* got 'shares'"),
+        (lambda v: v["entries"][0].pop("output"), "`output` is missing"),
+        (
+            lambda v: v["entries"][0].update(output=None),
+            "`output` must be a figure or table, .* got None",
+        ),
+        (lambda v: v["entries"][0].update(output=["none"]), "must list figures and tables alone"),
     ],
 )
 def test_bad_files_are_refused(change, match, tmp_path):
-    values = copy.deepcopy(judge.load(FILE))
+    values = copy.deepcopy(claim_file.load(FILE))
     change(values)
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(values))
     with pytest.raises(DpmcError, match=match):
-        judge.load(path)
+        claim_file.load(path)
 
 
 def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(DpmcError, match=r"none.yaml"):
-        judge.load(tmp_path / "none.yaml")
+        claim_file.load(tmp_path / "none.yaml")

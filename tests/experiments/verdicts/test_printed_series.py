@@ -9,6 +9,7 @@ import pytest
 
 from dpmc.experiments.verdicts import judge as judge_claims
 from dpmc.experiments.verdicts import printed_series
+from dpmc.experiments.verdicts.lookup import kinds
 from dpmc.linreg.scores import t_interval
 from dpmc.types import DpmcError
 from tests.support import printed
@@ -38,6 +39,7 @@ def block(**changes):
     made = {
         "id": "B",
         "where": "here",
+        "output": "none",
         "rule": {"kind": "quartiles", "metric": "mmd", "count": 20, "where": {"experiment": "e"}},
         "margin": 0.1,
         "columns": ["problem"],
@@ -58,7 +60,7 @@ def test_a_series_is_one_entry_per_printed_cell():
     assert entries[0]["rule"]["where"] == {"experiment": "e", "problem": "a", "epsilon": 1}
     assert (entries[1]["low"], entries[1]["high"]) == pytest.approx((0.2, 0.4))
     assert all(entry["family"] == 3 for entry in entries)
-    words = judge_claims.describe(entries[0], {"error_rate": 0.05})
+    words = judge_claims.describe(entries[0], {"paper": "raisa2021thesis", "error_rate": 0.05})
     told = "error rate 0.05 over all 3 cells, both medians uncertain"
     assert words == f"median of mmd in [0.4, 0.6]; {told}"
 
@@ -161,7 +163,7 @@ def test_a_margin_may_be_a_share_of_the_printed_deviation():
     cells = {"a": [[0.5, 0.2], [0.5, 0.01]], "b": [0.5, None]}
     rule = {"kind": "spread", "metric": "mmd", "count": 10}
     made = block(rule=rule, cells=cells, margin={"least": 0.02, "of_sd": 0.5})
-    assert printed_series.problem_of(made) is None
+    assert printed_series.fault(made, kinds("p")) is None
     widths = [entry["high"] - entry["low"] for entry in printed_series.expand(made)]
     assert widths == pytest.approx([0.2, 0.04, 0.04])
 
@@ -174,7 +176,7 @@ def test_a_margin_may_be_a_share_of_the_deviation_that_an_interval_tells_or_of_t
     rule = {"kind": "interval", "metric": "mmd", "of": "mean", "count": 50, "confidence": 0.9}
     cells = {"a": [printed, printed]}
     made = block(rule=rule, cells=cells, margin={"least": 0, "of_sd": 0.5})
-    assert printed_series.problem_of(made) is None
+    assert printed_series.fault(made, kinds("p")) is None
     entry = printed_series.expand(made)[0]
     assert entry["high"] - entry["low"] == pytest.approx(runs.std(ddof=1))
     made["rule"] = {**rule, "of": "half_width"}
@@ -186,25 +188,31 @@ def test_a_margin_may_be_a_share_of_the_deviation_that_an_interval_tells_or_of_t
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"extra": 1}, "series 'B': allowed keys axis, cells"),
-        ({"rule": {"kind": "ratio"}}, "series 'B': rule 'ratio', allowed quartiles, interval"),
-        ({"margin": -1}, "series 'B': margin -1, allowed >= 0"),
-        ({"axis": {"epsilon": [1], "d": [1]}}, "series 'B': axis .* allowed one column"),
-        ({"cells": {"a": [0.1]}}, "series 'B': cells of 'a', allowed a list of 2"),
-        ({"cells": [0.1, 0.2]}, "series 'B': cells of '', allowed below problem"),
-        ({"cells": {"a": [[0.3, 0.2, 0.1], 1]}}, r"cell \[0.3, 0.2, 0.1\] of 'a', allowed a"),
-        ({"cells": {"a": ["x", 1]}}, "series 'B': cell 'x' of 'a', allowed a number"),
+        ({"extra": 1}, "series 'B': a key must be one of axis, cells, .* got 'extra'"),
+        (
+            {"rule": {"kind": "ratio"}},
+            "series 'B': `kind` of the rule must be one of curve, interval, .* got 'ratio'",
+        ),
+        ({"margin": -1}, "series 'B': `margin` must be at least 0, got -1"),
+        ({"axis": {"epsilon": [1], "d": [1]}}, "series 'B': `axis` must be one column"),
+        ({"cells": {"a": [0.1]}}, "series 'B': `cells` of 'a' must be a list of length 2"),
+        ({"cells": [0.1, 0.2]}, "series 'B': `cells` must be nested by problem"),
+        (
+            {"cells": {"a": [[0.3, 0.2, 0.1], 1]}},
+            r"a cell of 'a' must be a number, quartiles .* got \[0.3, 0.2, 0.1\]",
+        ),
+        ({"cells": {"a": ["x", 1]}}, "series 'B': a cell of 'a' must be a number, .* got 'x'"),
         (
             {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
-            r"cell \[1, -1\] of 'a', allowed a number or a mean and a standard deviation >= 0",
+            r"a mean and a non-negative standard deviation or null, got \[1, -1\]",
         ),
-        ({"margin": {"least": 1, "of_sd": 1}}, "allowed a number or least and of_value"),
-        ({"margin": {"least": -1}}, "allowed >= 0"),
+        ({"margin": {"least": 1, "of_sd": 1}}, "must be a number, or `least` and of_value, got"),
+        ({"margin": {"least": -1}}, "must be at least 0"),
         (
             {"rule": {"kind": "spread"}, "margin": {"of_sd": 1}},
-            "allowed a number or least and of_sd, of_value",
+            "must be a number, or `least` and of_sd or of_value, got",
         ),
-        ({"rule": {"kind": "spread"}, "margin": {"least": 1, "of_sd": -1}}, "allowed >= 0"),
+        ({"rule": {"kind": "spread"}, "margin": {"least": 1, "of_sd": -1}}, "must be at least 0"),
         ({"id": "0"}, "entry '0' is given twice"),
     ],
 )

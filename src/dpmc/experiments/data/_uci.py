@@ -36,7 +36,7 @@ def find(folder: str, name: str) -> Path | None:
     """
     local = os.environ.get(FOLDER_VARIABLE)
     if local and not Path(local).is_dir():
-        raise DpmcError(f"{FOLDER_VARIABLE}: {local!r} is no folder, allowed one of raw files")
+        raise DpmcError(f"`{FOLDER_VARIABLE}` must be a folder of raw files, got {local!r}")
     roots = ([Path(local)] if local else []) + [cache_folder()]
     paths = (root / folder / name for root in roots)
     return next((path for path in paths if path.is_file()), None)
@@ -82,11 +82,11 @@ def fetch(
 def _verify(path: Path, sha256: str | None, check: Callable[[Path], object] | None) -> None:
     """Refuse a file of another digest, unless `check` is there and has nothing against it."""
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found == sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest == sha256:
         return
     if check is None:
-        raise DpmcError(f"{path}: sha256 {found}, allowed {sha256}")
+        raise DpmcError(f"{path}: the SHA-256 digest must be {sha256}, got {digest}")
     check(path)
 
 
@@ -97,7 +97,7 @@ def _download(
     target = cache_folder() / folder / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target: a move within one file system is a single step.
+        # Next to the target: a move within one file system is a single step.
         with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
             raw, part = Path(temporary) / "download", Path(temporary) / name
             pooch.downloaders.choose_downloader(url)(url, str(raw), None)
@@ -110,8 +110,8 @@ def _download(
     except Exception as error:  # pooch passes on whatever its downloader raises
         reason = " ".join(str(error).split())[:200]
         raise UnavailableError(
-            f"{url}: {reason}; allowed: a working download, or {FOLDER_VARIABLE} naming a folder "
-            f"that holds {folder}/{name}"
+            f"{url} must be downloadable, or `{FOLDER_VARIABLE}` a folder that holds "
+            f"{folder}/{name}, got: {reason}"
         ) from None
     return target
 
@@ -121,7 +121,7 @@ def _extract(archive: Path, name: str, target: Path) -> None:
     with zipfile.ZipFile(archive) as book:
         members = [m for m in book.namelist() if PurePosixPath(m).name == name]
         if not members:
-            raise DpmcError(f"the archive has no {name}")
+            raise DpmcError(f"{name} is missing in the archive")
         with book.open(members[0]) as source, target.open("wb") as sink:
             shutil.copyfileobj(source, sink)
 
@@ -134,16 +134,16 @@ def check_numbers(path: Path, matrix: Array, shape: tuple[int, int], sha256: str
     Raises
     ------
     DpmcError
-        Naming the file, what it has and what is allowed.
+        Names the file, what it must hold and what it holds.
     """
     if matrix.shape != shape:
-        raise DpmcError(f"{path}: numbers of shape {matrix.shape}, allowed {shape}")
+        raise DpmcError(f"{path} must hold numbers of shape {shape}, got {matrix.shape}")
     if sha256 is None:
         if not np.isfinite(np.sum(matrix)):
             row, column = np.argwhere(~np.isfinite(matrix))[0]
             where = f"{path}: row {row}, column {column}"
-            raise DpmcError(f"{where} is {matrix[row, column]}, allowed a finite number")
+            raise DpmcError(f"{where} must be finite, got {matrix[row, column]}")
         return
-    found = hashlib.sha256(np.ascontiguousarray(matrix, dtype="<f8").ravel().data).hexdigest()
-    if found != sha256:
-        raise DpmcError(f"{path}: {shape} numbers with digest {found}, allowed {sha256}")
+    digest = hashlib.sha256(np.ascontiguousarray(matrix, dtype="<f8").ravel().data).hexdigest()
+    if digest != sha256:
+        raise DpmcError(f"{path}: the digest of all numbers must be {sha256}, got {digest}")

@@ -34,8 +34,8 @@ def read(table: Table, path: Path) -> Array:
         raise
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
         reason = " ".join(str(error).split())[:200]
-        allowed = f"numbers in {len(table.columns)} columns ({table.kind})"
-        raise DpmcError(f"{path}: {reason}, allowed {allowed}") from None
+        wanted = f"numbers in {len(table.columns)} columns ({table.kind})"
+        raise DpmcError(f"{path} must hold {wanted}, got: {reason}") from None
 
 
 def _text(table: Table, path: Path) -> Array:
@@ -65,13 +65,13 @@ def _workbook(table: Table, path: Path) -> Array:
     return filled
 
 
-def _check_header(path: Path, found: Sequence[str], header: Sequence[str], named: bool) -> None:
+def _check_header(path: Path, first: Sequence[str], header: Sequence[str], named: bool) -> None:
     """Refuse another number of columns, or, where the file names them, other names."""
-    if len(found) != len(header):
-        raise DpmcError(f"{path}: {len(found)} columns, allowed {len(header)}")
-    for k, (name, allowed) in enumerate(zip(found, header, strict=True)):
-        if named and name != allowed:
-            raise DpmcError(f"{path}: column {k} is {name[:40]!r}, allowed {allowed!r}")
+    if len(first) != len(header):
+        raise DpmcError(f"{path} must have {len(header)} columns, got {len(first)}")
+    for k, (name, wanted) in enumerate(zip(first, header, strict=True)):
+        if named and name != wanted:
+            raise DpmcError(f"{path}: column {k} must be {wanted!r}, got {name[:40]!r}")
 
 
 def first_sheet(path: Path) -> tuple[list[str], Array]:

@@ -40,10 +40,11 @@ class Params:
 
     def __post_init__(self) -> None:
         if self.num_rows < 1:
-            raise DpmcError(f"num_rows: {self.num_rows}, allowed an integer >= 1")
+            raise DpmcError(f"`num_rows` must be a positive integer, got {self.num_rows}")
         if len(self.theta) != len(self.variances) or len(self.theta) < 2:
             raise DpmcError(
-                f"theta: {len(self.theta)} components, allowed as many as variances, two or more"
+                f"`theta` must have two or more components, as many as `variances` "
+                f"({len(self.variances)}), got {len(self.theta)}"
             )
 
 

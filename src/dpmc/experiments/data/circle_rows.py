@@ -33,9 +33,9 @@ class Params:
 
     def __post_init__(self) -> None:
         if self.num_rows < 1:
-            raise DpmcError(f"num_rows: {self.num_rows}, allowed an integer >= 1")
+            raise DpmcError(f"`num_rows` must be a positive integer, got {self.num_rows}")
         if not (math.isfinite(self.sd) and self.sd > 0):
-            raise DpmcError(f"sd: {self.sd}, allowed a finite number > 0")
+            raise DpmcError(f"`sd` must be positive and finite, got {self.sd}")
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:

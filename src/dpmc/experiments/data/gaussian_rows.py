@@ -37,7 +37,7 @@ class Params:
 
     def __post_init__(self) -> None:
         if self.num_rows < 1:
-            raise DpmcError(f"num_rows: {self.num_rows}, allowed an integer >= 1")
+            raise DpmcError(f"`num_rows` must be a positive integer, got {self.num_rows}")
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:

@@ -48,7 +48,7 @@ class Params:
     Raises
     ------
     DpmcError
-        If a value is not allowed.
+        If a value is out of range.
     """
 
     num_rows: int = 1000
@@ -76,7 +76,7 @@ class Parts(NamedTuple):
     ----------
     rows : ndarray of shape (N, d)
     labels : ndarray of int of shape (N,)
-        The component of each row, from 0; what inference is not told.
+        The component of each row, from 0; unknown to inference.
     means : ndarray of shape (J, d)
         mu_j.
     """
@@ -109,7 +109,7 @@ def parts(dataset: Dataset) -> Parts:
         If it is of another one.
     """
     if dataset.name != "mixture_rows" or dataset.truth is None:
-        raise DpmcError(f"data: {dataset.name!r}, allowed 'mixture_rows'")
+        raise DpmcError(f"`dataset` must hold rows of 'mixture_rows', got {dataset.name!r}")
     rows = np.ascontiguousarray(dataset.x[:, :-1])
     means = dataset.truth.reshape(-1, rows.shape[1])
     return Parts(rows, dataset.x[:, -1].astype(np.int64), means)
@@ -137,7 +137,9 @@ def _authors(params: Params) -> Parts:
     second = np.random.RandomState(params.seed)
     means = centres + second.standard_normal((num, dim)) * scales
     if np.abs(means.sum(axis=1)).min() < LEAST_SUM:
-        raise DpmcError(f"seed: {params.seed}, allowed one whose means have sums >= {LEAST_SUM}")
+        raise DpmcError(
+            f"`seed` must give means whose sums are at least {LEAST_SUM}, got {params.seed}"
+        )
     labels = second.choice(num, size=params.num_rows, p=np.full(num, 1 / num))
     noise = second.standard_normal((params.num_rows, dim))
     return Parts(means[labels] + noise * params.sigma_x, labels, means)

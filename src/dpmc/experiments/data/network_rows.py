@@ -43,7 +43,7 @@ class Params:
         checks.at_least("dim", self.dim, 1)
         checks.at_least("num_units", self.num_units, 1)
         if not 0 < self.noise_sd < 1:
-            raise DpmcError(f"noise_sd: {self.noise_sd}, allowed a number in (0, 1)")
+            raise DpmcError(f"`noise_sd` must be above 0 and below 1, got {self.noise_sd}")
         checks.at_least("seed", self.seed, 0)
 
 

@@ -36,7 +36,7 @@ class Params:
     Raises
     ------
     DpmcError
-        If a value is not allowed.
+        If a value is out of range.
     """
 
     population: str
@@ -59,8 +59,8 @@ def population(params: Params) -> Population:
     DpmcError
         If there is none of that name, or the bound does not go with it.
     """
-    given = {} if params.bound is None else {"bound": params.bound}
-    return lookup.population(params.population, **given)
+    options = {} if params.bound is None else {"bound": params.bound}
+    return lookup.population(params.population, **options)
 
 
 def records(params: Params, theta: float, num_rows: int, draw: int) -> Array:
@@ -95,5 +95,5 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     low, high = made.support
     bounds = {"low": float(low), "high": float(high)}
     if not np.isfinite(drawn).all():
-        raise DpmcError(f"theta: {params.theta}, allowed one that gives finite records")
+        raise DpmcError(f"`theta` must give finite records, got {params.theta}")
     return Dataset("population_rows", drawn[:, None], bounds, "public", np.array([params.theta]))

@@ -71,7 +71,7 @@ class Truth(NamedTuple):
 def truth(params: Params) -> Truth:
     """Return what generates the rows: a function of `dim` and `draw` alone.
 
-    It has a stream of its own, so that it can be had without the rows, and so that all
+    It has a stream of its own, so that it is available without the rows, and so that all
     sizes and noise levels share it.
     """
     dim = params.dim

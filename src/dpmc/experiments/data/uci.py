@@ -1,4 +1,4 @@
-"""Public tables for regression: where they are, what is in them, and their numbers, verified.
+"""Public tables for regression: their files, columns and verified numbers.
 
 Nine tables of the UCI Machine Learning Repository and of Delve, see ``TABLES``. Raw files are
 looked for in the folder that ``DPMC_UCI_DIR`` names (``<folder>/<data set>/<file>``), then in
@@ -27,7 +27,7 @@ __all__ = [
     "RawTable",
     "Table",
     "fetch",
-    "found",
+    "find",
     "generate",
     "load",
     "resolve",
@@ -95,11 +95,12 @@ def resolve(name: str) -> str:
     """
     key = ALIASES.get(name, name)
     if key not in TABLES:
-        raise DpmcError(f"dataset: {name!r}, allowed {', '.join(sorted([*TABLES, *ALIASES]))}")
+        known = ", ".join(sorted([*TABLES, *ALIASES]))
+        raise DpmcError(f"`dataset` must be one of {known}, got {name!r}")
     return key
 
 
-def found(name: str) -> Path | None:
+def find(name: str) -> Path | None:
     """Return the path of a raw file if it is on this machine; it is not read.
 
     Raises
@@ -140,7 +141,7 @@ def load(name: str) -> RawTable:
     """
     key = resolve(name)
     table = TABLES[key]
-    numbers = _checked(table, found(key) or fetch(key))
+    numbers = _checked(table, find(key) or fetch(key))
     columns = (*table.features, table.target)
     wanted = [table.columns.index(column) for column in columns]
     verified: Literal["numbers", "shape"] = "numbers" if table.numbers_sha256 else "shape"

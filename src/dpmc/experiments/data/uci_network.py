@@ -51,11 +51,11 @@ class Params:
 
     def __post_init__(self) -> None:
         if uci.ALIASES.get(self.dataset, self.dataset) not in NETWORK_RANGES:
-            allowed = sorted([*NETWORK_RANGES, "power", "wine"])
-            raise DpmcError(f"dataset: {self.dataset!r}, allowed {', '.join(allowed)}")
+            known = ", ".join(sorted([*NETWORK_RANGES, "power", "wine"]))
+            raise DpmcError(f"`dataset` must be one of {known}, got {self.dataset!r}")
         checks.at_least("seed", self.seed, 0)
         if self.seed >= 2**32:
-            raise DpmcError(f"seed: {self.seed}, allowed below 2**32")
+            raise DpmcError(f"`seed` must be below 2**32, got {self.seed}")
         checks.one_of("preprocess", self.preprocess, ("public_bounds", "authors"))
 
 
@@ -118,7 +118,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
 
 def is_here(params: Params) -> bool:
     """Return whether the raw file of a data set is on this machine; it is not read."""
-    return uci.found(params.dataset) is not None
+    return uci.find(params.dataset) is not None
 
 
 def split(dataset: Dataset) -> Split:
@@ -131,11 +131,13 @@ def split(dataset: Dataset) -> Split:
     """
     num_train = int(dataset.bounds.get("num_train", 0))
     if not 0 < num_train < dataset.num_rows:
-        allowed = f"1 to {dataset.num_rows - 1}"
-        raise DpmcError(f"data {dataset.name!r}: num_train {num_train}, allowed {allowed}")
+        raise DpmcError(
+            f"`num_train` of data {dataset.name!r} must be 1 to {dataset.num_rows - 1}, "
+            f"got {num_train}"
+        )
     missing = [name for name in ("y_shift", "y_scale") if name not in dataset.bounds]
     if missing:
-        raise DpmcError(f"data {dataset.name!r}: no {missing[0]}, allowed rows of uci_network")
+        raise DpmcError(f"`{missing[0]}` is missing in the bounds of data {dataset.name!r}")
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
     return Split(
         np.ascontiguousarray(x[:num_train]),

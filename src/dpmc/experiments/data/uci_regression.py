@@ -68,10 +68,10 @@ class Params:
     def __post_init__(self) -> None:
         name = uci.resolve(self.dataset)
         one_of("preprocess", self.preprocess, ("public_bounds", "authors"))
-        own = (VARIANTS[name],) if name in VARIANTS else ()
-        one_of("variant", self.variant, ("whole", *own))
+        variants = ("whole", VARIANTS[name]) if name in VARIANTS else ("whole",)
+        one_of("variant", self.variant, variants)
         if self.preprocess == "public_bounds" and name not in RANGES:
-            raise DpmcError(f"preprocess: 'public_bounds', allowed 'authors' for {name}")
+            raise DpmcError(f"`preprocess` must be 'authors' for {name}, got 'public_bounds'")
 
 
 class Split(NamedTuple):
@@ -129,7 +129,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
 
 def is_here(params: Params) -> bool:
     """Return whether the raw file of a data set is on this machine; it is not read."""
-    return uci.found(params.dataset) is not None
+    return uci.find(params.dataset) is not None
 
 
 def split(dataset: Dataset) -> Split:
@@ -142,8 +142,10 @@ def split(dataset: Dataset) -> Split:
     """
     num_train = int(dataset.bounds.get("num_train", 0))
     if not 0 < num_train < dataset.num_rows:
-        allowed = f"1 to {dataset.num_rows - 1}"
-        raise DpmcError(f"data {dataset.name!r}: num_train {num_train}, allowed {allowed}")
+        raise DpmcError(
+            f"`num_train` of data {dataset.name!r} must be 1 to {dataset.num_rows - 1}, "
+            f"got {num_train}"
+        )
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
     return Split(x[:num_train], y[:num_train], x[num_train:], y[num_train:])
 

@@ -53,7 +53,7 @@ class Params:
     def __post_init__(self) -> None:
         for name in self.columns:
             if name not in RANGES:
-                raise DpmcError(f"columns: {name!r}, allowed {', '.join(RANGES)}")
+                raise DpmcError(f"`columns` must be among {', '.join(RANGES)}, got {name!r}")
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:

@@ -1,4 +1,4 @@
-"""Tables of DP-SEP [vinaroz2022dpsep], with the epsilon that every number really has."""
+"""Tables of DP-SEP [vinaroz2022dpsep], with the actual epsilon of every number."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def table4(context: Context) -> pd.DataFrame:
     rows = []
     data = context.metrics
     for problem in context.problems(data):
-        here = data[data["problem"] == problem]
-        known = here[here["num_rows"] > 0]
-        row: dict[str, Any] = {"problem": problem, "status": _status(here)}
+        of_problem = data[data["problem"] == problem]
+        known = of_problem[of_problem["num_rows"] > 0]
+        row: dict[str, Any] = {"problem": problem, "status": _status(of_problem)}
         if len(known):
             first = known.iloc[0]
             network = Architecture(int(first["hidden"]), int(first["num_inputs"]))

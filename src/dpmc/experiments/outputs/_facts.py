@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -20,7 +19,7 @@ ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions and metrics s
 
 
 class Facts:
-    """What captions may say about a run.
+    """Facts about a run that captions may use.
 
     Parameters
     ----------
@@ -98,8 +97,8 @@ class Facts:
     def outside(self, experiment: str, variant: str | None = None) -> str:
         """Return which uses of the data no guarantee of the experiment covers."""
         rows = self._rows(experiment, variant)
-        found = [part for text in rows["outside"].unique() for part in text.split("; ") if part]
-        return "; ".join(dict.fromkeys([*found, *ALWAYS_OUTSIDE]))
+        uses = [part for text in rows["outside"].unique() for part in text.split("; ") if part]
+        return "; ".join(dict.fromkeys([*uses, *ALWAYS_OUTSIDE]))
 
     def private(self, experiment: str) -> bool:
         """Return whether any run of the experiment has a guarantee."""
@@ -140,19 +139,19 @@ class Facts:
         study: Any = registry.load("study", entry["study"])
         lines = []
         for method in entry["methods"].values():
-            module: Any = importlib.import_module(f"{study.METHODS}.{method['method']}")
-            own = {field.name: field.default for field in fields(module.Params)}
+            module: Any = registry.load(entry["study"], method["method"])
+            defaults = {field.name: field.default for field in fields(module.Params)}
             known = {
-                *own,
+                *defaults,
                 *(field.name for field in fields(getattr(study, "Params", module.Params))),
             }
-            given = {**entry.get("params", {}), **method.get("params", {})}
+            settings = {**entry.get("params", {}), **method.get("params", {})}
             params = {
                 "replicates": method.get("replicates", entry["replicates"]),
                 **{**entry["grid"], **method.get("grid", {})},
-                **{key: value for key, value in given.items() if key in known},
+                **{key: value for key, value in settings.items() if key in known},
             }
-            for key, value in own.items():
+            for key, value in defaults.items():
                 if value is not None and value is not MISSING:
                     params.setdefault(key, value)
             named = method_label(method["method"], method["variant"])

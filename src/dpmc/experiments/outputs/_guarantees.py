@@ -70,10 +70,12 @@ def read(path: Path | str) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
     if list(table.columns) != COLUMNS:
-        raise DpmcError(f"{path}: columns {', '.join(table.columns)}, allowed {', '.join(COLUMNS)}")
+        raise DpmcError(
+            f"{path}: columns must be {', '.join(COLUMNS)}, got {', '.join(table.columns)}"
+        )
     return table.assign(**{name: table[name].fillna("").astype(str) for name in TEXTS})
 
 
 def _parts(texts: Iterable[object]) -> list[str]:
-    found = [part for text in texts if isinstance(text, str) for part in text.split("; ") if part]
-    return list(dict.fromkeys(found))
+    uses = [part for text in texts if isinstance(text, str) for part in text.split("; ") if part]
+    return list(dict.fromkeys(uses))

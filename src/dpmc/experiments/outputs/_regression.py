@@ -40,20 +40,22 @@ def available(context: Context) -> list[str]:
 
 def interval(values: pd.Series[float]) -> tuple[float, float, float]:
     """Return the mean of runs and the ends of its 90 % Student interval, NaN for too few."""
-    found: Array = np.asarray(values.dropna(), dtype=np.float64)
-    if len(found) < 2:
-        return (float(found[0]) if len(found) else math.nan), math.nan, math.nan
-    mean, low, high = t_interval(found)
+    finite: Array = np.asarray(values.dropna(), dtype=np.float64)
+    if len(finite) < 2:
+        return (float(finite[0]) if len(finite) else math.nan), math.nan, math.nan
+    mean, low, high = t_interval(finite)
     return mean, low, high
 
 
 def cells(context: Context, rows: pd.DataFrame) -> Iterator[tuple[str, int, str, pd.DataFrame]]:
     """Yield problem, number of nodes, profile and their runs, in the order of the document."""
     for problem in context.problems(rows):
-        here = rows[rows["problem"] == problem]
-        for nodes in sorted(here["num_nodes"].unique()):
+        panel_rows = rows[rows["problem"] == problem]
+        for nodes in sorted(panel_rows["num_nodes"].unique()):
             for variant in PROFILES:
-                chosen = here[(here["num_nodes"] == nodes) & (here["variant"] == variant)]
+                chosen = panel_rows[
+                    (panel_rows["num_nodes"] == nodes) & (panel_rows["variant"] == variant)
+                ]
                 if not chosen.empty:
                     yield problem, int(nodes), variant, chosen
 
@@ -110,7 +112,7 @@ def against_epsilon(
     Parameters
     ----------
     panels : sequence of (DataFrame, str, str, str)
-        Runs, metric, what titles say beside the number of nodes, and the vertical label.
+        Runs, metric, further text of titles next to the number of nodes, and the vertical label.
     shown : dict of str to Look
     centre : {"mean", "median"}
         See :func:`lines`.
@@ -122,8 +124,8 @@ def against_epsilon(
     figure, axes = style.figure(height, len(nodes), 0.5 + 1.5 * height, sharex=True, sharey="row")
     for i, (rows, metric, name, label) in enumerate(panels):
         for axis, count in zip(axes[i], nodes, strict=True):
-            here = rows[rows["num_nodes"] == count]
-            lines(axis, here, "epsilon", metric, shown, centre=centre)
+            panel_rows = rows[rows["num_nodes"] == count]
+            lines(axis, panel_rows, "epsilon", metric, shown, centre=centre)
             axis.set(xscale="log", yscale=scale, title=f"{name}, J = {count}")
             axis.set_xlabel("ε asked for" if i == height - 1 else "")
             if scale == "linear":

@@ -68,8 +68,8 @@ def table_profiles(context: Context) -> pd.DataFrame:
     cells = dict(list(private.groupby(["problem", "method", "variant"])))
     order = itertools.product(context.problems(private), parts.METHODS, parts.PROFILES)
     for problem, method, variant in order:
-        here = cells.get((problem, method, variant))
-        if here is None:
+        cell = cells.get((problem, method, variant))
+        if cell is None:
             continue
         epsilons = ("epsilon", "delta", "epsilon_replace", "epsilon_add_remove")
         rows.append(
@@ -78,9 +78,9 @@ def table_profiles(context: Context) -> pd.DataFrame:
                 "label": f"{method}-{variant}",
                 "method": method,
                 "variant": variant,
-                **{name: here[name].max() for name in epsilons},
-                **{f"rhat_J{n}": group["rhat"].max() for n, group in here.groupby("num_nodes")},
-                "status": _status(here),
+                **{name: cell[name].max() for name in epsilons},
+                **{f"rhat_J{n}": group["rhat"].max() for n, group in cell.groupby("num_nodes")},
+                "status": _status(cell),
             }
         )
     return pd.DataFrame(rows)

@@ -46,9 +46,9 @@ def half_width(values: Array) -> float:
 
 def interval(values: Iterable[float]) -> Interval:
     """Return a mean with its 90 % Student interval; NaN are left out."""
-    found = _finite(values)
-    mean = float(np.mean(found)) if len(found) else math.nan
-    half = half_width(found)
+    finite = _finite(values)
+    mean = float(np.mean(finite)) if len(finite) else math.nan
+    half = half_width(finite)
     return Interval(mean, mean - half, mean + half)
 
 
@@ -58,15 +58,15 @@ def positive_interval(values: Iterable[float]) -> Interval:
     The Student interval of the mean is carried over to its logarithm by the delta method, so
     that it can be drawn on a logarithmic axis.
     """
-    found = _finite(values)
-    mean = float(np.mean(found)) if len(found) else math.nan
-    factor = math.exp(half_width(found) / mean) if mean > 0 else math.nan
+    finite = _finite(values)
+    mean = float(np.mean(finite)) if len(finite) else math.nan
+    factor = math.exp(half_width(finite) / mean) if mean > 0 else math.nan
     return Interval(mean, mean / factor, mean * factor)
 
 
 def _finite(values: Iterable[float]) -> Array:
-    found: Array = np.asarray(list(values), dtype=np.float64)
-    return found[np.isfinite(found)]
+    numbers: Array = np.asarray(list(values), dtype=np.float64)
+    return numbers[np.isfinite(numbers)]
 
 
 def having(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -77,41 +77,41 @@ def having(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def information(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that tell a Fisher information.
+    """Return the rows that have a Fisher information.
 
     Raises
     ------
     DpmcError
         If there is none.
     """
-    found = having(rows, "information")
-    if found.empty:
+    informed = having(rows, "information")
+    if informed.empty:
         known = ", ".join(sorted(set(rows["experiment"]))) or "none"
-        raise DpmcError(f"metrics: no information in {known}, allowed a study that tells it")
-    return found
+        raise DpmcError(f"`information` is missing in the results of {known}")
+    return informed
 
 
 def chains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of Markov chains, each with what quadrature gives on the same release.
+    """Return the rows of Markov chains, each with the result of quadrature on the same release.
 
     Raises
     ------
     DpmcError
-        If a chain has no reference: nothing is shown of it then.
+        If a chain has no reference.
     """
-    found = having(rows, "squared_error")
-    found = found[found["method"] != QUADRATURE]
-    without = set(found["method"]) - set(having(found, "reference_squared_error")["method"])
-    if found.empty or without:
+    runs = having(rows, "squared_error")
+    runs = runs[runs["method"] != QUADRATURE]
+    without = set(runs["method"]) - set(having(runs, "reference_squared_error")["method"])
+    if runs.empty or without:
         which = ", ".join(sorted(without)) or "any chain"
-        raise DpmcError(f"metrics: no quadrature reference of {which}, allowed one for each run")
-    return found
+        raise DpmcError(f"`reference_squared_error` by quadrature is missing for {which}")
+    return runs
 
 
 def references(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of quadrature alone, which can have many more replicates."""
-    found = having(rows, "reference_squared_error")
-    return found[found["method"] == QUADRATURE]
+    known = having(rows, "reference_squared_error")
+    return known[known["method"] == QUADRATURE]
 
 
 def statistics(rows: pd.DataFrame) -> list[str]:
@@ -120,16 +120,16 @@ def statistics(rows: pd.DataFrame) -> list[str]:
 
 
 def noiseless(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows tell of releases without noise."""
-    found: pd.Series[bool] = ~np.isfinite(rows["epsilon"])
-    return found
+    """Return which rows are about releases without noise."""
+    flags: pd.Series[bool] = ~np.isfinite(rows["epsilon"])
+    return flags
 
 
 def panels_by_epsilon(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows of each epsilon, ascending, and last those without noise; with a title."""
     without = noiseless(rows)
-    for epsilon, here in rows[~without].groupby("epsilon", sort=True):
-        yield f"ε = {float(str(epsilon)):g}", here
+    for epsilon, panel_rows in rows[~without].groupby("epsilon", sort=True):
+        yield f"ε = {float(str(epsilon)):g}", panel_rows
     if without.any():
         yield "no noise (ε = ∞)", rows[without]
 
@@ -153,19 +153,19 @@ def leads(rows: pd.DataFrame, x: str, value: str = "information") -> list[Lead]:
         return []
     places, logs = np.log(wide.index.to_numpy(float)), np.log(wide.to_numpy())
     best = np.argmax(logs, axis=1)
-    found = []
+    changes = []
     for k in np.flatnonzero(np.diff(best)):
         before, after = best[k], best[k + 1]
         gaps = logs[k : k + 2, after] - logs[k : k + 2, before]
         share = -gaps[0] / (gaps[1] - gaps[0])
         place = math.exp(places[k] + share * (places[k + 1] - places[k]))
-        found.append(Lead(place, str(wide.columns[before]), str(wide.columns[after])))
-    return found
+        changes.append(Lead(place, str(wide.columns[before]), str(wide.columns[after])))
+    return changes
 
 
-def mark_leads(axis: Axes, found: Sequence[Lead], digits: int = 2, top: bool = False) -> None:
+def mark_leads(axis: Axes, changes: Sequence[Lead], digits: int = 2, top: bool = False) -> None:
     """Draw a dotted line with its number wherever another statistic becomes the best."""
-    for lead in found:
+    for lead in changes:
         axis.axvline(lead.place, color=style.GREY, lw=0.7, ls=(0, (1, 2)), zorder=0)
         axis.annotate(
             f"{lead.place:.{digits}f}", (lead.place, 0.98 if top else 0.02), (2, 0),
@@ -191,11 +191,11 @@ def curve(axis: Axes, rows: pd.DataFrame, x: str, y: str, look: Look, **options:
 
 def band(axis: Axes, rows: pd.DataFrame, x: str, y: str, look: Look) -> None:
     """Draw means of a positive column as a line in a band: where the means may be."""
-    found = [
+    means = [
         (float(str(at)), *positive_interval(group[y])) for at, group in rows.groupby(x, sort=True)
     ]
-    if found:
-        place, mean, low, high = np.array(found).T
+    if means:
+        place, mean, low, high = np.array(means).T
         axis.plot(place, mean, color=look.colour, ls=look.line, lw=1.1)
         if np.isfinite(low).any():
             axis.fill_between(place, low, high, color=look.colour, alpha=0.16, lw=0)
@@ -211,8 +211,8 @@ def marks(
     if not points:
         return
     place = [at for at, _ in points]
-    middle = np.array([found.mean for _, found in points])
-    ends = np.array([[found.low, found.high] for _, found in points])
+    middle = np.array([span.mean for _, span in points])
+    ends = np.array([[span.low, span.high] for _, span in points])
     bars = np.where(np.isfinite(ends), np.abs(ends - middle[:, None]), 0).T
     axis.errorbar(
         place, middle, yerr=bars, fmt=look.marker, color=look.colour, ms=4, mew=0.7, lw=0.9,
@@ -248,8 +248,8 @@ def powers(counts: Iterable[str]) -> pd.Series[float]:
     for text in counts:
         for power, count in json.loads(text).items():
             total[float(power)] = total.get(float(power), 0.0) + float(count)
-    found = pd.Series(total, dtype=float).sort_index()
-    return found[found > 0]
+    counts_by_power = pd.Series(total, dtype=float).sort_index()
+    return counts_by_power[counts_by_power > 0]
 
 
 def box(counts: pd.Series[float]) -> dict[str, Any]:

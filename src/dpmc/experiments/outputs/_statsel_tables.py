@@ -28,7 +28,7 @@ def table6_1(context: Context) -> pd.DataFrame:
     pandas.DataFrame
         One row per number of particles and method: the mean over chains by the window of
         Sokal with its 90 % interval, the mean by the monotone sequence of Geyer, the share of
-        chains that are long enough to tell, acceptance rate, and the guarantee.
+        chains that are long enough for that, acceptance rate, and the guarantee.
 
     References
     ----------
@@ -96,8 +96,8 @@ def table_prior_bound(context: Context) -> pd.DataFrame:
 
 
 def _prior_high(point: str) -> float:
-    found = re.search(r"prior_high=([^,]*)", str(point))
-    return float(found[1]) if found else math.nan
+    match = re.search(r"prior_high=([^,]*)", str(point))
+    return float(match[1]) if match else math.nan
 
 
 def table_errors(context: Context) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tables that any comparison of private samplers needs."""
+"""Tables for comparisons of private samplers: budgets, metrics and clipping."""
 
 from __future__ import annotations
 

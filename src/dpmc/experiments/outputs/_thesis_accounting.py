@@ -71,8 +71,8 @@ def figure6_1(context: Context) -> Figure:
     `subsampled`, `barker_rdp` and `barker_pld` are additions.
     """
     curves = context.curve("figure6_1")
-    found = set(curves["method"])
-    methods = [m for m in METHODS if m in found] + sorted(found - set(METHODS))
+    present = set(curves["method"])
+    methods = [m for m in METHODS if m in present] + sorted(present - set(METHODS))
     rows = -(-len(methods) // 2)
     figure, axes = style.figure(rows, min(2, len(methods)), 0.2 + 2.7 * rows)
     for axis, method in zip(axes.flat, methods, strict=False):

@@ -1,4 +1,4 @@
-"""Contours of exact posteriors, and what is drawn over them: Figures 4.1 and 5.1 of Räisä 2021."""
+"""Contours of exact posteriors with starts and paths: Figures 4.1 and 5.1 of Räisä 2021."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def log_posterior(model: Model, dataset: Dataset) -> Callable[[Array], float]:
         If the model does not declare that.
     """
     if not model.affine:
-        raise DpmcError(f"model {model.name!r}: affine False, allowed a model with affine True")
+        raise DpmcError(f"`affine` of model {model.name!r} must be True, got False")
     features = model.features or np.transpose
     mean = tuple(map(float, np.mean(features(dataset.x), axis=1)))
     weight = model.tempering * dataset.num_rows
@@ -86,9 +86,9 @@ def surface(model: Model, dataset: Dataset) -> Surface:
         features of a row.
     """
     if model.dim != 2:
-        raise DpmcError(f"model {model.name!r}: dimension {model.dim}, allowed 2")
+        raise DpmcError(f"`dim` of model {model.name!r} must be 2, got {model.dim}")
     if model.reference is None:
-        raise DpmcError(f"model {model.name!r}: no exact sampler, allowed a model with one")
+        raise DpmcError(f"`reference` of model {model.name!r} is missing: it has no exact sampler")
     evaluate = log_posterior(model, dataset)
     draws = model.reference(dataset, DRAWS, stream(0, "regions", dataset.name))
     at_draws = np.array([evaluate(theta) for theta in draws])
@@ -130,7 +130,7 @@ def figure5_1(context: Context) -> Figure:
     """
     problems = [name for name in context.config["problems"] if name in context.datasets]
     if not problems:
-        raise DpmcError("figure5_1: no data set, allowed at least one problem under data")
+        raise DpmcError("`data` of figure5_1 must name at least one problem, got none")
     rows = -(-(len(problems) + 1) // 3)
     figure, axes = style.figure(rows, 3, 0.2 + 2.2 * rows)
     for axis, name in zip(axes.flat, problems, strict=False):
@@ -229,7 +229,7 @@ def _trajectory(context: Context) -> tuple[str, Array, int, bool | None]:
         taken = fit.info.get("accepted")
         accepted = None if taken is None else bool(taken[first, 0])
         return problem, fit.draws[first : first + size, 0], number, accepted
-    raise DpmcError("figure4_1: no chains of experiment 'trajectory', allowed at least one")
+    raise DpmcError("chains of experiment 'trajectory' are missing for figure4_1")
 
 
 def _regions(axis: Axes, density: Surface) -> None:

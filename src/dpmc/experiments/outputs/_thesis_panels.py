@@ -50,8 +50,8 @@ def grid(
     figure, axes = style.figure(height, columns, 0.5 + 1.75 * height, sharey=share)
     epsilons = sorted(rows["epsilon"].dropna().unique()) if aligned else None
     for axis, problem in zip(axes.flat, problems, strict=False):
-        here = rows[rows["problem"] == problem]
-        panel(axis, context, here, metric, looks, top, epsilons)
+        panel_rows = rows[rows["problem"] == problem]
+        panel(axis, context, panel_rows, metric, looks, top, epsilons)
         axis.set_title(context.problem_label(problem))
     finish(axes, len(problems), NAMES[metric])
     exact = len(context.exact(problems[0], metric))
@@ -113,10 +113,10 @@ def markers(figure: Figure, shapes: dict[str, Look]) -> None:
 
 
 def only(context: Context) -> pd.DataFrame:
-    """Return the runs of the one experiment that a figure is given."""
+    """Return the runs of the one experiment that a figure reads."""
     names = list(dict.fromkeys(context.metrics["experiment"]))
     if len(names) != 1:
-        raise DpmcError(f"metrics: experiments {', '.join(names) or 'none'}, allowed one")
+        raise DpmcError(f"`metrics` must name one experiment, got {', '.join(names) or 'none'}")
     return context.experiment(names[0])
 
 
@@ -128,8 +128,8 @@ def as_published(context: Context) -> pd.DataFrame:
 
 def chosen(context: Context, rows: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
     """Return the problems of `rows` that are `wanted`, in that order, whatever their ending."""
-    found = {name.removesuffix(FINAL): name for name in context.problems(rows)}
-    return [found[name] for name in wanted if name in found]
+    by_label = {name.removesuffix(FINAL): name for name in context.problems(rows)}
+    return [by_label[name] for name in wanted if name in by_label]
 
 
 def looks_of(rows: pd.DataFrame) -> dict[str, Look]:

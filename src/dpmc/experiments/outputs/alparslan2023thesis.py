@@ -9,7 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.experiments.outputs import _regression as parts
-from dpmc.experiments.outputs import _regression_tables, _statsel_figures, _statsel_tables
+from dpmc.experiments.outputs import (
+    _regression_tables,
+    _statsel_errors,
+    _statsel_information,
+    _statsel_selection,
+    _statsel_tables,
+)
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import style
 
@@ -18,11 +24,11 @@ table7_2 = _regression_tables.table7_2
 table_profiles = _regression_tables.table_profiles
 table_convergence = _regression_tables.table_convergence
 
-figure4_1 = figure4_2 = figure4_3 = _statsel_figures.information_by_theta
-figure4_4 = _statsel_figures.information_of_bits
-figure6_1 = figure6_2 = figure6_4 = _statsel_figures.errors_by_epsilon
-figure6_3 = _statsel_figures.information_and_autocorrelation
-figure6_5 = _statsel_figures.selection_by_theta
+figure4_1 = figure4_2 = figure4_3 = _statsel_information.information_by_theta
+figure4_4 = _statsel_information.information_of_bits
+figure6_1 = figure6_2 = figure6_4 = _statsel_errors.errors_by_epsilon
+figure6_3 = _statsel_errors.information_and_autocorrelation
+figure6_5 = _statsel_selection.selection_by_theta
 table6_1 = _statsel_tables.table6_1
 table6_2 = _statsel_tables.table6_2
 table_errors = _statsel_tables.table_errors
@@ -30,7 +36,7 @@ table_leads = _statsel_tables.table_leads
 table_monte_carlo = _statsel_tables.table_monte_carlo
 table_prior_bound = _statsel_tables.table_prior_bound
 
-NO_DATA = "The data of this figure are not available here."
+NO_DATA = "The data of this figure are not available."
 
 MMD_KERNELS = {
     "mmd_squared": "Gaussian, h = 0.1",
@@ -63,20 +69,22 @@ def figure_profiles(context: Context) -> Figure:
     figure, axes = style.figure(len(problems), len(nodes), 0.6 + 1.7 * len(problems), sharey="row")
     for i, problem in enumerate(problems):
         for j, count in enumerate(nodes):
-            here = rows[(rows["problem"] == problem) & (rows["num_nodes"] == count)]
-            _profile_panel(axes[i, j], here, profiles)
+            panel_rows = rows[(rows["problem"] == problem) & (rows["num_nodes"] == count)]
+            _profile_panel(axes[i, j], panel_rows, profiles)
             axes[i, j].set_title(f"{context.problem_label(problem)}, J = {count}")
         axes[i, 0].set_ylabel("test error")
     parts.legend(figure, {name: style.look(name) for name in profiles})
     return figure
 
 
-def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
-    methods = list(parts.looks(here))
+def _profile_panel(axis: Axes, panel_rows: pd.DataFrame, profiles: list[str]) -> None:
+    methods = list(parts.looks(panel_rows))
     for k, profile in enumerate(profiles):
         look = style.look(profile)
         for place, method in enumerate(methods):
-            runs = here[(here["method"] == method) & (here["variant"] == profile)]["mse"]
+            runs = panel_rows[
+                (panel_rows["method"] == method) & (panel_rows["variant"] == profile)
+            ]["mse"]
             mean, low, high = parts.interval(runs)
             at = place + 0.22 * (k - (len(profiles) - 1) / 2)
             axis.plot([at, at], [low, high], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")
@@ -84,7 +92,7 @@ def _profile_panel(axis: Axes, here: pd.DataFrame, profiles: list[str]) -> None:
                 at, mean, look.marker, color=look.colour, ms=4, mew=0.4, mec="white",
                 label=look.label,
             )  # fmt: skip
-    exact = here.loc[here["method"] == "ols", "mse"].dropna()
+    exact = panel_rows.loc[panel_rows["method"] == "ols", "mse"].dropna()
     if len(exact) and exact.iloc[0] > 1e-12:
         axis.axhline(float(exact.iloc[0]), color=style.INK, lw=0.8, ls=(0, (1, 2)), zorder=0)
     axis.set_yscale("log")
@@ -127,9 +135,9 @@ def figure_convergence(context: Context) -> Figure:
         axis.set_title(context.problem_label(problem))
     for row, (solid, dots, name) in zip(axes, panels, strict=True):
         for axis, problem in zip(row, problems, strict=True):
-            here = rows[rows["problem"] == problem]
-            parts.lines(axis, here, "num_nodes", solid, shown, hue="variant", centre="median")
-            parts.lines(axis, here, "num_nodes", dots, dotted, hue="variant", centre="median")
+            panel_rows = rows[rows["problem"] == problem]
+            parts.lines(axis, panel_rows, "num_nodes", solid, shown, hue="variant", centre="median")
+            parts.lines(axis, panel_rows, "num_nodes", dots, dotted, hue="variant", centre="median")
             axis.axhline(1, color=style.GREY, lw=0.5, zorder=0)
             axis.set(
                 yscale="linear" if name == "R-hat" else "log",
@@ -180,7 +188,7 @@ def figure7_1_draws(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        As :func:`figure7_1`: medians of runs, each on a data set of its own, and quartiles.
+        As :func:`figure7_1`: medians of runs, each on its own data set, and quartiles.
     """
     names = {"prediction": "prediction error", "estimation": "estimation error"}
     return _errors(context.metrics, names, "median")
@@ -222,8 +230,8 @@ def figure7_2(context: Context) -> Figure:
         base = style.look("mcmc_bs")
         shown["mcmc_bs-augmented"] = style.Look("MCMC-B&S, augmented", "#56B4E9", "P", base.line)
     for axis, count in zip(axes.flat, nodes, strict=True):
-        here = rows[rows["num_nodes"] == count]
-        parts.lines(axis, here, "dim", "microseconds", shown, hue="drawn", centre="median")
+        panel_rows = rows[rows["num_nodes"] == count]
+        parts.lines(axis, panel_rows, "dim", "microseconds", shown, hue="drawn", centre="median")
         axis.set(yscale="log", xlabel="d", title=f"J = {count}")
     axes[0, 0].set_ylabel("µs per iteration")
     parts.legend(figure, shown)
@@ -253,7 +261,7 @@ def figure7_3(context: Context) -> Figure:
 
 @style.styled
 def figure7_3_draws(context: Context) -> Figure:
-    """Draw the same as :func:`figure7_3`, each run on a data set of its own: medians, quartiles."""
+    """Draw the same as :func:`figure7_3`: medians and quartiles over data sets."""
     return _discrepancies(context.metrics, "median")
 
 

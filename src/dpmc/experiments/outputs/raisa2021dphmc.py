@@ -16,7 +16,7 @@ from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
 from dpmc.types import Array, DpmcError, Fit
 
-# Panels of Figure 3 end here in the paper.
+# Upper end of the panels of Figure 3 in the paper.
 CEILINGS = {"paper_banana_2d": 0.5, "paper_gauss_10d": 0.6}
 GUIDELINE = 0.2
 MASSES = (0.9, 0.5)
@@ -54,10 +54,10 @@ def figure1(context: Context) -> Figure:
     figure, axes = style.figure(len(problems), 2, 0.5 + 2.0 * len(problems))
     count = 0
     for i, problem in enumerate(problems):
-        here = rows[rows["problem"] == problem]
+        panel_rows = rows[rows["problem"] == problem]
         for j, (metric, name) in enumerate((("mmd", "MMD"), ("mean_error", "Mean error"))):
             axis = axes[i, j]
-            panels.boxes(axis, here, "epsilon", metric, "method", looks)
+            panels.boxes(axis, panel_rows, "epsilon", metric, "method", looks)
             exact = context.exact(problem, metric)
             panels.levels(axis, exact)
             count = max(count, len(exact))
@@ -70,7 +70,7 @@ def figure1(context: Context) -> Figure:
 
 @style.styled
 def figure1_variants(context: Context) -> Figure:
-    """Draw the variants of DP-SGLD and DP-SGNHT beside what each guarantees.
+    """Draw the variants of DP-SGLD and DP-SGNHT with the guarantee of each.
 
     Parameters
     ----------
@@ -94,16 +94,16 @@ def figure1_variants(context: Context) -> Figure:
     height = 0.6 + 2.0 * len(problems)
     figure, axes = style.figure(len(problems), len(ratios), height, width_ratios=ratios)
     for i, problem in enumerate(problems):
-        here = rows[rows["problem"] == problem]
+        panel_rows = rows[rows["problem"] == problem]
         label = context.problem_label(problem)
         for j, method in enumerate(methods):
-            axis, runs = axes[i, j], here[here["method"] == method]
+            axis, runs = axes[i, j], panel_rows[panel_rows["method"] == method]
             panels.boxes(axis, runs, "epsilon", "mmd", "variant", looks)
             panels.levels(axis, context.exact(problem, "mmd"))
             axis.set(title=f"{label}: {style.look(method).label}", xlabel="ε asked for")
             axis.set_ylabel("MMD" if j == 0 else "")
         markers = {method: style.look(method) for method in methods}
-        panels.guarantees(axes[i, -1], here, "method", markers, "variant", looks)
+        panels.guarantees(axes[i, -1], panel_rows, "method", markers, "variant", looks)
         axes[i, -1].set_title(f"{label}: guarantee")
         axes[i, -1].legend(
             handles=[_marker_entry(method) for method in methods],
@@ -153,7 +153,7 @@ def figure2(context: Context) -> Figure:
     problem = next(iter(context.fits))[0]
     reference = context.reference(problem)
     if reference.shape[1] != 2:
-        raise DpmcError(f"figure2: dimension {reference.shape[1]}, allowed 2")
+        raise DpmcError(f"the problem of figure2 must have dimension 2, got {reference.shape[1]}")
     grids = _grids(reference, columns)
     ratios = [0.75, 0.75, 1, 1, 1]
     figure, axes = style.figure(5, len(columns), 7.4, height_ratios=ratios, sharey="row")
@@ -186,30 +186,30 @@ def _ranked_samples(
     context: Context, rows: pd.DataFrame
 ) -> dict[str, dict[str, tuple[Array, Array, float]]]:
     """Return the kept points, weights and MMD of three runs of each as-published method."""
-    found = {}
+    samples_of = {}
     for (problem, label), runs in context.fits.items():
         point = _point_of(rows, problem, label)
-        here = rows[(rows["problem"] == problem) & (rows["label"] == label)]
-        here = here[(here["point"] == point) & here["mmd"].notna()].sort_values("mmd")
-        if here.empty or here["variant"].iloc[0] != "as_published":
+        ranked = rows[(rows["problem"] == problem) & (rows["label"] == label)]
+        ranked = ranked[(ranked["point"] == point) & ranked["mmd"].notna()].sort_values("mmd")
+        if ranked.empty or ranked["variant"].iloc[0] != "as_published":
             continue
         fits: dict[int, Fit] = dict(runs)
-        ranks = {"best": 0, "median": len(here) // 2, "worst": len(here) - 1}
+        ranks = {"best": 0, "median": len(ranked) // 2, "worst": len(ranked) - 1}
         samples = {}
         for name, rank in ranks.items():
-            run = here.iloc[rank]
+            run = ranked.iloc[rank]
             points, weights = collapse(fits[int(run["replicate"])].kept())
             samples[name] = (points, weights, float(run["mmd"]))
-        found[str(here["method"].iloc[0])] = samples
-    if not found:
-        raise DpmcError("figure2: no chains of variant 'as_published', allowed at least one")
-    return {method: found[method] for method in style.ordered(found, style.METHODS)}
+        samples_of[str(ranked["method"].iloc[0])] = samples
+    if not samples_of:
+        raise DpmcError("chains of variant 'as_published' are missing for figure2")
+    return {method: samples_of[method] for method in style.ordered(samples_of, style.METHODS)}
 
 
 def _point_of(rows: pd.DataFrame, problem: str, label: str) -> str:
     """Return the last grid point: the one whose chains an output with ``point: last`` gets."""
-    here = rows[(rows["problem"] == problem) & (rows["label"] == label)]
-    return "" if here.empty else str(here.sort_values("epsilon")["point"].iloc[-1])
+    panel_rows = rows[(rows["problem"] == problem) & (rows["label"] == label)]
+    return "" if panel_rows.empty else str(panel_rows.sort_values("epsilon")["point"].iloc[-1])
 
 
 def _grids(reference: Array, columns: Any) -> tuple[Array, Array]:
@@ -278,11 +278,11 @@ def figure3(context: Context) -> Figure:
     height = 0.5 + 2.2 * len(problems)
     figure, axes = style.figure(len(problems), 2, height, sharey="row")
     for i, problem in enumerate(problems):
-        here = rows[rows["problem"] == problem]
+        panel_rows = rows[rows["problem"] == problem]
         left, right = axes[i]
         label, ceiling = context.problem_label(problem), CEILINGS.get(problem)
-        panels.boxes(left, here, "clip_bound", "mmd", "method", looks, ceiling)
-        panels.points(right, here, "ratio_clip_fraction", "mmd", "method", looks, ceiling)
+        panels.boxes(left, panel_rows, "clip_bound", "mmd", "method", looks, ceiling)
+        panels.points(right, panel_rows, "ratio_clip_fraction", "mmd", "method", looks, ceiling)
         right.axvline(GUIDELINE, color=style.INK, lw=0.7, ls=":")
         right.set_xlim(-0.02, 1.02)
         left.set_ylabel("MMD")

@@ -133,11 +133,11 @@ def figure6_7(context: Context) -> Figure:
     problems = parts.chosen(context, rows, CIRCLE)
     if not problems:
         return style.note("This run holds no results on the circle.")
-    here = rows[rows["problem"] == problems[0]]
-    looks = parts.looks_of(here)
+    panel_rows = rows[rows["problem"] == problems[0]]
+    looks = parts.looks_of(panel_rows)
     figure, axes = style.figure(1, 3, 2.6)
     for axis, metric in zip(axes.flat, ("mean_norm", "ratio_clip_fraction", "mmd"), strict=True):
-        parts.panel(axis, context, here, metric, looks)
+        parts.panel(axis, context, panel_rows, metric, looks)
         axis.set_title(parts.NAMES[metric])
         axis.set_xlabel("ε")
     parts.legend(figure, looks, len(context.exact(problems[0], "mmd")), 4)
@@ -167,8 +167,8 @@ def figure6_8(context: Context) -> Figure:
     height = -(-len(problems) // 2)
     figure, axes = style.figure(height, 2, 0.3 + 1.45 * height, sharey=True)
     for axis, problem in zip(axes.flat, problems, strict=False):
-        here = rows[rows["problem"] == problem]
-        parts.panel(axis, context, here, "gradient_clip_fraction", looks, 1.0)
+        panel_rows = rows[rows["problem"] == problem]
+        parts.panel(axis, context, panel_rows, "gradient_clip_fraction", looks, 1.0)
         axis.set_title(context.problem_label(problem))
     parts.finish(axes, len(problems), "fraction clipped")
     return figure
@@ -176,7 +176,7 @@ def figure6_8(context: Context) -> Figure:
 
 @style.styled
 def figure_mala(context: Context) -> Figure:
-    """Draw MMD of DP-MALA beside DP-penalty and DP-HMC, where it was run.
+    """Draw MMD of DP-MALA, DP-penalty and DP-HMC on the problems of DP-MALA.
 
     Parameters
     ----------
@@ -226,9 +226,9 @@ def figure_variants(context: Context) -> Figure:
     height = 0.7 + 1.6 * len(problems)
     figure, axes = style.figure(len(problems), columns, height)
     for i, problem in enumerate(problems):
-        here = rows[rows["problem"] == problem]
+        panel_rows = rows[rows["problem"] == problem]
         for axis, (name, shape) in zip(axes[i], algorithms.items(), strict=False):
-            runs = here[here["algorithm"] == name]
+            runs = panel_rows[panel_rows["algorithm"] == name]
             if runs.empty:
                 axis.set_axis_off()
                 continue
@@ -237,7 +237,7 @@ def figure_variants(context: Context) -> Figure:
             axis.set_ylim(0, max(MMD_TOP, 1.03 * rows["mmd"].max()))
             axis.set_title(shape.label.replace(" OCU", "\nOCU") if i == 0 else "")
             axis.set_xlabel("ε asked for" if i == len(problems) - 1 else "")
-        panels.guarantees(axes[i, -1], here, "algorithm", algorithms, "variant", looks)
+        panels.guarantees(axes[i, -1], panel_rows, "algorithm", algorithms, "variant", looks)
         axes[i, -1].set_title("guarantee" if i == 0 else "")
         if i < len(problems) - 1:
             axes[i, -1].set_xlabel("")
@@ -259,10 +259,10 @@ def _clipping(context: Context, variant: str) -> Figure:
     problems = context.problems(rows)
     figure, axes = style.figure(2, len(problems), 5.0, sharey=True)
     for (above, below), problem in zip(axes.T, problems, strict=True):
-        here = rows[rows["problem"] == problem]
-        panels.boxes(above, here, "clip_bound", "mmd", "algorithm", looks, CLIPPING_CEILING)
+        panel_rows = rows[rows["problem"] == problem]
+        panels.boxes(above, panel_rows, "clip_bound", "mmd", "algorithm", looks, CLIPPING_CEILING)
         panels.points(
-            below, here, "ratio_clip_fraction", "mmd", "algorithm", looks, CLIPPING_CEILING
+            below, panel_rows, "ratio_clip_fraction", "mmd", "algorithm", looks, CLIPPING_CEILING
         )
         below.axvline(parts.GUIDELINE, color=style.INK, lw=0.7, ls=":")
         below.set_xlim(-0.02, 1.02)

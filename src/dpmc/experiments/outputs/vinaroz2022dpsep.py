@@ -28,7 +28,7 @@ table_tuning = _dpsep_tables.table_tuning
 # Half axes, in standard deviations, of the ellipse that holds 98 % of a Gaussian in two dimensions.
 RADIUS = math.sqrt(-2 * math.log(0.02))
 COMPONENTS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-NO_DATA = "The data of this figure are not available here."
+NO_DATA = "The data of this figure are not available."
 
 
 @style.styled
@@ -131,11 +131,15 @@ def figure_networks(context: Context) -> Figure:
     for axis in axes.flat[len(tables) :]:
         axis.set_axis_off()
     for place, (axis, table) in enumerate(zip(axes.flat, tables, strict=False)):
-        here = rows[rows["table"] == table]
+        panel_rows = rows[rows["table"] == table]
         ticks = []
         for k, (experiment, label, epsilon) in enumerate(lines):
-            same = here["epsilon"].eq(epsilon) | (here["epsilon"].isna() & math.isnan(epsilon))
-            runs = here[(here["experiment"] == experiment) & (here["label"] == label) & same]
+            same = panel_rows["epsilon"].eq(epsilon) | (
+                panel_rows["epsilon"].isna() & math.isnan(epsilon)
+            )
+            runs = panel_rows[
+                (panel_rows["experiment"] == experiment) & (panel_rows["label"] == label) & same
+            ]
             ticks.append(_named(experiment, label, epsilon, runs))
             if len(runs):
                 look = style.look(str(runs["variant"].iloc[0]))
@@ -169,7 +173,7 @@ def _named(experiment: str, label: str, epsilon: float, runs: pd.DataFrame) -> s
 
 @style.styled
 def figure_bound(context: Context) -> Figure:
-    """Draw Theorem 4.1 beside its correction and the truth.
+    """Draw Theorem 4.1 with its correction and the true probability.
 
     Parameters
     ----------
@@ -200,15 +204,15 @@ def figure_bound(context: Context) -> Figure:
     for i, size in enumerate(sizes):
         for j, dim in enumerate(dims):
             axis = axes[i, j]
-            here = rows[(rows["noise_sd"] == size) & (rows["dim"] == dim)]
-            here = here.sort_values("threshold")
-            moments = here[here["method"] == "moments"]
+            panel_rows = rows[(rows["noise_sd"] == size) & (rows["dim"] == dim)]
+            panel_rows = panel_rows.sort_values("threshold")
+            moments = panel_rows[panel_rows["method"] == "moments"]
             for column, name, colour, marker, line in curves:
                 axis.plot(
                     moments["threshold"], moments[column], marker=marker, ls=line, color=colour,
                     ms=3, lw=1.0, label=name,
                 )  # fmt: skip
-            natural = here[here["method"] == "natural"]
+            natural = panel_rows[panel_rows["method"] == "natural"]
             axis.plot(
                 natural["threshold"], natural["probability"], color=style.GREY, lw=1.0,
                 ls=(0, (1, 2)), label="noise on natural parameters",

@@ -1,4 +1,4 @@
-"""The numbers behind a figure: what its panels show, as one table."""
+"""Numbers behind a figure, as one table of what its panels show."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from matplotlib.lines import Line2D
 
 COLUMNS = ["panel", "series", "x_label", "y_label", "x", "y", "x_tick", "y_tick"]
 
-# Of an outline, such as that of a region of a density, so many points are told at most.
+# Of an outline, such as that of a region of a density, at most so many points are recorded.
 OUTLINE = 400
 
-_told: WeakKeyDictionary[Axes, list[pd.DataFrame]] = WeakKeyDictionary()
+_recorded: WeakKeyDictionary[Axes, list[pd.DataFrame]] = WeakKeyDictionary()
 
 
-def tell(axis: Axes, series: str, x: Any, y: Any) -> None:
-    """Say what a panel shows, where its lines and boxes do not.
+def record(axis: Axes, series: str, x: Any, y: Any) -> None:
+    """Record the numbers of a panel where its lines and boxes do not show them.
 
     Of such a panel, no line without a label counts.
 
@@ -38,7 +38,7 @@ def tell(axis: Axes, series: str, x: Any, y: Any) -> None:
     """
     values = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
     columns = dict(zip(("x", "y"), map(np.ravel, values), strict=True))
-    _told.setdefault(axis, []).append(pd.DataFrame({"series": series, **columns}))
+    _recorded.setdefault(axis, []).append(pd.DataFrame({"series": series, **columns}))
 
 
 def table(figure: Figure) -> pd.DataFrame:
@@ -65,22 +65,22 @@ def _empty() -> pd.DataFrame:
 
 
 def _panel(axis: Axes, place: str) -> pd.DataFrame:
-    told = _told.get(axis, [])
+    recorded = _recorded.get(axis, [])
     drawn = [
         pd.DataFrame({"series": name, "x": points[:, 0], "y": points[:, 1]})
-        for name, points in _artists(axis, labelled=bool(told))
+        for name, points in _artists(axis, labelled=bool(recorded))
         if len(points)
     ]
-    if not told and not drawn:
+    if not recorded and not drawn:
         return _empty()
-    points = pd.concat([*told, *drawn], ignore_index=True)
+    points = pd.concat([*recorded, *drawn], ignore_index=True)
     title = " ".join(axis.get_title().split())
     return points.assign(
         panel=title or place,
         x_label=axis.get_xlabel(),
         y_label=axis.get_ylabel(),
-        x_tick="" if told else _ticks(axis.xaxis, points["x"]),
-        y_tick="" if told else _ticks(axis.yaxis, points["y"]),
+        x_tick="" if recorded else _ticks(axis.xaxis, points["x"]),
+        y_tick="" if recorded else _ticks(axis.yaxis, points["y"]),
     )
 
 
@@ -109,8 +109,8 @@ def _points(artist: Artist) -> tuple[str, Any]:
 
 
 def _vertices(artist: Collection) -> Any:
-    found = [np.asarray(path.vertices, float) for path in artist.get_paths()]
-    whole = np.concatenate(found) if found else np.empty((0, 2))
+    outlines = [np.asarray(path.vertices, float) for path in artist.get_paths()]
+    whole = np.concatenate(outlines) if outlines else np.empty((0, 2))
     return whole[:: 1 + len(whole) // OUTLINE]
 
 

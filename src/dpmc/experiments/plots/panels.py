@@ -54,7 +54,7 @@ def boxes(
         rows = table[table[hue] == name]
         for i, value in enumerate(grid):
             runs = rows.loc[rows[x] == value, y].dropna().to_numpy()
-            drawn.tell(axis, style.label, value, runs)
+            drawn.record(axis, style.label, value, runs)
             place = i + (k - (len(looks) - 1) / 2) * width
             _box(axis, runs, place, width, style)
             if ceiling is not None and np.any(runs > ceiling):
@@ -122,7 +122,7 @@ def points(
         if len(high):  # an empty line without clipping has no extent and upsets the layout
             top = np.full(len(high), ceiling)
             axis.plot(high[x], top, "^", color=style.colour, ms=4, clip_on=False, zorder=4)
-        drawn.tell(axis, style.label, rows[x], rows[y])
+        drawn.record(axis, style.label, rows[x], rows[y])
         axis.plot(
             rows[x], rows[y], style.marker, color=style.colour, ms=3, mew=0.3, mec="white",
             alpha=0.85,
@@ -131,7 +131,7 @@ def points(
 
 def levels(axis: Axes, values: Sequence[float]) -> None:
     """Draw a thin dashed line at each of `values`: what exact samples reach."""
-    drawn.tell(axis, "exact sample", np.nan, list(values))
+    drawn.record(axis, "exact sample", np.nan, list(values))
     for value in values:
         axis.axhline(value, color=GREY, lw=0.35, ls=(0, (8, 5)), zorder=0.5)
 
@@ -206,11 +206,11 @@ def guarantees(
     table : pandas.DataFrame
         One row per run, of one problem.
     group : str
-        Column of the groups told apart by their marker.
+        Column of the groups distinguished by their marker.
     groups : mapping of str to Look
         The groups in drawing order.
     hue : str
-        Column of the groups told apart by colour and line.
+        Column of the groups distinguished by colour and line.
     looks : mapping of str to Look
         The groups in drawing order.
     """
@@ -222,7 +222,7 @@ def guarantees(
             if chosen.empty:
                 continue
             real = chosen.groupby("epsilon")["guarantee_epsilon"].max()
-            drawn.tell(axis, f"{shape.label}, {style.label}", real.index, real)
+            drawn.record(axis, f"{shape.label}, {style.label}", real.index, real)
             axis.plot(real.index, real, ls=style.line, color=style.colour, lw=0.9, alpha=0.8)
             axis.plot(
                 real.index, real, shape.marker, color=style.colour, ms=3.2, mfc="white", mew=0.9

@@ -1,4 +1,4 @@
-"""Write a figure so that the same figure gives the same bytes."""
+"""Figure files: the same figure always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def save(figure: Figure, path: Path | str) -> None:
     """
     path = Path(path)
     if path.suffix not in METADATA:
-        raise DpmcError(f"{path}: suffix {path.suffix!r}, allowed {', '.join(METADATA)}")
+        raise DpmcError(
+            f"the suffix of {path} must be one of {', '.join(METADATA)}, got {path.suffix!r}"
+        )
     with mpl.rc_context(SETTINGS):
         figure.savefig(path, metadata=METADATA[path.suffix], dpi=200)

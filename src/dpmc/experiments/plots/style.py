@@ -47,7 +47,7 @@ class Look:
     label : str
         Name in legends.
     colour : str
-        Of the palette of Okabe and Ito, told apart by colour-blind readers.
+        Of the palette of Okabe and Ito, distinguished by colour-blind readers.
     marker : str
         Matplotlib marker: colour is never the only difference.
     line : str or tuple

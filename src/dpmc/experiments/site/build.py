@@ -1,4 +1,4 @@
-"""Write the pages: one per document, a front page with every claim, and the errata."""
+"""Pages of the site: one per document, a front page with every claim, and the errata."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dpmc.experiments.outputs._facts import number_text, value_text
 from dpmc.experiments.pipeline import files
 from dpmc.experiments.site import captions, claims, errata, grids
 from dpmc.experiments.site.claims import Group
 from dpmc.experiments.site.sources import Source
+from dpmc.experiments.verdicts.verdict import WORDS, Verdict
 
 STATIC = ("style.css", "filter.js")
-# What stands in the folder of the site itself.
+# Files in the folder of the site itself.
 FILES = ("index.html", "errata.html", *STATIC)
 # A longer list of what is not reproduced is folded.
 SHORT_LIST = 8
@@ -67,9 +69,9 @@ class Table:
 
 
 def document(source: Source, texts: Mapping[str, str], page: Path) -> None:
-    """Write the page of a document, and beside it copies of all that it shows or links to.
+    """Write the page of a document, next to copies of all that it shows or links to.
 
-    The folder is emptied first and the page written last: a page that is there is whole.
+    The folder is emptied first and the page written last: a page that exists is complete.
 
     Parameters
     ----------
@@ -126,12 +128,12 @@ def render_document(source: Source, texts: Mapping[str, str]) -> str:
 def front(
     sources: Sequence[Source], absent: Iterable[Mapping[str, Any]], text: str, scale: str
 ) -> dict[str, str]:
-    """Return the front page, the errata and what all pages share.
+    """Return the front page, the errata and the files that all pages share.
 
     Parameters
     ----------
     sources : sequence of Source
-        The documents with results, whose pages lie beside in folders named by their keys.
+        The documents with results, whose pages are in neighbouring folders named by their keys.
     absent : iterable of mapping
         Settings of documents without results.
     text : str
@@ -149,7 +151,7 @@ def front(
     DpmcError
         If a file of the results cannot be read.
     """
-    found = errata.read(text, {source.key: _addresses(source) for source in sources})
+    corrections = errata.read(text, {source.key: _addresses(source) for source in sources})
     groups = {source.key: claims.group(source.verdicts) for source in sources}
     page = _render(
         "front.html.j2",
@@ -160,12 +162,12 @@ def front(
         groups=groups,
         totals=claims.counts(entry for group in groups.values() for entry in group.verdicts),
         provenance={source.key: dict(_provenance(source.provenance)) for source in sources},
-        errata=found,
+        errata=corrections,
     )
     static = resources.files("dpmc.experiments.site") / "static"
     return {
         "index.html": page,
-        "errata.html": _render("errata.html.j2", root=".", errata=found),
+        "errata.html": _render("errata.html.j2", root=".", errata=corrections),
         **{name: (static / name).read_text(encoding="utf-8") for name in STATIC},
     }
 
@@ -205,8 +207,8 @@ def _table(
 
 def _main(name: str, source: Source) -> str:
     """Return the output that another is a variant of: "figure1" for "figure1_variants"."""
-    found = [other for other in source.config["outputs"] if name.startswith(f"{other}_")]
-    return max(found, key=len, default="")
+    prefixes = [other for other in source.config["outputs"] if name.startswith(f"{other}_")]
+    return max(prefixes, key=len, default="")
 
 
 def _shortened(text: str, most: int = 300) -> str:
@@ -218,14 +220,14 @@ def _shortened(text: str, most: int = 300) -> str:
 
 
 def _addresses(source: Source) -> dict[str, str]:
-    """Return where on the site that is which the errata name as code."""
+    """Return the address on the site of every name that the errata may give as code."""
     page = f"{source.key}/index.html"
-    found = {name: f"{page}#{name}" for name in source.config["outputs"]}
-    found |= {f"{name}.csv": f"{page}#{name}" for name in source.outputs("table")}
-    found["verdict.csv"] = f"{page}#claims"
+    addresses = {name: f"{page}#{name}" for name in source.config["outputs"]}
+    addresses |= {f"{name}.csv": f"{page}#{name}" for name in source.outputs("table")}
+    addresses["verdict.csv"] = f"{page}#claims"
     for entry in source.verdicts:
-        found.setdefault(entry.id, f"{page}#{entry.anchor}")
-    return found
+        addresses.setdefault(entry.id, f"{page}#{entry.anchor}")
+    return addresses
 
 
 def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -267,6 +269,12 @@ def _cited(config: Mapping[str, Any]) -> str:
     return f"{short} {config['year']}"
 
 
+def _measured(verdict: Verdict) -> str:
+    """Return what was measured with its standard error; empty where nothing was."""
+    text = value_text(verdict.ours)
+    return f"{text} ± {number_text(verdict.ours_se)}" if verdict.ours_se > 0 else text
+
+
 def _render(template: str, **values: Any) -> str:
     environment = Environment(
         loader=PackageLoader("dpmc.experiments.site"),
@@ -276,5 +284,6 @@ def _render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cited"] = _cited
+    environment.filters["measured"] = _measured
     environment.filters["words"] = lambda text: str(text).replace("_", " ")
-    return environment.get_template(template).render(verdicts=claims.VERDICTS, **values)
+    return environment.get_template(template).render(verdicts=WORDS, **values)

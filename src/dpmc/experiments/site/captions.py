@@ -75,9 +75,9 @@ def paragraphs(text: str) -> Parts:
 
 def title(name: str) -> str:
     """Return ``figure6_2_final`` as "Figure 6.2, final", ``table_tuning`` as "Table: tuning"."""
-    found = re.fullmatch(r"(figure|table)(?:(\d+(?:_\d+)*))?(?:_(.+))?", name)
-    if found is None:
+    match = re.fullmatch(r"(figure|table)(?:(\d+(?:_\d+)*))?(?:_(.+))?", name)
+    if match is None:
         return (name[:1].upper() + name[1:]).replace("_", " ")
-    kind, number, rest = found.groups()
+    kind, number, rest = match.groups()
     head = kind.capitalize() + (f" {number.replace('_', '.')}" if number else "")
     return head + (("," if number else ":") + f" {rest.replace('_', ' ')}" if rest else "")

@@ -1,4 +1,4 @@
-"""The errata as a page: Markdown to HTML, with a place for every document and links to outputs."""
+"""Page of the errata: Markdown to HTML, with a section per document and links to outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 @dataclass(frozen=True)
 class Errata:
-    """What is wrong in the documents.
+    """Errata of all documents.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def read(text: str, links: Mapping[str, Mapping[str, str]]) -> Errata:
     for index, token in enumerate(tokens):
         if token.type == "heading_open":
             words = tokens[index + 1].content
-            found = re.search(r"\s*\(`(\w+)`\)$", words)
+            match = re.search(r"\s*\(`(\w+)`\)$", words)
             if token.tag == "h1":
                 title = words
             elif token.tag == "h2":
-                key = found[1] if found else _place(words)
-                sections[key], points[key] = words[: found.start()] if found else words, 0
+                key = match[1] if match else _place(words)
+                sections[key], points[key] = words[: match.start()] if match else words, 0
             token.attrSet("id", key if token.tag == "h2" else f"{key}-{_place(words)}".strip("-"))
         elif token.type in ("thead_open", "tbody_open"):
             inside = token.tag

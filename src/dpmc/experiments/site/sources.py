@@ -14,12 +14,13 @@ import pandas as pd
 
 from dpmc.experiments.outputs import _guarantees
 from dpmc.experiments.outputs._facts import Facts
-from dpmc.experiments.site import claims
+from dpmc.experiments.verdicts import verdict
+from dpmc.experiments.verdicts.verdict import Verdict
 from dpmc.numerics.source_digest import short_digest
 from dpmc.types import DpmcError
 
 FIGURE_FILES = ("svg", "png", "pdf")
-# What every document has beside its figures and tables.
+# Files of every document besides its figures and tables.
 SHARED_FILES = ("verdict.csv", "guarantees.csv", "provenance.json")
 PIXELS_PER_POINT = 96 / 72
 
@@ -48,13 +49,13 @@ class Source:
         return str(self.config["paper"])
 
     @cached_property
-    def verdicts(self) -> tuple[claims.Verdict, ...]:
+    def verdicts(self) -> tuple[Verdict, ...]:
         """Return all verdicts on the document."""
-        return claims.read(self.folder / "verdict.csv")
+        return verdict.read(self.folder / "verdict.csv")
 
     @cached_property
     def facts(self) -> Facts:
-        """Return what captions may say."""
+        """Return the facts that captions may use."""
         return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv"))
 
     @cached_property
@@ -90,14 +91,14 @@ class Source:
 
     def data_of(self, name: str) -> list[str]:
         """Return the CSV files behind a figure: what is drawn, and tables of the same runs."""
-        own = [f"{name}.data.csv"] if (self.folder / f"{name}.data.csv").is_file() else []
+        drawn = [f"{name}.data.csv"] if (self.folder / f"{name}.data.csv").is_file() else []
         runs = set(self.config["outputs"][name].get("metrics", ()))
         shared = (
             other
             for other in self.outputs("table")
             if runs & set(self.config["outputs"][other].get("metrics", ()))
         )
-        return [*own, *(f"{other}.csv" for other in shared)]
+        return [*drawn, *(f"{other}.csv" for other in shared)]
 
     def all_files(self) -> list[str]:
         """Return the names of all files that a page links to.
@@ -112,7 +113,7 @@ class Source:
         wanted = list(dict.fromkeys([*made, *drawn, *SHARED_FILES]))
         for name in wanted:
             if not (self.folder / name).is_file():
-                raise DpmcError(f"{self.folder / name}: no such file, allowed a finished run")
+                raise DpmcError(f"{self.folder / name} is missing: the run must be finished first")
         return wanted
 
     def table(self, name: str) -> pd.DataFrame:
@@ -135,12 +136,12 @@ class Source:
         Raises
         ------
         DpmcError
-            If its file does not tell.
+            If its file does not say.
         """
         path = self.folder / f"{name}.svg"
         head = path.read_text(encoding="utf-8")[:4000]
-        found = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', head)
-        if found is None:
-            raise DpmcError(f"{path}: no viewBox, allowed a figure of dpmc.experiments.plots.save")
-        width, height = (round(PIXELS_PER_POINT * float(text)) for text in found.groups())
+        match = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', head)
+        if match is None:
+            raise DpmcError(f"{path}: `viewBox` must be present in a figure, got none")
+        width, height = (round(PIXELS_PER_POINT * float(text)) for text in match.groups())
         return width, height

@@ -99,13 +99,13 @@ def resample(
     replicates = sorted(set().union(*(set(group["replicate"]) for group in groups)))
     size = (resamples, len(replicates))
     drawn = rng.integers(len(replicates), size=size)
-    chosen = np.vstack([np.arange(len(replicates)), drawn])
+    resampled = np.vstack([np.arange(len(replicates)), drawn])
     results = []
     for group in groups:
-        values = _by_replicate(group, metric, replicates)[chosen].reshape(len(chosen), -1)
+        values = _by_replicate(group, metric, replicates)[resampled].reshape(len(resampled), -1)
         orders = values
         if statistic == "of_median_run":
-            orders = _by_replicate(group, "mmd", replicates)[chosen].reshape(len(chosen), -1)
+            orders = _by_replicate(group, "mmd", replicates)[resampled].reshape(len(resampled), -1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a resample may miss a group
             results.append(_statistic(statistic)(values, orders))
@@ -167,5 +167,5 @@ def _statistic(name: str) -> Callable[[Array, Array], Array]:
         "of_median_run": _of_median_run,
     }
     if name not in known:
-        raise DpmcError(f"statistic: {name!r}, allowed {', '.join(known)}")
+        raise DpmcError(f"`statistic` must be one of {', '.join(known)}, got {name!r}")
     return known[name]

@@ -1,4 +1,4 @@
-"""From measurements and limits to a verdict, with a stated error rate."""
+"""Decision whether measurements obey the limits of a claim, with a stated error rate."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from scipy.special import stdtrit
 
 from dpmc.experiments.verdicts.bootstrap import Measurement
-
-REPRODUCED = "reproduced"
-NOT_REPRODUCED = "not_reproduced"
-NOT_COMPARABLE = "not_comparable"
+from dpmc.experiments.verdicts.verdict import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the measurements of one claim amount to.
+    """The decision on the measurements of one claim.
 
     Parameters
     ----------
@@ -63,7 +60,7 @@ def decide(
     if any(entry.runs == 1 or math.isnan(entry.se) for entry in measurements):
         least = min(zip(margins, measurements, strict=True), key=lambda pair: pair[0])[1]
         lacking = "from a single run" if least.runs == 1 else "in no finite resample"
-        reason = f"{_told(least)} {lacking}: no uncertainty"
+        reason = f"{_in_words(least)} {lacking}: no uncertainty"
         return Decision(NOT_COMPARABLE, reason, least.estimate)
     slacks = [_slack(entry, error_rate / len(measurements)) for entry in measurements]
     holding = sum(margin >= 0 for margin in margins)
@@ -75,7 +72,9 @@ def decide(
     parts = [held] if held else []
     if held and any(beyond):
         parts.append(f"contradicted at {sum(beyond)}")
-    parts.append(f"{'least margin: ' if held else ''}{_told(ours)}{_interval(ours, slacks[worst])}")
+    parts.append(
+        f"{'least margin: ' if held else ''}{_in_words(ours)}{_interval(ours, slacks[worst])}"
+    )
     if sum(beyond) > exceptions * len(margins) + 1e-9:
         return Decision(NOT_REPRODUCED, "; ".join(parts), ours.estimate, se)
     if holding >= share * len(margins):
@@ -106,7 +105,7 @@ def _slack(entry: Measurement, level: float) -> float:
     return float(stdtrit(entry.runs - 1, 1 - level)) * math.hypot(entry.se, entry.limit_se)
 
 
-def _told(entry: Measurement) -> str:
+def _in_words(entry: Measurement) -> str:
     digits = 4 if entry.runs else 7
     return f"{entry.estimate:.{digits}g} ({entry.setting})"
 

@@ -1,4 +1,4 @@
-"""Results that rules are evaluated on, and the selection of the runs of a setting."""
+"""Evidence that rules are evaluated on, and the selection of the runs of a setting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AS_PUBLISHED = "as_published"
 
 @dataclass(frozen=True)
 class Evidence:
-    """What rules are evaluated on.
+    """Runs and settings that rules are evaluated on.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Evidence:
     resamples : int
         Bootstrap resamples.
     curves : mapping of str to pandas.DataFrame
-        Iterations that a budget buys: columns ``label``, ``accountant``, ``epsilon`` and
+        Iterations that a budget affords: columns ``label``, ``accountant``, ``epsilon`` and
         ``num_iterations``.
     """
 
@@ -60,14 +60,15 @@ def select(rows: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
     keep = np.ones(len(rows), dtype=bool)
     for column, wanted in filters.items():
         if column not in rows:
-            raise DpmcError(f"rule: column {column!r}, allowed {', '.join(sorted(rows.columns))}")
+            known = ", ".join(sorted(rows.columns))
+            raise DpmcError(f"a rule must filter by a known column ({known}), got {column!r}")
         if isinstance(wanted, Mapping) and "largest" in wanted:
             rows = rows[keep]
             keep = np.zeros(len(rows), dtype=bool)
             for _, part in rows.groupby("problem"):
                 bounds = np.sort(part[column].dropna().unique())[-wanted["largest"] :]
-                here = (rows["problem"] == part["problem"].iloc[0]) & rows[column].isin(bounds)
-                keep |= here.to_numpy(bool)
+                of_problem = rows["problem"] == part["problem"].iloc[0]
+                keep |= (of_problem & rows[column].isin(bounds)).to_numpy(bool)
         elif isinstance(wanted, Mapping):
             low, high = wanted.get("at_least", -math.inf), wanted.get("below", math.inf)
             keep &= ((rows[column] >= low) & (rows[column] < high)).to_numpy(bool)
@@ -84,8 +85,8 @@ def of_variant(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> 
 
 def with_fallback(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
     """Return the runs of `variant`, or as published where a method has no such variant."""
-    chosen = of_variant(rows, variant, filters)
-    return chosen if not chosen.empty else of_variant(rows, AS_PUBLISHED, filters)
+    runs = of_variant(rows, variant, filters)
+    return runs if not runs.empty else of_variant(rows, AS_PUBLISHED, filters)
 
 
 def grid(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
@@ -124,20 +125,22 @@ def unavailable(rule: Rule, evidence: Evidence) -> str | None:
     if "where" not in rule or "status" not in evidence.metrics:
         return None
     filters = {k: v for k, v in rule["where"].items() if k in evidence.metrics}
-    told = select(evidence.metrics, filters)["status"].astype(str)
-    absent = told.str.startswith(UNAVAILABLE)
-    return str(told.iloc[0]) if len(told) and absent.all() else None
+    status = select(evidence.metrics, filters)["status"].astype(str)
+    absent = status.str.startswith(UNAVAILABLE)
+    return str(status.iloc[0]) if len(status) and absent.all() else None
 
 
-def or_not_run(found: list[Measurement], lacking: list[str], rule: Rule) -> list[Measurement]:
-    """Return what was measured.
+def or_not_run(
+    measurements: list[Measurement], lacking: list[str], rule: Rule
+) -> list[Measurement]:
+    """Return the measurements that have a value.
 
     Raises
     ------
     NotRunError
-        If that is nothing; it names what is `lacking`.
+        If none has; it names what is `lacking`.
     """
-    usable = [entry for entry in found if not math.isnan(entry.estimate)]
+    usable = [entry for entry in measurements if not math.isnan(entry.estimate)]
     if not usable:
         where = words(rule.get("where", {}))
         missing = "; ".join(dict.fromkeys(lacking)) or rule.get("metric")

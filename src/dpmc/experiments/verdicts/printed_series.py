@@ -1,4 +1,4 @@
-"""Printed series: one compact block of a file of claims is many numbers, each judged alone."""
+"""Printed series: a compact block of a file of claims, of which every number is judged alone."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-KEYS = {"id", "where", "rule", "margin", "columns", "axis", "cells"}
+from dpmc.experiments.verdicts.kinds import Cell, Kind
+
+KEYS = {"id", "where", "output", "rule", "margin", "columns", "axis", "cells"}
 OPTIONAL = {"variants"}
-KINDS = ("quartiles", "interval", "spread", "curve", "problem")
-# Those whose cells may be several numbers: how many, and what they are.
-SEVERAL = {
-    "quartiles": (3, "quartiles, ascending"),
-    "interval": (3, "an interval around a mean, ascending"),
-    "spread": (2, "a mean and a standard deviation >= 0"),
-}
 
 
 def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -25,14 +20,14 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     Parameters
     ----------
     block : mapping
-        Keys `id`, `where`, `rule` and, where given, `variants` as in an entry; `columns`:
+        Keys `id`, `where`, `output`, `rule` and optionally `variants` as in an entry; `columns`:
         what the nested keys of `cells` name; `axis`: one column and its values along each
         list of cells; `cells`: lists of a number, of ``[first quartile, median, third
         quartile]``, of ``[lower end, mean, upper end]`` of an interval or of ``[mean,
         standard deviation]``, null where nothing is printed; `margin`: the largest
         difference that counts as equal: a number, or the largest of `least`, of `of_value`, a
         share of the printed number, and of `of_sd`, a share of the standard deviation of
-        printed runs, which a mean with it or with its interval tells.
+        printed runs, where print gives it or the interval of a mean.
 
     Returns
     -------
@@ -54,7 +49,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
                 {
                     "id": "/".join([block["id"], *names, _short(axis, point)]),
                     "where": block["where"],
-                    "published": _told(printed, block["rule"]["kind"]),
+                    "output": block["output"],
+                    "published": _in_words(printed, block["rule"]["kind"]),
                     "rule": rule,
                     "low": middle - margin,
                     "high": middle + margin,
@@ -64,34 +60,58 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**entry, **shared, "family": len(entries)} for entry in entries]
 
 
-def problem_of(block: Any) -> str | None:
-    """Return in one line what is wrong with a block, None if nothing is."""
-    if not isinstance(block, Mapping) or set(block) - OPTIONAL != KEYS:
-        return f"allowed keys {', '.join(sorted(KEYS))}, all of them, and variants"
-    rule, margin = block["rule"], block["margin"]
-    kind = rule.get("kind") if isinstance(rule, Mapping) else rule
-    if kind not in KINDS:
-        return f"rule {kind!r}, allowed {', '.join(KINDS)} in a series"
+def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
+    """Return in one line what is wrong with a block, None if nothing is.
+
+    Parameters
+    ----------
+    block : mapping
+        As for :func:`expand`.
+    kinds : mapping of str to Kind
+        The kinds of rules that the document may have.
+    """
+    if not isinstance(block, Mapping):
+        return f"a series must be a mapping, got {block!r}"
+    for key in sorted(KEYS - set(block)):
+        return f"`{key}` is missing"
+    for key in sorted(set(block) - KEYS - OPTIONAL):
+        return f"a key must be one of {', '.join(sorted(KEYS | OPTIONAL))}, got {key!r}"
+    rule = block["rule"]
+    name = rule.get("kind") if isinstance(rule, Mapping) else rule
+    possible = sorted(key for key, kind in kinds.items() if kind.in_series)
+    if name not in possible:
+        return f"`kind` of the rule must be one of {', '.join(possible)} in a series, got {name!r}"
+    axis = block["axis"]
+    if not isinstance(axis, Mapping) or len(axis) != 1:
+        return f"`axis` must be one column with its values, got {axis!r}"
+    return _fault_of_margin(block["margin"], name) or _fault_of_cells(block, kinds[name].cell)
+
+
+def _fault_of_margin(margin: Any, kind: str) -> str | None:
     parts = margin if isinstance(margin, Mapping) else {"least": margin}
     shares = {"of_value", "of_sd"} if kind in ("spread", "interval") else {"of_value"}
     if not {"least"} <= set(parts) <= {"least", *shares}:
-        return f"margin {margin!r}, allowed a number or least and {', '.join(sorted(shares))}"
+        return (
+            f"`margin` must be a number, or `least` and {' or '.join(sorted(shares))}, "
+            f"got {margin!r}"
+        )
     if not all(_is_number(part) and part >= 0 for part in parts.values()):
-        return f"margin {margin!r}, allowed >= 0"
-    axis = block["axis"]
-    if not isinstance(axis, Mapping) or len(axis) != 1:
-        return f"axis {axis!r}, allowed one column with its values"
-    (points,) = axis.values()
+        return f"`margin` must be at least 0, got {margin!r}"
+    return None
+
+
+def _fault_of_cells(block: Mapping[str, Any], several: Cell | None) -> str | None:
+    (points,) = block["axis"].values()
     for names, row in _rows(block["cells"], len(block["columns"])):
         where = "/".join(names)
         if len(names) != len(block["columns"]):
-            return f"cells of {where!r}, allowed below {' and '.join(block['columns'])}"
+            return f"`cells` must be nested by {' and '.join(block['columns'])}, got {where!r}"
         if not isinstance(row, list) or len(row) != len(points):
-            return f"cells of {where!r}, allowed a list of {len(points)}"
-        wrong = [cell for cell in row if not _is_cell(cell, kind)]
+            return f"`cells` of {where!r} must be a list of length {len(points)}, got {row!r}"
+        wrong = [cell for cell in row if not _is_cell(cell, several)]
         if wrong:
-            _, told = SEVERAL.get(str(kind), (0, "nothing else"))
-            return f"cell {wrong[0]!r} of {where!r}, allowed a number or {told}"
+            possible = f"a number, {several.meaning}" if several else "a number"
+            return f"a cell of {where!r} must be {possible} or null, got {wrong[0]!r}"
     return None
 
 
@@ -108,13 +128,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_cell(cell: Any, kind: str) -> bool:
+def _is_cell(cell: Any, several: Cell | None) -> bool:
     if cell is None or _is_number(cell):
         return True
-    count, _ = SEVERAL.get(kind, (0, ""))
-    if not isinstance(cell, list) or len(cell) != count or not all(map(_is_number, cell)):
+    if several is None or not isinstance(cell, list) or len(cell) != several.size:
         return False
-    return bool(cell[1] >= 0) if kind == "spread" else cell == sorted(cell)
+    if not all(map(_is_number, cell)):
+        return False
+    # A mean comes with its standard deviation; longer cells are ends around a middle.
+    return bool(cell[1] >= 0) if several.size == 2 else cell == sorted(cell)
 
 
 def _short(axis: str, point: Any) -> str:
@@ -153,7 +175,7 @@ def _deviation(printed: Any, rule: Mapping[str, Any]) -> float:
     return float(half * math.sqrt(count) / stdtrit(count - 1, 0.5 + rule["confidence"] / 2))
 
 
-def _told(printed: Any, kind: str) -> str:
+def _in_words(printed: Any, kind: str) -> str:
     if not isinstance(printed, list):
         return f"{printed:g}"
     if kind == "interval":

@@ -1,0 +1,136 @@
+"""Verdict on one claim or printed number, and the table of all verdicts on a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpmc.types import DpmcError
+
+REPRODUCED = "reproduced"
+NOT_REPRODUCED = "not_reproduced"
+NOT_COMPARABLE = "not_comparable"
+# Every verdict, in words.
+WORDS = {
+    REPRODUCED: "reproduced",
+    NOT_REPRODUCED: "not reproduced",
+    NOT_COMPARABLE: "not comparable",
+}
+# What a claim that no figure or table shows says in place of their names.
+NO_OUTPUT = "none"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One verdict: on a claim or a printed number, for one variant.
+
+    Parameters
+    ----------
+    id : str
+        Of the claim; that of a printed number starts with its series and a slash.
+    where : str
+        Place in the document, in words.
+    output : tuple of str
+        Names of the figures and tables that show it; none where it is empty.
+    variant : str
+        Variant of the runs that were judged.
+    published : str
+        What the document says.
+    ours, ours_se : float
+        What was measured at the setting with the least margin, and its standard error.
+    rule : str
+        The rule in words.
+    verdict : {"reproduced", "not_reproduced", "not_comparable"}
+    reason : str
+        Built from the numbers.
+    """
+
+    id: str
+    where: str
+    output: tuple[str, ...]
+    variant: str
+    published: str
+    ours: float
+    ours_se: float
+    rule: str
+    verdict: str
+    reason: str
+
+    @property
+    def kind(self) -> str:
+        """Return the verdict in words."""
+        return WORDS[self.verdict]
+
+    @property
+    def anchor(self) -> str:
+        """Return the anchor of this verdict on the page of the document."""
+        return f"{self.id.replace('/', '.')}-{self.variant}"
+
+    @property
+    def series(self) -> str:
+        """Return the printed series that it belongs to; empty for a claim of its own."""
+        return self.id.partition("/")[0] if "/" in self.id else ""
+
+
+COLUMNS = tuple(entry.name for entry in fields(Verdict))
+
+
+def table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """Return verdicts as a table with the columns ``COLUMNS``, one row each."""
+    records = [{**vars(entry), "output": " ".join(entry.output) or NO_OUTPUT} for entry in verdicts]
+    return pd.DataFrame(records, columns=list(COLUMNS))
+
+
+def read(path: Path | str) -> tuple[Verdict, ...]:
+    """Read the verdicts on a document from a CSV file.
+
+    Raises
+    ------
+    DpmcError
+        If the file cannot be read, lacks a column or holds an unknown verdict.
+    """
+    try:
+        rows = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
+    return from_table(rows, str(path))
+
+
+def from_table(rows: pd.DataFrame, where: str = "verdicts") -> tuple[Verdict, ...]:
+    """Return the verdicts of a table as :func:`table` makes it.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+    where : str
+        What the table is called in messages.
+
+    Raises
+    ------
+    DpmcError
+        If a column is missing or a verdict is unknown.
+    """
+    for name in COLUMNS:
+        if name not in rows.columns:
+            raise DpmcError(f"{where}: column `{name}` is missing")
+    records = (dict(zip(rows.columns, row, strict=True)) for row in rows.itertuples(index=False))
+    return tuple(_verdict(record, where) for record in records)
+
+
+def _verdict(record: Mapping[str, Any], where: str) -> Verdict:
+    texts = {name: str(record[name]) for name in COLUMNS if not name.startswith("ours")}
+    if texts["verdict"] not in WORDS:
+        raise DpmcError(
+            f"{where}: `verdict` must be one of {', '.join(WORDS)}, got {texts['verdict']!r}"
+        )
+    names = texts.pop("output").split()
+    return Verdict(
+        **texts,
+        output=() if names == [NO_OUTPUT] else tuple(names),
+        ours=float(record["ours"]),
+        ours_se=float(record["ours_se"]),
+    )
