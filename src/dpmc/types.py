@@ -456,3 +456,8 @@ class Fit:
         if counted not in self.totals or not self.totals[of].sum():
             return math.nan
         return float(self.totals[counted].sum() / self.totals[of].sum())
+
+
+@dataclass(frozen=True)
+class NoParams:
+    """Parameters of a method that has none."""

@@ -318,9 +318,9 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_iterations": 5, "burn_in": 5}, "num_iterations: 5, allowed an integer >= 6"),
-        ({"ridge": -1.0}, "ridge: -1.0, allowed a finite number >= 0"),
-        ({"variance_move": "square"}, "variance_move: 'square', allowed 'log', 'linear'"),
+        ({"num_iterations": 5, "burn_in": 5}, r"num_iterations.*5"),
+        ({"ridge": -1.0}, "`ridge` must be a finite number >= 0, got -1.0"),
+        ({"variance_move": "square"}, r"variance_move.*'square'"),
         ({"variance_walk_sd": 0.0}, "variance_walk_sd: 0.0"),
         ({"variance_start": -1.0}, "variance_start: -1.0"),
         ({"adaptation": "none"}, "adaptation: 'none'"),
@@ -336,10 +336,10 @@ def test_settings_out_of_range_are_refused(method, change, message):
     ("change", "message"),
     [
         ({"target_acceptance": 1.0}, "target_acceptance"),
-        ({"statistics_move": "walk"}, "statistics_move: 'walk', allowed 'gaussian', 'wishart'"),
-        ({"scale_moves": -1}, "scale_moves: -1, allowed an integer >= 0"),
-        ({"start": "zero"}, "start: 'zero'"),
-        ({"start": "node"}, "ridge: 0.0, allowed a number > 0 with start 'node'"),
+        ({"statistics_move": "walk"}, r"statistics_move.*'walk'"),
+        ({"scale_moves": -1}, r"scale_moves.*\-1"),
+        ({"start": "zero"}, r"start.*'zero'"),
+        ({"start": "node"}, "`ridge` must be positive with start='node', got 0.0"),
     ],
 )
 def test_settings_of_normal_x_out_of_range_are_refused(change, message):
@@ -350,10 +350,10 @@ def test_settings_of_normal_x_out_of_range_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"s_sd": 0.0}, "s_sd: 0.0, allowed a finite number > 0"),
-        ({"z": np.zeros((2, 2))}, "release: shapes"),
+        ({"s_sd": 0.0}, r"s_sd.*0\.0"),
+        ({"z": np.zeros((2, 2))}, r"`s` and `z` must have shapes .* and at least one node"),
         ({"z": np.full((2, 3), math.nan)}, "finite"),
-        ({"num_rows": np.array([2, 50])}, "num_rows: 2 at a node, allowed at least 3"),
+        ({"num_rows": np.array([2, 50])}, "`num_rows` must be at least 3 at every node for"),
     ],
 )
 def test_releases_that_do_not_fit_are_refused(rng, change, message):
@@ -380,5 +380,5 @@ def test_diagnostics_tell_chains_that_agree_from_chains_that_do_not(rng):
     drifting = draws[0] + np.linspace(0, 5, draws.shape[1])[:, None]
     assert convergence.diagnose([drifting])["rhat"] > 1.5
     assert math.isnan(convergence.diagnose(np.zeros((2, 10, 2)))["rhat"])
-    with pytest.raises(DpmcError, match="chains: shapes"):
+    with pytest.raises(DpmcError, match=r"chains.*shape"):
         convergence.diagnose([np.zeros((10, 2)), np.zeros((11, 2))])

@@ -83,7 +83,7 @@ def release(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, or the rows were clipped to wider bounds or none.
+        If an argument is out of range, or the rows were clipped to wider bounds or none.
     """
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)
@@ -159,7 +159,7 @@ def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
     found: dict[Neighbours, Guarantee] = {declared.neighbours: declared}
     for relation in NEIGHBOURS:
         if f"shift_{relation}" not in noisy.extra:
-            raise DpmcError(f"extra: no 'shift_{relation}', allowed a release of this package")
+            raise DpmcError(f"`extra` must have 'shift_{relation}', as releases of dpmc.linreg do")
         source: Source = "data" if DATA_BOUNDS in declared.outside else "public"
         shift = float(noisy.extra[f"shift_{relation}"])
         if relation != declared.neighbours:

@@ -48,7 +48,7 @@ class Terms:
     Raises
     ------
     DpmcError
-        If a value is not allowed.
+        If a value is out of range.
     """
 
     epsilon: float
@@ -111,7 +111,9 @@ def draw(
     if ledgers is None:
         ledgers = [Ledger() for _ in vectors]
     if len(ledgers) != len(vectors):
-        raise DpmcError(f"ledgers: {len(ledgers)}, allowed one for each of {len(vectors)} nodes")
+        raise DpmcError(
+            f"`ledgers` must be one for each of {len(vectors)} nodes, got {len(ledgers)}"
+        )
     if noise == "continuous":
         rng = single_releases.generator(rng)
     return np.stack(

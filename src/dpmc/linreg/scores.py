@@ -121,9 +121,9 @@ def t_interval(values: Array, level: float = LEVEL) -> Interval:
     """
     values = shaped("values", values, (-1,), "(m,), m >= 2")
     if len(values) < 2:
-        raise DpmcError(f"values: {len(values)} of them, allowed 2 or more")
+        raise DpmcError(f"`values` must be at least 2 numbers, got {len(values)}")
     if not 0 < level < 1:
-        raise DpmcError(f"level: {level}, allowed a number in (0, 1)")
+        raise DpmcError(f"`level` must be in (0, 1), got {level}")
     from scipy.special import stdtrit
 
     mean = float(np.mean(values))

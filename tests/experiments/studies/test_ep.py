@@ -153,7 +153,7 @@ def test_a_fit_without_memory_is_told_and_stops_nothing(monkeypatch):
     row = networks.run(given, None, [0]).iloc[0]
     # Two natural parameters of 50 * 5 + 51 weights, in eights, for 1,000 rows.
     assert row["status"].startswith(
-        "refused: method: 'ep' takes 0.00502 GiB for its sites, allowed"
+        "refused: method 'ep' needs 0.00502 GiB for its sites, and this"
     )
     assert math.isnan(row["rmse"])
     assert row["num_rows"] == 1000

@@ -53,9 +53,11 @@ def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureMo
     labels = np.asarray(labels)
     num, dim = model.num_components, model.dim
     if labels.shape != (len(rows),) or not np.issubdtype(labels.dtype, np.integer):
-        raise DpmcError(f"labels: shape {labels.shape} of {labels.dtype}, allowed one per row")
+        raise DpmcError(
+            f"`labels` must be one integer per row, got {labels.dtype} of shape {labels.shape}"
+        )
     if labels.min() < 0 or labels.max() >= num:
-        raise DpmcError(f"labels: {labels.min()} to {labels.max()}, allowed 0 to {num - 1}")
+        raise DpmcError(f"`labels` must be in 0 to {num - 1}, got {labels.min()} to {labels.max()}")
     counts = np.bincount(labels, minlength=num)
     totals = np.zeros((num, dim))
     np.add.at(totals, labels, rows)
@@ -93,8 +95,8 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
     means, entries = (np.asarray(v, dtype=np.float64) for v in (means, upper_triangles))
     if means.ndim != 2 or entries.shape != (len(means), means.shape[1] * (means.shape[1] + 1) // 2):
         raise DpmcError(
-            f"means, upper_triangles: shapes {means.shape} and {entries.shape}, "
-            "allowed (J, d) and (J, d (d + 1) / 2)"
+            "`means` and `upper_triangles` must have shapes (J, d) and (J, d (d + 1) / 2), "
+            f"got {means.shape} and {entries.shape}"
         )
     num, dim = means.shape
     covariances = np.zeros((num, dim, dim))
@@ -102,5 +104,8 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
     covariances[:, i, k] = covariances[:, k, i] = entries
     smallest = float(np.linalg.eigvalsh(covariances).min())
     if not smallest > 0:
-        raise DpmcError(f"upper_triangles: smallest eigenvalue {smallest:g}, allowed > 0")
+        raise DpmcError(
+            "`upper_triangles` must make positive definite covariances, "
+            f"got smallest eigenvalue {smallest:g}"
+        )
     return Truth(means, covariances)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.ep.mixture.model import MixtureModel
-from dpmc.ep.mixture.states import Scratch, State, Target
+from dpmc.ep.mixture.states import MixtureScratch, MixtureState, MixtureTarget
 from dpmc.numerics.small_matrices import (
     cholesky,
     compiled,
@@ -151,7 +151,7 @@ def find_factor(row: Any, target: Any, largest: float, scratch: Any) -> bool:
 
 def factor(
     row: Array, model: MixtureModel, h: Array, precision: Array
-) -> tuple[State, Array] | None:
+) -> tuple[MixtureState, Array] | None:
     """Return the factor of one row and its responsibilities.
 
     Parameters
@@ -165,13 +165,15 @@ def factor(
 
     Returns
     -------
-    (State, ndarray of shape (J,)) or None
+    (MixtureState, ndarray of shape (J,)) or None
         Natural parameters of the tilted moments less those of the cavity, and the
         probability of each component given the row; None where a cavity is not a density or
         the factor is not finite.
     """
-    scratch = Scratch.of(model.num_components, model.dim)
+    scratch = MixtureScratch.of(model.num_components, model.dim)
     scratch.cavity.h[:], scratch.cavity.precision[:] = h, precision
-    if not find_factor(np.asarray(row, dtype=np.float64), Target.of(model), LARGEST, scratch):
+    if not find_factor(
+        np.asarray(row, dtype=np.float64), MixtureTarget.of(model), LARGEST, scratch
+    ):
         return None
     return scratch.factor, scratch.chances

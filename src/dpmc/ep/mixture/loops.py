@@ -12,7 +12,7 @@ from dpmc.ep.mixture.factor import LARGEST, find_factor
 from dpmc.ep.mixture.states import (
     NO_CLIP,
     PER_BLOCK,
-    State,
+    MixtureState,
     add_noise,
     all_definite,
     clip,
@@ -32,8 +32,8 @@ SKIPPED, INVALID, CLIPPED, REPAIRED = range(4)
 RELEASED_COUNTERS = ("repaired",)
 
 
-class Settings(NamedTuple):
-    """Settings as compiled code reads them."""
+class MixtureLoopSettings(NamedTuple):
+    """MixtureLoopSettings as compiled code reads them."""
 
     step: float
     share: float  # of the state that counts as the factor of one row: 1 / N, 0 for ADF
@@ -91,7 +91,7 @@ def shared_pass(
 @compiled
 def site(sites: Any, n: int) -> Any:
     """Return the factor of row n, a view."""
-    return State(sites.h[n], sites.precision[n])
+    return MixtureState(sites.h[n], sites.precision[n])
 
 
 @compiled

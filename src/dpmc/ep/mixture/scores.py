@@ -144,10 +144,12 @@ def _checked(truth: Gaussians, fitted: Gaussians) -> tuple[Array, Array, Array, 
     found = [np.asarray(part, dtype=np.float64) for part in (*truth, *fitted)]
     shape = found[0].shape
     if len(shape) != 2 or 0 in shape:
-        raise DpmcError(f"means: shape {shape}, allowed (J, d)")
-    for name, part, allowed in zip(NAMES, found, (shape, (*shape, shape[1])) * 2, strict=True):
-        if part.shape != allowed or not np.isfinite(part).all():
-            raise DpmcError(f"{name}: shape {part.shape}, allowed {allowed}, finite")
+        raise DpmcError(f"`means` must have shape (J, d), got {shape}")
+    for name, part, expected in zip(NAMES, found, (shape, (*shape, shape[1])) * 2, strict=True):
+        if part.shape != expected:
+            raise DpmcError(f"{name} must have shape {expected}, got {part.shape}")
+        if not np.isfinite(part).all():
+            raise DpmcError(f"{name} must hold finite numbers only")
         if part.ndim == 3 and not np.linalg.eigvalsh(part).min() > 0:
-            raise DpmcError(f"{name}: an eigenvalue is not positive, allowed > 0")
+            raise DpmcError(f"{name} must be positive definite")
     return found[0], found[1], found[2], found[3]

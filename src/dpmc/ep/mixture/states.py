@@ -20,7 +20,7 @@ from dpmc.rows.extreme_clip import clip_together, ordinary
 NO_CLIP, JOINT, PER_BLOCK = 0, 1, 2
 
 
-class Target(NamedTuple):
+class MixtureTarget(NamedTuple):
     """The model as compiled code reads it."""
 
     log_weights: Any  # (J,)
@@ -29,39 +29,39 @@ class Target(NamedTuple):
     prior_precision: Any  # (J, d, d)
 
     @classmethod
-    def of(cls, model: MixtureModel) -> Target:
+    def of(cls, model: MixtureModel) -> MixtureTarget:
         """Return the target of a model."""
         variance = float(model.sigma_x) ** 2
         prior = np.ascontiguousarray(model.prior_h()), np.array(model.prior_precision)
         return cls(np.log(model.weights), variance, *prior)
 
-    def clipped(self, bound: float) -> Target:
+    def clipped(self, bound: float) -> MixtureTarget:
         """Return a target whose prior is clipped, h and precision on their own."""
         parts = (
             part / max(1.0, float(np.linalg.norm(part)) / bound)
             for part in (self.prior_h, self.prior_precision)
         )
-        return Target(self.log_weights, self.variance, *parts)
+        return MixtureTarget(self.log_weights, self.variance, *parts)
 
 
-class State(NamedTuple):
+class MixtureState(NamedTuple):
     """theta - theta_0, or another point of the same shape."""
 
     h: Any  # (J, d)
     precision: Any  # (J, d, d)
 
     @classmethod
-    def zeros(cls, num: int, dim: int) -> State:
+    def zeros(cls, num: int, dim: int) -> MixtureState:
         """Return the state without any row."""
         return cls(np.zeros((num, dim)), np.zeros((num, dim, dim)))
 
 
-class Scratch(NamedTuple):
+class MixtureScratch(NamedTuple):
     """Room for one step."""
 
-    cavity: Any  # State
-    factor: Any  # State
-    proposal: Any  # State
+    cavity: Any  # MixtureState
+    factor: Any  # MixtureState
+    proposal: Any  # MixtureState
     means: Any  # (J, d): of the cavity
     shifts: Any  # (J, d): u
     slopes: Any  # (J, d): Lambda u
@@ -74,9 +74,9 @@ class Scratch(NamedTuple):
     y: Any
 
     @classmethod
-    def of(cls, num: int, dim: int) -> Scratch:
+    def of(cls, num: int, dim: int) -> MixtureScratch:
         """Allocate it."""
-        states = (State.zeros(num, dim) for _ in range(3))
+        states = (MixtureState.zeros(num, dim) for _ in range(3))
         vectors, numbers = np.zeros((3, num, dim)), np.zeros((3, num))
         return cls._make(
             [*states, *vectors, *numbers, *np.zeros((2, dim, dim)), *np.zeros((2, dim))]

@@ -39,7 +39,9 @@ class Task:
             If it has none for this data set.
         """
         if self.published_noise is None:
-            raise DpmcError(f"published_noise: none for {self.name}, allowed a shape and a rate")
+            raise DpmcError(
+                f"`published_noise` must be a shape and a rate for {self.name}, got none"
+            )
         return self.published_noise
 
 

@@ -16,7 +16,7 @@ from dpmc.types import Array
 _LOG_TWO_PI = math.log(2 * math.pi)
 
 
-class Posterior(NamedTuple):
+class VIState(NamedTuple):
     """The approximation, or a gradient with respect to it.
 
     Parameters
@@ -50,19 +50,20 @@ class Forward(NamedTuple):
 
 
 def objective_and_gradient(
-    state: Posterior,
+    state: VIState,
     z: Array,
     y: Array,
     noise: Array,
     num_rows: int,
     prior_precision: float,
     learned_precision: bool = True,
-) -> tuple[float, Posterior]:
+) -> tuple[float, VIState]:
     """Return an unbiased estimate of the negative bound per row, and its exact gradient.
 
     Parameters
     ----------
-    state : Posterior
+    state : VIState
+        Approximation to differentiate at.
     z : ndarray of shape (B, d + 1)
         Inputs of the batch, with a last column of ones.
     y : ndarray of shape (B,)
@@ -79,7 +80,7 @@ def objective_and_gradient(
     -------
     float
         Mean over batch and draws of the negative log-likelihood, plus KL(q||prior) / N.
-    Posterior
+    VIState
         The gradient; 0 for a noise precision that does not move.
     """
     num_samples, batch_size = len(noise), len(y)
@@ -99,7 +100,7 @@ def objective_and_gradient(
     )
     by_weight = backward(passed, precision / (num_samples * batch_size) * residual, z)
     by_precision = 0.5 * (precision * square - 1) if learned_precision else 0.0
-    gradient = Posterior(
+    gradient = VIState(
         by_weight.sum(axis=0) + prior_precision * state.mean / num_rows,
         0.5 * deviation * np.sum(by_weight * noise, axis=0)
         + 0.5 * (prior_precision * variance - 1) / num_rows,

@@ -125,7 +125,7 @@ def corrected_bound(
     p = perturbation
     outside = outside_bound(p) if outside is None else outside
     if not 0 <= outside <= 1:
-        raise DpmcError(f"outside: {outside}, allowed a probability")
+        raise DpmcError(f"`outside` must be a probability, got {outside}")
     weight = (p.dim + p.mean_sd**2 * p.trace) / (p.high * p.low)
     kept = weight * (p.high + p.low - 1) - p.dim
     deviation = math.sqrt(p.trace_variance)

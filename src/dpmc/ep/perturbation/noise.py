@@ -59,9 +59,9 @@ class Perturbation:
         checks.positive("mean_sd", self.mean_sd)
         checks.positive("covariance_sd", self.covariance_sd)
         if not 0 < self.low < 1:
-            raise DpmcError(f"low: {self.low}, allowed a number in (0, 1)")
+            raise DpmcError(f"`low` must be in (0, 1), got {self.low}")
         if not 1 < self.high < math.inf:
-            raise DpmcError(f"high: {self.high}, allowed a finite number > 1")
+            raise DpmcError(f"`high` must be a finite number > 1, got {self.high}")
 
     @property
     def dim(self) -> int:
@@ -158,8 +158,10 @@ def simulate_natural(
         If a value is out of range.
     """
     root, mean = _root(covariance), np.asarray(mean, dtype=np.float64)
-    if mean.shape != (len(root),) or not np.isfinite(mean).all():
-        raise DpmcError(f"mean: shape {mean.shape}, allowed ({len(root)},), finite")
+    if mean.shape != (len(root),):
+        raise DpmcError(f"`mean` must have shape ({len(root)},), got {mean.shape}")
+    if not np.isfinite(mean).all():
+        raise DpmcError("`mean` must hold finite numbers only")
     checks.positive("noise_sd", noise_sd)
     checks.at_least("num_draws", num_draws, 1)
     noise = noise_sd * _symmetric(num_draws, len(root), math.sqrt(0.5), rng)
@@ -183,12 +185,12 @@ def _root(covariance: Array) -> Array:
     """Return the symmetric square root of a covariance, refusing what is none."""
     sigma = np.asarray(covariance, dtype=np.float64)
     if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or sigma.size == 0:
-        raise DpmcError(f"covariance: shape {sigma.shape}, allowed (d, d)")
+        raise DpmcError(f"`covariance` must have shape (d, d), got {sigma.shape}")
     if not np.isfinite(sigma).all() or not np.allclose(sigma, sigma.T, rtol=1e-9, atol=0):
-        raise DpmcError("covariance: not finite and symmetric, allowed a covariance")
+        raise DpmcError("`covariance` must be finite and symmetric")
     values, vectors = np.linalg.eigh(sigma)
     if values[0] <= 0:
-        raise DpmcError(f"covariance: eigenvalue {values[0]:.3g}, allowed eigenvalues > 0")
+        raise DpmcError(f"`covariance` must be positive definite, got eigenvalue {values[0]:.3g}")
     return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
 

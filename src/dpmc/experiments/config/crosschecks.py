@@ -89,7 +89,7 @@ def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
     tree = module_tree(module)
     found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name]
     if not found:
-        home = _imported(tree, name)
+        home = _imported(tree, _aliased(tree, name))
         return _fields(*_parted(home)) if home else None
     every: dict[str, ast.expr | None] = {}
     for base in found[0].bases:
@@ -102,6 +102,16 @@ def _fields(module: str, name: str) -> dict[str, ast.expr | None] | None:
             every |= _fields(*_parted(home)) or {}
     entries = [entry for entry in found[0].body if isinstance(entry, ast.AnnAssign)]
     return every | {e.target.id: e.value for e in entries if isinstance(e.target, ast.Name)}
+
+
+def _aliased(tree: ast.Module, name: str) -> str:
+    """Return what a module assigns to `name`, as in ``Params = NoParams``, or the name itself."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if name in targets:
+                return node.value.id
+    return name
 
 
 def _imported(tree: ast.Module, name: str) -> str | None:

@@ -71,7 +71,7 @@ def released_sums(noisy: NoisyStatistics) -> Released:
         If u is missing or a standard deviation of the noise is not positive.
     """
     if noisy.u is None:
-        raise DpmcError("u: not released, allowed a release with y'y")
+        raise DpmcError("`u` must be released, got a release without y'y")
     for name in ("s_sd", "z_sd", "u_sd"):
         checks.positive(name, getattr(noisy, name))
     d = noisy.dim

@@ -67,12 +67,12 @@ class Params(gibbs.ChainParams):
         checks.one_of("statistics_move", self.statistics_move, STATISTICS_MOVES)
         target = self.target_acceptance
         if target is not None and not 0 < target < 1:
-            raise DpmcError(f"target_acceptance: {target!r}, allowed a number in (0, 1)")
+            raise DpmcError(f"`target_acceptance` must be in (0, 1), got {target!r}")
         if self.scale_moves is not None:
             checks.at_least("scale_moves", self.scale_moves, 0)
         checks.one_of("start", self.start, STARTS)
         if self.start == "node" and not self.ridge > 0:
-            raise DpmcError(f"ridge: {self.ridge!r}, allowed a number > 0 with start 'node'")
+            raise DpmcError(f"`ridge` must be positive with start='node', got {self.ridge!r}")
 
 
 def settings_of(params: Params, dim: int) -> Settings:

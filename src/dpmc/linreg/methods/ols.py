@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from dpmc.linreg.types import NodeStatistics, Prior, Regression
-from dpmc.types import NO_GUARANTEE
+from dpmc.types import NO_GUARANTEE, NoParams
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "exact"
 
-
-@dataclass(frozen=True)
-class Params:
-    """Least squares has no settings."""
+Params = NoParams
 
 
 def fit(
@@ -27,9 +23,9 @@ def fit(
     Parameters
     ----------
     statistics : NodeStatistics
-    prior, rng
+        Exact sums of all nodes.
+    prior, params, rng
         Not used.
-    params : Params
 
     Returns
     -------
