@@ -10,14 +10,14 @@ from scipy import integrate
 from scipy.stats import norm
 
 from dpmc.ep.network import vi
-from dpmc.ep.network.vi_objective import Posterior, backward, forward, objective_and_gradient
+from dpmc.ep.network.vi_objective import VIState, backward, forward, objective_and_gradient
 from dpmc.types import DpmcError
 
 
 def problem(seed=1, hidden=4, dim=3, batch_size=6, num_samples=5):
     rng = np.random.default_rng(seed)
     num_weights = hidden * (dim + 1) + hidden + 1
-    state = Posterior(rng.standard_normal(num_weights), rng.normal(-2, 1, num_weights), 0.4)
+    state = VIState(rng.standard_normal(num_weights), rng.normal(-2, 1, num_weights), 0.4)
     z = np.column_stack([rng.standard_normal((batch_size, dim)), np.ones(batch_size)])
     return (
         state,
@@ -33,7 +33,7 @@ def flat(state):
 
 def unflat(vector):
     middle = len(vector) // 2
-    return Posterior(vector[:middle], vector[middle:-1], float(vector[-1]))
+    return VIState(vector[:middle], vector[middle:-1], float(vector[-1]))
 
 
 def differences(state, z, y, noise, num_rows, prior_precision):

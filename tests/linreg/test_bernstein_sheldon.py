@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.gibbs import covariance_moves
-from dpmc.linreg.gibbs.latent_sums import Released
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.linreg.gibbs.moments import joint_covariance
 from dpmc.linreg.gibbs.parameter_draws import beliefs_of
 from dpmc.linreg.methods import mcmc_bs
@@ -48,7 +48,7 @@ def test_the_density_of_a_joint_move_is_that_of_dense_algebra(conjugate):
     sums = rows.mT @ rows
     noise = np.array([[9.0, 4.0, 2.0], [4.0, 6.0, 3.0], [2.0, 3.0, 5.0]])
     noisy = sums + np.array([[[3.0, 1, 2], [1, -2, 1], [2, 1, 4.0]], -2 * np.eye(3)])
-    released = Released(noisy, noise, np.array([30.0, 30.0]))
+    released = ReleasedSums(noisy, noise, np.array([30.0, 30.0]))
     joint, out, turned, polynomial = (
         np.empty((3, 3)),
         np.empty((3, 3)),

@@ -40,10 +40,12 @@ def lower(matrix):
 def node_state(rng, noise_sd=4.0):
     """Return a release of two nodes, a state away from it, its scratch and its frame."""
     noisy = release(rng, (30, 41), np.array([0.5, -1.0, 0.3]), noise_sd)
-    released = conditionals.Released.of(noisy)
-    state = wishart_moves.State.of(positive(rng, 2, DIM, 35), rng.standard_normal(DIM), 0.3)
+    released = conditionals.ReleasedStatistics.of(noisy)
+    state = wishart_moves.StatisticsState.of(
+        positive(rng, 2, DIM, 35), rng.standard_normal(DIM), 0.3
+    )
     state.precision[:] = np.linalg.inv(np.eye(DIM) + 0.4)
-    scratch, frame = wishart_moves.Scratch.of(2, DIM), gaussian_moves.Frame.of(DIM)
+    scratch, frame = wishart_moves.StatisticsScratch.of(2, DIM), gaussian_moves.Frame.of(DIM)
     for j in range(2):
         m = state.variance[0] * state.s[j] + released.z_variance * np.eye(DIM)
         state.factors[j] = np.linalg.cholesky(m)
@@ -221,10 +223,10 @@ def test_the_gaussian_approximation_agrees_with_dense_algebra(rng):
 def test_the_gaussian_approximation_is_exact_where_the_law_is_gaussian(rng):
     """With one feature and many rows its log-density differs from the law by little."""
     noisy = release(rng, (100_000,), np.array([0.4]), 300.0)
-    released = conditionals.Released.of(noisy)
-    state = wishart_moves.State.of(np.array([[[1e5]]]), np.array([0.4]), 0.1)
+    released = conditionals.ReleasedStatistics.of(noisy)
+    state = wishart_moves.StatisticsState.of(np.array([[[1e5]]]), np.array([0.4]), 0.1)
     state.precision[:] = 1.0
-    scratch, frame = wishart_moves.Scratch.of(1, 1), gaussian_moves.Frame.of(1)
+    scratch, frame = wishart_moves.StatisticsScratch.of(1, 1), gaussian_moves.Frame.of(1)
     gaussian_moves.set_frame(state.precision, frame)
     assert gaussian_moves.approximate(released, 0, state, frame, scratch)
     gaps = []
@@ -308,7 +310,7 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
     assert found.status == "stopped: the precision of theta is not positive definite in iteration 1"
     assert found.draws.shape == (0, DIM)
     assert np.isnan(found.coefficients).all()
-    start = wishart_moves.State.of(-np.ones((2, DIM, DIM)), np.zeros(DIM), 1.0)
+    start = wishart_moves.StatisticsState.of(-np.ones((2, DIM, DIM)), np.zeros(DIM), 1.0)
     monkeypatch.setattr(mcmc_normal_x, "first_state", lambda *args: start)
     found = mcmc_normal_x.fit(noisy, prior, mcmc_normal_x.Params(60, 0), rng)
     assert found.status == "stopped: a node covariance is not positive definite in iteration 1"

@@ -158,7 +158,7 @@ def test_a_node_takes_its_share_of_the_rows():
     [
         (
             {"num_nodes": 6},
-            r"^`num_nodes` must leave each node at least 3 rows, .*, got 6 nodes, the smallest of 2 rows",
+            r"^`num_nodes` must leave each node at least 3 rows, .*, the smallest of 2 rows",
         ),
         ({"bounds": (0.0, 1.0)}, r"x bound.*0\.0"),
         ({"bounds": (1.0, float("inf"))}, r"y bound.*inf"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.linreg.gibbs.covariance_moves import move_jointly
-from dpmc.linreg.gibbs.latent_sums import Released, update_augmented, update_direct
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums, update_augmented, update_direct
 from dpmc.linreg.gibbs.moments import joint_covariance
 from dpmc.linreg.gibbs.parameter_draws import draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.types import NoisyStatistics
@@ -34,7 +34,7 @@ ENDS = (
 PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
-class Settings(NamedTuple):
+class SumChainSettings(NamedTuple):
     """How to run the chain.
 
     Parameters
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
     burn_in: int
 
 
-def released_sums(noisy: NoisyStatistics) -> Released:
+def released_sums(noisy: NoisyStatistics) -> ReleasedSums:
     """Return what the nodes released as sums of products of (x, y).
 
     Raises
@@ -81,10 +81,10 @@ def released_sums(noisy: NoisyStatistics) -> Released:
     variances = np.full((d + 1, d + 1), noisy.s_sd**2)
     variances[d, :] = variances[:, d] = noisy.z_sd**2
     variances[d, d] = noisy.u_sd**2
-    return Released(sums, variances, noisy.num_rows.astype(np.float64))
+    return ReleasedSums(sums, variances, noisy.num_rows.astype(np.float64))
 
 
-def start_sums(released: Released) -> Array:
+def start_sums(released: ReleasedSums) -> Array:
     """Return positive definite sums, shape (J, p, p), to start from.
 
     Each node gets its share of the total, whose eigenvalues are raised to the noise.
@@ -149,9 +149,9 @@ def run(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedSums
     beliefs : Beliefs
-    settings : Settings
+    settings : SumChainSettings
     axes : tuple of ndarray of shape (p, p)
         Directions of joint moves.
     sums : ndarray of shape (J, p, p)

@@ -37,7 +37,7 @@ WALK_ACCEPTANCE = 0.44
 DECAY = 0.6
 
 
-class Released(NamedTuple):
+class ReleasedStatistics(NamedTuple):
     """A release as compiled code reads it."""
 
     num_rows: Any  # (J,) float64
@@ -48,7 +48,7 @@ class Released(NamedTuple):
     z_variance: float
 
     @classmethod
-    def of(cls, noisy: NoisyStatistics) -> Released:
+    def of(cls, noisy: NoisyStatistics) -> ReleasedStatistics:
         """Copy what is needed, contiguous."""
         return cls(
             np.array(noisy.num_rows, dtype=np.float64),

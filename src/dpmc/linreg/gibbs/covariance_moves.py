@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.latent_sums import Released
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import cholesky, compiled, gram, multiply, spectrum
 from dpmc.numerics.small_matrices import solve_lower_matrix as solve_lower
@@ -53,7 +53,7 @@ class Line(NamedTuple):
     polynomial: Array
 
 
-def directions(released: Released) -> tuple[Array, Array]:
+def directions(released: ReleasedSums) -> tuple[Array, Array]:
     """Return the vectors c and r of moves: a basis, and its dual, in rows, shape (p, p) each.
 
     Eigenvectors of the sum of all that was released, scaled by the roots of their
@@ -235,7 +235,7 @@ def move_jointly(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedSums
     beliefs : Beliefs
     axes : tuple of ndarray of shape (p, p)
         From :func:`directions`.

@@ -36,7 +36,7 @@ ROUNDING = 1e-15
 TRIES, GAVE_UP = 0, 1
 
 
-class Released(NamedTuple):
+class ReleasedSums(NamedTuple):
     """What the nodes released, as noisy sums of products of w = (x, y).
 
     Parameters
@@ -244,7 +244,7 @@ def update_augmented(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedSums
     joint : ndarray of shape (p, p)
         G, finite.
     exact : bool

@@ -94,7 +94,7 @@ def scale_move(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedStatistics
     prior : PriorTerms
     basis : ndarray of shape (d, d)
         It must not depend on the state.
@@ -105,8 +105,8 @@ def scale_move(
         theta becomes exp(-carry step b_k b_i') theta; 0 leaves it.
     sd : float
         Standard deviation of the step.
-    state : State
-    scratch : Scratch
+    state : StatisticsState
+    scratch : StatisticsScratch
     rng : numpy.random.Generator
 
     Returns

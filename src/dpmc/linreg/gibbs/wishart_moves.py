@@ -27,7 +27,7 @@ from dpmc.numerics.small_matrices import (
 )
 
 
-class State(NamedTuple):
+class StatisticsState(NamedTuple):
     """Where a chain is, and what follows from it."""
 
     s: Any  # (J, d, d)
@@ -44,7 +44,7 @@ class State(NamedTuple):
     stale: Any  # (J,) bool: whether the two are to be computed anew
 
     @classmethod
-    def of(cls, s: Any, theta: Any, variance: float) -> State:
+    def of(cls, s: Any, theta: Any, variance: float) -> StatisticsState:
         """Allocate the state of a chain that starts here."""
         num, dim = s.shape[:2]
         return cls(
@@ -63,7 +63,7 @@ class State(NamedTuple):
         )
 
 
-class Scratch(NamedTuple):
+class StatisticsScratch(NamedTuple):
     """Room for one proposal of every node."""
 
     s: Any  # (J, d, d)
@@ -78,7 +78,7 @@ class Scratch(NamedTuple):
     y: Any
 
     @classmethod
-    def of(cls, num: int, dim: int) -> Scratch:
+    def of(cls, num: int, dim: int) -> StatisticsScratch:
         """Allocate it."""
         nodes, matrices = np.zeros((2, num, dim, dim)), np.zeros((4, dim, dim))
         return cls._make([*nodes, np.zeros(num), *matrices, *np.zeros((3, dim))])

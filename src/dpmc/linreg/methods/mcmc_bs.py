@@ -26,7 +26,7 @@ from dpmc.linreg.gibbs.bernstein_sheldon import (
     FLOORED,
     NUM_TALLIES,
     PROJECTED,
-    Settings,
+    SumChainSettings,
     released_sums,
     run,
     start_sums,
@@ -200,12 +200,12 @@ def prior_variance(prior: Prior) -> float:
     return prior.rate / (prior.shape - 1 if prior.shape > 1 else prior.shape + 1)
 
 
-def settings_of(params: Params, dim: int) -> Settings:
+def settings_of(params: Params, dim: int) -> SumChainSettings:
     """Return the settings for `dim` features, as compiled code reads them."""
     exact, joint_moves = params.law == "wishart", params.joint_moves
     if joint_moves is None:
         joint_moves = 3 * (dim + 1) if exact else 0
-    return Settings(
+    return SumChainSettings(
         exact,
         params.update == "augmented",
         params.project,
