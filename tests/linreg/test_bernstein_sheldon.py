@@ -138,9 +138,8 @@ def test_without_a_repair_the_published_chain_stops_and_says_why():
     ],
 )
 def test_settings_that_make_no_sense_are_refused(change, message):
-    with pytest.raises(DpmcError) as error:
+    with pytest.raises(DpmcError, match=message):
         mcmc_bs.Params(**change)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,9 @@ def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
         theta, for a posterior its mean: the mean of predictions is the prediction of
         the mean.
     x : ndarray of shape (m, d)
+        Features of the test rows.
     y : ndarray of shape (m,)
+        Targets of the test rows.
 
     Returns
     -------
@@ -66,6 +68,7 @@ def coefficient_errors(
     coefficients : ndarray of shape (d,)
         The point estimate.
     truth : ndarray of shape (d,)
+        Coefficients that generated the rows.
     feature_covariance : ndarray of shape (d, d)
         Sigma_x of zero-mean features.
     draws : ndarray of shape (k, d), optional

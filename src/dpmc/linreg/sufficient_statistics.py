@@ -1,4 +1,4 @@
-"""The sums X'X, X'y and y'y of each node, in one pass over rows that need not fit in memory.
+"""Sums X'X, X'y and y'y of each node, in one pass over rows that need not fit in memory.
 
 Every row is bounded before it meets another one: a product or a sum of rows never holds a
 number that the bounds do not allow, whatever floats the rows are.
@@ -96,7 +96,7 @@ def node_statistics(
 
     Notes
     -----
-    A refusal tells that some row is to be refused, which no budget covers; its text tells
+    A refusal reveals that some row is refused, which no budget covers; its text reveals
     neither which row nor what it holds. With ``beyond="clip"`` and ``invalid_rows="zero"``
     nothing is refused for what rows hold.
     """
@@ -204,12 +204,12 @@ class _Sums:
     def _flush(self) -> None:
         """Bound the rows that wait and add their products to the node."""
         rows = self.buffer[: self.filled]
-        own = rows[:, self.ones :]
+        columns = rows[:, self.ones :]
         with np.errstate(over="ignore", invalid="ignore"):
-            total = own.sum()
+            total = columns.sum()
         if not np.isfinite(total):
-            self._invalid(own)
-        beyond = bound_rows(own, *self.bounds)
+            self._invalid(columns)
+        beyond = bound_rows(columns, *self.bounds)
         if self.refuse and beyond.any():
             raise DpmcError(
                 f"`chunks` must hold features of norm {self.bounds[0]:g} and targets of "
@@ -243,7 +243,7 @@ def bound_rows(rows: Array, x_bound: float, y_bound: float) -> npt.NDArray[np.bo
     ----------
     rows : ndarray of shape (m, d + 1)
         Features, then the target, of any floats: NaN counts as 0. Features longer than
-        `x_bound` are shortened to it; if some are infinite, the others count as 0 beside
+        `x_bound` are shortened to it; if some are infinite, the others count as 0 next to
         them. The target is moved to [-`y_bound`, `y_bound`].
     x_bound, y_bound : float
         From 1e-75 to 1e75.
@@ -273,6 +273,7 @@ def _moderate(x: Array, x_bound: float) -> Array:
     x : ndarray of shape (m, d)
         Any floats.
     x_bound : float
+        Largest norm of a row.
     """
     x = np.where(np.isnan(x), 0.0, x)
     infinite = np.isinf(x)

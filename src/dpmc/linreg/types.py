@@ -113,6 +113,7 @@ class Prior:
     Parameters
     ----------
     mean : ndarray of shape (d,)
+        Prior mean m of theta.
     covariance : ndarray of shape (d, d)
         C.
     shape, rate : float

@@ -1,6 +1,6 @@
-"""The posterior of the means of a mixture where the component of every row is known.
+"""Posterior of the means of a mixture where the component of every row is known.
 
-It is Gaussian and exact, one component on its own: a reference without Monte Carlo error. The
+It is Gaussian and exact, one component at a time: a reference without Monte Carlo error. The
 paper draws from it by NUTS [vinaroz2022dpsep, section 6.1]; its public code passes the prior
 covariance as the prior precision, so what it draws from has another prior than its methods.
 Methods that do not know the labels approximate the posterior without them, which is close to
@@ -24,7 +24,9 @@ class Truth(NamedTuple):
     Parameters
     ----------
     means : ndarray of shape (J, d)
+        Posterior means of the component means.
     covariances : ndarray of shape (J, d, d)
+        Their posterior covariances.
     """
 
     means: Array
@@ -40,9 +42,11 @@ def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureMo
     Parameters
     ----------
     rows : ndarray of shape (N, d)
+        Rows, all finite.
     labels : ndarray of int of shape (N,)
         From 0 to J - 1.
     model : MixtureModel
+        Weights, spread and prior.
 
     Raises
     ------
@@ -84,6 +88,7 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
     Parameters
     ----------
     means : array_like of shape (J, d)
+        Printed means.
     upper_triangles : array_like of shape (J, d (d + 1) / 2)
         Of the covariances, row by row.
 

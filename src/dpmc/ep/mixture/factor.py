@@ -1,6 +1,6 @@
-"""The factor of one row of a mixture, compiled.
+"""Factor of one row of a mixture, compiled.
 
-It is found without inverting a covariance. Of the tilted mixture of [vinaroz2022dpsep, section
+It is computed without inverting a covariance. Of the tilted mixture of [vinaroz2022dpsep, section
 6.1], Kalman update of the cavity N(m, Lambda^-1) with probability r, no update with 1 - r,
 the precision is
 
@@ -8,7 +8,7 @@ the precision is
 
 where u = (I + v Lambda)^-1 (x - m), v = sigma_x^2, a = (Lambda + G) u, and
 G = r ((1 - r) I + v Lambda)^-1 Lambda. So a factor keeps its accuracy however small it is
-beside the cavity, where the difference of two inverses has none.
+relative to the cavity, where the difference of two inverses has none.
 """
 
 from __future__ import annotations
@@ -157,11 +157,13 @@ def factor(
     Parameters
     ----------
     row : ndarray of shape (d,)
+        One row.
     model : MixtureModel
         Its weights and spread.
     h : ndarray of shape (J, d)
         Of the cavity.
     precision : ndarray of shape (J, d, d)
+        Precisions of the cavity.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 For the reproduction of [vinaroz2022dpsep, table 1 and figure 1] only. It differs from
 :mod:`dpmc.ep.mixture.engine`: rows in turn, which amplifies nothing; h and Lambda clipped
-and noised on their own, each with a share of the budget; a step that would not leave a density
+and noised separately, each with a share of the budget; a step that would not leave a density
 is skipped, noise and all, which depends on the row; normals of NumPy's legacy generator from a
 seed that is known.
 """

@@ -1,4 +1,4 @@
-"""Points of natural parameters of all components, and what a loop does with them, compiled.
+"""Natural parameters of all components, and the operations of a loop on them, compiled.
 
 The state of a loop is what the rows add to the prior, theta - theta_0; nothing else is kept
 between steps.
@@ -36,7 +36,7 @@ class MixtureTarget(NamedTuple):
         return cls(np.log(model.weights), variance, *prior)
 
     def clipped(self, bound: float) -> MixtureTarget:
-        """Return a target whose prior is clipped, h and precision on their own."""
+        """Return a target whose prior is clipped, h and precision separately."""
         parts = (
             part / max(1.0, float(np.linalg.norm(part)) / bound)
             for part in (self.prior_h, self.prior_precision)
@@ -140,17 +140,19 @@ def squared_norms(state: Any) -> tuple[float, float]:
 
 @compiled
 def clip(mode: int, bound: float, state: Any) -> bool:
-    """Shorten a state to the bound: as one vector, or its two parts on their own.
+    """Shorten a state to the bound: as one vector, or each of its two parts.
 
-    After it the norm is at most the bound whatever the state was: see
-    :mod:`dpmc.rows.extreme_clip`, where both parts are shortened as one vector.
+    After it the norm is at most the bound whatever the state was. Where squares are no ordinary
+    numbers, both parts are shortened as one vector (:mod:`dpmc.rows.extreme_clip`).
     """
     if mode == NO_CLIP:
         return False
     first, second = squared_norms(state)
+    # Squares that overflow, vanish or are NaN say nothing of the norm: clip with scaled entries.
     if not ordinary(first + second):
         vectors = (state.h.reshape(-1), state.precision.reshape(-1), np.zeros(0))
         return bool(clip_together(bound, *vectors))
+    # One vector: both parts are shortened by the norm of the whole.
     if mode == JOINT:
         first = first + second
         second = first
@@ -165,6 +167,8 @@ def clip(mode: int, bound: float, state: Any) -> bool:
 def add_noise(noise: Any, state: Any) -> None:
     """Add a vector in the coordinates of :func:`dpmc.ep.mixture.model.svec`."""
     num, dim = state.h.shape
+    # The first J d coordinates are h; then each lower triangle row by row, where a coordinate
+    # off the diagonal stands for two entries and is sqrt(2) times each of them.
     at = num * dim
     for j in range(num):
         for i in range(dim):

@@ -16,6 +16,7 @@ class Task:
     Parameters
     ----------
     name : str
+        Name of the data set, for messages.
     hidden : int
         Units of the hidden layer that are asked for.
     published_noise : (float, float), optional
@@ -46,7 +47,7 @@ class Task:
 
 
 class Predictor(Protocol):
-    """What a method found."""
+    """Predictions of a fitted network."""
 
     @property
     def noise_variance(self) -> float:
@@ -67,7 +68,9 @@ class Fitted:
     Parameters
     ----------
     predictor : Predictor
+        What predicts new rows.
     guarantee : Guarantee
+        Privacy of the fit.
     counters : mapping of str to int
         What a method counted: factors that were clipped or invalid, precisions raised.
     """

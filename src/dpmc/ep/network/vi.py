@@ -4,7 +4,7 @@ A factorised Gaussian over the weights of the network of :mod:`dpmc.ep.network.e
 stochastic gradients of the evidence lower bound [Graves 2011], with gradients taken through
 the draws of the weights: the baseline of [vinaroz2022dpsep, Tables 2 and 3].
 
-It is not how the VI column of those tables came about, as far as can be told, and that
+It is not how the VI column of those tables came about, as far as is known, and that
 column is a literature value here. The script in the public code fixes the noise variance at half
 the variance of the targets, at which no predictor reaches the printed log-likelihood of
 `power`, -2.890: a perfect one has -3.41. Its bound has half of the entropy term and another
@@ -103,6 +103,7 @@ class VIFit:
     draws : ndarray of shape (num_prediction_samples, W)
         Weights that predictions are averaged over.
     hidden : int
+        Hidden units H.
     """
 
     mean: Array
@@ -119,6 +120,7 @@ class VIFit:
         Parameters
         ----------
         x : ndarray of shape (m, d)
+            Rows of features.
 
         Returns
         -------
@@ -154,6 +156,7 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
     settings : VISettings
         Settings of the run.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The negative evidence lower bound of a factorised Gaussian over the weights of a network.
+"""Negative evidence lower bound of a factorised Gaussian over the weights of a network.
 
 One hidden layer of rectified linear units; the gradient is exact for given draws of the
 weights.
@@ -38,6 +38,7 @@ class Forward(NamedTuple):
     Parameters
     ----------
     output : ndarray of shape (S, B)
+        Output of each network for each row.
     units : ndarray of shape (S, H, B)
         Hidden units after rectification.
     second : ndarray of shape (S, H + 1)
@@ -67,6 +68,7 @@ def objective_and_gradient(
     z : ndarray of shape (B, d + 1)
         Inputs of the batch, with a last column of ones.
     y : ndarray of shape (B,)
+        Targets of the batch.
     noise : ndarray of shape (S, W)
         Standard normal: the weights are ``mean + sqrt(variance) * noise``.
     num_rows : int
@@ -117,8 +119,11 @@ def forward(weights: Array, z: Array, hidden: int) -> Forward:
     Parameters
     ----------
     weights : ndarray of shape (S, W)
+        Weights of each network.
     z : ndarray of shape (B, d + 1)
+        Rows of the batch, with a last entry 1.
     hidden : int
+        Hidden units H.
     """
     num_samples, split = len(weights), hidden * z.shape[1]
     first = weights[:, :split].reshape(num_samples * hidden, -1)
@@ -136,9 +141,11 @@ def backward(passed: Forward, by_output: Array, z: Array) -> Array:
     Parameters
     ----------
     passed : Forward
+        Result of :func:`forward`.
     by_output : ndarray of shape (S, B)
         Gradient with respect to the outputs.
     z : ndarray of shape (B, d + 1)
+        Rows of the batch, with a last entry 1.
 
     Returns
     -------

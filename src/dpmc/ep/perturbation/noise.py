@@ -139,13 +139,16 @@ def simulate_natural(
     Parameters
     ----------
     covariance : ndarray of shape (d, d)
+        Covariance of the Gaussian.
     mean : ndarray of shape (d,)
         Of q; the noise on the precision moves the mean too, the more the farther it is from 0.
     noise_sd : float
         On the precision times the mean, and on the precision: on its diagonal, and on its
         other entries times sqrt(2).
     num_draws : int
+        Number of draws of the noise.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
@@ -194,10 +197,12 @@ def _root(covariance: Array) -> Array:
     return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
 
-def _symmetric(num_draws: int, dim: int, beside: float, rng: np.random.Generator) -> Array:
-    """Return symmetric matrices, N(0, 1) on the diagonal and N(0, beside**2) beside it."""
+def _symmetric(num_draws: int, dim: int, off_diagonal: float, rng: np.random.Generator) -> Array:
+    """Return symmetric matrices, N(0, 1) on the diagonal and N(0, off_diagonal**2) off it."""
     rows, columns = np.triu_indices(dim)
-    entries = rng.standard_normal((num_draws, len(rows))) * np.where(rows == columns, 1.0, beside)
+    entries = rng.standard_normal((num_draws, len(rows))) * np.where(
+        rows == columns, 1.0, off_diagonal
+    )
     matrices = np.empty((num_draws, dim, dim))
     matrices[:, rows, columns] = entries
     matrices[:, columns, rows] = entries

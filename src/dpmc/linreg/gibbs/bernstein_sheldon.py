@@ -1,4 +1,4 @@
-"""The chain of MCMC-B&S: its state is the sums of products of all nodes.
+"""Chain of MCMC-B&S: its state is the sums of products of all nodes.
 
 One iteration draws the parameters given the sums, updates the sums of every node given the
 parameters, and moves the two together.
@@ -150,8 +150,11 @@ def run(
     Parameters
     ----------
     released : ReleasedSums
+        Noisy sums of all nodes.
     beliefs : Beliefs
+        Prior as the conditionals read it.
     settings : SumChainSettings
+        Settings of the chain.
     axes : tuple of ndarray of shape (p, p)
         Directions of joint moves.
     sums : ndarray of shape (J, p, p)
@@ -159,6 +162,7 @@ def run(
     variance : float
         First sigma_y^2.
     rng : numpy.random.Generator
+        Source of the random numbers.
     draws, variances : ndarray of shape (kept, d) and (kept,)
         Overwritten.
     tallies : ndarray of int of shape (4,)

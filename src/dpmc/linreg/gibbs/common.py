@@ -107,15 +107,18 @@ def regression(
     diagnostics: Mapping[str, Any],
     failure: str = "",
 ) -> Regression:
-    """Return what a chain found; its coefficients are NaN where no draw was kept.
+    """Return the result of a chain; its coefficients are NaN where no draw was kept.
 
     Parameters
     ----------
     noisy : NoisyStatistics
+        Release that the chain was given.
     draws : ndarray of shape (kept, d)
         Those made before a failure, if there was one.
     variances : ndarray of shape (kept,)
+        Draws of sigma_y^2.
     diagnostics : mapping
+        Acceptance rates and other measures of the chain.
     failure : str
         Why the chain stopped early, empty if it did not.
     """

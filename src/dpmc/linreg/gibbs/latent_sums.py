@@ -42,6 +42,7 @@ class ReleasedSums(NamedTuple):
     Parameters
     ----------
     noisy : ndarray of shape (J, p, p)
+        Noisy sums of each node, symmetric.
     variances : ndarray of shape (p, p)
         Variance V of the noise on each entry of the upper triangle, positive.
     counts : ndarray of shape (J,)
@@ -68,6 +69,8 @@ def smooth(sums: Any, noisy: Any, variances: Any, invariant: float, rng: Any, ou
     """Draw the sums plus the invariant part of the noise, given the sums and all noise."""
     for i in range(sums.shape[0]):
         for k in range(i, sums.shape[0]):
+            # The invariant part of the noise of this entry, given all of it, is normal with mean
+            # `share` times the residual and variance part (1 - share).
             part = invariant if i == k else 0.5 * invariant
             share = part / variances[i, k]
             # All noise of an entry can be of this part; rounding must not make it more.
@@ -105,15 +108,19 @@ def turned_conditional(
     invariant : float
         v, in the units of the data.
     rng : numpy.random.Generator
+        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
     for i in range(values.size):
         for k in range(i, values.size):
             diagonal = 1.0 if i == k else 0.0
+            # Off the diagonal T_ik has variance n g_i g_k with eigenvalues g, and the noise v / 2.
+            # On it both are doubled, so one formula gives the share of the noise in the sum.
             least = ROUNDING * values[-1]
             signal = count * max(values[i], least) * max(values[k], least)
             lost = 0.5 * invariant / (signal + 0.5 * invariant)
+            # Regression of T on T plus noise, towards its mean, which is the identity here.
             mean[i, k] = diagonal + (1.0 - lost) * (latent[i, k] - diagonal)
             noise[i, k] = math.sqrt((1.0 + diagonal) / count * lost) * rng.standard_normal()
             mean[k, i] = mean[i, k]
@@ -139,6 +146,7 @@ def direct_conditional(
     spectrum : tuple of ndarray of shape (D,) and (D, D)
         Eigenvalues and vectors of the covariance of the products of a row, in units of `sds`.
     rng : numpy.random.Generator
+        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
@@ -183,6 +191,7 @@ def elliptical_slice(
     count : float
         Rows n of the node.
     rng : numpy.random.Generator
+        Source of the random numbers.
     out, factor : ndarray of shape (p, p)
         The new T, and work space.
 
@@ -245,6 +254,7 @@ def update_augmented(
     Parameters
     ----------
     released : ReleasedSums
+        Noisy sums of all nodes.
     joint : ndarray of shape (p, p)
         G, finite.
     exact : bool
@@ -252,6 +262,7 @@ def update_augmented(
     sums : ndarray of shape (J, p, p)
         Updated in place; if `exact`, positive definite before and after.
     rng : numpy.random.Generator
+        Source of the random numbers.
     tallies : ndarray of int
         Counts, see ``TRIES`` and ``GAVE_UP``.
     """

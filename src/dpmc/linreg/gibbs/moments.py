@@ -23,6 +23,7 @@ def joint_covariance(theta: Any, variance: float, features: Any, joint: Any) -> 
     Parameters
     ----------
     theta : ndarray of shape (d,)
+        Regression coefficients.
     variance : float
         sigma_y^2.
     features : ndarray of shape (d, d)

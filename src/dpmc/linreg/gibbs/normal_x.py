@@ -1,4 +1,4 @@
-"""The chain of MCMC-normalX: one iteration after another, compiled.
+"""Chain of MCMC-normalX: one iteration after another, compiled.
 
 W integrated out, the common scale of the S_j moves; then W, every S_j, theta and sigma_y^2,
 each given the rest [alparslan2023thesis, Algorithm 16].

@@ -1,4 +1,4 @@
-"""The S_j of all nodes: the state of a chain, their density given the rest, the Wishart walk.
+"""State of all S_j in a chain, their density given the rest, and the Wishart walk.
 
 Given the rest, S_j has the density of Wishart(n_j, W^-1), W the precision of the features,
 times the likelihood of Shat_j, each entry of whose upper triangle has noise of its own, times
@@ -159,6 +159,7 @@ def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
     dof : float
         alpha, above d - 1.
     scratch : ndarray of shape (d,)
+        Overwritten.
     """
     dim, square = factor.shape[0], 0.0
     for i in range(dim):

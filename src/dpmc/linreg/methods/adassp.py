@@ -79,11 +79,12 @@ def release(
     Parameters
     ----------
     statistics, x_bound, y_bound, epsilon, delta, rng
-        See `dpmc.linreg.release.release`.
+        Sums of rows clipped to the bounds, the budget and an optional generator, as arguments
+        of `dpmc.linreg.release.release`.
     params : Params, optional
         Its `lambda_noise` says how the eigenvalue is released.
     neighbours, calibration, bounds_source, ledgers, noise
-        See `dpmc.linreg.release.release`.
+        Terms of the release, as arguments of `dpmc.linreg.release.release`.
 
     Returns
     -------
@@ -178,6 +179,7 @@ def fit(
     prior, rng
         Not used.
     params : Params
+        Settings of the method.
 
     Returns
     -------

@@ -127,7 +127,9 @@ def fit(
     noisy : NoisyStatistics
         With u.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
         The stream of the chain.
 

@@ -221,8 +221,11 @@ def fit(
     noisy : NoisyStatistics
         Noisy S and z.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------

@@ -41,7 +41,7 @@ STARTS = ("pooled", "node")
 
 @dataclass(frozen=True)
 class Params(gibbs.ChainParams):
-    """Settings of MCMC-normalX, beside those of every chain.
+    """Settings of MCMC-normalX, in addition to those of every chain.
 
     Parameters
     ----------
@@ -115,8 +115,11 @@ def fit(
     noisy : NoisyStatistics
         Noisy S and z; every node has at least as many rows as features.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
