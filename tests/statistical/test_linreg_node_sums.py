@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpmc.linreg.gibbs import latent_sums
 from dpmc.linreg.gibbs.latent_sums import ReleasedSums
-from dpmc.linreg.gibbs.moments import log_law_ratio, product_covariance
+from dpmc.linreg.gibbs.moments import log_density_ratio, product_covariance
 from dpmc.rng import stream
 
 LEVEL = 1e-7
@@ -161,8 +161,8 @@ def test_the_ratio_of_laws_is_that_of_their_densities():
     wishart = stats.wishart(ROWS, JOINT)
     sums = wishart.rvs(20, random_state=stream(24, "ratio"))
     expected = [wishart.logpdf(t) - normal.logpdf(t[UPPER]) for t in sums]
-    actual = [log_law_ratio(white @ t @ white.T / ROWS, ROWS, factor) for t in sums]
+    actual = [log_density_ratio(white @ t @ white.T / ROWS, ROWS, factor) for t in sums]
     constants = np.subtract(expected, actual)
     np.testing.assert_allclose(constants, constants[0], rtol=0, atol=1e-10)
-    assert log_law_ratio(np.eye(3), ROWS, factor) == 0
-    assert log_law_ratio(np.diag([1.0, 1.0, -1.0]), ROWS, factor) == -np.inf
+    assert log_density_ratio(np.eye(3), ROWS, factor) == 0
+    assert log_density_ratio(np.diag([1.0, 1.0, -1.0]), ROWS, factor) == -np.inf

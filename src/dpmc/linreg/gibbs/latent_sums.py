@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.moments import log_law_ratio, pack, product_covariance, unpack
+from dpmc.linreg.gibbs.moments import log_density_ratio, pack, product_covariance, unpack
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled, congruence
 from dpmc.types import Array
@@ -200,7 +200,7 @@ def elliptical_slice(
     int
         Evaluations of the ratio at proposed points; 0 if it gave up and stayed.
     """
-    level = log_law_ratio(sums, count, factor) + math.log1p(-rng.random())
+    level = log_density_ratio(sums, count, factor) + math.log1p(-rng.random())
     angle = 2.0 * math.pi * rng.random()
     low, high = angle - 2.0 * math.pi, angle
     for tries in range(1, MOST_TRIES + 1):
@@ -208,7 +208,7 @@ def elliptical_slice(
         for i in range(sums.shape[0]):
             for k in range(sums.shape[0]):
                 out[i, k] = mean[i, k] + along * (sums[i, k] - mean[i, k]) + across * noise[i, k]
-        if log_law_ratio(out, count, factor) > level:
+        if log_density_ratio(out, count, factor) > level:
             return tries
         if angle < 0.0:
             low = angle

@@ -90,7 +90,7 @@ def product_covariance(joint: Any) -> Any:
 
 
 @compiled
-def log_law_ratio(sums: Any, count: float, factor: Any) -> float:
+def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
     """Return the log-density ratio of a Wishart to the normal distribution of equal moments.
 
     Parameters
