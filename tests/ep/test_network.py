@@ -502,12 +502,12 @@ def test_named_variants_say_what_they_are():
     intended = network_variants.intended(50, 40, (550.9, 288.8), 2.44)
     assert intended.noise_sd(1439) == pytest.approx(2 / 1439 * 2.44)
     clipped = network_variants.clipped(50, 40, (550.9, 288.8), 1.0, clip="per_block")
-    assert (clipped.method, clipped.clip, clipped.noise_sd(1439)) == ("sep", "per_block", 0.0)
+    assert (clipped.private, clipped.clip, clipped.noise_sd(1439)) == (False, "per_block", 0.0)
     private = network_variants.private(50, 40, 0.1, 1.5, 0.25)
     assert (private.order, private.clip, private.floor) == ("independent", "joint", "prior")
     assert private.noise_sd(1439) == pytest.approx(2 / 40 * 0.1 * 1.5)
     ep, sep = (network_variants.published(row, 50) for row in ("ep", "sep"))
-    assert (ep.damping, sep.damping, ep.refine_prior, sep.refine_prior) == (0.4, 1.0, True, True)
+    assert (ep.step, sep.step, ep.refine_prior, sep.refine_prior) == (0.4, 1.0, True, True)
 
 
 @pytest.mark.parametrize("order", ["independent", "permutation"])
