@@ -543,7 +543,7 @@ def test_responsibilities_are_those_of_a_row_whose_mean_is_uncertain():
         )
     far = responsibilities(np.array([[1e5, 1e5]]), model, model.prior_means, covariances)
     assert np.isfinite(far).all()
-    with pytest.raises(DpmcError, match=r"means, covariances: shapes \(2, 2\)"):
+    with pytest.raises(DpmcError, match="`means` and `covariances` must have shapes"):
         responsibilities(rows, model, model.prior_means[:2], covariances)
 
 
