@@ -16,7 +16,7 @@ from bench_rows import median_seconds
 from dpmc.ep.network import states as network_states
 from dpmc.ep.network.layout import Architecture
 from dpmc.ep.network.loops import sweep
-from dpmc.ep.network.settings import Params
+from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.variants import clipped, private
 
 ROWS = 2000
@@ -26,9 +26,9 @@ TARGETS = {(50, 4): 5.0, (50, 11): 6.5, (100, 9): 12.0, (100, 90): 60.0}
 NOISE_SHARE = 1.6
 NOISE_VARIANCE = 0.3
 METHODS = {
-    "sep": Params("sep"),
-    "sep, fixed noise": Params("sep", noise_variance=NOISE_VARIANCE),
-    "ep": Params("ep"),
+    "sep": NetworkSettings(),
+    "sep, fixed noise": NetworkSettings(noise_variance=NOISE_VARIANCE),
+    "ep": NetworkSettings(sites="per_row", step=0.4),
     "sep, clipped": clipped(50, 40, (2.0, NOISE_VARIANCE), 1.0),
     "dp_sep": private(50, 40, 0.1, 1.0, NOISE_VARIANCE),
 }
@@ -111,12 +111,12 @@ def reference(hidden: int, inputs: int, x: np.ndarray, y: np.ndarray, order: np.
     return median_seconds(loop, 5) / len(order)
 
 
-def update(params: Params, x: np.ndarray, y: np.ndarray, order: np.ndarray) -> float:
+def update(params: NetworkSettings, x: np.ndarray, y: np.ndarray, order: np.ndarray) -> float:
     """Return the seconds of one update."""
     rng = np.random.default_rng(0)
     layout = Architecture(params.hidden, x.shape[1])
     arrays = network_states.first_arrays(layout, params, len(y), rng, None)
-    settings = network_states.settings_of(layout, params, len(y))
+    settings = network_states.loop_settings(layout, params, len(y))
     return median_seconds(lambda: sweep(x, y, order, arrays, settings), 5) / len(order)
 
 

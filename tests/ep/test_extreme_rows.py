@@ -9,14 +9,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpmc.ep.mixture.loops import COUNTERS, Settings, shared_pass
+from dpmc.ep.mixture.loops import COUNTERS, MixtureLoopSettings, shared_pass
 from dpmc.ep.mixture.model import MixtureModel, svec
-from dpmc.ep.mixture.states import JOINT, NO_CLIP, PER_BLOCK, Scratch, State, Target, clip
+from dpmc.ep.mixture.states import (
+    JOINT,
+    NO_CLIP,
+    PER_BLOCK,
+    MixtureScratch,
+    MixtureState,
+    MixtureTarget,
+    clip,
+)
 from dpmc.ep.network import states as network_states
 from dpmc.ep.network.layout import Architecture
 from dpmc.ep.network.loops import clip_extreme, sweep
-from dpmc.ep.network.settings import CLIPS
 from dpmc.ep.network.variants import private
+from dpmc.ep.settings import CLIPS
 from dpmc.rng import stream
 from dpmc.rows.extreme_clip import clip_together
 
@@ -79,10 +87,10 @@ def test_three_vectors_are_clipped_as_one(values, bound):
 @example(np.full((2, 2), 1e200), np.zeros((2, 2, 2)), 1.0)
 @example(np.zeros((2, 2)), np.full((2, 2, 2), math.nan), 1.0)
 def test_the_factor_of_a_mixture_is_clipped(h, precision, bound):
-    state, before = State(h.copy(), precision.copy()), np.append(h, precision)
+    state, before = MixtureState(h.copy(), precision.copy()), np.append(h, precision)
     clip(JOINT, bound, state)
     assert is_clipped(before, np.append(state.h, state.precision), bound)
-    state = State(h.copy(), precision.copy())
+    state = MixtureState(h.copy(), precision.copy())
     clip(PER_BLOCK, bound, state)
     assert max(length(state.h), length(state.precision)) <= bound * SLACK
 
@@ -104,26 +112,38 @@ def test_a_clip_as_it_is_usually_written_fails_the_same_check(values):
 
 MIXTURE = MixtureModel.isotropic(0.7, [[1.0, 0.0], [0.0, 2.0], [-1.0, -1.0]], 0.1)
 STEP, NUM_ROWS = 0.5, 10
-CLIPPED = Settings(STEP, 1 / NUM_ROWS, JOINT, 2.0, False, 0.0)
+CLIPPED = MixtureLoopSettings(STEP, 1 / NUM_ROWS, JOINT, 2.0, False, 0.0)
 UNCLIPPED = CLIPPED._replace(clip=NO_CLIP, clip_bound=math.inf)
 # A repair would hide a change: thresholds that no eigenvalue is below.
 NO_REPAIR = np.full(1, -1e300)
 
 
-def mixture_state(seed: int, size: float) -> State:
+def mixture_state(seed: int, size: float) -> MixtureState:
     """Return a state of a run: `size` times that of a few rows."""
     rng = stream(seed, "state of a mixture")
     square = rng.standard_normal((3, 2, 2))
-    return State(size * rng.standard_normal((3, 2)), size * (square @ np.swapaxes(square, 1, 2)))
+    return MixtureState(
+        size * rng.standard_normal((3, 2)), size * (square @ np.swapaxes(square, 1, 2))
+    )
 
 
-def mixture_step(row, state: State, chosen: Settings, model=MIXTURE):
+def mixture_step(row, state: MixtureState, chosen: MixtureLoopSettings, model=MIXTURE):
     """Return theta after one step, before it is repaired."""
-    moved = State(state.h.copy(), state.precision.copy())
-    counters, scratch = np.zeros(len(COUNTERS), np.int64), Scratch.of(model.num_components, 2)
+    moved = MixtureState(state.h.copy(), state.precision.copy())
+    counters, scratch = (
+        np.zeros(len(COUNTERS), np.int64),
+        MixtureScratch.of(model.num_components, 2),
+    )
     first = np.zeros(1, dtype=np.int64)
     noise = np.zeros((1, model.num_coordinates))
-    given_ = (row[None], first, noise, NO_REPAIR, Target.of(model), chosen._replace(floor=-1e300))
+    given_ = (
+        row[None],
+        first,
+        noise,
+        NO_REPAIR,
+        MixtureTarget.of(model),
+        chosen._replace(floor=-1e300),
+    )
     shared_pass(*given_, moved, counters, scratch)
     return svec(scratch.proposal.h, scratch.proposal.precision)
 
@@ -154,7 +174,7 @@ def test_a_mixture_without_a_clip_fails_the_same_check():
 def test_a_huge_factor_of_a_mixture_ends_at_the_bound(size):
     """Its direction is that of the row; a square of its entries may overflow."""
     model = MixtureModel.isotropic(0.7, [[0.0, 0.0]], 0.1)
-    moved = mixture_step(np.array([size, 0.0]), State.zeros(1, 2), CLIPPED, model)
+    moved = mixture_step(np.array([size, 0.0]), MixtureState.zeros(1, 2), CLIPPED, model)
     far = math.copysign(STEP * CLIPPED.clip_bound, size)
     np.testing.assert_allclose(moved, [far, 0, 0, 0, 0], rtol=1e-9, atol=1e-8)
 
@@ -164,7 +184,7 @@ def test_a_huge_factor_of_a_mixture_ends_at_the_bound(size):
 HIDDEN, INPUTS = 6, 3
 ARCHITECTURE = Architecture(HIDDEN, INPUTS)
 NETWORK = private(HIDDEN, 4, 0.3, 1.0, None)
-BARE = network_states.settings_of(ARCHITECTURE, NETWORK, 20)._replace(
+BARE = network_states.loop_settings(ARCHITECTURE, NETWORK, 20)._replace(
     # Floors come after the noise and would hide a change.
     noise_sd=0.0,
     floor_share=0.0,

@@ -98,8 +98,8 @@ def test_published_scores_are_squares_and_no_divergence():
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (0, np.ones(3), r"means: shape \(3,\), allowed \(J, d\)"),
-        (2, np.ones((3, 3)), r"fitted means: shape \(3, 3\), allowed \(3, 2\), finite"),
+        (0, np.ones(3), r"`means` must have shape \(J, d\), got \(3,\)"),
+        (2, np.ones((3, 3)), r"fitted means must have shape \(3, 2\), got \(3, 3\)"),
         (2, np.full((3, 2), math.nan), "fitted means: .* finite"),
         (3, -np.tile(np.eye(2), (3, 1, 1)), "fitted covariances: an eigenvalue is not positive"),
         (1, np.zeros((3, 2, 2)), "true covariances: an eigenvalue is not positive"),
@@ -166,10 +166,13 @@ def test_the_printed_draws_are_of_a_posterior_with_the_prior_inverted():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.array([0, 1]), r"labels: shape \(2,\) of int64, allowed one per row"),
-        (np.array([0.0, 1.0, 1.0]), r"labels: shape \(3,\) of float64, allowed one per row"),
-        (np.array([0, 1, 2]), "labels: 0 to 2, allowed 0 to 1"),
-        (np.array([0, 1, -1]), "labels: -1 to 1, allowed 0 to 1"),
+        (np.array([0, 1]), r"`labels` must be one integer per row, got int64 of shape \(2,\)"),
+        (
+            np.array([0.0, 1.0, 1.0]),
+            r"`labels` must be one integer per row, got float64 of shape \(3,\)",
+        ),
+        (np.array([0, 1, 2]), "`labels` must be in 0 to 1, got 0 to 2"),
+        (np.array([0, 1, -1]), "`labels` must be in 0 to 1, got -1 to 1"),
     ],
 )
 def test_labels_that_name_no_component_are_refused(labels, message):
@@ -181,9 +184,13 @@ def test_labels_that_name_no_component_are_refused(labels, message):
 @pytest.mark.parametrize(
     ("means", "upper", "message"),
     [
-        ([[0.0, 1.0]], [[1.0, 0.0]], r"shapes \(1, 2\) and \(1, 2\), allowed"),
-        ([0.0], [[1.0]], r"shapes \(1,\) and \(1, 1\), allowed"),
-        ([[0.0, 1.0]], [[1.0, 2.0, 1.0]], "upper_triangles: smallest eigenvalue -1, allowed > 0"),
+        ([[0.0, 1.0]], [[1.0, 0.0]], r"got \(1, 2\) and \(1, 2\)"),
+        ([0.0], [[1.0]], r"got \(1,\) and \(1, 1\)"),
+        (
+            [[0.0, 1.0]],
+            [[1.0, 2.0, 1.0]],
+            "must make positive definite covariances, got smallest eigenvalue -1",
+        ),
     ],
 )
 def test_printed_numbers_that_are_no_gaussians_are_refused(means, upper, message):

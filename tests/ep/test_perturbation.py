@@ -241,13 +241,19 @@ def test_one_dimension_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"covariance": np.ones(3)}, r"covariance: shape \(3,\)"),
-        ({"covariance": np.array([[1.0, 2.0], [0.0, 1.0]])}, "covariance: not finite and symm"),
-        ({"covariance": np.diag([1.0, -1.0])}, "covariance: eigenvalue -1"),
-        ({"mean_sd": 0.0}, "mean_sd: 0.0"),
-        ({"covariance_sd": math.nan}, "covariance_sd: nan"),
-        ({"low": 1.0}, "low: 1.0, allowed a number in"),
-        ({"high": 1.0}, "high: 1.0, allowed a finite number > 1"),
+        ({"covariance": np.ones(3)}, r"`covariance` must have shape \(d, d\), got \(3,\)"),
+        (
+            {"covariance": np.array([[1.0, 2.0], [0.0, 1.0]])},
+            "`covariance` must be finite and symmetric",
+        ),
+        (
+            {"covariance": np.diag([1.0, -1.0])},
+            "`covariance` must be positive definite, got eigenvalue -1",
+        ),
+        ({"mean_sd": 0.0}, "mean_sd.*0.0"),
+        ({"covariance_sd": math.nan}, "covariance_sd.*nan"),
+        ({"low": 1.0}, r"`low` must be in \(0, 1\), got 1.0"),
+        ({"high": 1.0}, "`high` must be a finite number > 1, got 1.0"),
     ],
 )
 def test_bad_perturbations_are_refused(changes, message):
@@ -259,14 +265,17 @@ def test_bad_perturbations_are_refused(changes, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p, g: published_bound(p, 0.0), "threshold: 0.0"),
-        (lambda p, g: corrected_bound(p, -1.0), "threshold: -1.0"),
-        (lambda p, g: corrected_bound(p, 1.0, 1.5), "outside: 1.5"),
-        (lambda p, g: simulate(p, 0, g), "num_draws: 0"),
-        (lambda p, g: table(p, [0.1, math.nan], 5, g), "threshold: nan"),
-        (lambda p, g: simulate_natural(np.eye(2), np.zeros(3), 1.0, 5, g), r"mean: shape \(3,\)"),
-        (lambda p, g: simulate_natural(np.eye(2), np.zeros(2), 0.0, 5, g), "noise_sd: 0.0"),
-        (lambda p, g: example_covariance(0, g), "dim: 0"),
+        (lambda p, g: published_bound(p, 0.0), "threshold.*0.0"),
+        (lambda p, g: corrected_bound(p, -1.0), "threshold.*-1.0"),
+        (lambda p, g: corrected_bound(p, 1.0, 1.5), "`outside` must be a probability, got 1.5"),
+        (lambda p, g: simulate(p, 0, g), r"num_draws.*\b0\b"),
+        (lambda p, g: table(p, [0.1, math.nan], 5, g), "threshold.*nan"),
+        (
+            lambda p, g: simulate_natural(np.eye(2), np.zeros(3), 1.0, 5, g),
+            r"`mean` must have shape \(2,\), got \(3,\)",
+        ),
+        (lambda p, g: simulate_natural(np.eye(2), np.zeros(2), 0.0, 5, g), "noise_sd.*0.0"),
+        (lambda p, g: example_covariance(0, g), r"dim.*\b0\b"),
     ],
 )
 def test_bad_values_are_refused(call, message):

@@ -216,16 +216,18 @@ def test_with_a_huge_budget_adassp_is_least_squares():
 
 def test_a_release_of_another_kind_is_refused():
     noisy = release(statistics_of(*rows()), *BOUNDS, EPSILON, DELTA, np.random.default_rng())
-    with pytest.raises(DpmcError, match="extra: no 'smallest_eigenvalue', allowed what adassp"):
+    with pytest.raises(
+        DpmcError, match="`extra` must have 'smallest_eigenvalue', as releases of adassp"
+    ):
         adassp.fit(noisy, prior(), adassp.Params(), np.random.default_rng())
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"lambda_rule": "max"}, "lambda_rule: 'max', allowed 'root', 'sum'"),
-        ({"lambda_noise": "none"}, "lambda_noise: 'none', allowed 'analytic', 'published'"),
-        ({"rho": 1.0}, r"rho: 1.0, allowed a number in \(0, 1\)"),
+        ({"lambda_rule": "max"}, r"lambda_rule.*'max'"),
+        ({"lambda_noise": "none"}, r"lambda_noise.*'none'"),
+        ({"rho": 1.0}, r"`rho` must be in \(0, 1\), got 1.0"),
     ],
 )
 def test_parameters_that_are_refused(values, message):
@@ -303,7 +305,7 @@ def test_an_exact_fit_leaves_a_posterior():
 
 
 def test_parameters_of_the_posterior_that_are_refused():
-    with pytest.raises(DpmcError, match="num_draws: 0, allowed an integer >= 1"):
+    with pytest.raises(DpmcError, match=r"num_draws.*0"):
         posterior.Params(0)
-    with pytest.raises(DpmcError, match="precision: -1, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match=r"precision.*\-1"):
         posterior.Params(precision=-1)

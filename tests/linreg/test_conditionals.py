@@ -40,10 +40,12 @@ def lower(matrix):
 def node_state(rng, noise_sd=4.0):
     """Return a release of two nodes, a state away from it, its scratch and its frame."""
     noisy = release(rng, (30, 41), np.array([0.5, -1.0, 0.3]), noise_sd)
-    released = conditionals.Released.of(noisy)
-    state = wishart_moves.State.of(positive(rng, 2, DIM, 35), rng.standard_normal(DIM), 0.3)
+    released = conditionals.ReleasedStatistics.of(noisy)
+    state = wishart_moves.StatisticsState.of(
+        positive(rng, 2, DIM, 35), rng.standard_normal(DIM), 0.3
+    )
     state.precision[:] = np.linalg.inv(np.eye(DIM) + 0.4)
-    scratch, frame = wishart_moves.Scratch.of(2, DIM), gaussian_moves.Frame.of(DIM)
+    scratch, frame = wishart_moves.StatisticsScratch.of(2, DIM), gaussian_moves.Frame.of(DIM)
     for j in range(2):
         m = state.variance[0] * state.s[j] + released.z_variance * np.eye(DIM)
         state.factors[j] = np.linalg.cholesky(m)
@@ -221,10 +223,10 @@ def test_the_gaussian_approximation_agrees_with_dense_algebra(rng):
 def test_the_gaussian_approximation_is_exact_where_the_law_is_gaussian(rng):
     """With one feature and many rows its log-density differs from the law by little."""
     noisy = release(rng, (100_000,), np.array([0.4]), 300.0)
-    released = conditionals.Released.of(noisy)
-    state = wishart_moves.State.of(np.array([[[1e5]]]), np.array([0.4]), 0.1)
+    released = conditionals.ReleasedStatistics.of(noisy)
+    state = wishart_moves.StatisticsState.of(np.array([[[1e5]]]), np.array([0.4]), 0.1)
     state.precision[:] = 1.0
-    scratch, frame = wishart_moves.Scratch.of(1, 1), gaussian_moves.Frame.of(1)
+    scratch, frame = wishart_moves.StatisticsScratch.of(1, 1), gaussian_moves.Frame.of(1)
     gaussian_moves.set_frame(state.precision, frame)
     assert gaussian_moves.approximate(released, 0, state, frame, scratch)
     gaps = []
@@ -308,7 +310,7 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
     assert found.status == "stopped: the precision of theta is not positive definite in iteration 1"
     assert found.draws.shape == (0, DIM)
     assert np.isnan(found.coefficients).all()
-    start = wishart_moves.State.of(-np.ones((2, DIM, DIM)), np.zeros(DIM), 1.0)
+    start = wishart_moves.StatisticsState.of(-np.ones((2, DIM, DIM)), np.zeros(DIM), 1.0)
     monkeypatch.setattr(mcmc_normal_x, "first_state", lambda *args: start)
     found = mcmc_normal_x.fit(noisy, prior, mcmc_normal_x.Params(60, 0), rng)
     assert found.status == "stopped: a node covariance is not positive definite in iteration 1"
@@ -318,9 +320,9 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_iterations": 5, "burn_in": 5}, "num_iterations: 5, allowed an integer >= 6"),
-        ({"ridge": -1.0}, "ridge: -1.0, allowed a finite number >= 0"),
-        ({"variance_move": "square"}, "variance_move: 'square', allowed 'log', 'linear'"),
+        ({"num_iterations": 5, "burn_in": 5}, r"num_iterations.*5"),
+        ({"ridge": -1.0}, "`ridge` must be a finite number >= 0, got -1.0"),
+        ({"variance_move": "square"}, r"variance_move.*'square'"),
         ({"variance_walk_sd": 0.0}, "variance_walk_sd: 0.0"),
         ({"variance_start": -1.0}, "variance_start: -1.0"),
         ({"adaptation": "none"}, "adaptation: 'none'"),
@@ -336,10 +338,10 @@ def test_settings_out_of_range_are_refused(method, change, message):
     ("change", "message"),
     [
         ({"target_acceptance": 1.0}, "target_acceptance"),
-        ({"statistics_move": "walk"}, "statistics_move: 'walk', allowed 'gaussian', 'wishart'"),
-        ({"scale_moves": -1}, "scale_moves: -1, allowed an integer >= 0"),
-        ({"start": "zero"}, "start: 'zero'"),
-        ({"start": "node"}, "ridge: 0.0, allowed a number > 0 with start 'node'"),
+        ({"statistics_move": "walk"}, r"statistics_move.*'walk'"),
+        ({"scale_moves": -1}, r"scale_moves.*\-1"),
+        ({"start": "zero"}, r"start.*'zero'"),
+        ({"start": "node"}, "`ridge` must be positive with start='node', got 0.0"),
     ],
 )
 def test_settings_of_normal_x_out_of_range_are_refused(change, message):
@@ -350,10 +352,10 @@ def test_settings_of_normal_x_out_of_range_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"s_sd": 0.0}, "s_sd: 0.0, allowed a finite number > 0"),
-        ({"z": np.zeros((2, 2))}, "release: shapes"),
+        ({"s_sd": 0.0}, r"s_sd.*0\.0"),
+        ({"z": np.zeros((2, 2))}, r"`s` and `z` must have shapes .* and at least one node"),
         ({"z": np.full((2, 3), math.nan)}, "finite"),
-        ({"num_rows": np.array([2, 50])}, "num_rows: 2 at a node, allowed at least 3"),
+        ({"num_rows": np.array([2, 50])}, "`num_rows` must be at least 3 at every node for"),
     ],
 )
 def test_releases_that_do_not_fit_are_refused(rng, change, message):
@@ -380,5 +382,5 @@ def test_diagnostics_tell_chains_that_agree_from_chains_that_do_not(rng):
     drifting = draws[0] + np.linspace(0, 5, draws.shape[1])[:, None]
     assert convergence.diagnose([drifting])["rhat"] > 1.5
     assert math.isnan(convergence.diagnose(np.zeros((2, 10, 2)))["rhat"])
-    with pytest.raises(DpmcError, match="chains: shapes"):
+    with pytest.raises(DpmcError, match=r"chains.*shape"):
         convergence.diagnose([np.zeros((10, 2)), np.zeros((11, 2))])

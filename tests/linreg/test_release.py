@@ -319,7 +319,7 @@ def test_a_release_that_does_not_say_what_a_row_moves_has_one_guarantee_only():
     noisy = NoisyStatistics(
         np.array([1]), np.eye(1)[None], np.ones((1, 1)), None, 1.0, 1.0, 1.0, Guarantee(1.0, 0.1)
     )
-    with pytest.raises(DpmcError, match="extra: no 'shift_replace', allowed a release"):
+    with pytest.raises(DpmcError, match="`extra` must have 'shift_replace', as releases of"):
         guarantees(noisy)
 
 
@@ -379,18 +379,18 @@ def test_only_what_is_unknown_of_rows_with_an_intercept_gets_noise():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epsilon": 0}, "epsilon: 0, allowed"),
-        ({"epsilon": math.inf}, "epsilon: inf, allowed"),
-        ({"delta": 0}, "delta: 0, allowed"),
-        ({"delta": 1.5}, "delta: 1.5, allowed"),
-        ({"x_bound": 0.0}, "x_bound: 0.0, allowed"),
-        ({"y_bound": -1.0}, "y_bound: -1.0, allowed"),
-        ({"neighbours": "substitute"}, "neighbours: 'substitute', allowed 'replace', 'add_remove'"),
-        ({"calibration": "code"}, "calibration: 'code', allowed 'analytic', 'published'"),
-        ({"split": "both"}, "split: 'both', allowed 'joint', 'separate', 'best'"),
-        ({"split": "separate", "with_u": True}, "split: 'separate', allowed 'joint', 'best'"),
-        ({"bounds_source": "file"}, "bounds_source: 'file', allowed 'public', 'data'"),
-        ({"ledgers": [Ledger()]}, "ledgers: 1, allowed one for each of 3 nodes"),
+        ({"epsilon": 0}, r"epsilon.*0"),
+        ({"epsilon": math.inf}, r"epsilon.*inf"),
+        ({"delta": 0}, r"delta.*0"),
+        ({"delta": 1.5}, r"delta.*1\.5"),
+        ({"x_bound": 0.0}, r"x_bound.*0\.0"),
+        ({"y_bound": -1.0}, r"y_bound.*\-1\.0"),
+        ({"neighbours": "substitute"}, r"neighbours.*'substitute'"),
+        ({"calibration": "code"}, r"calibration.*'code'"),
+        ({"split": "both"}, r"split.*'both'"),
+        ({"split": "separate", "with_u": True}, r"split.*'separate'"),
+        ({"bounds_source": "file"}, r"bounds_source.*'file'"),
+        ({"ledgers": [Ledger()]}, "`ledgers` must be one for each of 3 nodes, got 1"),
     ],
 )
 def test_arguments_that_are_refused_before_any_noise_is_drawn(changed, message):

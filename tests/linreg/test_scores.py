@@ -131,24 +131,24 @@ ROWS = np.ones((3, 2))
         (lambda: scores.prediction_error(np.ones(2), ROWS, np.ones(4)), r"y: shape \(4,\)"),
         (
             lambda: scores.prediction_error(np.array([1.0, np.nan]), ROWS, np.ones(3)),
-            "coefficients: NaN or infinite entries, allowed finite numbers",
+            r"coefficients.*finite numbers",
         ),
         (
             lambda: scores.coefficient_errors(np.ones(2), np.ones(3), np.eye(2)),
-            r"truth: shape \(3,\), allowed \(2,\)",
+            r"truth.*\(3,\)",
         ),
         (
             lambda: scores.coefficient_errors(np.ones(2), np.ones(2), np.eye(3)),
-            r"feature_covariance: shape \(3, 3\), allowed \(2, 2\)",
+            r"feature_covariance.*\(3, 3\)",
         ),
-        (lambda: scores.t_interval(np.ones(1)), "values: 1 of them, allowed 2 or more"),
-        (lambda: scores.t_interval(np.ones(5), 1.0), r"level: 1.0, allowed a number in \(0, 1\)"),
+        (lambda: scores.t_interval(np.ones(1)), "`values` must be at least 2 numbers, got 1"),
+        (lambda: scores.t_interval(np.ones(5), 1.0), r"`level` must be in \(0, 1\), got 1.0"),
         (
             lambda: mmd.gaussian_mmd(ROWS, np.ones((4, 3))),
-            r"samples: shape \(4, 3\), allowed \(M, 2\)",
+            r"samples.*\(4, 3\)",
         ),
         (lambda: mmd.rank_one_mmd(ROWS, ROWS[:1]), "samples: 3 and 1 points"),
-        (lambda: mmd.gaussian_mmd(ROWS, ROWS, 0.0), "squared_width: 0.0, allowed"),
+        (lambda: mmd.gaussian_mmd(ROWS, ROWS, 0.0), r"squared_width.*0\.0"),
         (lambda: mmd.posterior_mmd(ROWS, ROWS), "reference: median distance 0"),
     ],
 )

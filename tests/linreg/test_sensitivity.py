@@ -243,18 +243,18 @@ def test_averaged_rows_are_those_of_the_matrix_of_the_thesis():
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(4), atol=1e-15)
     np.testing.assert_array_equal(regression_extensions.averaged(rows, 1, 100.0), rows)
     assert regression_extensions.averaged(rows[:, 0], 4, 100.0).shape == (3,)
-    with pytest.raises(DpmcError, match="rows: 12, allowed a multiple of block_size 5"):
+    with pytest.raises(DpmcError, match=r"rows.*12"):
         regression_extensions.averaged(rows, 5, 100.0)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.0, 1.0, 2), "x_bound: 0.0, allowed a finite number > 0"),
-        ((1.0, math.inf, 2), "y_bound: inf, allowed"),
-        ((1.0, math.nan, 2), "y_bound: nan, allowed"),
-        ((1.0, 1.0, 0), "dim: 0, allowed an integer >= 1"),
-        ((1.0, 1.0, 2, "remove"), "neighbours: 'remove', allowed 'replace', 'add_remove'"),
+        ((0.0, 1.0, 2), r"x_bound.*0\.0"),
+        ((1.0, math.inf, 2), r"y_bound.*inf"),
+        ((1.0, math.nan, 2), r"y_bound.*nan"),
+        ((1.0, 1.0, 0), r"dim.*0"),
+        ((1.0, 1.0, 2, "remove"), r"neighbours.*'remove'"),
     ],
 )
 def test_arguments_that_are_refused(arguments, message):
@@ -263,7 +263,7 @@ def test_arguments_that_are_refused(arguments, message):
             function(*arguments)
     with pytest.raises(DpmcError, match=message):
         regression_extensions.averaged_sensitivity(*arguments[:3], 2, *arguments[3:])
-    with pytest.raises(DpmcError, match="block_size: 0, allowed an integer >= 1"):
+    with pytest.raises(DpmcError, match=r"block_size.*0"):
         regression_extensions.averaged_sensitivity(1.0, 1.0, 2, 0)
-    with pytest.raises(DpmcError, match="s_sd: 0, allowed"):
+    with pytest.raises(DpmcError, match=r"s_sd.*0"):
         scaled_sensitivity(1.0, 1.0, 2, "replace", 0, 1.0)

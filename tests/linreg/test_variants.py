@@ -65,7 +65,7 @@ def test_a_third_of_the_target_bound_is_put_in():
         assert values == {"noise_variance": pytest.approx(0.3)}
     assert PROFILES["authors"].parameters("mcmc_fixed_s", 66.0)["variance_start"] == 22.0
     assert PROFILES["correct"].parameters("mcmc_fixed_s", 66.0) == {}
-    with pytest.raises(DpmcError, match="y_bound: 0, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match=r"y_bound.*\b0\b"):
         PROFILES["correct"].parameters("mcmc_fixed_s", 0)
 
 
@@ -105,9 +105,9 @@ def test_profiles_cannot_be_changed():
 
 def test_names_that_are_refused():
     assert profile("correct") is PROFILES["correct"]
-    with pytest.raises(DpmcError, match="profile: 'matlab', allowed 'correct', 'thesis', 'auth"):
+    with pytest.raises(DpmcError, match=r"profile.*'matlab'"):
         profile("matlab")
-    with pytest.raises(DpmcError, match="statistics: 'exact', allowed 'sz', 'szu', 'own'"):
+    with pytest.raises(DpmcError, match=r"statistics.*'exact'"):
         PROFILES["correct"].release_settings("exact")
-    with pytest.raises(DpmcError, match="dim: 0, allowed an integer >= 1"):
+    with pytest.raises(DpmcError, match=r"dim.*\b0\b"):
         make_prior(PROFILES["correct"], 0, np.random.default_rng())

@@ -76,17 +76,15 @@ ELSEWHERE = {
         models/gaussian_mean.py::build.reference standard_normal
     """,
     "which rows a step uses, and in what order": """
-        ep/mixture/engine.py::draw_order integers
-        ep/mixture/engine.py::draw_order permutation
-        ep/network/engine.py::_orders integers
-        ep/network/engine.py::_orders permutation
         ep/network/vi.py::_one_pass permutation
+        ep/settings.py::pass_orders integers
+        ep/settings.py::pass_orders permutation
         mcmc/batch_ratios.py::BatchRatios.sums random_raw
         mcmc/stochastic_gradient.py::sampler.chain integers
     """,
     "dropped at once: the generator is to stand where that of the public code does": """
         ep/mixture/published.py::legacy_stream standard_normal
-        ep/network/engine.py::_orders standard_normal
+        ep/network/engine.py::_run standard_normal
     """,
     "Monte Carlo integrals and simulations of public quantities": """
         diagnostics/mmd.py::cross_width integers 3

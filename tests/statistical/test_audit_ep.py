@@ -16,11 +16,12 @@ import dpmc
 from dpmc.ep.mixture import engine as mixture_engine
 from dpmc.ep.mixture.methods import dp_sep as mixture_sep
 from dpmc.ep.mixture.model import MixtureModel
+from dpmc.ep.mixture.settings import MixtureSettings
 from dpmc.ep.network import engine as network_engine
-from dpmc.ep.network import settings
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.methods import dp_sep as network_sep
 from dpmc.ep.network.task import Task
+from dpmc.ep.settings import UpdateSettings
 from dpmc.privacy import noise_calibration
 from dpmc.privacy.accountants._whole import mean_loss
 from dpmc.privacy.ledger import Ledger
@@ -43,10 +44,9 @@ def mu_of(ledger):
 def mixture(order):
     """Return a fit of one row, or of two in a permutation, and mu of its releases."""
     others = [[HUGE]] * (order == "permutation")
-    params = mixture_engine.Params(
-        "dp_sep",
-        1,
-        0.2,
+    params = MixtureSettings(
+        num_passes=1,
+        step=0.2,
         clip="joint",
         clip_bound=CLIP,
         noise_multiplier=MULTIPLIER,
@@ -104,10 +104,9 @@ def test_a_release_reaches_the_claim_and_does_not_exceed_it(name, monkeypatch):
     result = run(mechanism)
     assert not result.violates_claim
     assert result.mu_lower > share * mu
-    for module in (mixture_engine, settings):
-        right = module.Params.sensitivity.fget
-        half = property(lambda params, right=right: right(params) / 2)
-        monkeypatch.setattr(module.Params, "sensitivity", half)
+    right = UpdateSettings.sensitivity.fget
+    half = property(lambda settings: right(settings) / 2)
+    monkeypatch.setattr(UpdateSettings, "sensitivity", half)
     assert run(mechanism).violates_claim
 
 

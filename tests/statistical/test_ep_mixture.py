@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.ep.mixture.engine import Params, fit
+from dpmc.ep.mixture.engine import fit
 from dpmc.ep.mixture.exact import label_posterior
 from dpmc.ep.mixture.factor import factor
-from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, Settings, shared_pass
+from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, MixtureLoopSettings, shared_pass
 from dpmc.ep.mixture.model import MixtureModel, svec
 from dpmc.ep.mixture.scores import scores
-from dpmc.ep.mixture.states import JOINT, PER_BLOCK, Scratch, State, Target
+from dpmc.ep.mixture.states import JOINT, PER_BLOCK, MixtureScratch, MixtureState, MixtureTarget
 from dpmc.experiments.data import mixture_rows
 from dpmc.rng import stream
+from tests.support.ep_settings import mixture_settings
 
 pytestmark = pytest.mark.slow
 
@@ -97,8 +98,8 @@ def authors():
 @pytest.mark.parametrize(
     ("params", "means", "covariances", "divergences"),
     [
-        (Params("sep", 100, 1.0, order="permutation"), 0.0156, 5e-5, 0.13),
-        (Params("ep", 80, 0.1, order="permutation"), 0.0054, 4e-5, 0.03),
+        (mixture_settings("sep", 100, 1.0, order="permutation"), 0.0156, 5e-5, 0.13),
+        (mixture_settings("ep", 80, 0.1, order="permutation"), 0.0054, 4e-5, 0.03),
     ],
 )
 def test_converged_runs_are_close_to_the_exact_posterior(params, means, covariances, divergences):
@@ -120,9 +121,11 @@ def test_converged_runs_are_close_to_the_exact_posterior(params, means, covarian
 @pytest.mark.parametrize(
     "params",
     [
-        Params("adf", 3, 1.0, order="permutation"),  # counts every row three times
-        Params("sep", 100, 1e-3, order="permutation"),  # includes a tenth of the rows
-        Params("sep", 20, 1.0, "joint", 1.0, order="permutation"),  # clips most of the factors
+        mixture_settings("adf", 3, 1.0, order="permutation"),  # counts every row three times
+        mixture_settings("sep", 100, 1e-3, order="permutation"),  # includes a tenth of the rows
+        mixture_settings(
+            "sep", 20, 1.0, "joint", 1.0, order="permutation"
+        ),  # clips most of the factors
     ],
 )
 def test_runs_that_count_rows_too_often_or_too_little_are_far_from_it(params):
@@ -175,11 +178,11 @@ def test_the_exact_posterior_is_what_an_ensemble_sampler_draws():
 
 def released(row, model, settings, state) -> np.ndarray:
     """Return theta after one step without noise, as a vector."""
-    moved = State(state.h.copy(), state.precision.copy())
+    moved = MixtureState(state.h.copy(), state.precision.copy())
     counters = np.zeros(len(COUNTERS), dtype=np.int64)
-    scratch, none = Scratch.of(*state.h.shape), np.zeros((0, 1))
+    scratch, none = MixtureScratch.of(*state.h.shape), np.zeros((0, 1))
     first = np.zeros(1, dtype=np.int64)
-    given = (np.array([row]), first, none, np.zeros(1), Target.of(model), settings)
+    given = (np.array([row]), first, none, np.zeros(1), MixtureTarget.of(model), settings)
     done = shared_pass(*given, moved, counters, scratch)
     assert done == 1
     assert counters[REPAIRED] == 0  # a repair comes after the noise, and would hide a change
@@ -198,14 +201,14 @@ def a_state(num, dim, k=0, size=50.0):
     rng = stream(65, "state", num, dim, k)
     roots = rng.standard_normal((num, dim, dim + 2))
     precision = size * (np.eye(dim) + roots @ np.swapaxes(roots, 1, 2))
-    return State(size * rng.standard_normal((num, dim)), precision)
+    return MixtureState(size * rng.standard_normal((num, dim)), precision)
 
 
 @pytest.mark.parametrize("bound", [0.05, 1.0, 8.0, 30.0])
 def test_no_pair_of_rows_moves_a_release_by_more_than_its_sensitivity(bound):
     """Random and extreme rows, at random states: all of them, so there is no error rate."""
     model = MixtureModel.isotropic(0.5, stream(66, "means").standard_normal((3, 2)), 0.1)
-    settings = Settings(0.3, 1e-2, JOINT, bound, False, 0.0)
+    settings = MixtureLoopSettings(0.3, 1e-2, JOINT, bound, False, 0.0)
     rng, largest = stream(67, "pairs"), 0.0
     for k in range(20):
         state = a_state(3, 2, k)
@@ -223,14 +226,16 @@ def test_the_sensitivity_is_attained_by_far_rows_on_either_side():
     """With one component their factors are opposite."""
     far = 1e6 * np.ones(2)
     model = MixtureModel.isotropic(0.5, [[0.0, 0.0]], 0.1)
-    settings = Settings(0.1, 1e-2, JOINT, 1.0, False, 0.0)
+    settings = MixtureLoopSettings(0.1, 1e-2, JOINT, 1.0, False, 0.0)
     assert 0.999999 < changes(model, settings, [(far, -far)], a_state(1, 2))[0] <= 1 + 1e-12
 
 
 def test_clipping_by_parts_exceeds_the_sensitivity_of_a_joint_clip():
     """h and Lambda can both move nearly by 2 s C: more than one sensitivity, at most sqrt(2)."""
     model = MixtureModel.isotropic(0.5, [[-1.5, 0.0], [1.5, 0.0]], 0.1)
-    joint, parts = (Settings(1e-3, 1e-2, mode, 0.05, False, 0.0) for mode in (JOINT, PER_BLOCK))
+    joint, parts = (
+        MixtureLoopSettings(1e-3, 1e-2, mode, 0.05, False, 0.0) for mode in (JOINT, PER_BLOCK)
+    )
     state, rng = a_state(2, 2, size=0.5), stream(69, "parts")
     pairs = [*(4 * rng.standard_normal((500, 2, 2)))]
     assert changes(model, joint, pairs, state).max() <= 1 + 1e-12
@@ -240,9 +245,9 @@ def test_clipping_by_parts_exceeds_the_sensitivity_of_a_joint_clip():
 def test_noise_made_for_a_short_step_does_not_cover_a_full_one():
     """Full inclusion moves a release by 2 C: a hundred times what s = 0.01 would."""
     model, far = MixtureModel.isotropic(0.5, [[0.0, 0.0]], 0.1), 1e6 * np.ones(2)
-    settings, state = Settings(1.0, 1e-2, JOINT, 1.0, False, 0.0), a_state(1, 2)
+    settings, state = MixtureLoopSettings(1.0, 1e-2, JOINT, 1.0, False, 0.0), a_state(1, 2)
     moved = released(far, model, settings, state) - released(-far, model, settings, state)
-    params = Params("dp_sep", 1, 0.01, "joint", 1.0, 1.0)
+    params = mixture_settings("dp_sep", 1, 0.01, "joint", 1.0, 1.0)
     assert np.linalg.norm(moved) > 99 * params.sensitivity
 
 
@@ -253,8 +258,8 @@ def noises(clip: str) -> np.ndarray:
     """Return the noise of many releases in units of what it should be, shape (m, 5)."""
     model = MixtureModel.isotropic(0.5, [[0.0, 0.0]], 0.1)
     row, common = np.array([[0.2, -0.1]]), {"clip": clip, "clip_bound": 2.0, "order": "cyclic"}
-    plain = fit(row, model, Params("sep", 1, 0.25, **common), stream(68, "plain"))
-    params = Params("dp_sep", 1, 0.25, noise_multiplier=0.02, **common)
+    plain = fit(row, model, mixture_settings("sep", 1, 0.25, **common), stream(68, "plain"))
+    params = mixture_settings("dp_sep", 1, 0.25, noise_multiplier=0.02, **common)
     found = [fit(row, model, params, stream(68, "noise", clip, k)) for k in range(600)]
     assert sum(run.counters["repaired"] for run in found) == 0
     base = svec(plain.h, plain.precision)

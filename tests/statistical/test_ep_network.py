@@ -18,11 +18,11 @@ from scipy import stats
 
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network.scores import scores
-from dpmc.ep.network.settings import Params
 from dpmc.ep.network.variants import private, published
 from dpmc.experiments.data import uci, uci_network
 from dpmc.privacy import compiled_noise
 from dpmc.rng import stream
+from tests.support.ep_settings import network_settings
 from tests.support.networks import Chain
 
 pytestmark = pytest.mark.slow
@@ -59,14 +59,14 @@ def neighbour_distances(params, seed, unusual=False):
         invalid, broken = chain.arrays.counts[[1, 4]]
         assert invalid + broken > 0 or not unusual
     distances = [np.linalg.norm(a - b) for a, b in zip(states[::2], states[1::2], strict=True)]
-    return np.array(distances) / (2 * params.damping * CLIP)
+    return np.array(distances) / (2 * params.step * CLIP)
 
 
 @pytest.mark.parametrize("learned", [True, False])
 @pytest.mark.parametrize("unusual", [True, False])
 def test_a_substituted_row_moves_a_step_no_farther_than_the_sensitivity(learned, unusual):
     law = {} if learned else {"noise_variance": 0.2}
-    joint = Params(
+    joint = network_settings(
         *("dp_sep", HIDDEN),
         step=0.3,
         clip="joint",
@@ -75,7 +75,7 @@ def test_a_substituted_row_moves_a_step_no_farther_than_the_sensitivity(learned,
         **law,
     )
     blocks = replace(joint, clip="per_block")
-    loose = replace(joint, clip="none", clip_bound=math.inf)
+    loose = replace(joint, clip="none", clip_bound=None)
     found = {
         name: np.concatenate([neighbour_distances(params, seed, unusual) for seed in range(12)])
         for name, params in (("joint", joint), ("blocks", blocks), ("loose", loose))
@@ -125,7 +125,7 @@ def faults(noise):
 
 @pytest.mark.parametrize("clip", ["joint", "per_block"])
 def test_every_coordinate_of_every_step_has_noise_of_its_own(clip):
-    params = Params(
+    params = network_settings(
         *("dp_sep", HIDDEN),
         step=0.3,
         clip=clip,
@@ -159,7 +159,7 @@ def test_the_law_of_the_noise_precision_has_noise_as_well():
     assert (noise >= 0).all()
     raised = np.sum(noise > 1.0, axis=0)
     low, high = stats.binom.ppf([LEVEL, 1 - LEVEL], 400, stats.norm.sf(1.0))
-    slack = 400 * CLIP * params.damping / sd  # of the factor itself
+    slack = 400 * CLIP * params.step / sd  # of the factor itself
     assert (raised >= low - slack).all()
     assert (raised <= high + slack).all()
     assert abs(np.corrcoef(noise.T)[0, 1]) * 20 < ERRORS
@@ -232,7 +232,7 @@ def test_sep_on_wine_is_as_good_as_published():
         mean, variance = fit.predict(parts.x_test)
         units = parts.y_shift, parts.y_scale
         errors.append(scores(mean, variance, fit.noise_variance, y_test, *units).rmse)
-        shapes.append(fit.noise_law[0] / len(parts.y))
+        shapes.append(fit.noise_gamma[0] / len(parts.y))
     # Four splits of standard deviation 0.044: five standard errors.
     assert abs(np.mean(errors) - 0.623) < 5 * 0.044 / 2
     assert all(0.37 < shape < 0.40 for shape in shapes)

@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpmc.linreg.gibbs import bernstein_sheldon, covariance_moves
 from dpmc.linreg.gibbs.covariance_moves import directions
-from dpmc.linreg.gibbs.latent_sums import Released
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.linreg.gibbs.moments import joint_covariance
 from dpmc.linreg.gibbs.parameter_draws import beliefs_of
 from dpmc.linreg.methods import mcmc_bs
@@ -97,7 +97,7 @@ def geweke(steps=10, prior=PRIOR, rows_conjugate=False, **settings) -> np.ndarra
     options, tallies = mcmc_bs.settings_of(params, 2), np.zeros(4, dtype=np.int64)
     rng, draws, variances = stream(26, "geweke"), np.empty((1, 2)), np.empty(1)
     for c in range(CHAINS):
-        released = Released(noisy[c], NOISE, COUNTS)
+        released = ReleasedSums(noisy[c], NOISE, COUNTS)
         axes = directions(released)
         done = bernstein_sheldon.run(
             released, beliefs, options, axes, sums[c], variance[c], rng, draws, variances, tallies
@@ -159,7 +159,7 @@ def moved(monkeypatch, jacobian: bool, chains=1500, moves=9) -> np.ndarray:
         )
     rng, beliefs, joint = stream(34, "moves"), beliefs_of(PRIOR, False), np.empty((3, 3))
     for c in range(chains):
-        released = Released(noisy[c], NOISE, COUNTS)
+        released = ReleasedSums(noisy[c], NOISE, COUNTS)
         joint_covariance(theta[c], variance[c], features[c], joint)
         axes = directions(released)
         move = covariance_moves.move_jointly.py_func

@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, Released
+from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, ReleasedStatistics
 from dpmc.linreg.gibbs.gaussian_moves import Frame
-from dpmc.linreg.gibbs.normal_x import Settings, Tuning, sample
-from dpmc.linreg.gibbs.wishart_moves import Scratch, State
+from dpmc.linreg.gibbs.normal_x import NormalXSettings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.linreg.methods import mcmc_fixed_s, mcmc_normal_x
 from dpmc.linreg.types import NoisyStatistics
 from tests.reference import regression_posterior
@@ -163,7 +163,7 @@ def smallest_p_value(quantities) -> float:
 def fixed_s_chains(log_move=True, **wrong) -> float:
     """Return the smallest p-value of chains of MCMC-fixedS that start from the joint law."""
     rng, found = np.random.default_rng(21), []
-    settings = mcmc_fixed_s.Settings(STEPS, STEPS - 1, log_move, 0)
+    settings = mcmc_fixed_s.FixedSSettings(STEPS, STEPS - 1, log_move, 0)
     terms = PriorTerms.of(PRIOR)
     terms = terms._replace(
         **{name: value for name, value in wrong.items() if name in terms._fields}
@@ -204,8 +204,8 @@ def test_broken_fixed_s_does_not(wrong):
 def normal_x_chains(wishart=False, scale_moves=2, **wrong) -> float:
     """Return the smallest p-value of chains of MCMC-normalX that start from the joint law."""
     rng, found = np.random.default_rng(22), []
-    settings = Settings(STEPS, 0, wishart, True, True, WALK_ACCEPTANCE, scale_moves, 0.0)
-    terms, frame, scratch = PriorTerms.of(PRIOR), Frame.of(DIM), Scratch.of(2, DIM)
+    settings = NormalXSettings(STEPS, 0, wishart, True, True, WALK_ACCEPTANCE, scale_moves, 0.0)
+    terms, frame, scratch = PriorTerms.of(PRIOR), Frame.of(DIM), StatisticsScratch.of(2, DIM)
     terms = terms._replace(
         **{name: value for name, value in wrong.items() if name in terms._fields}
     )
@@ -217,11 +217,11 @@ def normal_x_chains(wishart=False, scale_moves=2, **wrong) -> float:
         theta, variance = parameters(rng)
         s = np.array([x.T @ x for x in rows])
         noisy = drawn_release(rng, s, theta, variance)
-        released = Released.of(noisy)
+        released = ReleasedStatistics.of(noisy)
         told = {name: value for name, value in wrong.items() if name in released._fields}
         tuning = Tuning.of(released, wishart, 0.8)
         tuning.node_step[:] = -math.log(20.0) if wishart else math.log(0.8)
-        state = State.of(s, theta, variance)
+        state = StatisticsState.of(s, theta, variance)
         arguments = (released._replace(**told), terms, settings, tuning, state, frame, scratch)
         assert sample(*arguments, rng, draws, variances, accepted) == (0, STEPS)
         found.append(node_quantities(noisy, state))

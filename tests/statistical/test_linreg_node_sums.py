@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.gibbs import latent_sums
-from dpmc.linreg.gibbs.latent_sums import Released
-from dpmc.linreg.gibbs.moments import log_law_ratio, product_covariance
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums
+from dpmc.linreg.gibbs.moments import log_density_ratio, product_covariance
 from dpmc.rng import stream
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def symmetric(entries: np.ndarray) -> np.ndarray:
     return out
 
 
-def nodes(law: str, variances: np.ndarray, num: int) -> tuple[np.ndarray, Released]:
+def nodes(law: str, variances: np.ndarray, num: int) -> tuple[np.ndarray, ReleasedSums]:
     """Draw the sums of nodes with the same G, and release them with noise."""
     rng = stream(21, "nodes", law, num, float(variances.sum()))
     if law == "wishart":
@@ -50,10 +50,12 @@ def nodes(law: str, variances: np.ndarray, num: int) -> tuple[np.ndarray, Releas
         factor = np.linalg.cholesky(ROWS * product_covariance(JOINT))
         sums = symmetric(ROWS * JOINT[UPPER] + rng.standard_normal((num, 6)) @ factor.T)
     noise = np.sqrt(variances[UPPER]) * rng.standard_normal((num, 6))
-    return sums, Released(sums + symmetric(noise), variances, np.full(num, float(ROWS)))
+    return sums, ReleasedSums(sums + symmetric(noise), variances, np.full(num, float(ROWS)))
 
 
-def p_values(law: str, sums: np.ndarray, released: Released, variances: np.ndarray) -> np.ndarray:
+def p_values(
+    law: str, sums: np.ndarray, released: ReleasedSums, variances: np.ndarray
+) -> np.ndarray:
     """Compare the noise, and the sums, with their laws, which are independent."""
     noise = ((released.noisy - sums)[:, UPPER[0], UPPER[1]]) / np.sqrt(variances[UPPER])
     tests = [stats.kstest(column, "norm") for column in noise.T]
@@ -130,7 +132,7 @@ def test_successive_sums_correlate_by_at_most_one_half():
     num, rng = 20_000, stream(23, "correlation")
     for rows, least in ((3.0, 0.0), (4000.0, 0.4)):
         noisy = np.tile(rows * JOINT, (num, 1, 1))
-        released = Released(noisy, VARIANCES["one"], np.full(num, rows))
+        released = ReleasedSums(noisy, VARIANCES["one"], np.full(num, rows))
         tallies, sums = np.zeros(2, dtype=np.int64), noisy.copy()
         latent_sums.update_direct(released, JOINT, False, sums, rng, tallies)
         before = sums[:, UPPER[0], UPPER[1]].copy()
@@ -161,8 +163,8 @@ def test_the_ratio_of_laws_is_that_of_their_densities():
     wishart = stats.wishart(ROWS, JOINT)
     sums = wishart.rvs(20, random_state=stream(24, "ratio"))
     expected = [wishart.logpdf(t) - normal.logpdf(t[UPPER]) for t in sums]
-    actual = [log_law_ratio(white @ t @ white.T / ROWS, ROWS, factor) for t in sums]
+    actual = [log_density_ratio(white @ t @ white.T / ROWS, ROWS, factor) for t in sums]
     constants = np.subtract(expected, actual)
     np.testing.assert_allclose(constants, constants[0], rtol=0, atol=1e-10)
-    assert log_law_ratio(np.eye(3), ROWS, factor) == 0
-    assert log_law_ratio(np.diag([1.0, 1.0, -1.0]), ROWS, factor) == -np.inf
+    assert log_density_ratio(np.eye(3), ROWS, factor) == 0
+    assert log_density_ratio(np.diag([1.0, 1.0, -1.0]), ROWS, factor) == -np.inf

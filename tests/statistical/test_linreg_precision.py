@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, Released
+from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, ReleasedStatistics
 from dpmc.linreg.gibbs.gaussian_moves import Frame
-from dpmc.linreg.gibbs.normal_x import Settings, Tuning, sample
-from dpmc.linreg.gibbs.wishart_moves import Scratch, State
+from dpmc.linreg.gibbs.normal_x import NormalXSettings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from tests.support.linreg_releases import dense_prior, release
 
 pytestmark = pytest.mark.slow
@@ -33,13 +33,13 @@ def drawn() -> tuple[np.ndarray, np.ndarray]:
     noisy = release(rng, ROWS, np.array([0.4, -0.8]), 0.1)
     s = np.array([one + 2.0 * np.eye(DIM) for one in noisy.s])
     assert np.linalg.eigvalsh(s).min() > 0
-    settings = Settings(1, 0, False, True, True, WALK_ACCEPTANCE, 0, 0.0)
-    released, terms = Released.of(noisy), PriorTerms.of(PRIOR)
-    frame, scratch = Frame.of(DIM), Scratch.of(len(ROWS), DIM)
+    settings = NormalXSettings(1, 0, False, True, True, WALK_ACCEPTANCE, 0, 0.0)
+    released, terms = ReleasedStatistics.of(noisy), PriorTerms.of(PRIOR)
+    frame, scratch = Frame.of(DIM), StatisticsScratch.of(len(ROWS), DIM)
     draws, variances, accepted = np.empty((1, DIM)), np.empty(1), np.zeros(3)
     found = []
     for _ in range(DRAWS):
-        state, tuning = State.of(s, np.zeros(DIM), 0.5), Tuning.of(released, False, 0.8)
+        state, tuning = StatisticsState.of(s, np.zeros(DIM), 0.5), Tuning.of(released, False, 0.8)
         arguments = (released, terms, settings, tuning, state, frame, scratch)
         assert sample(*arguments, rng, draws, variances, accepted) == (0, 1)
         found.append(state.precision.copy())

@@ -76,7 +76,7 @@ class Chain:
         rng = np.random.default_rng(seed)
         self.layout = Architecture(params.hidden, inputs)
         self.arrays = network_states.first_arrays(self.layout, params, num_rows, rng, None)
-        self.settings = network_states.settings_of(self.layout, params, num_rows)
+        self.settings = network_states.loop_settings(self.layout, params, num_rows)
         places = self.layout.places()
         factors = np.exp(spread_out * rng.standard_normal(len(places)))
         self.arrays.precision[places] *= factors

@@ -1,1 +1,1 @@
-"""Expectation propagation under differential privacy: mixtures, networks and accounting."""
+"""Expectation propagation under differential privacy: mixtures, networks and noisy moments."""

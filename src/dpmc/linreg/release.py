@@ -59,7 +59,8 @@ def release(
     x_bound, y_bound : float
         > 0.
     epsilon, delta, neighbours, calibration, bounds_source, noise
-        See `dpmc.linreg.release_terms.Terms`.
+        Budget, neighbouring relation, calibration of the noise, source of the bounds and kind of
+        noise, as fields of `dpmc.linreg.release_terms.Terms`.
     rng : numpy.random.Generator, optional
         Only to repeat a release: whoever knows its seed can take the noise off. By default
         noise comes from the operating system.
@@ -83,7 +84,7 @@ def release(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, or the rows were clipped to wider bounds or none.
+        If an argument is out of range, or the rows were clipped to wider bounds or none.
     """
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)
@@ -117,10 +118,11 @@ def jointly(
     Parameters
     ----------
     statistics : NodeStatistics
+        Exact sums of all nodes.
     changes : mapping of relation to float
         Sensitivity of the vector under each relation.
     rng, terms, with_u, ledgers
-        See `release`.
+        Generator, terms, whether u is released, and ledgers, as `release` has them.
     known : int, default 0
         Leading entries of the vector that are public, and passed on without noise.
     """
@@ -156,15 +158,15 @@ def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
         If it does not say how far a row can move it.
     """
     declared = noisy.guarantee
-    found: dict[Neighbours, Guarantee] = {declared.neighbours: declared}
+    guarantees: dict[Neighbours, Guarantee] = {declared.neighbours: declared}
     for relation in NEIGHBOURS:
         if f"shift_{relation}" not in noisy.extra:
-            raise DpmcError(f"extra: no 'shift_{relation}', allowed a release of this package")
+            raise DpmcError(f"`extra` must have 'shift_{relation}', as releases of dpmc.linreg do")
         source: Source = "data" if DATA_BOUNDS in declared.outside else "public"
         shift = float(noisy.extra[f"shift_{relation}"])
         if relation != declared.neighbours:
-            found[relation] = release_terms.guarantee(shift, declared.delta, relation, source)
-    return found
+            guarantees[relation] = release_terms.guarantee(shift, declared.delta, relation, source)
+    return guarantees
 
 
 def _separately(

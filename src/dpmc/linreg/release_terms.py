@@ -42,13 +42,13 @@ class Terms:
     bounds_source : {"public", "data"}
         Whether the bounds on the rows are public constants.
     noise : {"continuous", "discrete"}
-        See :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of
-        real numbers, which its floating-point numbers do not keep.
+        Kind of the noise (:mod:`dpmc.privacy.single_releases`). The guarantee of continuous
+        noise is that of real numbers, which its floating-point numbers do not keep.
 
     Raises
     ------
     DpmcError
-        If a value is not allowed.
+        If a value is out of range.
     """
 
     epsilon: float
@@ -99,9 +99,11 @@ def draw(
     Parameters
     ----------
     vectors : ndarray of shape (J, m)
+        Exact vector of each node.
     sensitivity, noise_multiplier, rng, noise, rounding
-        See `dpmc.privacy.single_releases.gaussian`.
+        Terms of each release, as arguments of `dpmc.privacy.single_releases.gaussian`.
     ledgers : sequence of Ledger, optional
+        Ledger of each node, which draws and records its noise; new ones by default.
 
     Raises
     ------
@@ -111,7 +113,9 @@ def draw(
     if ledgers is None:
         ledgers = [Ledger() for _ in vectors]
     if len(ledgers) != len(vectors):
-        raise DpmcError(f"ledgers: {len(ledgers)}, allowed one for each of {len(vectors)} nodes")
+        raise DpmcError(
+            f"`ledgers` must be one for each of {len(vectors)} nodes, got {len(ledgers)}"
+        )
     if noise == "continuous":
         rng = single_releases.generator(rng)
     return np.stack(
@@ -154,17 +158,21 @@ def assemble(
     s : ndarray of shape (J, d (d + 1) / 2)
         Noisy upper triangles.
     z : ndarray of shape (J, d)
+        Noisy z_j of each node.
     u : ndarray of shape (J,) or None
+        Noisy y'y of each node, None where it is not released.
     sds : (float, float, float)
         Noise on an entry of S, of z, and on u.
     shifts : mapping of relation to float
         How far one row can move all that a node releases, in standard deviations of noise.
     terms : Terms
+        Budget and terms of the release.
     extra : mapping of str to ndarray, optional
+        More released values, by name.
     """
     shift, delta = shifts[terms.neighbours], terms.delta
     proved = guarantee(shift, delta, terms.neighbours, terms.bounds_source, terms.epsilon)
-    told = {f"shift_{relation}": np.array(value) for relation, value in shifts.items()}
+    shift_values = {f"shift_{relation}": np.array(value) for relation, value in shifts.items()}
     s_sd, z_sd, u_sd = sds
     return NoisyStatistics(
         num_rows=statistics.num_rows,
@@ -176,7 +184,7 @@ def assemble(
         u_sd=u_sd,
         guarantee=proved,
         noise=terms.noise,
-        extra={**told, **(extra or {})},
+        extra={**shift_values, **(extra or {})},
     )
 
 
@@ -190,6 +198,7 @@ def check_within(
     Parameters
     ----------
     statistics : NodeStatistics
+        Sums, with the bounds that their rows were clipped to.
     x_bound, y_bound : float
         What the sensitivity is computed from.
     intercept : bool
@@ -235,8 +244,11 @@ def guarantee(
     shift : float
         > 0.
     delta : float
+        Delta of the guarantee, in (0, 1).
     neighbours : {"replace", "add_remove"}
+        How neighbouring data sets differ.
     bounds_source : {"public", "data"}
+        Whether the bounds were known beforehand or taken from the rows.
     nominal : float, optional
         The epsilon that noise was calibrated to, returned where it holds but for rounding.
     """

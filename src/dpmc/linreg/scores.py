@@ -34,7 +34,9 @@ def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
         theta, for a posterior its mean: the mean of predictions is the prediction of
         the mean.
     x : ndarray of shape (m, d)
+        Features of the test rows.
     y : ndarray of shape (m,)
+        Targets of the test rows.
 
     Returns
     -------
@@ -66,6 +68,7 @@ def coefficient_errors(
     coefficients : ndarray of shape (d,)
         The point estimate.
     truth : ndarray of shape (d,)
+        Coefficients that generated the rows.
     feature_covariance : ndarray of shape (d, d)
         Sigma_x of zero-mean features.
     draws : ndarray of shape (k, d), optional
@@ -121,9 +124,9 @@ def t_interval(values: Array, level: float = LEVEL) -> Interval:
     """
     values = shaped("values", values, (-1,), "(m,), m >= 2")
     if len(values) < 2:
-        raise DpmcError(f"values: {len(values)} of them, allowed 2 or more")
+        raise DpmcError(f"`values` must be at least 2 numbers, got {len(values)}")
     if not 0 < level < 1:
-        raise DpmcError(f"level: {level}, allowed a number in (0, 1)")
+        raise DpmcError(f"`level` must be in (0, 1), got {level}")
     from scipy.special import stdtrit
 
     mean = float(np.mean(values))

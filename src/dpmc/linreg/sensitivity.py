@@ -41,6 +41,7 @@ def statistics_sensitivity(
     dim : int
         Number d of features; the value is the same for all d >= 2.
     neighbours : {"replace", "add_remove"}
+        How neighbouring data sets differ.
     with_u : bool
         Whether u = y'y is released too.
 
@@ -82,14 +83,14 @@ def scaled_sensitivity(
     Parameters
     ----------
     x_bound, y_bound, dim, neighbours
-        See `statistics_sensitivity`.
+        Bounds on the rows, number of features and relation, as in `statistics_sensitivity`.
     s_sd, z_sd : float
         Noise on an entry of S and of z, > 0.
 
     Raises
     ------
     DpmcError
-        As `statistics_sensitivity`, or if a standard deviation is not finite and > 0.
+        If a bound or standard deviation is not finite and > 0, or there are no features.
     """
     checks.positive("s_sd", s_sd)
     checks.positive("z_sd", z_sd)

@@ -1,4 +1,4 @@
-"""The sums X'X, X'y and y'y of each node, in one pass over rows that need not fit in memory.
+"""Sums X'X, X'y and y'y of each node, in one pass over rows that need not fit in memory.
 
 Every row is bounded before it meets another one: a product or a sum of rows never holds a
 number that the bounds do not allow, whatever floats the rows are.
@@ -39,7 +39,9 @@ def node_sizes(num_rows: int, num_nodes: int) -> npt.NDArray[np.int64]:
     at_least("num_rows", num_rows, 1)
     at_least("num_nodes", num_nodes, 1)
     if num_nodes > num_rows:
-        raise DpmcError(f"num_nodes: {num_nodes}, allowed at most {num_rows}, the number of rows")
+        raise DpmcError(
+            f"`num_nodes` must be at most {num_rows}, the number of rows, got {num_nodes}"
+        )
     sizes = np.full(num_nodes, num_rows // num_nodes, dtype=np.int64)
     sizes[-1] += num_rows % num_nodes
     return sizes
@@ -94,7 +96,7 @@ def node_statistics(
 
     Notes
     -----
-    A refusal tells that some row is to be refused, which no budget covers; its text tells
+    A refusal reveals that some row is refused, which no budget covers; its text reveals
     neither which row nor what it holds. With ``beyond="clip"`` and ``invalid_rows="zero"``
     nothing is refused for what rows hold.
     """
@@ -150,7 +152,7 @@ class _Sums:
         while start < len(x):
             count = min(BLOCK - self.filled, self.left, len(x) - start)
             if count == 0:
-                raise DpmcError(f"chunks: more rows than num_rows, allowed {self.sizes.sum()}")
+                raise DpmcError(f"`chunks` must have num_rows = {self.sizes.sum()} rows, got more")
             part = self.buffer[self.filled : self.filled + count]
             with np.errstate(over="ignore", invalid="ignore"):  # of longer floats
                 part[:, self.ones : -1] = x[start : start + count]
@@ -165,7 +167,7 @@ class _Sums:
         """Return the sums, if all rows came."""
         came = self.added + self.filled
         if came != self.sizes.sum():
-            raise DpmcError(f"chunks: {came} rows, allowed {self.sizes.sum()} (num_rows)")
+            raise DpmcError(f"`chunks` must have num_rows = {self.sizes.sum()} rows, got {came}")
         s, z, u = self.gram[:, :-1, :-1], self.gram[:, :-1, -1], self.gram[:, -1, -1]
         return NodeStatistics(
             self.sizes,
@@ -181,17 +183,19 @@ class _Sums:
         """Refuse rows of the wrong shape or kind; the first chunk fixes the number of features."""
         dim = self.buffer.shape[1] - 1 - self.ones if self.buffer.size else None
         if x.ndim != 2 or x.shape[1] != (dim or x.shape[1]) or x.shape[1] == 0:
-            raise DpmcError(f"chunks: x of shape {x.shape}, allowed (m, {dim or 'd >= 1'})")
+            raise DpmcError(f"x in `chunks` must have shape (m, {dim or 'd >= 1'}), got {x.shape}")
         if y.shape != (len(x),):
-            raise DpmcError(f"chunks: y of shape {y.shape}, allowed {(len(x),)}")
+            raise DpmcError(f"y in `chunks` must have shape {(len(x),)}, got {y.shape}")
         if x.dtype.kind not in "fiub" or y.dtype.kind not in "fiub":
-            raise DpmcError(f"chunks: dtypes {x.dtype} and {y.dtype}, allowed real numbers")
+            raise DpmcError(
+                f"x and y in `chunks` must be real numbers, got dtypes {x.dtype} and {y.dtype}"
+            )
         if dim is None:
             dim = x.shape[1]
             if self.sizes[0] < dim:
                 raise DpmcError(
-                    f"num_nodes: {len(self.sizes)} of {self.sizes[0]} rows or more, allowed nodes "
-                    f"of at least {dim} rows, the number of features"
+                    f"`num_nodes` must leave each node at least {dim} rows, the number of "
+                    f"features, got {len(self.sizes)} nodes, the smallest of {self.sizes[0]} rows"
                 )
             columns = self.ones + dim + 1
             self.buffer = np.ones((BLOCK, columns))
@@ -200,12 +204,12 @@ class _Sums:
     def _flush(self) -> None:
         """Bound the rows that wait and add their products to the node."""
         rows = self.buffer[: self.filled]
-        own = rows[:, self.ones :]
+        columns = rows[:, self.ones :]
         with np.errstate(over="ignore", invalid="ignore"):
-            total = own.sum()
+            total = columns.sum()
         if not np.isfinite(total):
-            self._invalid(own)
-        beyond = bound_rows(own, *self.bounds)
+            self._invalid(columns)
+        beyond = bound_rows(columns, *self.bounds)
         if self.refuse and beyond.any():
             raise DpmcError(
                 f"`chunks` must hold features of norm {self.bounds[0]:g} and targets of "
@@ -239,7 +243,7 @@ def bound_rows(rows: Array, x_bound: float, y_bound: float) -> npt.NDArray[np.bo
     ----------
     rows : ndarray of shape (m, d + 1)
         Features, then the target, of any floats: NaN counts as 0. Features longer than
-        `x_bound` are shortened to it; if some are infinite, the others count as 0 beside
+        `x_bound` are shortened to it; if some are infinite, the others count as 0 next to
         them. The target is moved to [-`y_bound`, `y_bound`].
     x_bound, y_bound : float
         From 1e-75 to 1e75.
@@ -269,6 +273,7 @@ def _moderate(x: Array, x_bound: float) -> Array:
     x : ndarray of shape (m, d)
         Any floats.
     x_bound : float
+        Largest norm of a row.
     """
     x = np.where(np.isnan(x), 0.0, x)
     infinite = np.isinf(x)

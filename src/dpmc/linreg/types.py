@@ -113,6 +113,7 @@ class Prior:
     Parameters
     ----------
     mean : ndarray of shape (d,)
+        Prior mean m of theta.
     covariance : ndarray of shape (d, d)
         C.
     shape, rate : float
@@ -138,13 +139,15 @@ class Prior:
     def __post_init__(self) -> None:
         dim = len(self.mean)
         for name in ("covariance", "scale"):
-            check_positive_definite(f"prior: {name}", getattr(self, name), dim)
+            check_positive_definite(f"`{name}` of a prior", getattr(self, name), dim)
         for name in ("shape", "rate"):
             value = getattr(self, name)
             if not 0 < value < np.inf:
-                raise DpmcError(f"prior: {name} {value}, allowed a finite number > 0")
+                raise DpmcError(f"`{name}` of a prior must be a finite number > 0, got {value}")
         if not self.dof > dim - 1:
-            raise DpmcError(f"prior: dof {self.dof}, allowed above {dim - 1} for {dim} features")
+            raise DpmcError(
+                f"`dof` of a prior must exceed {dim - 1} for {dim} features, got {self.dof}"
+            )
 
     @property
     def dim(self) -> int:
@@ -161,13 +164,15 @@ def check_positive_definite(name: str, matrix: Array, dim: int) -> None:
         Naming the smallest eigenvalue.
     """
     values = np.asarray(matrix, dtype=np.float64)
-    if values.shape != (dim, dim) or not np.isfinite(values).all():
-        raise DpmcError(f"{name} has shape {values.shape}, allowed {(dim, dim)}, finite")
+    if values.shape != (dim, dim):
+        raise DpmcError(f"{name} must have shape {(dim, dim)}, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise DpmcError(f"{name} must hold finite numbers only")
     if not np.allclose(values, values.T, rtol=1e-12, atol=0):
-        raise DpmcError(f"{name} is not symmetric, allowed a symmetric matrix")
+        raise DpmcError(f"{name} must be symmetric")
     smallest = float(np.linalg.eigvalsh(values)[0])
     if not smallest > 0:
-        raise DpmcError(f"{name} has smallest eigenvalue {smallest:g}, allowed > 0")
+        raise DpmcError(f"{name} must be positive definite, got smallest eigenvalue {smallest:g}")
 
 
 @dataclass(frozen=True)

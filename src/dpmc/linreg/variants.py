@@ -35,11 +35,13 @@ class Profile:
     Parameters
     ----------
     name : str
+        Name of the profile.
     neighbours : {"replace", "add_remove"}
         Relation whose sensitivity the noise is relative to.
     calibration : {"analytic", "published"}
+        How noise is calibrated: exactly, or as in the published code.
     split : {"joint", "best"}
-        See `dpmc.linreg.release.release`.
+        Whether S and z share one calibration, or the better of joint and separate ones.
     coefficient_variance : float
         C is this times the identity.
     overrides : mapping of str to mapping

@@ -153,7 +153,7 @@ def test_a_fit_without_memory_is_told_and_stops_nothing(monkeypatch):
     row = networks.run(given, None, [0]).iloc[0]
     # Two natural parameters of 50 * 5 + 51 weights, in eights, for 1,000 rows.
     assert row["status"].startswith(
-        "refused: method: 'ep' takes 0.00502 GiB for its sites, allowed"
+        "refused: method 'ep' needs 0.00502 GiB for its sites, and this"
     )
     assert math.isnan(row["rmse"])
     assert row["num_rows"] == 1000
@@ -246,14 +246,19 @@ def test_a_table_that_cannot_be_had_says_so(tmp_path, monkeypatch):
             "networks",
             "dp_sep_published",
             {"params": {"hidden": {"wine": 2}}},
-            "published_noise: none for wine",
+            "`published_noise` must be a shape and a rate for wine, got none",
         ),
-        ("networks", "dp_sep", {"points": [{}]}, "budget: None, allowed an epsilon"),
-        ("networks", "sep", {"params": {"hidden": {"wine": 0}}}, "hidden: 0, allowed"),
-        ("mixture", "dp_sep", {"points": [{}]}, "budget: None, allowed an epsilon"),
-        ("mixture", "dp_sep", {"params": {"clip_bound": -1}}, "clip_bound: -1"),
-        ("mixture", "sep", {"params": {"step": 2}}, "step: 2, allowed"),
-        ("mixture", "dp_sep_published", {"params": {"h_share": 1}}, "h_share: 1, allowed"),
+        ("networks", "dp_sep", {"points": [{}]}, "`budget` must be an epsilon and a delta"),
+        ("networks", "sep", {"params": {"hidden": {"wine": 0}}}, r"hidden.*\b0\b"),
+        ("mixture", "dp_sep", {"points": [{}]}, "`budget` must be an epsilon and a delta"),
+        ("mixture", "dp_sep", {"params": {"clip_bound": -1}}, r"clip_bound.*-1"),
+        ("mixture", "sep", {"params": {"step": 2}}, r"`step` must be a number in \(0, 1\], got 2"),
+        (
+            "mixture",
+            "dp_sep_published",
+            {"params": {"h_share": 1}},
+            r"`h_share` must be in \(0, 1\), got 1",
+        ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(study, method, change, message, rows, wine):

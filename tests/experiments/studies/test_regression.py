@@ -135,9 +135,12 @@ def test_times_are_taken_at_every_dimension():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"variant": "best"}, "profile: 'best', allowed 'correct'"),
-        ({"points": [{"num_nodes": 0, "epsilon": 1}]}, "num_nodes: 0, allowed"),
-        ({"points": [{"num_nodes": 2001, "epsilon": 1}]}, "num_nodes: 2001, allowed at most 2000"),
+        ({"variant": "best"}, r"profile.*'best'"),
+        ({"points": [{"num_nodes": 0, "epsilon": 1}]}, r"num_nodes.*\b0\b"),
+        (
+            {"points": [{"num_nodes": 2001, "epsilon": 1}]},
+            "`num_nodes` must be at most 2000, the number of rows, got 2001",
+        ),
         ({"points": [{"num_nodes": 1, "epsilon": -1}]}, "epsilon: -1"),
     ],
 )

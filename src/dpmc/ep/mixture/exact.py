@@ -1,6 +1,6 @@
-"""The posterior of the means of a mixture where the component of every row is known.
+"""Posterior of the means of a mixture where the component of every row is known.
 
-It is Gaussian and exact, one component on its own: a reference without Monte Carlo error. The
+It is Gaussian and exact, one component at a time: a reference without Monte Carlo error. The
 paper draws from it by NUTS [vinaroz2022dpsep, section 6.1]; its public code passes the prior
 covariance as the prior precision, so what it draws from has another prior than its methods.
 Methods that do not know the labels approximate the posterior without them, which is close to
@@ -24,7 +24,9 @@ class Truth(NamedTuple):
     Parameters
     ----------
     means : ndarray of shape (J, d)
+        Posterior means of the component means.
     covariances : ndarray of shape (J, d, d)
+        Their posterior covariances.
     """
 
     means: Array
@@ -40,9 +42,11 @@ def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureMo
     Parameters
     ----------
     rows : ndarray of shape (N, d)
+        Rows, all finite.
     labels : ndarray of int of shape (N,)
         From 0 to J - 1.
     model : MixtureModel
+        Weights, spread and prior.
 
     Raises
     ------
@@ -53,9 +57,11 @@ def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureMo
     labels = np.asarray(labels)
     num, dim = model.num_components, model.dim
     if labels.shape != (len(rows),) or not np.issubdtype(labels.dtype, np.integer):
-        raise DpmcError(f"labels: shape {labels.shape} of {labels.dtype}, allowed one per row")
+        raise DpmcError(
+            f"`labels` must be one integer per row, got {labels.dtype} of shape {labels.shape}"
+        )
     if labels.min() < 0 or labels.max() >= num:
-        raise DpmcError(f"labels: {labels.min()} to {labels.max()}, allowed 0 to {num - 1}")
+        raise DpmcError(f"`labels` must be in 0 to {num - 1}, got {labels.min()} to {labels.max()}")
     counts = np.bincount(labels, minlength=num)
     totals = np.zeros((num, dim))
     np.add.at(totals, labels, rows)
@@ -82,6 +88,7 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
     Parameters
     ----------
     means : array_like of shape (J, d)
+        Printed means.
     upper_triangles : array_like of shape (J, d (d + 1) / 2)
         Of the covariances, row by row.
 
@@ -93,8 +100,8 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
     means, entries = (np.asarray(v, dtype=np.float64) for v in (means, upper_triangles))
     if means.ndim != 2 or entries.shape != (len(means), means.shape[1] * (means.shape[1] + 1) // 2):
         raise DpmcError(
-            f"means, upper_triangles: shapes {means.shape} and {entries.shape}, "
-            "allowed (J, d) and (J, d (d + 1) / 2)"
+            "`means` and `upper_triangles` must have shapes (J, d) and (J, d (d + 1) / 2), "
+            f"got {means.shape} and {entries.shape}"
         )
     num, dim = means.shape
     covariances = np.zeros((num, dim, dim))
@@ -102,5 +109,8 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
     covariances[:, i, k] = covariances[:, k, i] = entries
     smallest = float(np.linalg.eigvalsh(covariances).min())
     if not smallest > 0:
-        raise DpmcError(f"upper_triangles: smallest eigenvalue {smallest:g}, allowed > 0")
+        raise DpmcError(
+            "`upper_triangles` must make positive definite covariances, "
+            f"got smallest eigenvalue {smallest:g}"
+        )
     return Truth(means, covariances)

@@ -1,6 +1,6 @@
-"""The factor of one row of a mixture, compiled.
+"""Factor of one row of a mixture, compiled.
 
-It is found without inverting a covariance. Of the tilted mixture of [vinaroz2022dpsep, section
+It is computed without inverting a covariance. Of the tilted mixture of [vinaroz2022dpsep, section
 6.1], Kalman update of the cavity N(m, Lambda^-1) with probability r, no update with 1 - r,
 the precision is
 
@@ -8,7 +8,7 @@ the precision is
 
 where u = (I + v Lambda)^-1 (x - m), v = sigma_x^2, a = (Lambda + G) u, and
 G = r ((1 - r) I + v Lambda)^-1 Lambda. So a factor keeps its accuracy however small it is
-beside the cavity, where the difference of two inverses has none.
+relative to the cavity, where the difference of two inverses has none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.ep.mixture.model import MixtureModel
-from dpmc.ep.mixture.states import Scratch, State, Target
+from dpmc.ep.mixture.states import MixtureScratch, MixtureState, MixtureTarget
 from dpmc.numerics.small_matrices import (
     cholesky,
     compiled,
@@ -151,27 +151,31 @@ def find_factor(row: Any, target: Any, largest: float, scratch: Any) -> bool:
 
 def factor(
     row: Array, model: MixtureModel, h: Array, precision: Array
-) -> tuple[State, Array] | None:
+) -> tuple[MixtureState, Array] | None:
     """Return the factor of one row and its responsibilities.
 
     Parameters
     ----------
     row : ndarray of shape (d,)
+        One row.
     model : MixtureModel
         Its weights and spread.
     h : ndarray of shape (J, d)
         Of the cavity.
     precision : ndarray of shape (J, d, d)
+        Precisions of the cavity.
 
     Returns
     -------
-    (State, ndarray of shape (J,)) or None
+    (MixtureState, ndarray of shape (J,)) or None
         Natural parameters of the tilted moments less those of the cavity, and the
         probability of each component given the row; None where a cavity is not a density or
         the factor is not finite.
     """
-    scratch = Scratch.of(model.num_components, model.dim)
+    scratch = MixtureScratch.of(model.num_components, model.dim)
     scratch.cavity.h[:], scratch.cavity.precision[:] = h, precision
-    if not find_factor(np.asarray(row, dtype=np.float64), Target.of(model), LARGEST, scratch):
+    if not find_factor(
+        np.asarray(row, dtype=np.float64), MixtureTarget.of(model), LARGEST, scratch
+    ):
         return None
     return scratch.factor, scratch.chances

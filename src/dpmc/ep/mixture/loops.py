@@ -1,6 +1,6 @@
 """Passes over the rows of a mixture, compiled: one loop for each way of keeping factors.
 
-What a step does is told in :mod:`dpmc.ep.mixture.engine` and :mod:`dpmc.ep.mixture.published`.
+The steps are described in :mod:`dpmc.ep.settings` and :mod:`dpmc.ep.mixture.published`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dpmc.ep.mixture.factor import LARGEST, find_factor
 from dpmc.ep.mixture.states import (
     NO_CLIP,
     PER_BLOCK,
-    State,
+    MixtureState,
     add_noise,
     all_definite,
     clip,
@@ -28,12 +28,12 @@ from dpmc.numerics.small_matrices import compiled
 # What a loop counts.
 COUNTERS = ("skipped", "invalid", "clipped", "repaired")
 SKIPPED, INVALID, CLIPPED, REPAIRED = range(4)
-# Those that follow from released states alone; the others tell of rows.
+# Those that follow from released states alone; the others depend on rows.
 RELEASED_COUNTERS = ("repaired",)
 
 
-class Settings(NamedTuple):
-    """Settings as compiled code reads them."""
+class MixtureLoopSettings(NamedTuple):
+    """MixtureLoopSettings as compiled code reads them."""
 
     step: float
     share: float  # of the state that counts as the factor of one row: 1 / N, 0 for ADF
@@ -65,12 +65,12 @@ def shared_pass(
     largest = LARGEST if settings.clip == NO_CLIP else math.inf
     for i in range(order.size):
         fill(target, state, 1.0 - share, scratch.cavity)
-        found = find_factor(rows[order[i]], target, largest, scratch)
-        counters[INVALID] += not found
-        if settings.skip and not found:
+        exists = find_factor(rows[order[i]], target, largest, scratch)
+        counters[INVALID] += not exists
+        if settings.skip and not exists:
             counters[SKIPPED] += 1
             continue
-        if not found:  # what changes nothing takes its place, and is clipped and gets noise
+        if not exists:  # what changes nothing takes its place, and is clipped and gets noise
             combine(share, state, 0.0, state, scratch.factor)
         counters[CLIPPED] += clip(settings.clip, settings.clip_bound, scratch.factor)
         combine(1.0 - step * share, state, step, scratch.factor, proposal)
@@ -91,7 +91,7 @@ def shared_pass(
 @compiled
 def site(sites: Any, n: int) -> Any:
     """Return the factor of row n, a view."""
-    return State(sites.h[n], sites.precision[n])
+    return MixtureState(sites.h[n], sites.precision[n])
 
 
 @compiled
@@ -120,21 +120,21 @@ def sites_pass(
     """
     proposal = scratch.proposal
     for i in range(order.size):
-        own = site(sites, order[i])
-        combine(1.0, state, -1.0, own, proposal)
+        row_site = site(sites, order[i])
+        combine(1.0, state, -1.0, row_site, proposal)
         fill(target, proposal, 1.0, scratch.cavity)
         if not find_factor(rows[order[i]], target, LARGEST, scratch):
             counters[INVALID] += 1
             counters[SKIPPED] += 1
             continue
-        combine(1.0, scratch.factor, -1.0, own, scratch.factor)
+        combine(1.0, scratch.factor, -1.0, row_site, scratch.factor)
         combine(1.0, state, settings.step, scratch.factor, proposal)
         if not finite(proposal):
             return i
         if not is_density(target, settings, proposal, scratch):
             counters[SKIPPED] += 1
             continue
-        combine(1.0, own, settings.step, scratch.factor, own)
+        combine(1.0, row_site, settings.step, scratch.factor, row_site)
         copy(proposal, state)
     return int(order.size)
 

@@ -1,7 +1,7 @@
-"""A mixture of Gaussians whose means are unknown: the model, and what a fit says of rows.
+"""Model of a mixture of Gaussians with unknown means, its fit and the responsibilities of rows.
 
 x_n ~ sum_j w_j N(mu_j, sigma_x^2 I) with independent mu_j ~ N(m_j, Lambda_j^-1)
-[vinaroz2022dpsep, section 6.1]. A fit has one Gaussian for each mean, so it is a point
+[vinaroz2022dpsep, section 6.1]. A fit has one Gaussian for each mean: a point
 theta = (h, Lambda) of natural parameters, Lambda the precision and h = Lambda times the mean.
 """
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc import checks
-from dpmc.types import Array, DpmcError
+from dpmc.ep.invalid_rows import as_floats, without_invalid
+from dpmc.types import Array, DpmcError, InvalidRows
 
 SQRT2 = math.sqrt(2)
 
@@ -37,7 +38,7 @@ class MixtureModel:
     Raises
     ------
     DpmcError
-        If shapes do not fit, or a value is outside of what is allowed.
+        If shapes do not fit, or a value is out of range.
     """
 
     weights: Array
@@ -49,28 +50,32 @@ class MixtureModel:
         for name in ("weights", "prior_means", "prior_precision"):
             values = np.array(getattr(self, name), dtype=np.float64)
             if not np.isfinite(values).all():
-                raise DpmcError(f"{name}: an entry is not finite, allowed finite numbers")
+                raise DpmcError(f"`{name}` must hold finite numbers only")
             values.setflags(write=False)
             object.__setattr__(self, name, values)
         checks.positive("sigma_x", self.sigma_x)
         if self.prior_means.ndim != 2 or 0 in self.prior_means.shape:
-            raise DpmcError(f"prior_means: shape {self.prior_means.shape}, allowed (J, d)")
+            raise DpmcError(f"`prior_means` must have shape (J, d), got {self.prior_means.shape}")
         if self.weights.shape != (self.num_components,) or not (self.weights > 0).all():
-            raise DpmcError(f"weights: {self.weights}, allowed {self.num_components} numbers > 0")
+            raise DpmcError(
+                f"`weights` must be {self.num_components} numbers > 0, got {self.weights}"
+            )
         if abs(float(self.weights.sum()) - 1) > 1e-12:
-            raise DpmcError(f"weights: sum {self.weights.sum()}, allowed 1")
+            raise DpmcError(f"`weights` must sum to 1, got sum {self.weights.sum()}")
         self._check_precision()
 
     def _check_precision(self) -> None:
         shape, values = (self.num_components, self.dim, self.dim), self.prior_precision
         if values.shape != shape:
-            raise DpmcError(f"prior_precision: shape {values.shape}, allowed {shape}")
+            raise DpmcError(f"`prior_precision` must have shape {shape}, got {values.shape}")
         skew = np.abs(values - np.swapaxes(values, 1, 2)).max()
         if not skew <= 1e-12 * np.abs(values).max():
-            raise DpmcError("prior_precision: not symmetric, allowed symmetric matrices")
+            raise DpmcError("`prior_precision` must hold symmetric matrices")
         smallest = float(np.linalg.eigvalsh(values).min())
         if not smallest > 0:
-            raise DpmcError(f"prior_precision: smallest eigenvalue {smallest:g}, allowed > 0")
+            raise DpmcError(
+                f"`prior_precision` must be positive definite, got smallest eigenvalue {smallest:g}"
+            )
 
     @classmethod
     def isotropic(
@@ -80,7 +85,7 @@ class MixtureModel:
         checks.positive("precision", precision)
         means = np.asarray(prior_means, dtype=np.float64)
         if means.ndim != 2:
-            raise DpmcError(f"prior_means: shape {means.shape}, allowed (J, d)")
+            raise DpmcError(f"`prior_means` must have shape (J, d), got {means.shape}")
         num, dim = means.shape
         weights = np.full(num, 1 / num) if num else np.empty(0)
         return cls(weights, sigma_x, means, np.tile(precision * np.eye(dim), (num, 1, 1)))
@@ -108,15 +113,18 @@ class MixtureModel:
 
 @dataclass(frozen=True)
 class MixtureFit:
-    """The Gaussian of each mean that a method ended with.
+    """Gaussian approximation of the posterior of each mean, as a method ended with it.
 
     Parameters
     ----------
     means : ndarray of shape (J, d)
+        Means of the Gaussians, in the units of the rows.
     covariances : ndarray of shape (J, d, d)
+        Covariances of the Gaussians.
     h : ndarray of shape (J, d)
         Precision times mean.
     precision : ndarray of shape (J, d, d)
+        Inverses of the covariances.
     counters : mapping of str to int
         ``steps`` that were made; of them ``skipped``, that left the state as it was,
         ``invalid``, whose factor did not exist, and ``clipped``, whose factor was too long;
@@ -164,11 +172,13 @@ def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances
     Parameters
     ----------
     rows : ndarray of shape (n, d)
+        Rows to assign.
     model : MixtureModel
         Its weights and spread.
     means : ndarray of shape (J, d)
+        Means of the fit.
     covariances : ndarray of shape (J, d, d)
-        Of the means; a row of component j is then N(means_j, covariances_j + sigma_x^2 I).
+        Covariances of the means: a row of component j is N(means_j, covariances_j + sigma_x^2 I).
 
     Returns
     -------
@@ -184,8 +194,8 @@ def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances
     shape = (model.num_components, model.dim)
     if np.shape(means) != shape or np.shape(covariances) != (*shape, model.dim):
         raise DpmcError(
-            f"means, covariances: shapes {np.shape(means)} and {np.shape(covariances)}, "
-            f"allowed {shape} and {(*shape, model.dim)}"
+            f"`means` and `covariances` must have shapes {shape} and {(*shape, model.dim)}, "
+            f"got {np.shape(means)} and {np.shape(covariances)}"
         )
     spread = covariances + model.sigma_x**2 * np.eye(model.dim)
     differences = rows[:, None, :] - means
@@ -193,23 +203,31 @@ def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances
     squares = np.einsum("njd,jdn->nj", differences, scaled)
     scores = np.log(model.weights) - (squares + np.linalg.slogdet(spread)[1]) / 2
     terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: Array = terms / terms.sum(axis=1, keepdims=True)
-    return found
+    probabilities: Array = terms / terms.sum(axis=1, keepdims=True)
+    return probabilities
 
 
-def checked_rows(rows: Array, model: MixtureModel) -> Array:
-    """Return rows as a contiguous array, refusing shapes that do not fit and NaN.
+def checked_rows(rows: Array, model: MixtureModel, invalid_rows: InvalidRows = "refuse") -> Array:
+    """Return rows as a contiguous array, refusing shapes that do not fit the model.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (N, d)
+        Private rows, N >= 1.
+    model : MixtureModel
+        Model with d columns.
+    invalid_rows : {"refuse", "zero"}
+        Whether rows with an entry that is not finite are refused, or returned as NaN.
 
     Raises
     ------
     DpmcError
-        If there are no rows, they have another number of columns, or one is not finite.
+        If there are no rows, they have another number of columns, or one is refused.
     """
-    values = np.ascontiguousarray(rows, dtype=np.float64)
+    values = as_floats("rows", rows)
     if values.ndim != 2 or values.shape[1] != model.dim or len(values) == 0:
-        raise DpmcError(f"rows: shape {values.shape}, allowed (>= 1, {model.dim})")
-    checks.finite_columns("rows", values)
-    return values
+        raise DpmcError(f"`rows` must have shape (>= 1, {model.dim}), got {values.shape}")
+    return without_invalid(invalid_rows, rows=values)[0]
 
 
 def svec(h: Array, precision: Array) -> Array:
@@ -221,7 +239,9 @@ def svec(h: Array, precision: Array) -> Array:
     Parameters
     ----------
     h : ndarray of shape (J, d)
+        Precision times mean.
     precision : ndarray of shape (J, d, d)
+        Symmetric matrices.
 
     Returns
     -------

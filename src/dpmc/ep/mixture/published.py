@@ -1,9 +1,9 @@
-"""DP-SEP on a mixture as the public code of the paper runs it, normal by normal.
+"""Engine of DP-SEP on a mixture as the public code of the paper runs it, normal by normal.
 
-For the reproduction of [vinaroz2022dpsep, table 1 and figure 1] only. What it does otherwise
-than :mod:`dpmc.ep.mixture.engine`: rows in turn, which amplifies nothing; h and Lambda clipped
-and noised on their own, each with a share of the budget; a step that would not leave a density
-is skipped, noise and all, which tells of the row; normals of NumPy's legacy generator from a
+For the reproduction of [vinaroz2022dpsep, table 1 and figure 1] only. It differs from
+:mod:`dpmc.ep.mixture.engine`: rows in turn, which amplifies nothing; h and Lambda clipped
+and noised separately, each with a share of the budget; a step that would not leave a density
+is skipped, noise and all, which depends on the row; normals of NumPy's legacy generator from a
 seed that is known.
 """
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc import checks
-from dpmc.ep.mixture.engine import FLOORS
-from dpmc.ep.mixture.loops import COUNTERS, Settings, published_pass
+from dpmc.ep.mixture.loops import COUNTERS, MixtureLoopSettings, published_pass
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel, checked_rows
-from dpmc.ep.mixture.states import PER_BLOCK, Scratch, State, Target
+from dpmc.ep.mixture.settings import FLOORS
+from dpmc.ep.mixture.states import PER_BLOCK, MixtureScratch, MixtureState, MixtureTarget
 from dpmc.privacy import events
 from dpmc.privacy.published_noise import legacy_normals
 from dpmc.progress import Progress, silent
@@ -28,8 +28,8 @@ OUTSIDE = ("steps skipped depending on a row", "a known seed")
 
 
 @dataclass(frozen=True)
-class Params:
-    """Settings of a run of the public code.
+class PublishedSettings:
+    """MixtureLoopSettings of a run of the public code.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Params:
     Raises
     ------
     DpmcError
-        If a value is not allowed.
+        If a value is out of range.
     """
 
     num_passes: int
@@ -59,7 +59,7 @@ class Params:
         for name in ("step", "clip_bound", "h_multiplier", "precision_multiplier"):
             checks.positive(name, getattr(self, name))
         if self.step > 1:
-            raise DpmcError(f"step: {self.step}, allowed a number in (0, 1]")
+            raise DpmcError(f"`step` must be in (0, 1], got {self.step}")
 
 
 def legacy_stream(model: MixtureModel, seed: int = 0) -> np.random.RandomState:
@@ -72,7 +72,7 @@ def legacy_stream(model: MixtureModel, seed: int = 0) -> np.random.RandomState:
 def fit(
     rows: Array,
     model: MixtureModel,
-    params: Params,
+    settings: PublishedSettings,
     rng: np.random.RandomState,
     progress: Progress = silent,
 ) -> MixtureFit:
@@ -81,14 +81,16 @@ def fit(
     Parameters
     ----------
     rows : ndarray of shape (N, d)
+        Private rows, all finite.
     model : MixtureModel
         Its prior is clipped as a factor is.
-    params : Params
+    settings : PublishedSettings
+        Settings of the run.
     rng : numpy.random.RandomState
         Left where the public code leaves it: J d^2 + J d normals on for each step that was
         not skipped. The runs of figure 1 share one generator.
     progress : callable
-        Told the steps done and to do.
+        Called with the steps done and to do after each pass.
 
     Returns
     -------
@@ -103,38 +105,42 @@ def fit(
     """
     rows = checked_rows(rows, model)
     num, dim, num_rows = model.num_components, model.dim, len(rows)
-    bound, floor = float(params.clip_bound), FLOORS["factor_sum"]
-    target = Target.of(model).clipped(bound)
-    step = float(params.step)
-    settings = Settings(step, 1 / num_rows, PER_BLOCK, bound, True, floor)
-    shared, state, scratch = State.zeros(num, dim), State.zeros(num, dim), Scratch.of(num, dim)
+    bound, floor = float(settings.clip_bound), FLOORS["factor_sum"]
+    target = MixtureTarget.of(model).clipped(bound)
+    step = float(settings.step)
+    loop_settings = MixtureLoopSettings(step, 1 / num_rows, PER_BLOCK, bound, True, floor)
+    shared, state, scratch = (
+        MixtureState.zeros(num, dim),
+        MixtureState.zeros(num, dim),
+        MixtureScratch.of(num, dim),
+    )
     counters = np.zeros(len(COUNTERS), dtype=np.int64)
-    sds = [2 * bound * step * s for s in (params.h_multiplier, params.precision_multiplier)]
+    sds = [2 * bound * step * s for s in (settings.h_multiplier, settings.precision_multiplier)]
     done, status = 0, "complete"
-    for _ in range(params.num_passes):
+    for _ in range(settings.num_passes):
         normals, give_back = legacy_normals(rng, num_rows, num * dim * (dim + 1))
         completed, used = published_pass(
-            rows, normals, *sds, target, settings, shared, state, counters, scratch
+            rows, normals, *sds, target, loop_settings, shared, state, counters, scratch
         )
         give_back(used)
         done += completed
         if completed < num_rows:
             status = f"stopped: step {done + 1} leaves the finite numbers"
             break
-        progress(done, params.num_passes * num_rows, "")
+        progress(done, settings.num_passes * num_rows, "")
     return MixtureFit.of(
         target.prior_h + state.h,
         target.prior_precision + state.precision,
         {"steps": done, **dict(zip(COUNTERS, counters.tolist(), strict=True))},
-        _releases(params),
+        _releases(settings),
         status,
     )
 
 
-def _releases(params: Params) -> tuple[tuple[str, int], ...]:
+def _releases(settings: PublishedSettings) -> tuple[tuple[str, int], ...]:
     """Return the releases that one row has a part in, in the order of their names."""
     counts: dict[str, int] = {}
-    for multiplier in (params.h_multiplier, params.precision_multiplier):
+    for multiplier in (settings.h_multiplier, settings.precision_multiplier):
         name = events.text(events.gaussian(multiplier))
-        counts[name] = counts.get(name, 0) + params.num_passes
+        counts[name] = counts.get(name, 0) + settings.num_passes
     return tuple(sorted(counts.items()))

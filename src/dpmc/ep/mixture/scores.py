@@ -23,17 +23,18 @@ def greedy_pairs(truth: Array, means: Array) -> list[int]:
     Parameters
     ----------
     truth, means : ndarray of shape (J, d)
+        Means of the reference, and those to pair with them.
 
     Returns
     -------
     list of int of length J
         Rows of `means` in the order of `truth`.
     """
-    left, found = list(range(len(means))), []
+    left, pairs = list(range(len(means))), []
     for true_mean in truth:
         distances = np.sum((means[left] - true_mean) ** 2, axis=1)
-        found.append(left.pop(int(np.argmin(distances))))
-    return found
+        pairs.append(left.pop(int(np.argmin(distances))))
+    return pairs
 
 
 def best_pairs(truth: Array, means: Array) -> list[int]:
@@ -122,32 +123,34 @@ def divergence(means: Array, covariances: Array, other_means: Array, others: Arr
     """Return KL(N(means_j, covariances_j) || N(other_means_j, others_j)), shape (J,)."""
     ratio = np.trace(np.linalg.solve(others, covariances), axis1=1, axis2=2)
     squares = _squares(means - other_means, others)
-    found: Array = (ratio - means.shape[1] + squares + _log_ratio(others, covariances)) / 2
-    return found
+    values: Array = (ratio - means.shape[1] + squares + _log_ratio(others, covariances)) / 2
+    return values
 
 
 def _squares(errors: Array, covariances: Array) -> Array:
     """Return e'S^-1 e of each component."""
     scaled = np.linalg.solve(covariances, errors[..., None])[..., 0]
-    found: Array = np.einsum("jd,jd->j", errors, scaled)
-    return found
+    values: Array = np.einsum("jd,jd->j", errors, scaled)
+    return values
 
 
 def _log_ratio(first: Array, second: Array) -> Array:
     """Return ln |first| - ln |second| of each component."""
-    found: Array = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
-    return found
+    values: Array = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
+    return values
 
 
 def _checked(truth: Gaussians, fitted: Gaussians) -> tuple[Array, Array, Array, Array]:
     """Return means and covariances of both, refusing what has no scores."""
-    found = [np.asarray(part, dtype=np.float64) for part in (*truth, *fitted)]
-    shape = found[0].shape
+    parts = [np.asarray(part, dtype=np.float64) for part in (*truth, *fitted)]
+    shape = parts[0].shape
     if len(shape) != 2 or 0 in shape:
-        raise DpmcError(f"means: shape {shape}, allowed (J, d)")
-    for name, part, allowed in zip(NAMES, found, (shape, (*shape, shape[1])) * 2, strict=True):
-        if part.shape != allowed or not np.isfinite(part).all():
-            raise DpmcError(f"{name}: shape {part.shape}, allowed {allowed}, finite")
+        raise DpmcError(f"`means` must have shape (J, d), got {shape}")
+    for name, part, expected in zip(NAMES, parts, (shape, (*shape, shape[1])) * 2, strict=True):
+        if part.shape != expected:
+            raise DpmcError(f"{name} must have shape {expected}, got {part.shape}")
+        if not np.isfinite(part).all():
+            raise DpmcError(f"{name} must hold finite numbers only")
         if part.ndim == 3 and not np.linalg.eigvalsh(part).min() > 0:
-            raise DpmcError(f"{name}: an eigenvalue is not positive, allowed > 0")
-    return found[0], found[1], found[2], found[3]
+            raise DpmcError(f"{name} must be positive definite")
+    return parts[0], parts[1], parts[2], parts[3]

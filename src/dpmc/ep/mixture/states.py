@@ -1,4 +1,4 @@
-"""Points of natural parameters of all components, and what a loop does with them, compiled.
+"""Natural parameters of all components, and the operations of a loop on them, compiled.
 
 The state of a loop is what the rows add to the prior, theta - theta_0; nothing else is kept
 between steps.
@@ -20,7 +20,7 @@ from dpmc.rows.extreme_clip import clip_together, ordinary
 NO_CLIP, JOINT, PER_BLOCK = 0, 1, 2
 
 
-class Target(NamedTuple):
+class MixtureTarget(NamedTuple):
     """The model as compiled code reads it."""
 
     log_weights: Any  # (J,)
@@ -29,39 +29,39 @@ class Target(NamedTuple):
     prior_precision: Any  # (J, d, d)
 
     @classmethod
-    def of(cls, model: MixtureModel) -> Target:
+    def of(cls, model: MixtureModel) -> MixtureTarget:
         """Return the target of a model."""
         variance = float(model.sigma_x) ** 2
         prior = np.ascontiguousarray(model.prior_h()), np.array(model.prior_precision)
         return cls(np.log(model.weights), variance, *prior)
 
-    def clipped(self, bound: float) -> Target:
-        """Return a target whose prior is clipped, h and precision on their own."""
+    def clipped(self, bound: float) -> MixtureTarget:
+        """Return a target whose prior is clipped, h and precision separately."""
         parts = (
             part / max(1.0, float(np.linalg.norm(part)) / bound)
             for part in (self.prior_h, self.prior_precision)
         )
-        return Target(self.log_weights, self.variance, *parts)
+        return MixtureTarget(self.log_weights, self.variance, *parts)
 
 
-class State(NamedTuple):
+class MixtureState(NamedTuple):
     """theta - theta_0, or another point of the same shape."""
 
     h: Any  # (J, d)
     precision: Any  # (J, d, d)
 
     @classmethod
-    def zeros(cls, num: int, dim: int) -> State:
+    def zeros(cls, num: int, dim: int) -> MixtureState:
         """Return the state without any row."""
         return cls(np.zeros((num, dim)), np.zeros((num, dim, dim)))
 
 
-class Scratch(NamedTuple):
+class MixtureScratch(NamedTuple):
     """Room for one step."""
 
-    cavity: Any  # State
-    factor: Any  # State
-    proposal: Any  # State
+    cavity: Any  # MixtureState
+    factor: Any  # MixtureState
+    proposal: Any  # MixtureState
     means: Any  # (J, d): of the cavity
     shifts: Any  # (J, d): u
     slopes: Any  # (J, d): Lambda u
@@ -74,9 +74,9 @@ class Scratch(NamedTuple):
     y: Any
 
     @classmethod
-    def of(cls, num: int, dim: int) -> Scratch:
+    def of(cls, num: int, dim: int) -> MixtureScratch:
         """Allocate it."""
-        states = (State.zeros(num, dim) for _ in range(3))
+        states = (MixtureState.zeros(num, dim) for _ in range(3))
         vectors, numbers = np.zeros((3, num, dim)), np.zeros((3, num))
         return cls._make(
             [*states, *vectors, *numbers, *np.zeros((2, dim, dim)), *np.zeros((2, dim))]
@@ -140,17 +140,19 @@ def squared_norms(state: Any) -> tuple[float, float]:
 
 @compiled
 def clip(mode: int, bound: float, state: Any) -> bool:
-    """Shorten a state to the bound: as one vector, or its two parts on their own.
+    """Shorten a state to the bound: as one vector, or each of its two parts.
 
-    After it the norm is at most the bound whatever the state was: see
-    :mod:`dpmc.rows.extreme_clip`, where both parts are shortened as one vector.
+    After it the norm is at most the bound whatever the state was. Where squares are no ordinary
+    numbers, both parts are shortened as one vector (:mod:`dpmc.rows.extreme_clip`).
     """
     if mode == NO_CLIP:
         return False
     first, second = squared_norms(state)
+    # Squares that overflow, vanish or are NaN say nothing of the norm: clip with scaled entries.
     if not ordinary(first + second):
         vectors = (state.h.reshape(-1), state.precision.reshape(-1), np.zeros(0))
         return bool(clip_together(bound, *vectors))
+    # One vector: both parts are shortened by the norm of the whole.
     if mode == JOINT:
         first = first + second
         second = first
@@ -165,6 +167,8 @@ def clip(mode: int, bound: float, state: Any) -> bool:
 def add_noise(noise: Any, state: Any) -> None:
     """Add a vector in the coordinates of :func:`dpmc.ep.mixture.model.svec`."""
     num, dim = state.h.shape
+    # The first J d coordinates are h; then each lower triangle row by row, where a coordinate
+    # off the diagonal stands for two entries and is sqrt(2) times each of them.
     at = num * dim
     for j in range(num):
         for i in range(dim):

@@ -1,7 +1,7 @@
-"""Bayesian networks with one hidden layer by EP, stochastic EP and private stochastic EP.
+"""Engine of EP, stochastic EP and private stochastic EP on networks with one hidden layer.
 
-[vinaroz2022dpsep, section 6.2]. State is the natural parameter of q and nothing else: all of
-it is released with noise at every step of ``dp_sep``, so that one step is one Gaussian release
+[vinaroz2022dpsep, section 6.2]. The state is the natural parameter of q and nothing else: all of
+it is released with noise at every step of DP-SEP, so that one step is one Gaussian release
 of one sampled row, and every state may be published.
 """
 
@@ -9,26 +9,32 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from dpmc import checks
-from dpmc.ep.network.layout import COUNTS, RELEASED_COUNTS, Architecture, Arrays, Layers, Settings
+from dpmc.ep.invalid_rows import as_floats, without_invalid
+from dpmc.ep.network.layout import (
+    COUNTS,
+    RELEASED_COUNTS,
+    Architecture,
+    Arrays,
+    Layers,
+    NetworkLoopSettings,
+)
 from dpmc.ep.network.loops import sweep
 from dpmc.ep.network.prior_refinement import PriorFactors
 from dpmc.ep.network.scores import output_moments
-from dpmc.ep.network.settings import Params
-from dpmc.ep.network.states import first_arrays, settings_of
+from dpmc.ep.network.settings import NetworkSettings
+from dpmc.ep.network.states import first_arrays, loop_settings
+from dpmc.ep.network.task import Fitted
+from dpmc.ep.settings import pass_orders
 from dpmc.privacy import events
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import Progress, silent
-from dpmc.types import Array, DpmcError, MemoryLimitError
-
-__all__ = ["Architecture", "NetworkFit", "Params", "fit"]
+from dpmc.types import NO_GUARANTEE, Array, DpmcError, InvalidRows, MemoryLimitError
 
 # Steps of one call of compiled code.
 BLOCK = 1 << 15
@@ -37,19 +43,20 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """Independent normal distributions of the weights, and how they came about.
+    """Independent normal distributions of the weights, and how the run went.
 
     Parameters
     ----------
     means, variances : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,))
         Of the weights, those of biases last.
     noise_variance : float
-        Of a target given the network.
-    noise_law : (float, float) or None
+        Variance of a target given the network.
+    noise_gamma : (float, float) or None
         Shape and rate of the learned noise precision.
     counters : mapping of str to int
-        See :data:`dpmc.ep.network.layout.COUNTS`. Of a private run only what follows from
-        released states, :data:`dpmc.ep.network.layout.RELEASED_COUNTS`; with
+        Steps, weights without a valid factor, clipped factors, raised precisions, steps
+        without a finite prediction and invalid factors of the noise. Of a private run only
+        ``steps`` and ``raised``, which follow from released states; with
         ``diagnostics="exact"`` all of them, which no guarantee covers.
     status : str
         ``"complete"``, or why the run stopped early; the distribution is then the last proper one.
@@ -64,7 +71,7 @@ class NetworkFit:
     means: Layers
     variances: Layers
     noise_variance: float
-    noise_law: tuple[float, float] | None
+    noise_gamma: tuple[float, float] | None
     counters: Mapping[str, int]
     status: str
     num_passes: int
@@ -81,24 +88,25 @@ class NetworkFit:
         rows = np.asarray(x, dtype=np.float64)
         inputs = self.means[0].shape[1] - 1
         if rows.ndim != 2 or rows.shape[1] != inputs:
-            raise DpmcError(f"x: shape {np.shape(x)}, allowed (m, {inputs})")
+            raise DpmcError(f"`x` must have shape (m, {inputs}), got {np.shape(x)}")
         return output_moments(rows, self.means, self.variances)
 
 
 def fit(
     x: Array,
     y: Array,
-    params: Params,
+    settings: NetworkSettings,
     rng: np.random.Generator,
     progress: Progress = silent,
     prior: Layers | None = None,
     ledger: Ledger | None = None,
+    invalid_rows: InvalidRows = "refuse",
 ) -> NetworkFit:
     """Fit a network.
 
-    Beside the rows, memory is that of the weights: a few hundred kilobytes. A permutation
-    takes eight bytes a row more, and EP a site for each row, see
-    :meth:`Architecture.site_bytes`.
+    In addition to the rows, memory is that of the weights: a few hundred kilobytes. A
+    permutation takes eight bytes a row more, and EP a site for each row
+    (:meth:`dpmc.ep.network.layout.Architecture.site_bytes`).
 
     Parameters
     ----------
@@ -106,38 +114,67 @@ def fit(
         Features, of about unit size.
     y : ndarray of shape (N,)
         Targets, of about unit size.
-    params : Params
+    settings : NetworkSettings
+        Which update is made, how often and with what noise.
     rng : numpy.random.Generator
-        Where the first weights, the order of rows and the seeds of privacy noise come from;
-        seeded by the operating system where privacy is meant.
+        Source of the first weights, the order of rows and the seeds of privacy noise; seeded
+        by the operating system where privacy is meant.
     progress : callable ``(steps done, steps in all, text)``
+        Called after each block of steps.
     prior : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,)), optional
         Prior precision of each weight, in place of one for all.
     ledger : Ledger, optional
-        Told of noisy steps before they are made; refuses what its plan does not cover.
+        Records noisy steps before they are made; refuses what its plan does not cover.
+    invalid_rows : {"refuse", "zero"}
+        What becomes of a row with an entry that is not finite: the fit is refused, which no
+        guarantee covers, or the row contributes nothing.
 
     Raises
     ------
     DpmcError
-        If rows are not finite or do not fit, or the plan does not cover the releases.
+        If rows are refused or do not fit, or the plan does not cover the releases.
     MemoryLimitError
         If the sites of EP do not fit into memory.
     """
-    x, y = _checked_rows(x, y)
-    architecture = Architecture(params.hidden, x.shape[1])
-    if params.method == "ep":
+    x, y = _checked_rows(x, y, invalid_rows)
+    architecture = Architecture(settings.hidden, x.shape[1])
+    if settings.sites == "per_row":
         _check_memory(architecture.site_bytes(len(y)), available_bytes())
-    arrays = first_arrays(architecture, params, len(y), rng, prior)
+    arrays = first_arrays(architecture, settings, len(y), rng, prior)
     ledger = Ledger() if ledger is None else ledger
     before = ledger.counts
-    status, done = _run(x, y, params, architecture, arrays, rng, progress, ledger)
-    return _result(params, architecture, arrays, status, done, ledger.records(before))
+    status, done = _run(x, y, settings, architecture, arrays, rng, progress, ledger)
+    return _result(settings, architecture, arrays, status, done, ledger.records(before))
+
+
+def fit_without_privacy(
+    x: Array,
+    y: Array,
+    settings: NetworkSettings,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+    invalid_rows: InvalidRows = "refuse",
+) -> Fitted:
+    """Return what the methods without privacy return: a fit that has no guarantee.
+
+    Parameters
+    ----------
+    x, y, settings, rng, progress, invalid_rows
+        As in :func:`fit`.
+
+    Raises
+    ------
+    DpmcError
+        If rows are refused or do not fit.
+    """
+    fitted = fit(x, y, settings, rng, progress, invalid_rows=invalid_rows)
+    return Fitted(fitted, NO_GUARANTEE, fitted.counters)
 
 
 def _run(
     x: Array,
     y: Array,
-    params: Params,
+    settings: NetworkSettings,
     architecture: Architecture,
     arrays: Arrays,
     rng: np.random.Generator,
@@ -145,18 +182,20 @@ def _run(
     ledger: Ledger,
 ) -> tuple[str, int]:
     """Pass over the rows until all passes are done or q is not proper any more."""
-    settings = settings_of(architecture, params, len(y))
-    factors = PriorFactors(architecture, params.prior_shape, params.prior_rate)
-    status, done, total = "complete", 0, params.num_passes * len(y)
-    for number in range(params.num_passes):
+    for_loop = loop_settings(architecture, settings, len(y))
+    factors = PriorFactors(architecture, settings.prior_shape, settings.prior_rate)
+    status, done, total = "complete", 0, settings.num_passes * len(y)
+    for number in range(settings.num_passes):
         before = (arrays.shift.copy(), arrays.precision.copy(), arrays.gamma.copy())
         broken = int(arrays.counts[4])
-        _record_pass(ledger, params, len(y))
-        for order in _orders(params, len(y), rng):
-            sweep(x, y, order, arrays, settings)
+        _record_pass(ledger, settings, len(y))
+        for order in pass_orders(settings.order, len(y), rng, BLOCK):
+            sweep(x, y, order, arrays, for_loop)
             progress(int(arrays.counts[0]), total, "")
-        # Whether predictions were finite is told by rows without noise.
-        all_broken = not params.private and int(arrays.counts[4]) - broken == len(y)
+        if settings.wasted_draws and settings.order == "permutation":
+            rng.standard_normal()  # one does what thousands would: other permutations follow
+        # Whether predictions were finite depends on rows and has no noise.
+        all_broken = not settings.private and int(arrays.counts[4]) - broken == len(y)
         reason = _failure(arrays, all_broken)
         if reason:
             status = f"stopped in pass {number + 1}: {reason}"
@@ -165,39 +204,37 @@ def _run(
             ):
                 array[:] = values
             break
-        if params.refine_prior:
+        if settings.refine_prior:
             factors.refine(arrays)
         done += 1
-    if params.debias:
-        _debias(arrays, settings)
+    if settings.debias:
+        _debias(arrays, for_loop)
     return status, done
 
 
-def _record_pass(ledger: Ledger, params: Params, num_rows: int) -> None:
+def _record_pass(ledger: Ledger, settings: NetworkSettings, num_rows: int) -> None:
     """Record the releases of one pass before it is made.
 
     Independent rows: each step is a Gaussian release of a sampled row. Permutations: a pass
     shows each row once, so that it is one Gaussian release, from all rows.
     """
-    multiplier = params.true_multiplier(num_rows)
+    multiplier = settings.true_multiplier(num_rows)
     if not multiplier:
         return
-    if params.order == "independent":
+    if settings.order == "independent":
         ledger.record(events.sampled_gaussian(multiplier, 1, num_rows), num_rows)
     else:
         ledger.record(events.gaussian(multiplier), 1)
 
 
-def _checked_rows(x: Array, y: Array) -> tuple[Array, Array]:
+def _checked_rows(x: Array, y: Array, invalid_rows: InvalidRows) -> tuple[Array, Array]:
     """Return features and targets as compiled code reads them, or refuse them."""
-    rows = np.ascontiguousarray(x, dtype=np.float64)
-    targets = np.ascontiguousarray(y, dtype=np.float64)
+    rows, targets = as_floats("x", x), as_floats("y", y)
     if rows.ndim != 2 or 0 in rows.shape:
-        raise DpmcError(f"x: shape {rows.shape}, allowed (>= 1 rows, >= 1 columns)")
+        raise DpmcError(f"`x` must have at least one row and one column, got shape {rows.shape}")
     if targets.shape != (len(rows),):
-        raise DpmcError(f"y: shape {targets.shape}, allowed ({len(rows)},)")
-    for name, values in (("x", rows), ("y", targets)):
-        checks.finite_columns(name, values)
+        raise DpmcError(f"`y` must have shape ({len(rows)},), got {targets.shape}")
+    rows, targets = without_invalid(invalid_rows, x=rows, y=targets)
     return rows, targets
 
 
@@ -218,25 +255,9 @@ def available_bytes() -> float:
 def _check_memory(needed: int, available: float) -> None:
     if needed > available:
         raise MemoryLimitError(
-            f"method: 'ep' takes {needed / GIB:.3g} GiB for its sites, allowed "
-            f"{available / GIB:.3g} GiB on this machine; 'sep' has none"
+            f"method 'ep' needs {needed / GIB:.3g} GiB for its sites, and this machine has "
+            f"{available / GIB:.3g} GiB free; 'sep' needs none"
         )
-
-
-def _orders(
-    params: Params, num_rows: int, rng: np.random.Generator
-) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the rows of one pass, block by block."""
-    starts = range(0, num_rows, BLOCK)
-    if params.order == "independent":
-        for first in starts:
-            yield rng.integers(num_rows, size=min(BLOCK, num_rows - first))
-        return
-    order = rng.permutation(num_rows)
-    for first in starts:
-        yield order[first : first + BLOCK]
-    if params.wasted_draws:
-        rng.standard_normal()  # one does what thousands would: other permutations follow
 
 
 def _failure(arrays: Arrays, all_broken: bool) -> str:
@@ -249,22 +270,22 @@ def _failure(arrays: Arrays, all_broken: bool) -> str:
         count = int(np.sum(~(arrays.precision > 0)))
         return f"the precision of {count} weights is not positive"
     if not (arrays.gamma[0] > 1 and 0 < arrays.gamma[1] < math.inf):
-        return "the law of the noise precision is not proper"
+        return "the distribution of the noise precision is not proper"
     return ""
 
 
-def _debias(arrays: Arrays, settings: Settings) -> None:
+def _debias(arrays: Arrays, settings: NetworkLoopSettings) -> None:
     """Scale what q has beyond the prior up to the evidence of all rows."""
     steps = int(arrays.counts[0])
     scale = -1 / math.expm1(steps * math.log1p(-settings.step * settings.share))
     arrays.shift[:] = scale * arrays.shift
     arrays.precision[:] = arrays.prior + scale * (arrays.precision - arrays.prior)
-    law = np.array([settings.shape, settings.rate])
-    arrays.gamma[:] = law + scale * (arrays.gamma - law)
+    prior = np.array([settings.shape, settings.rate])
+    arrays.gamma[:] = prior + scale * (arrays.gamma - prior)
 
 
 def _result(
-    params: Params,
+    settings: NetworkSettings,
     architecture: Architecture,
     arrays: Arrays,
     status: str,
@@ -274,13 +295,13 @@ def _result(
     means = architecture.unpack(arrays.shift / arrays.precision)
     variances = architecture.unpack(1 / arrays.precision)
     shape, rate = (float(value) for value in arrays.gamma)
-    told = RELEASED_COUNTS if params.private and params.diagnostics == "none" else COUNTS
+    names = RELEASED_COUNTS if settings.private and settings.diagnostics == "none" else COUNTS
     return NetworkFit(
         means,
         variances,
         rate / (shape - 1),
-        (shape, rate) if params.learned else None,
-        {name: int(arrays.counts[COUNTS.index(name)]) for name in told},
+        (shape, rate) if settings.learned else None,
+        {name: int(arrays.counts[COUNTS.index(name)]) for name in names},
         status,
         num_passes,
         releases,

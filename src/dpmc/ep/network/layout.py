@@ -126,7 +126,7 @@ class Arrays(NamedTuple):
     counts: Any  # (len(COUNTS),)
 
 
-class Settings(NamedTuple):
+class NetworkLoopSettings(NamedTuple):
     """Settings as compiled code reads them."""
 
     rows: int
@@ -150,11 +150,11 @@ class Settings(NamedTuple):
     unit_share: float
 
 
-# What is counted over a run: steps, weights whose factor was not valid and left them as they
+# Counts of a run: steps, weights whose factor was not valid and left them as they
 # were, blocks or vectors that were clipped, precisions that were raised, steps whose
 # prediction was not finite, and factors of the noise precision that were not valid.
 COUNTS = ("steps", "invalid_weights", "clipped", "raised", "broken_steps", "invalid_noise")
-# Those that follow from settings and released states alone; the others tell of rows.
+# Those that follow from settings and released states alone; the others depend on rows.
 RELEASED_COUNTS = ("steps", "raised")
 
 

@@ -142,14 +142,14 @@ def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -
     tuple of (float, float, bool)
         Its part of the distribution of the noise precision, and whether the factor changed.
     """
-    law = np.array([factor_a, factor_b])
+    gamma = np.array([factor_a, factor_b])
     changed = clip_together(
         settings.clip_bound,
         arrays.factor_shift,
         arrays.factor_precision,
-        law if settings.learned else law[:0],
+        gamma if settings.learned else gamma[:0],
     )
-    return law[0], law[1], changed
+    return gamma[0], gamma[1], changed
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""The prior of the weights, refined after a pass.
+"""Refinement of the prior of the weights after a pass.
 
 Every weight has the prior N(0, 1 / lambda), one lambda for all with a Gamma distribution of its
 own. The factor of this prior is approximated as any other, weight by weight, by a Gaussian part
@@ -27,6 +27,7 @@ class PriorFactors:
     Parameters
     ----------
     architecture : Architecture
+        Sizes of the network.
     shape, rate : float
         Gamma distribution before the first pass.
     """

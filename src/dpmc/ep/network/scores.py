@@ -125,7 +125,9 @@ def scores(
         If there are no targets, or not as many as predictions.
     """
     if len(y) == 0 or np.shape(y) != np.shape(mean):
-        raise DpmcError(f"y: shape {np.shape(y)}, allowed {np.shape(mean)}, at least one target")
+        raise DpmcError(
+            f"`y` must have shape {np.shape(mean)} and at least one target, got shape {np.shape(y)}"
+        )
     error = np.asarray(y) - (shift + scale * mean)
     total = scale**2 * (variance + noise_variance)
     log_density = -0.5 * (np.log(2 * math.pi * total) + error**2 / total)

@@ -1,4 +1,4 @@
-"""The first state of a fit of a network, and its settings as compiled code reads them."""
+"""First state of a fit of a network, and its settings as compiled code reads them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import math
 
 import numpy as np
 
-from dpmc.ep.network.layout import COUNTS, Architecture, Arrays, Layers, Settings, scales
-from dpmc.ep.network.settings import CLIPS, Params
+from dpmc.ep.network.layout import (
+    COUNTS,
+    Architecture,
+    Arrays,
+    Layers,
+    NetworkLoopSettings,
+    scales,
+)
+from dpmc.ep.network.settings import NetworkSettings
+from dpmc.ep.settings import CLIPS
 from dpmc.numerics.simd import WIDTH
 from dpmc.privacy import compiled_noise
 from dpmc.types import Array, DpmcError
@@ -25,24 +33,24 @@ FLOOR_NUMBERS = {
 
 def first_arrays(
     architecture: Architecture,
-    params: Params,
+    settings: NetworkSettings,
     num_rows: int,
     rng: np.random.Generator,
     prior: Layers | None,
 ) -> Arrays:
     """Return the first state: q at the prior, but for random means that break the symmetry."""
-    precisions = _prior(architecture, params, prior)
+    precisions = _prior(architecture, settings, prior)
     means = tuple(
         rng.standard_normal(shape) / math.sqrt(shape[-1]) for shape in architecture.shapes
     )
     shifts = tuple(
-        _scaled_down(mean * precision, params.block_norm)
+        _scaled_down(mean * precision, settings.block_norm)
         for mean, precision in zip(means, precisions, strict=True)
     )
-    precisions = tuple(_scaled_down(layer, params.block_norm) for layer in precisions)
+    precisions = tuple(_scaled_down(layer, settings.block_norm) for layer in precisions)
     flat = architecture.pack(precisions[0], precisions[1], 1.0)
     size, inputs = architecture.size, architecture.inputs + 1
-    lanes, num_sites = architecture.tiles * WIDTH, num_rows if params.method == "ep" else 1
+    lanes, num_sites = architecture.tiles * WIDTH, num_rows if settings.sites == "per_row" else 1
     real, bias = architecture.lanes()
     needed = 2 * size + compiled_noise.GROUP
     return Arrays(
@@ -64,7 +72,7 @@ def first_arrays(
         slope=np.zeros(lanes),
         real=real,
         bias=bias,
-        gamma=np.array(noise_law(params)),
+        gamma=np.array(noise_prior(settings)),
         site_gamma=np.zeros((num_sites, 2)),
         noise=np.zeros(needed * max(1, NOISE // needed)),
         position=np.array([1 << 62]),  # beyond the end: noise is drawn when it is first needed
@@ -73,15 +81,19 @@ def first_arrays(
     )
 
 
-def _prior(architecture: Architecture, params: Params, prior: Layers | None) -> tuple[Array, ...]:
+def _prior(
+    architecture: Architecture, settings: NetworkSettings, prior: Layers | None
+) -> tuple[Array, ...]:
     """Return the prior precision of each weight before it is scaled down."""
     if prior is None:
-        return tuple(np.full(shape, params.first_precision) for shape in architecture.shapes)
+        return tuple(np.full(shape, settings.first_precision) for shape in architecture.shapes)
     for layer, shape in zip(prior, architecture.shapes, strict=True):
         if np.shape(layer) != shape:
-            raise DpmcError(f"prior: shape {np.shape(layer)}, allowed {shape}")
+            raise DpmcError(
+                f"`prior` must have layers of shapes {architecture.shapes}, got {np.shape(layer)}"
+            )
         if not (np.isfinite(layer).all() and np.all(np.asarray(layer) > 0)):
-            raise DpmcError("prior: a precision that is not, allowed finite numbers > 0")
+            raise DpmcError("`prior` must hold finite precisions > 0")
     return tuple(np.asarray(layer, dtype=np.float64) for layer in prior)
 
 
@@ -93,34 +105,36 @@ def _scaled_down(block: Array, norm: float | None) -> Array:
     return scaled
 
 
-def noise_law(params: Params) -> tuple[float, float]:
+def noise_prior(settings: NetworkSettings) -> tuple[float, float]:
     """Return shape and rate of the noise precision: of its prior, or for a fixed variance.
 
     Of the latter only rate / (shape - 1) counts.
     """
-    if params.noise_variance is not None:
-        return 2.0, float(params.noise_variance)
-    return float(params.noise_shape), float(params.noise_rate)
+    if settings.noise_variance is not None:
+        return 2.0, float(settings.noise_variance)
+    return float(settings.noise_shape), float(settings.noise_rate)
 
 
-def settings_of(architecture: Architecture, params: Params, num_rows: int) -> Settings:
+def loop_settings(
+    architecture: Architecture, settings: NetworkSettings, num_rows: int
+) -> NetworkLoopSettings:
     """Return the settings as compiled code reads them."""
-    share, base, lift = FLOOR_NUMBERS[params.floor]
-    law = noise_law(params)
-    return Settings(
+    share, base, lift = FLOOR_NUMBERS[settings.floor]
+    prior = noise_prior(settings)
+    return NetworkLoopSettings(
         architecture.rows,
         architecture.tiles,
-        0.0 if params.method == "adf" else 1 / num_rows,
-        params.damping,
-        params.method == "ep",
-        params.method == "dp_sep" or params.clip != "none" or params.floor != "none",
-        CLIPS.index(params.clip),
-        float(params.clip_bound),
-        params.noise_sd(num_rows),
+        0.0 if settings.sites == "none" else 1 / num_rows,
+        float(settings.step),
+        settings.sites == "per_row",
+        settings.clip != "none" or settings.floor != "none",
+        CLIPS.index(settings.clip),
+        math.inf if settings.clip_bound is None else float(settings.clip_bound),
+        settings.noise_sd(num_rows),
         share,
         base,
         lift,
-        params.learned,
-        *law,
+        settings.learned,
+        *prior,
         **scales(architecture),
     )

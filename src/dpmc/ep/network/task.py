@@ -16,6 +16,7 @@ class Task:
     Parameters
     ----------
     name : str
+        Name of the data set, for messages.
     hidden : int
         Units of the hidden layer that are asked for.
     published_noise : (float, float), optional
@@ -39,12 +40,14 @@ class Task:
             If it has none for this data set.
         """
         if self.published_noise is None:
-            raise DpmcError(f"published_noise: none for {self.name}, allowed a shape and a rate")
+            raise DpmcError(
+                f"`published_noise` must be a shape and a rate for {self.name}, got none"
+            )
         return self.published_noise
 
 
 class Predictor(Protocol):
-    """What a method found."""
+    """Predictions of a fitted network."""
 
     @property
     def noise_variance(self) -> float:
@@ -65,7 +68,9 @@ class Fitted:
     Parameters
     ----------
     predictor : Predictor
+        What predicts new rows.
     guarantee : Guarantee
+        Privacy of the fit.
     counters : mapping of str to int
         What a method counted: factors that were clipped or invalid, precisions raised.
     """

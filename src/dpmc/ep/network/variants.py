@@ -1,4 +1,4 @@
-"""Variants of expectation propagation in a network that have a name.
+"""Named variants of the settings of expectation propagation on a network.
 
 ``as_published`` is what :func:`published` returns, ``clipped_true`` :func:`clipped` and
 ``dp_valid`` :func:`private`; :func:`intended` is what the public code of the paper says and does
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
 
 from dpmc import checks
-from dpmc.ep.network.settings import Params
+from dpmc.ep.network.settings import NetworkSettings
+from dpmc.ep.settings import Clip
 from dpmc.types import DpmcError
+
+# Damping of EP in the public code.
+EP_STEP = 0.4
 
 
 def published(
     row: str, hidden: int, num_passes: int = 40, noise: tuple[float, float] = (6.0, 6.0)
-) -> Params:
+) -> NetworkSettings:
     """Return what the public code of [vinaroz2022dpsep] runs for a row of Tables 2 and 3.
 
     Its clipped factors and its noise are computed and not used: rows ``"sep_clipped"`` and
@@ -29,7 +32,9 @@ def published(
     Parameters
     ----------
     row : {"ep", "sep", "sep_clipped", "dp_sep"}
+        Row of the tables.
     hidden, num_passes : int
+        Hidden units and passes over the rows.
     noise : (float, float)
         Shape a and rate b of the fixed noise precision, constants of the public code for each
         data set; for the two last rows. The noise variance is b / (a - 1).
@@ -40,24 +45,23 @@ def published(
         If there is no such row, or a constant is out of range.
     """
     checks.one_of("row", row, ("ep", "sep", "sep_clipped", "dp_sep"))
-    if row in ("ep", "sep"):
-        method: Literal["ep", "sep"] = "ep" if row == "ep" else "sep"
-        return Params(method, hidden, num_passes, refine_prior=True)
-    return replace(
-        fixed_prior(hidden, num_passes, noise), method="sep", wasted_draws=row == "dp_sep"
-    )
+    plain = NetworkSettings(hidden=hidden, num_passes=num_passes, refine_prior=True)
+    if row == "sep":
+        return plain
+    if row == "ep":
+        return replace(plain, sites="per_row", step=EP_STEP)
+    return replace(fixed_prior(hidden, num_passes, noise), wasted_draws=row == "dp_sep")
 
 
-def fixed_prior(hidden: int, num_passes: int, noise: tuple[float, float]) -> Params:
+def fixed_prior(hidden: int, num_passes: int, noise: tuple[float, float]) -> NetworkSettings:
     """Return SEP with the prior, first q and noise variance of the clipped public runs."""
     shape, rate = noise
-    checks.positive("noise rate", rate)
+    checks.positive("rate of noise", rate)
     if not 1 < shape < math.inf:
-        raise DpmcError(f"noise shape: {shape!r}, allowed a finite number > 1")
-    return Params(
-        "sep",
-        hidden,
-        num_passes,
+        raise DpmcError(f"the shape of `noise` must be a finite number > 1, got {shape!r}")
+    return NetworkSettings(
+        hidden=hidden,
+        num_passes=num_passes,
         noise_variance=rate / (shape - 1),
         # The constants of the noise stand in for those of the weights there.
         prior_precision=(shape - 1) / rate,
@@ -71,14 +75,13 @@ def intended(
     noise: tuple[float, float],
     noise_multiplier: float,
     clip_bound: float = 1.0,
-) -> Params:
+) -> NetworkSettings:
     """Return what the public code would run if it used its clipped factors and its noise.
 
     NOT private: the noise is that of a step of 1 / N, and the step is 1.
     """
     return replace(
         fixed_prior(hidden, num_passes, noise),
-        method="dp_sep",
         clip="per_block",
         clip_bound=clip_bound,
         noise_multiplier=noise_multiplier,
@@ -93,8 +96,8 @@ def clipped(
     noise: tuple[float, float],
     clip_bound: float,
     step: float = 1.0,
-    clip: Literal["joint", "per_block"] = "joint",
-) -> Params:
+    clip: Clip = "joint",
+) -> NetworkSettings:
     """Return SEP with the fixed prior of the public runs and a clip that is applied."""
     base = fixed_prior(hidden, num_passes, noise)
     return replace(base, clip=clip, clip_bound=clip_bound, step=step)
@@ -108,28 +111,31 @@ def private(
     noise_variance: float | None,
     step: float | None = None,
     prior_precision: float = 1.0,
-) -> Params:
+) -> NetworkSettings:
     """Return DP-SEP whose guarantee holds: independent rows, a joint clip, all of it noisy.
 
     Parameters
     ----------
     hidden, num_passes : int
+        Hidden units and passes over the rows.
     clip_bound, noise_multiplier : float
+        Norm of a clipped factor, and the noise over the sensitivity of a step.
     noise_variance : float or None
         A public constant; ``None`` learns it in two more coordinates of the release.
     step : float, optional
         By default 1 / T: after T passes, 63 per cent of the evidence is in.
     prior_precision : float
+        Prior precision of every weight.
     """
-    return Params(
-        "dp_sep",
-        hidden,
-        num_passes,
+    return NetworkSettings(
+        hidden=hidden,
+        num_passes=num_passes,
         step=1 / num_passes if step is None else step,
         order="independent",
         clip="joint",
         clip_bound=clip_bound,
         noise_multiplier=noise_multiplier,
+        precision_floor="prior",
         noise_variance=noise_variance,
         prior_precision=prior_precision,
     )

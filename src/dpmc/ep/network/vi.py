@@ -4,7 +4,7 @@ A factorised Gaussian over the weights of the network of :mod:`dpmc.ep.network.e
 stochastic gradients of the evidence lower bound [Graves 2011], with gradients taken through
 the draws of the weights: the baseline of [vinaroz2022dpsep, Tables 2 and 3].
 
-It is not how the VI column of those tables came about, as far as can be told, and that
+It is not how the VI column of those tables came about, as far as is known, and that
 column is a literature value here. The script in the public code fixes the noise variance at half
 the variance of the targets, at which no predictor reaches the printed log-likelihood of
 `power`, -2.890: a perfect one has -3.41. Its bound has half of the entropy term and another
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpmc import checks
-from dpmc.ep.network.vi_objective import Posterior, forward, objective_and_gradient
+from dpmc.ep.network.vi_objective import VIState, forward, objective_and_gradient
 from dpmc.types import Array, DpmcError
 
 _CHUNK = 256  # rows predicted at a time: 100 draws of 100 hidden units each are 20 MB
@@ -31,7 +31,7 @@ _DECAY, _SQUARE_DECAY, _SMALL = 0.9, 0.999, 1e-8
 
 
 @dataclass(frozen=True)
-class Params:
+class VISettings:
     """Settings of variational inference.
 
     Parameters
@@ -47,13 +47,14 @@ class Params:
     num_prediction_samples : int
         Weights drawn for predictions, once.
     learning_rate : float
-        Of Adam; the weights are of order one, which a tenth of it takes far more passes to move.
+        Step size of Adam. The weights are of order one: a tenth of the default takes far more
+        passes to move them.
     prior_precision : float
-        Of the N(0, 1 / precision) prior of every weight.
+        Precision of the N(0, 1 / precision) prior of every weight.
     initial_log_variance : float
-        Of every weight; the means start from N(0, 1).
+        Logarithm of the first variance of every weight; the means start from N(0, 1).
     noise_precision : float, optional
-        Of the targets; learned, from 1 on, where None.
+        Precision of the targets; learned, from 1 on, where None.
 
     Raises
     ------
@@ -80,7 +81,7 @@ class Params:
         checks.positive("noise_precision", self.noise_precision, optional=True)
         if not abs(self.initial_log_variance) <= 50:
             raise DpmcError(
-                f"initial_log_variance: {self.initial_log_variance}, allowed a number in [-50, 50]"
+                f"`initial_log_variance` must be in [-50, 50], got {self.initial_log_variance}"
             )
 
 
@@ -91,7 +92,7 @@ class VIFit:
     Parameters
     ----------
     mean, log_variance : ndarray of shape (W,)
-        Of the weights, see `Posterior`.
+        Of the weights, see `VIState`.
     noise_variance : float
         Of the targets, in their squared units as fitted.
     objective : ndarray of shape (passes,)
@@ -102,6 +103,7 @@ class VIFit:
     draws : ndarray of shape (num_prediction_samples, W)
         Weights that predictions are averaged over.
     hidden : int
+        Hidden units H.
     """
 
     mean: Array
@@ -118,6 +120,7 @@ class VIFit:
         Parameters
         ----------
         x : ndarray of shape (m, d)
+            Rows of features.
 
         Returns
         -------
@@ -132,7 +135,7 @@ class VIFit:
         width = (self.mean.size - self.hidden - 1) // self.hidden - 1
         x = _finite("x", x, 2)
         if x.shape[1] != width:
-            raise DpmcError(f"x: shape {x.shape}, allowed (m, {width})")
+            raise DpmcError(f"`x` must have shape (m, {width}), got {x.shape}")
         parts = [
             forward(self.draws, _with_bias(x[first : first + _CHUNK]), self.hidden).output
             for first in range(0, len(x), _CHUNK)
@@ -141,7 +144,7 @@ class VIFit:
         return output.mean(axis=0), output.var(axis=0, ddof=1)
 
 
-def fit(x: Array, y: Array, params: Params, rng: np.random.Generator) -> VIFit:
+def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> VIFit:
     """Fit the approximation.
 
     Parameters
@@ -150,8 +153,10 @@ def fit(x: Array, y: Array, params: Params, rng: np.random.Generator) -> VIFit:
         Standardised inputs.
     y : ndarray of shape (N,)
         Standardised targets.
-    params : Params
+    settings : VISettings
+        Settings of the run.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
@@ -165,26 +170,28 @@ def fit(x: Array, y: Array, params: Params, rng: np.random.Generator) -> VIFit:
     """
     z, y = _with_bias(_finite("x", x, 2)), _finite("y", y, 1)
     if len(y) != len(z) or not y.size:
-        raise DpmcError(f"y: shape {y.shape}, allowed ({len(z)},), at least one row")
-    num_weights = params.hidden * (z.shape[1] + 1) + 1
-    state = Posterior(
+        raise DpmcError(
+            f"`y` must have shape ({len(z)},) and at least one row, got shape {y.shape}"
+        )
+    num_weights = settings.hidden * (z.shape[1] + 1) + 1
+    state = VIState(
         rng.standard_normal(num_weights),
-        np.full(num_weights, params.initial_log_variance),
-        0.0 if params.noise_precision is None else math.log(params.noise_precision),
+        np.full(num_weights, settings.initial_log_variance),
+        0.0 if settings.noise_precision is None else math.log(settings.noise_precision),
     )
-    optimiser = _Adam.of(num_weights, params.learning_rate)
+    optimiser = _Adam.of(num_weights, settings.learning_rate)
     objective: list[float] = []
     status = "complete"
-    for number in range(params.num_passes):
+    for number in range(settings.num_passes):
         # Overflow is looked for once a pass, in the objective and the state.
         with np.errstate(over="ignore", invalid="ignore"):
-            new, mean_objective = _one_pass(state, z, y, params, optimiser, rng)
+            new, mean_objective = _one_pass(state, z, y, settings, optimiser, rng)
         if not (math.isfinite(mean_objective) and all(np.isfinite(part).all() for part in new)):
-            status = f"pass {number + 1} of {params.num_passes}: the objective is not finite"
+            status = f"pass {number + 1} of {settings.num_passes}: the objective is not finite"
             break
         state = new
         objective.append(mean_objective)
-    noise = rng.standard_normal((params.num_prediction_samples, num_weights))
+    noise = rng.standard_normal((settings.num_prediction_samples, num_weights))
     draws = state.mean + np.exp(0.5 * state.log_variance) * noise
     return VIFit(
         mean=state.mean,
@@ -193,32 +200,32 @@ def fit(x: Array, y: Array, params: Params, rng: np.random.Generator) -> VIFit:
         objective=np.array(objective),
         status=status,
         draws=draws,
-        hidden=params.hidden,
+        hidden=settings.hidden,
     )
 
 
 def _one_pass(
-    state: Posterior,
+    state: VIState,
     z: Array,
     y: Array,
-    params: Params,
+    settings: VISettings,
     optimiser: _Adam,
     rng: np.random.Generator,
-) -> tuple[Posterior, float]:
+) -> tuple[VIState, float]:
     """Return the state after one pass over the rows, and the mean objective of its steps."""
     order = rng.permutation(len(y))
     objectives = []
-    for first in range(0, len(y), params.batch_size):
-        batch = order[first : first + params.batch_size]
-        noise = rng.standard_normal((params.num_samples, state.mean.size))
+    for first in range(0, len(y), settings.batch_size):
+        batch = order[first : first + settings.batch_size]
+        noise = rng.standard_normal((settings.num_samples, state.mean.size))
         value, gradient = objective_and_gradient(
             state,
             z[batch],
             y[batch],
             noise,
             len(y),
-            params.prior_precision,
-            params.noise_precision is None,
+            settings.prior_precision,
+            settings.noise_precision is None,
         )
         objectives.append(value)
         state = optimiser.step(state, gradient)
@@ -239,7 +246,7 @@ class _Adam:
         size = 2 * num_weights + 1
         return cls(learning_rate, np.zeros(size), np.zeros(size))
 
-    def step(self, state: Posterior, gradient: Posterior) -> Posterior:
+    def step(self, state: VIState, gradient: VIState) -> VIState:
         """Return the state one step down the gradient."""
         flat = np.concatenate([gradient.mean, gradient.log_variance, [gradient.log_precision]])
         self.steps += 1
@@ -249,7 +256,7 @@ class _Adam:
         rate /= 1 - _DECAY**self.steps
         move = rate * self.first / (np.sqrt(self.second) + _SMALL)
         num_weights = state.mean.size
-        return Posterior(
+        return VIState(
             state.mean - move[:num_weights],
             state.log_variance - move[num_weights:-1],
             state.log_precision - float(move[-1]),
@@ -263,7 +270,8 @@ def _with_bias(x: Array) -> Array:
 def _finite(name: str, values: Array, ndim: int) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != ndim or 0 in array.shape[1:]:
-        raise DpmcError(f"{name}: shape {array.shape}, allowed {'(m, d)' if ndim == 2 else '(m,)'}")
+        expected = "(m, d)" if ndim == 2 else "(m,)"
+        raise DpmcError(f"`{name}` must have shape {expected}, got {array.shape}")
     if not np.isfinite(array).all():
-        raise DpmcError(f"{name}: NaN or infinite entries, allowed finite numbers")
+        raise DpmcError(f"`{name}` must hold finite numbers only")
     return array

@@ -1,4 +1,4 @@
-"""The negative evidence lower bound of a factorised Gaussian over the weights of a network.
+"""Negative evidence lower bound of a factorised Gaussian over the weights of a network.
 
 One hidden layer of rectified linear units; the gradient is exact for given draws of the
 weights.
@@ -16,7 +16,7 @@ from dpmc.types import Array
 _LOG_TWO_PI = math.log(2 * math.pi)
 
 
-class Posterior(NamedTuple):
+class VIState(NamedTuple):
     """The approximation, or a gradient with respect to it.
 
     Parameters
@@ -38,6 +38,7 @@ class Forward(NamedTuple):
     Parameters
     ----------
     output : ndarray of shape (S, B)
+        Output of each network for each row.
     units : ndarray of shape (S, H, B)
         Hidden units after rectification.
     second : ndarray of shape (S, H + 1)
@@ -50,22 +51,24 @@ class Forward(NamedTuple):
 
 
 def objective_and_gradient(
-    state: Posterior,
+    state: VIState,
     z: Array,
     y: Array,
     noise: Array,
     num_rows: int,
     prior_precision: float,
     learned_precision: bool = True,
-) -> tuple[float, Posterior]:
+) -> tuple[float, VIState]:
     """Return an unbiased estimate of the negative bound per row, and its exact gradient.
 
     Parameters
     ----------
-    state : Posterior
+    state : VIState
+        Approximation to differentiate at.
     z : ndarray of shape (B, d + 1)
         Inputs of the batch, with a last column of ones.
     y : ndarray of shape (B,)
+        Targets of the batch.
     noise : ndarray of shape (S, W)
         Standard normal: the weights are ``mean + sqrt(variance) * noise``.
     num_rows : int
@@ -79,7 +82,7 @@ def objective_and_gradient(
     -------
     float
         Mean over batch and draws of the negative log-likelihood, plus KL(q||prior) / N.
-    Posterior
+    VIState
         The gradient; 0 for a noise precision that does not move.
     """
     num_samples, batch_size = len(noise), len(y)
@@ -99,7 +102,7 @@ def objective_and_gradient(
     )
     by_weight = backward(passed, precision / (num_samples * batch_size) * residual, z)
     by_precision = 0.5 * (precision * square - 1) if learned_precision else 0.0
-    gradient = Posterior(
+    gradient = VIState(
         by_weight.sum(axis=0) + prior_precision * state.mean / num_rows,
         0.5 * deviation * np.sum(by_weight * noise, axis=0)
         + 0.5 * (prior_precision * variance - 1) / num_rows,
@@ -116,8 +119,11 @@ def forward(weights: Array, z: Array, hidden: int) -> Forward:
     Parameters
     ----------
     weights : ndarray of shape (S, W)
+        Weights of each network.
     z : ndarray of shape (B, d + 1)
+        Rows of the batch, with a last entry 1.
     hidden : int
+        Hidden units H.
     """
     num_samples, split = len(weights), hidden * z.shape[1]
     first = weights[:, :split].reshape(num_samples * hidden, -1)
@@ -135,9 +141,11 @@ def backward(passed: Forward, by_output: Array, z: Array) -> Array:
     Parameters
     ----------
     passed : Forward
+        Result of :func:`forward`.
     by_output : ndarray of shape (S, B)
         Gradient with respect to the outputs.
     z : ndarray of shape (B, d + 1)
+        Rows of the batch, with a last entry 1.
 
     Returns
     -------

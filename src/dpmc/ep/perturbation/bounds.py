@@ -1,4 +1,4 @@
-"""Bounds on how far noise moves a Gaussian, published and corrected, beside the truth.
+"""Bounds on how far noise moves a Gaussian, published and corrected, and simulations of it.
 
 [vinaroz2022dpsep, Theorem 4.1] takes q = N(mu, Sigma) and p = N(mu + e, Sigma + E), where e has
 independent N(0, sigma_1^2) entries and E is symmetric with independent N(0, sigma_2^2) entries on
@@ -41,6 +41,7 @@ def published_bound(perturbation: Perturbation, threshold: float) -> float:
     Parameters
     ----------
     perturbation : Perturbation
+        Gaussian and the noise on its moments.
     threshold : float
         a, finite and > 0.
 
@@ -105,6 +106,7 @@ def corrected_bound(
     Parameters
     ----------
     perturbation : Perturbation
+        Gaussian and the noise on its moments.
     threshold : float
         a, finite and > 0.
     outside : float, optional
@@ -125,7 +127,7 @@ def corrected_bound(
     p = perturbation
     outside = outside_bound(p) if outside is None else outside
     if not 0 <= outside <= 1:
-        raise DpmcError(f"outside: {outside}, allowed a probability")
+        raise DpmcError(f"`outside` must be a probability, got {outside}")
     weight = (p.dim + p.mean_sd**2 * p.trace) / (p.high * p.low)
     kept = weight * (p.high + p.low - 1) - p.dim
     deviation = math.sqrt(p.trace_variance)
@@ -143,8 +145,8 @@ def second_order(perturbation: Perturbation) -> float:
     the noise.
     """
     p, m = perturbation, perturbation.precision
-    beside = float(np.sum(m**2) - np.sum(np.diag(m) ** 2))
-    squares = p.covariance_sd**2 * (p.trace**2 + beside)
+    off_diagonal = float(np.sum(m**2) - np.sum(np.diag(m) ** 2))
+    squares = p.covariance_sd**2 * (p.trace**2 + off_diagonal)
     return 0.5 * (0.5 * squares + p.mean_sd**2 * p.trace)
 
 
@@ -159,10 +161,13 @@ def table(
     Parameters
     ----------
     perturbation : Perturbation
+        Gaussian and the noise on its moments.
     thresholds : array-like of float
         Values of a, > 0.
     num_draws : int
+        Number of draws of the noise.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------

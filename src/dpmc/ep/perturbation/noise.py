@@ -59,9 +59,9 @@ class Perturbation:
         checks.positive("mean_sd", self.mean_sd)
         checks.positive("covariance_sd", self.covariance_sd)
         if not 0 < self.low < 1:
-            raise DpmcError(f"low: {self.low}, allowed a number in (0, 1)")
+            raise DpmcError(f"`low` must be in (0, 1), got {self.low}")
         if not 1 < self.high < math.inf:
-            raise DpmcError(f"high: {self.high}, allowed a finite number > 1")
+            raise DpmcError(f"`high` must be a finite number > 1, got {self.high}")
 
     @property
     def dim(self) -> int:
@@ -139,13 +139,16 @@ def simulate_natural(
     Parameters
     ----------
     covariance : ndarray of shape (d, d)
+        Covariance of the Gaussian.
     mean : ndarray of shape (d,)
         Of q; the noise on the precision moves the mean too, the more the farther it is from 0.
     noise_sd : float
         On the precision times the mean, and on the precision: on its diagonal, and on its
         other entries times sqrt(2).
     num_draws : int
+        Number of draws of the noise.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
@@ -158,8 +161,10 @@ def simulate_natural(
         If a value is out of range.
     """
     root, mean = _root(covariance), np.asarray(mean, dtype=np.float64)
-    if mean.shape != (len(root),) or not np.isfinite(mean).all():
-        raise DpmcError(f"mean: shape {mean.shape}, allowed ({len(root)},), finite")
+    if mean.shape != (len(root),):
+        raise DpmcError(f"`mean` must have shape ({len(root)},), got {mean.shape}")
+    if not np.isfinite(mean).all():
+        raise DpmcError("`mean` must hold finite numbers only")
     checks.positive("noise_sd", noise_sd)
     checks.at_least("num_draws", num_draws, 1)
     noise = noise_sd * _symmetric(num_draws, len(root), math.sqrt(0.5), rng)
@@ -183,19 +188,21 @@ def _root(covariance: Array) -> Array:
     """Return the symmetric square root of a covariance, refusing what is none."""
     sigma = np.asarray(covariance, dtype=np.float64)
     if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or sigma.size == 0:
-        raise DpmcError(f"covariance: shape {sigma.shape}, allowed (d, d)")
+        raise DpmcError(f"`covariance` must have shape (d, d), got {sigma.shape}")
     if not np.isfinite(sigma).all() or not np.allclose(sigma, sigma.T, rtol=1e-9, atol=0):
-        raise DpmcError("covariance: not finite and symmetric, allowed a covariance")
+        raise DpmcError("`covariance` must be finite and symmetric")
     values, vectors = np.linalg.eigh(sigma)
     if values[0] <= 0:
-        raise DpmcError(f"covariance: eigenvalue {values[0]:.3g}, allowed eigenvalues > 0")
+        raise DpmcError(f"`covariance` must be positive definite, got eigenvalue {values[0]:.3g}")
     return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
 
-def _symmetric(num_draws: int, dim: int, beside: float, rng: np.random.Generator) -> Array:
-    """Return symmetric matrices, N(0, 1) on the diagonal and N(0, beside**2) beside it."""
+def _symmetric(num_draws: int, dim: int, off_diagonal: float, rng: np.random.Generator) -> Array:
+    """Return symmetric matrices, N(0, 1) on the diagonal and N(0, off_diagonal**2) off it."""
     rows, columns = np.triu_indices(dim)
-    entries = rng.standard_normal((num_draws, len(rows))) * np.where(rows == columns, 1.0, beside)
+    entries = rng.standard_normal((num_draws, len(rows))) * np.where(
+        rows == columns, 1.0, off_diagonal
+    )
     matrices = np.empty((num_draws, dim, dim))
     matrices[:, rows, columns] = entries
     matrices[:, columns, rows] = entries

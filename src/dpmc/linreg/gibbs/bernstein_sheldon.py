@@ -1,4 +1,4 @@
-"""The chain of MCMC-B&S: its state is the sums of products of all nodes.
+"""Chain of MCMC-B&S: its state is the sums of products of all nodes.
 
 One iteration draws the parameters given the sums, updates the sums of every node given the
 parameters, and moves the two together.
@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.linreg.gibbs.covariance_moves import move_jointly
-from dpmc.linreg.gibbs.latent_sums import Released, update_augmented, update_direct
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums, update_augmented, update_direct
 from dpmc.linreg.gibbs.moments import joint_covariance
 from dpmc.linreg.gibbs.parameter_draws import draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.types import NoisyStatistics
@@ -34,7 +34,7 @@ ENDS = (
 PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
-class Settings(NamedTuple):
+class SumChainSettings(NamedTuple):
     """How to run the chain.
 
     Parameters
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
     burn_in: int
 
 
-def released_sums(noisy: NoisyStatistics) -> Released:
+def released_sums(noisy: NoisyStatistics) -> ReleasedSums:
     """Return what the nodes released as sums of products of (x, y).
 
     Raises
@@ -71,7 +71,7 @@ def released_sums(noisy: NoisyStatistics) -> Released:
         If u is missing or a standard deviation of the noise is not positive.
     """
     if noisy.u is None:
-        raise DpmcError("u: not released, allowed a release with y'y")
+        raise DpmcError("`u` must be released, got a release without y'y")
     for name in ("s_sd", "z_sd", "u_sd"):
         checks.positive(name, getattr(noisy, name))
     d = noisy.dim
@@ -81,10 +81,10 @@ def released_sums(noisy: NoisyStatistics) -> Released:
     variances = np.full((d + 1, d + 1), noisy.s_sd**2)
     variances[d, :] = variances[:, d] = noisy.z_sd**2
     variances[d, d] = noisy.u_sd**2
-    return Released(sums, variances, noisy.num_rows.astype(np.float64))
+    return ReleasedSums(sums, variances, noisy.num_rows.astype(np.float64))
 
 
-def start_sums(released: Released) -> Array:
+def start_sums(released: ReleasedSums) -> Array:
     """Return positive definite sums, shape (J, p, p), to start from.
 
     Each node gets its share of the total, whose eigenvalues are raised to the noise.
@@ -149,9 +149,12 @@ def run(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedSums
+        Noisy sums of all nodes.
     beliefs : Beliefs
-    settings : Settings
+        Prior as the conditionals read it.
+    settings : SumChainSettings
+        Settings of the chain.
     axes : tuple of ndarray of shape (p, p)
         Directions of joint moves.
     sums : ndarray of shape (J, p, p)
@@ -159,6 +162,7 @@ def run(
     variance : float
         First sigma_y^2.
     rng : numpy.random.Generator
+        Source of the random numbers.
     draws, variances : ndarray of shape (kept, d) and (kept,)
         Overwritten.
     tallies : ndarray of int of shape (4,)

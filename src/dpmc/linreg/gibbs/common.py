@@ -54,7 +54,7 @@ class ChainParams:
         checks.at_least("burn_in", self.burn_in, 0)
         checks.at_least("num_iterations", self.num_iterations, self.burn_in + 1)
         if not 0 <= self.ridge < math.inf:
-            raise DpmcError(f"ridge: {self.ridge!r}, allowed a finite number >= 0")
+            raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge!r}")
         checks.one_of("variance_move", self.variance_move, VARIANCE_MOVES)
         checks.positive("variance_walk_sd", self.variance_walk_sd)
         checks.positive("variance_start", self.variance_start, optional=True)
@@ -86,17 +86,17 @@ def check_release(noisy: NoisyStatistics, prior: Prior, least_rows: int = 1) -> 
     num, dim = len(noisy.num_rows), prior.dim
     if noisy.s.shape != (num, dim, dim) or noisy.z.shape != (num, dim) or num < 1:
         raise DpmcError(
-            f"release: shapes {noisy.s.shape} and {noisy.z.shape}, "
-            f"allowed {(num, dim, dim)} and {(num, dim)}, at least one node"
+            f"`s` and `z` must have shapes {(num, dim, dim)} and {(num, dim)} and at least one "
+            f"node, got {noisy.s.shape} and {noisy.z.shape}"
         )
     if not (np.isfinite(noisy.s).all() and np.isfinite(noisy.z).all()):
-        raise DpmcError("release: an entry is not finite, allowed finite numbers")
+        raise DpmcError("`s` and `z` must hold finite numbers only")
     checks.positive("s_sd", float(noisy.s_sd))
     checks.positive("z_sd", float(noisy.z_sd))
     if min(noisy.num_rows) < least_rows:
         raise DpmcError(
-            f"num_rows: {min(noisy.num_rows)} at a node, "
-            f"allowed at least {least_rows} for {dim} features"
+            f"`num_rows` must be at least {least_rows} at every node for {dim} features, "
+            f"got {min(noisy.num_rows)}"
         )
 
 
@@ -107,15 +107,18 @@ def regression(
     diagnostics: Mapping[str, Any],
     failure: str = "",
 ) -> Regression:
-    """Return what a chain found; its coefficients are NaN where no draw was kept.
+    """Return the result of a chain; its coefficients are NaN where no draw was kept.
 
     Parameters
     ----------
     noisy : NoisyStatistics
+        Release that the chain was given.
     draws : ndarray of shape (kept, d)
         Those made before a failure, if there was one.
     variances : ndarray of shape (kept,)
+        Draws of sigma_y^2.
     diagnostics : mapping
+        Acceptance rates and other measures of the chain.
     failure : str
         Why the chain stopped early, empty if it did not.
     """

@@ -37,7 +37,7 @@ WALK_ACCEPTANCE = 0.44
 DECAY = 0.6
 
 
-class Released(NamedTuple):
+class ReleasedStatistics(NamedTuple):
     """A release as compiled code reads it."""
 
     num_rows: Any  # (J,) float64
@@ -48,7 +48,7 @@ class Released(NamedTuple):
     z_variance: float
 
     @classmethod
-    def of(cls, noisy: NoisyStatistics) -> Released:
+    def of(cls, noisy: NoisyStatistics) -> ReleasedStatistics:
         """Copy what is needed, contiguous."""
         return cls(
             np.array(noisy.num_rows, dtype=np.float64),
@@ -93,14 +93,18 @@ def coefficient_posterior(
     s : ndarray of shape (J, d, d)
         Positive semi-definite.
     z : ndarray of shape (J, d)
+        Noisy z_j of each node.
     variance, z_variance : float
         sigma_y^2, and the variance of the noise on z.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
 
     Returns
     -------
     mean : ndarray of shape (d,)
+        Mean of theta.
     covariance : ndarray of shape (d, d)
+        Covariance of theta.
     """
     terms = PriorTerms.of(prior)
     noise = np.linalg.cholesky(variance * s + z_variance * np.eye(prior.dim))
@@ -233,6 +237,7 @@ def adapted(log_step: float, excess: float, count: int) -> float:
     Parameters
     ----------
     log_step : float
+        Logarithm of the step so far.
     excess : float
         Acceptance less its target: positive lengthens the step.
     count : int

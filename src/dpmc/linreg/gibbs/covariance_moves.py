@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.latent_sums import Released
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import cholesky, compiled, gram, multiply, spectrum
 from dpmc.numerics.small_matrices import solve_lower_matrix as solve_lower
@@ -39,6 +39,7 @@ class Line(NamedTuple):
     image : ndarray of shape (p,)
         H c.
     c, r : ndarray of shape (p,)
+        Vectors of the move K.
     scales : bool
         Whether r'c = 1 and K = I + (exp(t) - 1) c r'.
     polynomial : ndarray of shape (5,)
@@ -53,7 +54,7 @@ class Line(NamedTuple):
     polynomial: Array
 
 
-def directions(released: Released) -> tuple[Array, Array]:
+def directions(released: ReleasedSums) -> tuple[Array, Array]:
     """Return the vectors c and r of moves: a basis, and its dual, in rows, shape (p, p) each.
 
     Eigenvectors of the sum of all that was released, scaled by the roots of their
@@ -91,7 +92,9 @@ def noise_polynomial(
     weights : ndarray of shape (p, p)
         One over the variance of the noise on each entry.
     sums : ndarray of shape (J, p, p)
+        Current T_j.
     c, r : ndarray of shape (p,)
+        Vectors of the move K.
     turned : ndarray of shape (J, p)
         Overwritten with T_j r.
     out : ndarray of shape (5,)
@@ -100,6 +103,8 @@ def noise_polynomial(
     p = c.size
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
     for j in range(sums.shape[0]):
+        # T_j r, and r'T_j r: with K = I + s c r', K T_j K' is
+        # T_j + s (c (T_j r)' + (T_j r) c') + s^2 (r'T_j r) c c'.
         square = 0.0
         for i in range(p):
             value = 0.0
@@ -109,6 +114,8 @@ def noise_polynomial(
             square += value * r[i]
         for i in range(p):
             for k in range(i, p):
+                # The entry of the noise becomes residual - s first - s^2 second, and its
+                # log-density -weight / 2 times the square of that.
                 residual = noisy[j, i, k] - sums[j, i, k]
                 first = c[i] * turned[j, k] + turned[j, i] * c[k]
                 second = square * c[i] * c[k]
@@ -143,6 +150,7 @@ def log_prior(precision: Any, log_size: float, beliefs: Any) -> float:
     log_size : float
         log |G|, up to a constant.
     beliefs : Beliefs
+        Prior as the conditionals read it.
 
     Returns
     -------
@@ -190,7 +198,9 @@ def log_density(t: float, line: Any, beliefs: Any, out: Any) -> float:
 @compiled
 def draw_parameter(line: Any, beliefs: Any, rng: Any, out: Any) -> float:
     """Draw t by slice sampling from 0, stepping out; `out` is left at the inverse of K G K'."""
+    # The level of the slice: the log-density at the current point less an exponential variable.
     level = log_density(0.0, line, beliefs, out) + math.log1p(-rng.random())
+    # A bracket placed at random around 0, whose ends step out until they are off the slice.
     low = -WIDTH * rng.random()
     high = low + WIDTH
     for _ in range(MOST_STEPS):
@@ -201,6 +211,7 @@ def draw_parameter(line: Any, beliefs: Any, rng: Any, out: Any) -> float:
         if not log_density(high, line, beliefs, out) > level:
             break
         high += WIDTH
+    # Points of the bracket, which shrinks towards 0 after each that is off the slice.
     for _ in range(MOST_STEPS):
         t = low + (high - low) * rng.random()
         if log_density(t, line, beliefs, out) > level:
@@ -209,6 +220,7 @@ def draw_parameter(line: Any, beliefs: Any, rng: Any, out: Any) -> float:
             low = t
         else:
             high = t
+    # No point was accepted: stay, with `out` at the current state.
     log_density(0.0, line, beliefs, out)
     return 0.0
 
@@ -235,8 +247,10 @@ def move_jointly(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedSums
+        Noisy sums of all nodes.
     beliefs : Beliefs
+        Prior as the conditionals read it.
     axes : tuple of ndarray of shape (p, p)
         From :func:`directions`.
     num_moves : int
@@ -246,6 +260,7 @@ def move_jointly(
     sums : ndarray of shape (J, p, p)
         Updated in place.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------

@@ -73,7 +73,7 @@ def approximate(released: Any, j: int, state: Any, frame: Any, scratch: Any) -> 
 
     The prior has mean n / w_i on the diagonal and independent entries of variance
     n (1 + delta_ik) / (w_i w_k); the noise adds to their precisions the diagonal of its
-    Hessian, which is (1 + 2 q_ik) / v beside the diagonal and (1 + q_ii) / (2 v) on it, q the
+    Hessian, which is (1 + 2 q_ik) / v off the diagonal and (1 + q_ii) / (2 v) on it, q the
     overlap; zhat_j is linear in S_j, with the covariance that the prior mean would give.
     It depends on W, theta and sigma_y^2, not on S_j: all that the step below asks for.
     """
@@ -96,11 +96,11 @@ def approximate(released: Any, j: int, state: Any, frame: Any, scratch: Any) -> 
             frame.spread[i, k] = frame.spread[k, i] = spread
             frame.centre[i, k] = frame.centre[k, i] = spread * pull
     for i in range(dim):
-        own = frame.z_spread[i]
+        diagonal = frame.z_spread[i]
         for k in range(dim):
             scratch.b[i, k] = frame.spread[i, k] * frame.theta[i] * frame.theta[k]
-            own += frame.spread[i, k] * frame.theta[k] ** 2
-        scratch.b[i, i] = own
+            diagonal += frame.spread[i, k] * frame.theta[k] ** 2
+        scratch.b[i, i] = diagonal
     if not cholesky(scratch.b, frame.factor):
         return False
     copy_matrix(frame.centre, frame.mean)
@@ -113,7 +113,7 @@ def approximate(released: Any, j: int, state: Any, frame: Any, scratch: Any) -> 
 
 @compiled
 def correct(frame: Any, residual: Any, s: Any) -> None:
-    """Add to S what a residual of zhat_j tells of it: Cov(S, zhat_j) Cov(zhat_j)^-1 residual."""
+    """Add to S its regression on a residual of zhat_j: Cov(S, zhat_j) Cov(zhat_j)^-1 residual."""
     solve_lower(frame.factor, residual)
     solve_upper(frame.factor, residual)
     for i in range(residual.size):

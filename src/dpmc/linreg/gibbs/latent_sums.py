@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.moments import log_law_ratio, pack, product_covariance, unpack
+from dpmc.linreg.gibbs.moments import log_density_ratio, pack, product_covariance, unpack
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled, congruence
 from dpmc.types import Array
@@ -36,12 +36,13 @@ ROUNDING = 1e-15
 TRIES, GAVE_UP = 0, 1
 
 
-class Released(NamedTuple):
+class ReleasedSums(NamedTuple):
     """What the nodes released, as noisy sums of products of w = (x, y).
 
     Parameters
     ----------
     noisy : ndarray of shape (J, p, p)
+        Noisy sums of each node, symmetric.
     variances : ndarray of shape (p, p)
         Variance V of the noise on each entry of the upper triangle, positive.
     counts : ndarray of shape (J,)
@@ -68,6 +69,8 @@ def smooth(sums: Any, noisy: Any, variances: Any, invariant: float, rng: Any, ou
     """Draw the sums plus the invariant part of the noise, given the sums and all noise."""
     for i in range(sums.shape[0]):
         for k in range(i, sums.shape[0]):
+            # The invariant part of the noise of this entry, given all of it, is normal with mean
+            # `share` times the residual and variance part (1 - share).
             part = invariant if i == k else 0.5 * invariant
             share = part / variances[i, k]
             # All noise of an entry can be of this part; rounding must not make it more.
@@ -105,15 +108,19 @@ def turned_conditional(
     invariant : float
         v, in the units of the data.
     rng : numpy.random.Generator
+        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
     for i in range(values.size):
         for k in range(i, values.size):
             diagonal = 1.0 if i == k else 0.0
+            # Off the diagonal T_ik has variance n g_i g_k with eigenvalues g, and the noise v / 2.
+            # On it both are doubled, so one formula gives the share of the noise in the sum.
             least = ROUNDING * values[-1]
             signal = count * max(values[i], least) * max(values[k], least)
             lost = 0.5 * invariant / (signal + 0.5 * invariant)
+            # Regression of T on T plus noise, towards its mean, which is the identity here.
             mean[i, k] = diagonal + (1.0 - lost) * (latent[i, k] - diagonal)
             noise[i, k] = math.sqrt((1.0 + diagonal) / count * lost) * rng.standard_normal()
             mean[k, i] = mean[i, k]
@@ -139,6 +146,7 @@ def direct_conditional(
     spectrum : tuple of ndarray of shape (D,) and (D, D)
         Eigenvalues and vectors of the covariance of the products of a row, in units of `sds`.
     rng : numpy.random.Generator
+        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
@@ -183,6 +191,7 @@ def elliptical_slice(
     count : float
         Rows n of the node.
     rng : numpy.random.Generator
+        Source of the random numbers.
     out, factor : ndarray of shape (p, p)
         The new T, and work space.
 
@@ -191,7 +200,7 @@ def elliptical_slice(
     int
         Evaluations of the ratio at proposed points; 0 if it gave up and stayed.
     """
-    level = log_law_ratio(sums, count, factor) + math.log1p(-rng.random())
+    level = log_density_ratio(sums, count, factor) + math.log1p(-rng.random())
     angle = 2.0 * math.pi * rng.random()
     low, high = angle - 2.0 * math.pi, angle
     for tries in range(1, MOST_TRIES + 1):
@@ -199,7 +208,7 @@ def elliptical_slice(
         for i in range(sums.shape[0]):
             for k in range(sums.shape[0]):
                 out[i, k] = mean[i, k] + along * (sums[i, k] - mean[i, k]) + across * noise[i, k]
-        if log_law_ratio(out, count, factor) > level:
+        if log_density_ratio(out, count, factor) > level:
             return tries
         if angle < 0.0:
             low = angle
@@ -244,7 +253,8 @@ def update_augmented(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedSums
+        Noisy sums of all nodes.
     joint : ndarray of shape (p, p)
         G, finite.
     exact : bool
@@ -252,6 +262,7 @@ def update_augmented(
     sums : ndarray of shape (J, p, p)
         Updated in place; if `exact`, positive definite before and after.
     rng : numpy.random.Generator
+        Source of the random numbers.
     tallies : ndarray of int
         Counts, see ``TRIES`` and ``GAVE_UP``.
     """

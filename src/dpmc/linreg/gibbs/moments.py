@@ -23,6 +23,7 @@ def joint_covariance(theta: Any, variance: float, features: Any, joint: Any) -> 
     Parameters
     ----------
     theta : ndarray of shape (d,)
+        Regression coefficients.
     variance : float
         sigma_y^2.
     features : ndarray of shape (d, d)
@@ -89,7 +90,7 @@ def product_covariance(joint: Any) -> Any:
 
 
 @compiled
-def log_law_ratio(sums: Any, count: float, factor: Any) -> float:
+def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
     """Return the log-density ratio of a Wishart to the normal distribution of equal moments.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The chain of MCMC-normalX: one iteration after another, compiled.
+"""Chain of MCMC-normalX: one iteration after another, compiled.
 
 W integrated out, the common scale of the S_j moves; then W, every S_j, theta and sigma_y^2,
 each given the rest [alparslan2023thesis, Algorithm 16].
@@ -14,7 +14,7 @@ import numpy as np
 from dpmc.linreg.gibbs.conditionals import (
     DECAY,
     WALK_ACCEPTANCE,
-    Released,
+    ReleasedStatistics,
     accepts,
     adapted,
     coefficient_mean,
@@ -52,7 +52,7 @@ FAILURES = (
 )
 
 
-class Settings(NamedTuple):
+class NormalXSettings(NamedTuple):
     """Settings as compiled code reads them."""
 
     num_iterations: int
@@ -77,7 +77,7 @@ class Tuning(NamedTuple):
     pairs: Any  # (D, 2)
 
     @classmethod
-    def of(cls, released: Released, wishart: bool, walk_sd: float) -> Tuning:
+    def of(cls, released: ReleasedStatistics, wishart: bool, walk_sd: float) -> Tuning:
         """Return the first steps: the Wishart walk as published, independent draws else."""
         num, dim = released.z.shape
         noise = math.sqrt(released.s_variance * num)

@@ -8,7 +8,7 @@ one entry of T at a time, so that each has a step of its own.
 With W integrated out, p(S_1, ..., S_J) is proportional to prod_j |S_j|^((n_j - d - 1) / 2) times
 |Lambda + sum_j S_j|^(-(kappa + n) / 2). A transformation with |T| = t has the Jacobian
 t^(J (d + 1)); with the first factor it makes t^n. Proposals of T and of its inverse are equally
-likely [Liu and Sabatti 2000], so that no other factor enters beside the likelihood.
+likely [Liu and Sabatti 2000], so that no other factor enters in addition to the likelihood.
 
 Where zhat_j says more of S_j theta than the prior does of theta, the two move against each
 other: theta is taken along by every other sweep, so that S_j theta stays where it is known.
@@ -94,8 +94,10 @@ def scale_move(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedStatistics
+        Noisy S_j and z_j of all nodes.
     prior : PriorTerms
+        Prior as the conditionals read it.
     basis : ndarray of shape (d, d)
         It must not depend on the state.
     i, k : int
@@ -105,14 +107,19 @@ def scale_move(
         theta becomes exp(-carry step b_k b_i') theta; 0 leaves it.
     sd : float
         Standard deviation of the step.
-    state : State
-    scratch : Scratch
+    state : StatisticsState
+        State of the chain; updated in place.
+    scratch : StatisticsScratch
+        Room for one move; overwritten.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
     accepted : bool
+        Whether the proposal was accepted.
     probability : float
+        Its acceptance probability.
     """
     step = sd * rng.standard_normal()
     stretch = math.expm1(step) if i == k else step

@@ -1,4 +1,4 @@
-"""The S_j of all nodes: the state of a chain, their density given the rest, the Wishart walk.
+"""State of all S_j in a chain, their density given the rest, and the Wishart walk.
 
 Given the rest, S_j has the density of Wishart(n_j, W^-1), W the precision of the features,
 times the likelihood of Shat_j, each entry of whose upper triangle has noise of its own, times
@@ -27,7 +27,7 @@ from dpmc.numerics.small_matrices import (
 )
 
 
-class State(NamedTuple):
+class StatisticsState(NamedTuple):
     """Where a chain is, and what follows from it."""
 
     s: Any  # (J, d, d)
@@ -44,7 +44,7 @@ class State(NamedTuple):
     stale: Any  # (J,) bool: whether the two are to be computed anew
 
     @classmethod
-    def of(cls, s: Any, theta: Any, variance: float) -> State:
+    def of(cls, s: Any, theta: Any, variance: float) -> StatisticsState:
         """Allocate the state of a chain that starts here."""
         num, dim = s.shape[:2]
         return cls(
@@ -63,7 +63,7 @@ class State(NamedTuple):
         )
 
 
-class Scratch(NamedTuple):
+class StatisticsScratch(NamedTuple):
     """Room for one proposal of every node."""
 
     s: Any  # (J, d, d)
@@ -78,7 +78,7 @@ class Scratch(NamedTuple):
     y: Any
 
     @classmethod
-    def of(cls, num: int, dim: int) -> Scratch:
+    def of(cls, num: int, dim: int) -> StatisticsScratch:
         """Allocate it."""
         nodes, matrices = np.zeros((2, num, dim, dim)), np.zeros((4, dim, dim))
         return cls._make([*nodes, np.zeros(num), *matrices, *np.zeros((3, dim))])
@@ -159,6 +159,7 @@ def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
     dof : float
         alpha, above d - 1.
     scratch : ndarray of shape (d,)
+        Overwritten.
     """
     dim, square = factor.shape[0], 0.0
     for i in range(dim):

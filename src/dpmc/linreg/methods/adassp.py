@@ -56,7 +56,7 @@ class Params:
         checks.one_of("lambda_rule", self.lambda_rule, ("root", "sum"))
         checks.one_of("lambda_noise", self.lambda_noise, ("analytic", "published"))
         if not 0 < self.rho < 1:
-            raise DpmcError(f"rho: {self.rho}, allowed a number in (0, 1)")
+            raise DpmcError(f"`rho` must be in (0, 1), got {self.rho}")
 
 
 def release(
@@ -79,11 +79,12 @@ def release(
     Parameters
     ----------
     statistics, x_bound, y_bound, epsilon, delta, rng
-        See `dpmc.linreg.release.release`.
+        Sums of rows clipped to the bounds, the budget and an optional generator, as arguments
+        of `dpmc.linreg.release.release`.
     params : Params, optional
         Its `lambda_noise` says how the eigenvalue is released.
     neighbours, calibration, bounds_source, ledgers, noise
-        See `dpmc.linreg.release.release`.
+        Terms of the release, as arguments of `dpmc.linreg.release.release`.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def ridges(noisy: NoisyStatistics, params: Params) -> Array:
     """
     for name in ("smallest_eigenvalue", "ridge_scale", "margin"):
         if name not in noisy.extra:
-            raise DpmcError(f"extra: no {name!r}, allowed what adassp.release returns")
+            raise DpmcError(f"`extra` must have {name!r}, as releases of adassp.release do")
     smallest = np.maximum(0.0, noisy.extra["smallest_eigenvalue"] - noisy.extra["margin"])
     dim = noisy.dim
     needed = noisy.extra["ridge_scale"] * math.sqrt(dim * math.log(2 * dim**2 / params.rho))
@@ -178,6 +179,7 @@ def fit(
     prior, rng
         Not used.
     params : Params
+        Settings of the method.
 
     Returns
     -------

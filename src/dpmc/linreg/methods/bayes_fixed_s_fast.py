@@ -43,7 +43,7 @@ class Params:
     def __post_init__(self) -> None:
         checks.positive("noise_variance", self.noise_variance)
         if not 0 <= self.ridge < math.inf:
-            raise DpmcError(f"ridge: {self.ridge!r}, allowed a finite number >= 0")
+            raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge!r}")
         checks.at_least("num_draws", self.num_draws, 0)
 
 
@@ -57,7 +57,9 @@ def fit(
     noisy : NoisyStatistics
         Noisy S and z.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
         For draws only.
 

@@ -26,7 +26,7 @@ from dpmc.linreg.gibbs.bernstein_sheldon import (
     FLOORED,
     NUM_TALLIES,
     PROJECTED,
-    Settings,
+    SumChainSettings,
     released_sums,
     run,
     start_sums,
@@ -90,7 +90,7 @@ class Params:
         checks.at_least("burn_in", self.burn_in, 0)
         if self.burn_in >= self.num_iterations:
             raise DpmcError(
-                f"burn_in: {self.burn_in}, allowed below num_iterations {self.num_iterations}"
+                f"`burn_in` must be below num_iterations={self.num_iterations}, got {self.burn_in}"
             )
         checks.one_of("update", self.update, UPDATES)
         checks.one_of("law", self.law, ("wishart", "normal"))
@@ -99,18 +99,21 @@ class Params:
         checks.positive("variance_start", self.variance_start, optional=True)
         checks.one_of("project", self.project, (False, True))
         if not (math.isfinite(self.ridge) and self.ridge >= 0):
-            raise DpmcError(f"ridge: {self.ridge}, allowed a finite number >= 0")
+            raise DpmcError(f"`ridge` must be a finite number >= 0, got {self.ridge}")
         if self.law == "wishart" and (self.project or self.ridge):
             repair = "project" if self.project else "ridge"
             value = getattr(self, repair)
-            raise DpmcError(f"{repair}: {value}, allowed with law 'normal' only")
+            raise DpmcError(f"`{repair}` must be {type(value)()} with law='wishart', got {value}")
         if self.joint_moves is not None:
             checks.at_least("joint_moves", self.joint_moves, 0)
             if self.law == "normal" and self.joint_moves:
-                raise DpmcError(f"joint_moves: {self.joint_moves}, allowed 0 with law 'normal'")
+                raise DpmcError(
+                    f"`joint_moves` must be 0 with law='normal', got {self.joint_moves}"
+                )
         if self.precision is not None and self.coefficient_prior == "independent":
             raise DpmcError(
-                f"precision: {self.precision}, allowed with coefficient_prior 'conjugate' only"
+                "`precision` must be None with coefficient_prior='independent', "
+                f"got {self.precision}"
             )
 
 
@@ -124,7 +127,9 @@ def fit(
     noisy : NoisyStatistics
         With u.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
         The stream of the chain.
 
@@ -183,12 +188,12 @@ def fit(
 def check_sizes(noisy: NoisyStatistics, prior: Prior, params: Params) -> None:
     """Refuse a prior of other dimension, and nodes too small for the Wishart distribution."""
     if prior.dim != noisy.dim:
-        raise DpmcError(f"prior: {prior.dim} features, allowed {noisy.dim} as released")
+        raise DpmcError(f"`prior` must have the {noisy.dim} features released, got {prior.dim}")
     least = int(noisy.num_rows.min())
     if params.law == "wishart" and least < noisy.dim + 1:
         raise DpmcError(
-            f"num_rows: a node with {least} rows, allowed at least {noisy.dim + 1} with "
-            "law 'wishart'"
+            f"`num_rows` must be at least {noisy.dim + 1} at every node with law='wishart', "
+            f"got {least}"
         )
 
 
@@ -197,12 +202,12 @@ def prior_variance(prior: Prior) -> float:
     return prior.rate / (prior.shape - 1 if prior.shape > 1 else prior.shape + 1)
 
 
-def settings_of(params: Params, dim: int) -> Settings:
+def settings_of(params: Params, dim: int) -> SumChainSettings:
     """Return the settings for `dim` features, as compiled code reads them."""
     exact, joint_moves = params.law == "wishart", params.joint_moves
     if joint_moves is None:
         joint_moves = 3 * (dim + 1) if exact else 0
-    return Settings(
+    return SumChainSettings(
         exact,
         params.update == "augmented",
         params.project,

@@ -9,12 +9,12 @@ by quadrature.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dpmc.linreg.gibbs import common as gibbs
+from dpmc.linreg.gibbs.common import ChainParams
 from dpmc.linreg.gibbs.conditionals import (
     WALK_ACCEPTANCE,
     PriorTerms,
@@ -36,12 +36,10 @@ STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"
 FAILURES = ("", "the precision of theta is not positive definite", "a draw is not finite")
 
 
-@dataclass(frozen=True)
-class Params(gibbs.ChainParams):
-    """Settings of MCMC-fixedS: those of every chain."""
+Params = ChainParams
 
 
-class Settings(NamedTuple):
+class FixedSSettings(NamedTuple):
     """Settings as compiled code reads them."""
 
     num_iterations: int
@@ -223,8 +221,11 @@ def fit(
     noisy : NoisyStatistics
         Noisy S and z.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
@@ -244,7 +245,7 @@ def fit(
     terms = PriorTerms.of(prior)
     if spectra.diagonal:
         terms = in_eigenbasis(prior, spectra.vectors[0])
-    settings = Settings(
+    settings = FixedSSettings(
         params.num_iterations, params.burn_in, params.variance_move == "log", params.adapted_for
     )
     kept = params.num_iterations - params.burn_in

@@ -23,12 +23,12 @@ from dpmc.linreg.gibbs import common as gibbs
 from dpmc.linreg.gibbs.conditionals import (
     WALK_ACCEPTANCE,
     PriorTerms,
-    Released,
+    ReleasedStatistics,
     coefficient_posterior,
 )
 from dpmc.linreg.gibbs.gaussian_moves import Frame
-from dpmc.linreg.gibbs.normal_x import FAILURES, Settings, Tuning, sample
-from dpmc.linreg.gibbs.wishart_moves import Scratch, State
+from dpmc.linreg.gibbs.normal_x import FAILURES, NormalXSettings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import psd, spectrum
 from dpmc.types import Array, DpmcError
@@ -41,7 +41,7 @@ STARTS = ("pooled", "node")
 
 @dataclass(frozen=True)
 class Params(gibbs.ChainParams):
-    """Settings of MCMC-normalX, beside those of every chain.
+    """Settings of MCMC-normalX, in addition to those of every chain.
 
     Parameters
     ----------
@@ -67,18 +67,18 @@ class Params(gibbs.ChainParams):
         checks.one_of("statistics_move", self.statistics_move, STATISTICS_MOVES)
         target = self.target_acceptance
         if target is not None and not 0 < target < 1:
-            raise DpmcError(f"target_acceptance: {target!r}, allowed a number in (0, 1)")
+            raise DpmcError(f"`target_acceptance` must be in (0, 1), got {target!r}")
         if self.scale_moves is not None:
             checks.at_least("scale_moves", self.scale_moves, 0)
         checks.one_of("start", self.start, STARTS)
         if self.start == "node" and not self.ridge > 0:
-            raise DpmcError(f"ridge: {self.ridge!r}, allowed a number > 0 with start 'node'")
+            raise DpmcError(f"`ridge` must be positive with start='node', got {self.ridge!r}")
 
 
-def settings_of(params: Params, dim: int) -> Settings:
+def settings_of(params: Params, dim: int) -> NormalXSettings:
     """Return the settings as compiled code reads them."""
     wishart = params.statistics_move == "wishart"
-    return Settings(
+    return NormalXSettings(
         params.num_iterations,
         params.burn_in,
         wishart,
@@ -91,18 +91,18 @@ def settings_of(params: Params, dim: int) -> Settings:
     )
 
 
-def first_state(noisy: NoisyStatistics, prior: Prior, params: Params) -> State:
+def first_state(noisy: NoisyStatistics, prior: Prior, params: Params) -> StatisticsState:
     """Return where a chain starts: pooled at the mean of theta there, as published at 0."""
     variance = params.first_variance(prior)
     if params.start == "node":
         s = psd(noisy.s) + params.ridge * np.eye(prior.dim)
-        return State.of(s, np.zeros(prior.dim), variance)
+        return StatisticsState.of(s, np.zeros(prior.dim), variance)
     values, vectors = spectrum(noisy.s.sum(axis=0))
     values = np.maximum(values, noisy.s_sd * math.sqrt(noisy.num_nodes)) + params.ridge
     shares = np.asarray(noisy.num_rows) / np.sum(noisy.num_rows)
     s = shares[:, None, None] * ((vectors * values) @ vectors.T)
     mean, _ = coefficient_posterior(s, noisy.z, variance, float(noisy.z_sd) ** 2, prior)
-    return State.of(s, mean, variance)
+    return StatisticsState.of(s, mean, variance)
 
 
 def fit(
@@ -115,8 +115,11 @@ def fit(
     noisy : NoisyStatistics
         Noisy S and z; every node has at least as many rows as features.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def fit(
         If release and prior do not fit, or a node has fewer rows than features.
     """
     gibbs.check_release(noisy, prior, least_rows=prior.dim)
-    released, settings = Released.of(noisy), settings_of(params, prior.dim)
+    released, settings = ReleasedStatistics.of(noisy), settings_of(params, prior.dim)
     tuning = Tuning.of(released, settings.wishart, params.variance_walk_sd)
     kept = params.num_iterations - params.burn_in
     draws, variances, accepted = np.empty((kept, prior.dim)), np.empty(kept), np.zeros(3)
@@ -141,7 +144,7 @@ def fit(
         tuning,
         first_state(noisy, prior, params),
         Frame.of(prior.dim),
-        Scratch.of(noisy.num_nodes, prior.dim),
+        StatisticsScratch.of(noisy.num_nodes, prior.dim),
         rng,
         draws,
         variances,
@@ -154,7 +157,7 @@ def fit(
 
 
 def _rates(
-    accepted: Array, kept: int, num_nodes: int, settings: Settings, tuning: Tuning
+    accepted: Array, kept: int, num_nodes: int, settings: NormalXSettings, tuning: Tuning
 ) -> dict[str, float]:
     tried = np.maximum(kept * np.array([num_nodes, settings.scale_moves, 1]), 1)
     nodes, scales, variance = accepted / tried

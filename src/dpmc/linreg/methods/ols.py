@@ -23,9 +23,9 @@ def fit(
     Parameters
     ----------
     statistics : NodeStatistics
-    prior, rng
+        Exact sums of all nodes.
+    prior, params, rng
         Not used.
-    params : Params
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The posterior given the exact sums of all nodes, in closed form: no privacy.
+"""Posterior given the exact sums of all nodes, in closed form: no privacy.
 
 With theta ~ N(m, sigma_y^2 / precision) and sigma_y^2 ~ inverse gamma(a, b) the posterior
 is normal inverse gamma [alparslan2023thesis, section 7.1.2, with b and a factor 1/2 that the
@@ -49,9 +49,13 @@ def fit(
     Parameters
     ----------
     statistics : NodeStatistics
+        Exact sums of all nodes.
     prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
     params : Params
+        Settings of the method.
     rng : numpy.random.Generator
+        Source of the random numbers.
 
     Returns
     -------

@@ -14,11 +14,13 @@ import numpy as np
 
 from dpmc.ep.mixture import engine as mixture_engine
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
+from dpmc.ep.mixture.settings import MixtureSettings
+from dpmc.ep.settings import required
 from dpmc.privacy import noise_calibration
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.schedules import COUNTERS, Schedule, counts
 from dpmc.progress import Progress, silent
-from dpmc.types import Array, Budget, DpmcError, Guarantee
+from dpmc.types import Array, Budget, Guarantee, InvalidRows
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,10 @@ class Params:
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing.
     accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
-        See :func:`dpmc.privacy.schedules.guarantee`.
+        How the releases of all steps are composed; by default ``"subsampled"`` for rows drawn
+        independently and ``"gaussian"`` for the other orders.
     diagnostics : {"none", "exact"}
-        Whether counts that tell of the rows are returned. They have no noise: ``"exact"`` is
+        Whether counts that depend on rows are returned. They have no noise: ``"exact"`` is
         outside of the guarantee, which says so.
     """
 
@@ -62,30 +65,47 @@ def fit(
     budget: Budget | None,
     rng: np.random.Generator,
     progress: Progress = silent,
+    invalid_rows: InvalidRows = "refuse",
 ) -> tuple[MixtureFit, Guarantee]:
     """Run DP-SEP with the least noise that keeps the budget.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (N, d)
+        Private rows; their number is public.
+    model : MixtureModel
+        Weights, spread and prior; public.
+    params : Params
+        Settings of the method.
+    budget : Budget or None
+        Epsilon and delta to keep; read by private methods only.
+    rng : numpy.random.Generator
+        Root of the order of the rows and of any noise.
+    progress : callable ``(steps done, steps in all, text)``
+        Called after each pass.
+    invalid_rows : {"refuse", "zero"}
+        Whether a row with an entry that is not finite is refused, which no guarantee covers,
+        or contributes nothing.
 
     Returns
     -------
     (MixtureFit, Guarantee)
-        See :func:`dpmc.ep.mixture.engine.fit`.
+        The fit, and the privacy that it has.
 
     Raises
     ------
     DpmcError
         If a setting is refused, rows do not fit the model or there is no budget.
     """
-    if budget is None:
-        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    budget = required(budget)
     schedule = Schedule(len(rows), params.num_passes, params.order)
     outside = (COUNTERS,) if params.diagnostics == "exact" else ()
     noise, guarantee = noise_calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
-    run = mixture_engine.Params(
-        "dp_sep",
-        params.num_passes,
-        0.1 / params.num_passes if params.step is None else params.step,
+    settings = MixtureSettings(
+        num_passes=params.num_passes,
+        step=0.1 / params.num_passes if params.step is None else params.step,
         clip="joint",
         clip_bound=params.clip_bound,
         noise_multiplier=noise,
@@ -95,4 +115,5 @@ def fit(
         diagnostics=params.diagnostics,
     )
     ledger = Ledger(counts(schedule, noise))
-    return mixture_engine.fit(rows, model, run, rng, progress, ledger), guarantee
+    fitted = mixture_engine.fit(rows, model, settings, rng, progress, ledger, invalid_rows)
+    return fitted, guarantee

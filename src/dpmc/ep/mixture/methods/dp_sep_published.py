@@ -1,4 +1,4 @@
-"""DP-SEP on a mixture as the public code of the paper runs it: see `dpmc.ep.mixture.published`.
+"""DP-SEP on a mixture as the public code of the paper runs it.
 
 What it spends is not what it asks for. Rows come in turn, so that sampling amplifies nothing:
 a row has a part in one release of h and one of Lambda in each pass, and their epsilon together
@@ -13,6 +13,7 @@ import numpy as np
 
 from dpmc.ep.mixture import published as mixture_published
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
+from dpmc.ep.settings import required
 from dpmc.privacy import schedules
 from dpmc.privacy.published_noise import autodp_published
 from dpmc.privacy.schedules import Schedule
@@ -43,7 +44,7 @@ class Params:
 
     def __post_init__(self) -> None:
         if not 0 < self.h_share < 1:
-            raise DpmcError(f"h_share: {self.h_share!r}, allowed a number in (0, 1)")
+            raise DpmcError(f"`h_share` must be in (0, 1), got {self.h_share!r}")
 
 
 def fit(
@@ -64,27 +65,26 @@ def fit(
     Returns
     -------
     (MixtureFit, Guarantee)
-        See :func:`dpmc.ep.mixture.published.fit`.
+        The fit, and the guarantee that its releases have together.
 
     Raises
     ------
     DpmcError
         If a setting is refused, rows do not fit the model or there is no budget.
     """
-    if budget is None:
-        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    budget = required(budget)
     steps = params.num_passes * len(rows)
     multipliers = [
         autodp_published(share * budget.epsilon, share * budget.delta, len(rows), steps)
         for share in (params.h_share, 1 - params.h_share)
     ]
-    run = mixture_published.Params(
+    settings = mixture_published.PublishedSettings(
         params.num_passes, params.damping / len(rows), params.clip_bound, *multipliers
     )
-    found = mixture_published.fit(
-        rows, model, run, mixture_published.legacy_stream(model), progress
+    fitted = mixture_published.fit(
+        rows, model, settings, mixture_published.legacy_stream(model), progress
     )
     schedule = Schedule(len(rows), params.num_passes, order="cyclic")
     spent = schedules.epsilon_of_blocks(multipliers, schedule, budget.delta)
     outside = mixture_published.OUTSIDE
-    return found, Guarantee(spent, budget.delta, "replace", "gaussian", outside)
+    return fitted, Guarantee(spent, budget.delta, "replace", "gaussian", outside)

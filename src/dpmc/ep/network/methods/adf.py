@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.ep.network import engine as network_engine
+from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.task import Fitted, Task
 from dpmc.progress import Progress, silent
-from dpmc.types import NO_GUARANTEE, Array, Budget
+from dpmc.types import Array, Budget, InvalidRows
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,10 @@ class Params:
     Parameters
     ----------
     num_passes : int
+        Passes T over the rows.
     refine_prior : bool
-        See :mod:`dpmc.ep.network.prior_refinement`.
+        Whether the prior of the weights is refined after each pass, from the approximation
+        alone (:mod:`dpmc.ep.network.prior_refinement`).
     """
 
     num_passes: int = 40
@@ -38,16 +41,39 @@ def fit(
     budget: Budget | None,
     rng: np.random.Generator,
     progress: Progress = silent,
+    invalid_rows: InvalidRows = "refuse",
 ) -> Fitted:
     """Run ADF, which is not private: `budget` is not read.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N, d)
+        Features of the private rows, of about unit size.
+    y : ndarray of shape (N,)
+        Targets, of about unit size; their number is public.
+    task : Task
+        Public description of the regression problem.
+    params : Params
+        Settings of the method.
+    budget : Budget or None
+        Epsilon and delta to keep; read by private methods only.
+    rng : numpy.random.Generator
+        Source of the first weights, the order of rows and any noise.
+    progress : callable ``(steps done, steps in all, text)``
+        Called after each block of steps.
+    invalid_rows : {"refuse", "zero"}
+        Whether a row with an entry that is not finite is refused, which no guarantee covers,
+        or contributes nothing.
 
     Raises
     ------
     DpmcError
         If a setting is refused.
     """
-    run = network_engine.Params(
-        "adf", task.hidden, params.num_passes, refine_prior=params.refine_prior
+    settings = NetworkSettings(
+        sites="none",
+        hidden=task.hidden,
+        num_passes=params.num_passes,
+        refine_prior=params.refine_prior,
     )
-    found = network_engine.fit(x, y, run, rng, progress)
-    return Fitted(found, NO_GUARANTEE, found.counters)
+    return network_engine.fit_without_privacy(x, y, settings, rng, progress, invalid_rows)

@@ -1,13 +1,12 @@
 """SEP with the fixed prior and noise of the clipped rows of Tables 2 and 3, clipped or not.
 
 The public code of [vinaroz2022dpsep] computes clipped factors and does not use them, so that
-its "SEP clipped" is SEP with a broad fixed prior and a noise variance that an earlier run on the
-same rows found. ``clip="none"`` is that; with ``"joint"`` or ``"per_block"`` factors are clipped.
+its "SEP clipped" is SEP with a broad fixed prior and the noise variance of an earlier run on the
+same rows. ``clip="none"`` is that; with ``"joint"`` or ``"per_block"`` factors are clipped.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.task import Fitted, Task
 from dpmc.progress import Progress, silent
-from dpmc.types import NO_GUARANTEE, Array, Budget
+from dpmc.types import Array, Budget, InvalidRows
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,11 @@ class Params:
     Parameters
     ----------
     num_passes : int
+        Passes T over the rows.
     clip : {"none", "joint", "per_block"}
+        Clip of a factor: none, as one vector, or block by block.
     clip_bound : float, optional
-        C, with a clip.
+        Largest norm C of a clipped vector; left out without a clip.
     step : float
         s in (0, 1].
     """
@@ -48,8 +49,29 @@ def fit(
     budget: Budget | None,
     rng: np.random.Generator,
     progress: Progress = silent,
+    invalid_rows: InvalidRows = "refuse",
 ) -> Fitted:
     """Run clipped SEP, which is not private: `budget` is not read.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N, d)
+        Features of the private rows, of about unit size.
+    y : ndarray of shape (N,)
+        Targets, of about unit size; their number is public.
+    task : Task
+        Public description of the regression problem.
+    params : Params
+        Settings of the method.
+    budget : Budget or None
+        Epsilon and delta to keep; read by private methods only.
+    rng : numpy.random.Generator
+        Source of the first weights, the order of rows and any noise.
+    progress : callable ``(steps done, steps in all, text)``
+        Called after each block of steps.
+    invalid_rows : {"refuse", "zero"}
+        Whether a row with an entry that is not finite is refused, which no guarantee covers,
+        or contributes nothing.
 
     Raises
     ------
@@ -57,7 +79,5 @@ def fit(
         If a setting is refused or the data set has no constants for its noise.
     """
     base = network_variants.fixed_prior(task.hidden, params.num_passes, task.noise())
-    bound = math.inf if params.clip_bound is None else params.clip_bound
-    run = replace(base, clip=params.clip, clip_bound=bound, step=params.step)
-    found = network_engine.fit(x, y, run, rng, progress)
-    return Fitted(found, NO_GUARANTEE, found.counters)
+    settings = replace(base, clip=params.clip, clip_bound=params.clip_bound, step=params.step)
+    return network_engine.fit_without_privacy(x, y, settings, rng, progress, invalid_rows)

@@ -16,11 +16,12 @@ from dpmc import checks
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.task import Fitted, Task
+from dpmc.ep.settings import required
 from dpmc.privacy import noise_calibration
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.schedules import COUNTERS, STANDARDISATION, Schedule, counts
 from dpmc.progress import Progress, silent
-from dpmc.types import Array, Budget, DpmcError
+from dpmc.types import Array, Budget, InvalidRows
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,16 @@ class Params:
         coordinate, which is public. With less, noise puts weights anywhere: where a precision
         is that of the prior, the noise of the shift is divided by it.
     debias : bool
-        See :class:`dpmc.ep.network.engine.Params`.
+        Divide what the approximation has beyond the prior by the share of the rows that the
+        steps include.
     order : {"independent", "permutation"}
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing and takes far more noise.
     accountant : {"subsampled", "connect_dots", "rdp", "gaussian"}, optional
-        See :func:`dpmc.privacy.schedules.guarantee`.
+        How the releases of all steps are composed; by default ``"subsampled"`` for rows drawn
+        independently and ``"gaussian"`` for permutations.
     diagnostics : {"none", "exact"}
-        Whether counts that tell of the rows are returned. They have no noise: ``"exact"`` is
+        Whether counts that depend on rows are returned. They have no noise: ``"exact"`` is
         outside of the guarantee, which says so.
     """
 
@@ -76,16 +79,36 @@ def fit(
     budget: Budget | None,
     rng: np.random.Generator,
     progress: Progress = silent,
+    invalid_rows: InvalidRows = "refuse",
 ) -> Fitted:
     """Run DP-SEP with the least noise that keeps the budget.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N, d)
+        Features of the private rows, of about unit size.
+    y : ndarray of shape (N,)
+        Targets, of about unit size; their number is public.
+    task : Task
+        Public description of the regression problem.
+    params : Params
+        Settings of the method.
+    budget : Budget or None
+        Epsilon and delta to keep; read by private methods only.
+    rng : numpy.random.Generator
+        Source of the first weights, the order of rows and any noise.
+    progress : callable ``(steps done, steps in all, text)``
+        Called after each block of steps.
+    invalid_rows : {"refuse", "zero"}
+        Whether a row with an entry that is not finite is refused, which no guarantee covers,
+        or contributes nothing.
 
     Raises
     ------
     DpmcError
         If a setting is refused or there is no budget.
     """
-    if budget is None:
-        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    budget = required(budget)
     learned = params.noise_variance is None
     precision: Literal["released", "public"] = "released" if learned else "public"
     schedule = Schedule(len(y), params.num_passes, params.order, noise_precision=precision)
@@ -94,7 +117,7 @@ def fit(
     multiplier, guarantee = noise_calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
-    run = network_variants.private(
+    settings = network_variants.private(
         task.hidden,
         params.num_passes,
         params.clip_bound,
@@ -102,12 +125,16 @@ def fit(
         params.noise_variance,
         params.step,
     )
-    run = replace(run, debias=params.debias, order=params.order, diagnostics=params.diagnostics)
+    settings = replace(
+        settings, debias=params.debias, order=params.order, diagnostics=params.diagnostics
+    )
     prior = params.prior_precision
     if prior is None:
         checks.positive("prior_scale", params.prior_scale)
-        prior = params.prior_scale * run.noise_of_steps(len(y))
-    run = replace(run, prior_precision=prior)
+        prior = params.prior_scale * settings.noise_of_steps(len(y))
+    settings = replace(settings, prior_precision=prior)
     ledger = Ledger(counts(schedule, multiplier))
-    found = network_engine.fit(x, y, run, rng, progress, ledger=ledger)
-    return Fitted(found, guarantee, found.counters)
+    fitted = network_engine.fit(
+        x, y, settings, rng, progress, ledger=ledger, invalid_rows=invalid_rows
+    )
+    return Fitted(fitted, guarantee, fitted.counters)

@@ -15,6 +15,7 @@ import numpy as np
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.task import Fitted, Task
+from dpmc.ep.settings import required
 from dpmc.privacy import schedules
 from dpmc.privacy.published_noise import autodp_published
 from dpmc.privacy.schedules import (
@@ -25,7 +26,7 @@ from dpmc.privacy.schedules import (
     Schedule,
 )
 from dpmc.progress import Progress, silent
-from dpmc.types import NO_GUARANTEE, Array, Budget, DpmcError, Guarantee
+from dpmc.types import Array, Budget, Guarantee
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class Params:
     Parameters
     ----------
     num_passes : int
+        Passes T over the rows.
     clip_bound : float
-        C of every block.
+        Largest norm C of every block.
     intended : bool
         Whether factors are clipped and the noise is added.
     """
@@ -62,19 +64,17 @@ def fit(
     DpmcError
         If a setting is refused, there is no budget or the data set has no constants.
     """
-    if budget is None:
-        raise DpmcError("budget: None, allowed an epsilon and a delta with method 'dp_sep'")
+    budget = required(budget)
     noise, passes = task.noise(), params.num_passes
     if not params.intended:
-        run = network_variants.published("dp_sep", task.hidden, passes, noise)
-        found = network_engine.fit(x, y, run, rng, progress)
-        return Fitted(found, NO_GUARANTEE, found.counters)
+        settings = network_variants.published("dp_sep", task.hidden, passes, noise)
+        return network_engine.fit_without_privacy(x, y, settings, rng, progress)
     multiplier = autodp_published(budget.epsilon, budget.delta, len(y), 2 * passes * len(y))
-    run = network_variants.intended(task.hidden, passes, noise, multiplier, params.clip_bound)
-    found = network_engine.fit(x, y, run, rng, progress)
-    true_multiplier = run.noise_sd(len(y)) / run.sensitivity
+    settings = network_variants.intended(task.hidden, passes, noise, multiplier, params.clip_bound)
+    fitted = network_engine.fit(x, y, settings, rng, progress)
+    true_multiplier = settings.true_multiplier(len(y))
     schedule = Schedule(len(y), passes, order="permutation")
     spent = schedules.epsilon_of_blocks([true_multiplier], schedule, budget.delta)
     outside = (STANDARDISATION, FITTED_NOISE_PRECISION, COUNTERS, STOPS)
     guarantee = Guarantee(spent, budget.delta, "replace", "gaussian", outside)
-    return Fitted(found, guarantee, found.counters)
+    return Fitted(fitted, guarantee, fitted.counters)

@@ -1,4 +1,4 @@
-"""Mean-field variational inference on a network [Graves 2011]: see `dpmc.ep.network.vi`."""
+"""Mean-field variational inference on a network [Graves 2011]."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ class Params:
 
     Parameters
     ----------
-    num_passes, batch_size, num_samples : int
-    learning_rate, prior_precision : float
-        See :class:`dpmc.ep.network.vi.Params`.
+    num_passes : int
+        Passes T over the rows.
+    batch_size : int
+        Rows of one gradient.
+    num_samples : int
+        Draws of the weights for one gradient.
+    learning_rate : float
+        Step size of Adam.
+    prior_precision : float
+        Prior precision of every weight.
     """
 
     num_passes: int = 40
@@ -46,7 +53,7 @@ def fit(
     DpmcError
         If a setting is refused.
     """
-    run = vi.Params(
+    settings = vi.VISettings(
         hidden=task.hidden,
         num_passes=params.num_passes,
         batch_size=params.batch_size,
@@ -54,4 +61,4 @@ def fit(
         learning_rate=params.learning_rate,
         prior_precision=params.prior_precision,
     )
-    return Fitted(vi.fit(x, y, run, rng), NO_GUARANTEE)
+    return Fitted(vi.fit(x, y, settings, rng), NO_GUARANTEE)

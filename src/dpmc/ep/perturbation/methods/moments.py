@@ -44,6 +44,7 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
     Parameters
     ----------
     params : Params
+        Settings of the method.
     point : mapping
         ``dim`` and ``noise_sd``, which is sigma_2.
     rng : numpy.random.Generator
@@ -52,7 +53,7 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
     Returns
     -------
     DataFrame
-        See :func:`dpmc.ep.perturbation.bounds.table`.
+        One row per threshold, with the columns of :func:`dpmc.ep.perturbation.bounds.table`.
     """
     perturbation = Perturbation(
         example_covariance(int(point["dim"]), rng),

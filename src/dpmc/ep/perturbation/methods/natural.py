@@ -38,6 +38,7 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
     Parameters
     ----------
     params : Params
+        Settings of the method.
     point : mapping
         ``dim`` and ``noise_sd``, of every coordinate of (h, Lambda).
     rng : numpy.random.Generator
@@ -49,8 +50,8 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
     covariance = example_covariance(int(point["dim"]), rng)
     mean = np.eye(len(covariance))[0]
     values = simulate_natural(covariance, mean, float(point["noise_sd"]), params.num_draws, rng)
-    found = [float(np.mean(values >= threshold)) for threshold in params.thresholds]
-    errors = [math.sqrt(p * (1 - p) / params.num_draws) for p in found]
+    shares = [float(np.mean(values >= threshold)) for threshold in params.thresholds]
+    errors = [math.sqrt(p * (1 - p) / params.num_draws) for p in shares]
     return pd.DataFrame(
-        {"threshold": list(params.thresholds), "probability": found, "probability_se": errors}
+        {"threshold": list(params.thresholds), "probability": shares, "probability_se": errors}
     )
