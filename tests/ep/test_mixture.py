@@ -523,25 +523,28 @@ def test_a_fit_has_the_moments_of_its_natural_parameters():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"method": "vi"}, "method: 'vi', allowed 'adf', 'ep', 'sep', 'dp_sep'"),
-        ({"num_passes": 0}, "num_passes: 0, allowed an integer >= 1"),
-        ({"step": 0.0}, "step: 0.0, allowed a finite number > 0"),
+        ({"method": "vi"}, "`method` must be one of 'adf', 'ep', 'sep', 'dp_sep', got 'vi'"),
+        ({"num_passes": 0}, "`num_passes` must be an integer of at least 1, got 0"),
+        ({"step": 0.0}, "`step` must be positive and finite, got 0.0"),
         ({"step": 1.5}, r"step: 1.5, allowed a number in \(0, 1\]"),
-        ({"clip": "both"}, "clip: 'both', allowed 'none', 'joint', 'per_block'"),
-        ({"clip_bound": -1.0}, "clip_bound: -1.0, allowed a finite number > 0"),
+        ({"clip": "both"}, "`clip` must be one of 'none', 'joint', 'per_block', got 'both'"),
+        ({"clip_bound": -1.0}, "`clip_bound` must be positive and finite, got -1.0"),
         ({"clip_bound": None}, "clip_bound: None with clip 'joint', allowed a number"),
         ({"clip": "none"}, "clip_bound: 1.0 with clip 'none', allowed a number with a clip"),
-        ({"clip": "none", "clip_bound": None}, "clip: 'none', allowed 'joint', 'per_block'"),
-        ({"noise_multiplier": 0.0}, "noise_multiplier: 0.0, allowed a finite number > 0"),
+        ({"clip": "none", "clip_bound": None}, "`clip` must be 'joint' or 'per_block', got 'none'"),
+        ({"noise_multiplier": 0.0}, "`noise_multiplier` must be positive and finite, got 0.0"),
         ({"noise_multiplier": None}, "noise_multiplier: None with method 'dp_sep'"),
         ({"method": "sep"}, "noise_multiplier: 1.0 with method 'sep'"),
         ({"method": "ep", "noise_multiplier": None}, "clip: 'joint', allowed 'none' with"),
-        ({"order": "random"}, "order: 'random', allowed 'cyclic', 'permutation', 'independent'"),
-        ({"invalid": "drop"}, "invalid: 'drop', allowed 'skip', 'no_change'"),
+        (
+            {"order": "random"},
+            "`order` must be one of 'cyclic', 'permutation', 'independent', got 'random'",
+        ),
+        ({"invalid": "drop"}, "`invalid` must be 'skip' or 'no_change', got 'drop'"),
         ({"invalid": "skip"}, "invalid: 'skip', allowed 'no_change' with method 'dp_sep'"),
-        ({"repair": "none"}, "repair: 'none', allowed 'prior', 'noise', 'factor_sum'"),
-        ({"clip_prior": 2}, "clip_prior: 2, allowed False, True"),
-        ({"debias": None}, "debias: None, allowed False, True"),
+        ({"repair": "none"}, "`repair` must be one of 'prior', 'noise', 'factor_sum', got 'none'"),
+        ({"clip_prior": 2}, "`clip_prior` must be False or True, got 2"),
+        ({"debias": None}, "`debias` must be False or True, got None"),
     ],
 )
 def test_settings_that_make_no_run_are_refused(changed, message):
@@ -590,10 +593,10 @@ def test_settings_that_make_no_published_run_are_refused(changed, message):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"weights": [0.5, 0.6]}, "weights: sum 1.1, allowed 1"),
+        ({"weights": [0.5, 0.6]}, "`weights` must be 1, got sum 1.1"),
         ({"weights": [1.0]}, r"weights: \[1\.\], allowed 2 numbers > 0"),
         ({"weights": [1.5, -0.5]}, "allowed 2 numbers > 0"),
-        ({"sigma_x": 0.0}, "sigma_x: 0.0, allowed a finite number > 0"),
+        ({"sigma_x": 0.0}, "`sigma_x` must be positive and finite, got 0.0"),
         ({"prior_means": [0.0, 1.0]}, r"prior_means: shape \(2,\), allowed \(J, d\)"),
         ({"prior_means": [[0.0], [math.nan]]}, "prior_means: an entry is not finite"),
         ({"prior_precision": [[[1.0]]]}, r"prior_precision: shape \(1, 1, 1\), allowed"),
@@ -614,7 +617,7 @@ def test_models_that_are_no_mixture_are_refused(changed, message):
 def test_priors_that_are_not_symmetric_are_refused():
     with pytest.raises(DpmcError, match="prior_precision: not symmetric"):
         MixtureModel(np.ones(1), 1.0, np.zeros((1, 2)), np.array([[[1.0, 0.5], [0.0, 1.0]]]))
-    with pytest.raises(DpmcError, match="precision: 0, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match="`precision` must be positive and finite, got 0"):
         MixtureModel.isotropic(1.0, [[0.0]], 0)
     with pytest.raises(DpmcError, match=r"prior_means: shape \(1,\), allowed"):
         MixtureModel.isotropic(1.0, [0.0], 1.0)

@@ -75,7 +75,7 @@ def test_a_private_run_on_a_network_counts_released_states_only():
     assert fits["exact"].guarantee.outside == (COUNTERS, STANDARDISATION)
     means = [fits[name].predictor.means[0] for name in fits]
     np.testing.assert_array_equal(*means)
-    with pytest.raises(DpmcError, match="diagnostics: 'all', allowed 'none', 'exact'"):
+    with pytest.raises(DpmcError, match="`diagnostics` must be 'none' or 'exact', got 'all'"):
         network_engine.Params("dp_sep", diagnostics="all")
 
 
@@ -93,7 +93,7 @@ def test_a_private_run_on_a_mixture_counts_released_states_only():
     assert full.counters["invalid"] > 0
     assert named.outside == (COUNTERS,)
     np.testing.assert_array_equal(plain.means, full.means)
-    with pytest.raises(DpmcError, match="diagnostics: 'all', allowed 'none', 'exact'"):
+    with pytest.raises(DpmcError, match="`diagnostics` must be 'none' or 'exact', got 'all'"):
         mixture_dp_sep.fit(
             rows, model, mixture_dp_sep.Params(diagnostics="all"), BUDGET, stream(4, "fit")
         )
@@ -117,7 +117,7 @@ def test_a_refusal_of_rows_names_the_column_alone(value):
     assert str(refused.value) == f"x: {text}"
     with pytest.raises(DpmcError) as refused:
         network_engine.fit(np.ones((9, 3)), x[:, 2], params, stream(6, "fit"))
-    assert str(refused.value) == "y: an entry that is not finite, allowed finite numbers"
+    assert str(refused.value) == "`y` must hold finite numbers only, got others"
     with pytest.raises(DpmcError) as refused:
         mixture_engine.checked_rows(x, MixtureModel.isotropic(1.0, np.zeros((2, 3)), 1.0))
     assert str(refused.value) == f"rows: {text}"

@@ -223,8 +223,8 @@ def test_a_release_of_another_kind_is_refused():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"lambda_rule": "max"}, "lambda_rule: 'max', allowed 'root', 'sum'"),
-        ({"lambda_noise": "none"}, "lambda_noise: 'none', allowed 'analytic', 'published'"),
+        ({"lambda_rule": "max"}, "`lambda_rule` must be 'root' or 'sum', got 'max'"),
+        ({"lambda_noise": "none"}, "`lambda_noise` must be 'analytic' or 'published', got 'none'"),
         ({"rho": 1.0}, r"rho: 1.0, allowed a number in \(0, 1\)"),
     ],
 )
@@ -303,7 +303,7 @@ def test_an_exact_fit_leaves_a_posterior():
 
 
 def test_parameters_of_the_posterior_that_are_refused():
-    with pytest.raises(DpmcError, match="num_draws: 0, allowed an integer >= 1"):
+    with pytest.raises(DpmcError, match="`num_draws` must be an integer of at least 1, got 0"):
         posterior.Params(0)
-    with pytest.raises(DpmcError, match="precision: -1, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match="`precision` must be positive and finite, got -1"):
         posterior.Params(precision=-1)

@@ -123,15 +123,15 @@ def test_without_a_repair_the_published_chain_stops_and_says_why():
     ("change", "message"),
     [
         ({"burn_in": 10_000}, "burn_in: 10000, allowed below num_iterations 10000"),
-        ({"update": "both"}, "update: 'both', allowed 'augmented', 'direct'"),
-        ({"law": "student"}, "law: 'student', allowed 'wishart', 'normal'"),
+        ({"update": "both"}, "`update` must be 'augmented' or 'direct', got 'both'"),
+        ({"law": "student"}, "`law` must be 'wishart' or 'normal', got 'student'"),
         ({"ridge": -1.0}, "ridge: -1.0, allowed a finite number >= 0"),
         ({"ridge": 1.0}, "ridge: 1.0, allowed with law 'normal' only"),
         ({"project": True}, "project: True, allowed with law 'normal' only"),
         ({"precision": 1.0}, "precision: 1.0, allowed with coefficient_prior 'conjugate' only"),
-        ({"joint_moves": -1}, "joint_moves: -1, allowed an integer >= 0"),
+        ({"joint_moves": -1}, "`joint_moves` must be an integer of at least 0, got -1"),
         ({"joint_moves": 2, "law": "normal"}, "joint_moves: 2, allowed 0 with law 'normal'"),
-        ({"variance_start": 0.0}, "variance_start: 0.0, allowed a finite number > 0"),
+        ({"variance_start": 0.0}, "`variance_start` must be positive and finite, got 0.0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(change, message):
@@ -145,7 +145,7 @@ def test_settings_that_make_no_sense_are_refused(change, message):
     [
         ({"with_u": False}, FLAT, "u: not released"),
         ({"num_rows": (2, 30)}, FLAT, "num_rows: a node with 2 rows, allowed at least 3"),
-        ({"sd": 0.0}, FLAT, "s_sd: 0.0, allowed a finite number > 0"),
+        ({"sd": 0.0}, FLAT, "`s_sd` must be positive and finite, got 0.0"),
         (
             {},
             Prior(np.zeros(3), np.eye(3), 3.0, 2.0, np.eye(3), 4.0),

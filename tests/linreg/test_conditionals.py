@@ -318,9 +318,12 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_iterations": 5, "burn_in": 5}, "num_iterations: 5, allowed an integer >= 6"),
+        (
+            {"num_iterations": 5, "burn_in": 5},
+            "`num_iterations` must be an integer of at least 6, got 5",
+        ),
         ({"ridge": -1.0}, "ridge: -1.0, allowed a finite number >= 0"),
-        ({"variance_move": "square"}, "variance_move: 'square', allowed 'log', 'linear'"),
+        ({"variance_move": "square"}, "`variance_move` must be 'log' or 'linear', got 'square'"),
         ({"variance_walk_sd": 0.0}, "variance_walk_sd: 0.0"),
         ({"variance_start": -1.0}, "variance_start: -1.0"),
         ({"adaptation": "none"}, "adaptation: 'none'"),
@@ -336,8 +339,11 @@ def test_settings_out_of_range_are_refused(method, change, message):
     ("change", "message"),
     [
         ({"target_acceptance": 1.0}, "target_acceptance"),
-        ({"statistics_move": "walk"}, "statistics_move: 'walk', allowed 'gaussian', 'wishart'"),
-        ({"scale_moves": -1}, "scale_moves: -1, allowed an integer >= 0"),
+        (
+            {"statistics_move": "walk"},
+            "`statistics_move` must be 'gaussian' or 'wishart', got 'walk'",
+        ),
+        ({"scale_moves": -1}, "`scale_moves` must be an integer of at least 0, got -1"),
         ({"start": "zero"}, "start: 'zero'"),
         ({"start": "node"}, "ridge: 0.0, allowed a number > 0 with start 'node'"),
     ],
@@ -350,7 +356,7 @@ def test_settings_of_normal_x_out_of_range_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"s_sd": 0.0}, "s_sd: 0.0, allowed a finite number > 0"),
+        ({"s_sd": 0.0}, "`s_sd` must be positive and finite, got 0.0"),
         ({"z": np.zeros((2, 2))}, "release: shapes"),
         ({"z": np.full((2, 3), math.nan)}, "finite"),
         ({"num_rows": np.array([2, 50])}, "num_rows: 2 at a node, allowed at least 3"),

@@ -385,11 +385,17 @@ def test_only_what_is_unknown_of_rows_with_an_intercept_gets_noise():
         ({"delta": 1.5}, "delta: 1.5, allowed"),
         ({"x_bound": 0.0}, "x_bound: 0.0, allowed"),
         ({"y_bound": -1.0}, "y_bound: -1.0, allowed"),
-        ({"neighbours": "substitute"}, "neighbours: 'substitute', allowed 'replace', 'add_remove'"),
-        ({"calibration": "code"}, "calibration: 'code', allowed 'analytic', 'published'"),
-        ({"split": "both"}, "split: 'both', allowed 'joint', 'separate', 'best'"),
-        ({"split": "separate", "with_u": True}, "split: 'separate', allowed 'joint', 'best'"),
-        ({"bounds_source": "file"}, "bounds_source: 'file', allowed 'public', 'data'"),
+        (
+            {"neighbours": "substitute"},
+            "`neighbours` must be 'replace' or 'add_remove', got 'substitute'",
+        ),
+        ({"calibration": "code"}, "`calibration` must be 'analytic' or 'published', got 'code'"),
+        ({"split": "both"}, "`split` must be one of 'joint', 'separate', 'best', got 'both'"),
+        (
+            {"split": "separate", "with_u": True},
+            "`split` must be 'joint' or 'best', got 'separate'",
+        ),
+        ({"bounds_source": "file"}, "`bounds_source` must be 'public' or 'data', got 'file'"),
         ({"ledgers": [Ledger()]}, "ledgers: 1, allowed one for each of 3 nodes"),
     ],
 )

@@ -250,11 +250,11 @@ def test_averaged_rows_are_those_of_the_matrix_of_the_thesis():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.0, 1.0, 2), "x_bound: 0.0, allowed a finite number > 0"),
+        ((0.0, 1.0, 2), "`x_bound` must be positive and finite, got 0.0"),
         ((1.0, math.inf, 2), "y_bound: inf, allowed"),
         ((1.0, math.nan, 2), "y_bound: nan, allowed"),
-        ((1.0, 1.0, 0), "dim: 0, allowed an integer >= 1"),
-        ((1.0, 1.0, 2, "remove"), "neighbours: 'remove', allowed 'replace', 'add_remove'"),
+        ((1.0, 1.0, 0), "`dim` must be an integer of at least 1, got 0"),
+        ((1.0, 1.0, 2, "remove"), "`neighbours` must be 'replace' or 'add_remove', got 'remove'"),
     ],
 )
 def test_arguments_that_are_refused(arguments, message):
@@ -263,7 +263,7 @@ def test_arguments_that_are_refused(arguments, message):
             function(*arguments)
     with pytest.raises(DpmcError, match=message):
         regression_extensions.averaged_sensitivity(*arguments[:3], 2, *arguments[3:])
-    with pytest.raises(DpmcError, match="block_size: 0, allowed an integer >= 1"):
+    with pytest.raises(DpmcError, match="`block_size` must be an integer of at least 1, got 0"):
         regression_extensions.averaged_sensitivity(1.0, 1.0, 2, 0)
     with pytest.raises(DpmcError, match="s_sd: 0, allowed"):
         scaled_sensitivity(1.0, 1.0, 2, "replace", 0, 1.0)

@@ -147,7 +147,7 @@ def test_a_node_takes_its_share_of_the_rows():
     assert node_sizes(10, 3).tolist() == [3, 3, 4]
     with pytest.raises(DpmcError, match=r"^num_nodes: 4, allowed at most 3, the number of rows$"):
         node_sizes(3, 4)
-    with pytest.raises(DpmcError, match=r"^num_nodes: 0, allowed an integer >= 1$"):
+    with pytest.raises(DpmcError, match=r"^`num_nodes` must be an integer of at least 1, got 0$"):
         node_sizes(3, 0)
 
 
@@ -155,15 +155,15 @@ def test_a_node_takes_its_share_of_the_rows():
     ("change", "message"),
     [
         ({"num_nodes": 6}, r"^num_nodes: 6 of 2 rows or more, allowed nodes of at least 3 rows"),
-        ({"bounds": (0.0, 1.0)}, r"^x bound: 0.0, allowed a finite number > 0$"),
-        ({"bounds": (1.0, float("inf"))}, r"^y bound: inf, allowed a finite number > 0$"),
-        ({"beyond": "drop"}, r"^beyond: 'drop', allowed 'clip', 'refuse'$"),
+        ({"bounds": (0.0, 1.0)}, r"^x `bound` must be positive and finite, got 0.0$"),
+        ({"bounds": (1.0, float("inf"))}, r"^y `bound` must be positive and finite, got inf$"),
+        ({"beyond": "drop"}, r"^`beyond` must be 'clip' or 'refuse', got 'drop'$"),
         (
             {"beyond": "refuse", "bounds": (1.0, 9.0)},
             r"^`chunks` must hold features of .*, got a row beyond",
         ),
         ({"num_rows": 13}, r"^chunks: 12 rows, allowed 13 \(num_rows\)$"),
-        ({"num_rows": 11}, r"^chunks: more rows than num_rows, allowed 11$"),
+        ({"num_rows": 11}, r"^`chunks` must be 11, got more rows than num_rows$"),
         ({"chunks": []}, r"^chunks: 0 rows, allowed 12 \(num_rows\)$"),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_third_of_the_target_bound_is_put_in():
         assert values == {"noise_variance": pytest.approx(0.3)}
     assert PROFILES["authors"].parameters("mcmc_fixed_s", 66.0)["variance_start"] == 22.0
     assert PROFILES["correct"].parameters("mcmc_fixed_s", 66.0) == {}
-    with pytest.raises(DpmcError, match="y_bound: 0, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match="`y_bound` must be positive and finite, got 0"):
         PROFILES["correct"].parameters("mcmc_fixed_s", 0)
 
 
@@ -107,7 +107,9 @@ def test_names_that_are_refused():
     assert profile("correct") is PROFILES["correct"]
     with pytest.raises(DpmcError, match="profile: 'matlab', allowed 'correct', 'thesis', 'auth"):
         profile("matlab")
-    with pytest.raises(DpmcError, match="statistics: 'exact', allowed 'sz', 'szu', 'own'"):
+    with pytest.raises(
+        DpmcError, match="`statistics` must be one of 'sz', 'szu', 'own', got 'exact'"
+    ):
         PROFILES["correct"].release_settings("exact")
-    with pytest.raises(DpmcError, match="dim: 0, allowed an integer >= 1"):
+    with pytest.raises(DpmcError, match="`dim` must be an integer of at least 1, got 0"):
         make_prior(PROFILES["correct"], 0, np.random.default_rng())

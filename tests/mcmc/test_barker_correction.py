@@ -104,7 +104,7 @@ def test_a_variance_without_a_correction_is_refused(value):
 
 
 def test_an_unknown_criterion_is_refused():
-    with pytest.raises(DpmcError, match="criterion: 'mean', allowed 'odds', 'cdf'"):
+    with pytest.raises(DpmcError, match="`criterion` must be 'odds' or 'cdf', got 'mean'"):
         correction(2.0, "mean")
 
 

@@ -195,20 +195,20 @@ def test_clip_bounds_are_proportional_to_the_length_that_is_asked_for(
     [
         ("dp_barker", {"noise_variance": 0.0}, "noise_variance: 0.0, allowed a number > 0"),
         ("dp_barker", {"noise_variance": 3.3}, "noise_variance: 3.3, allowed a number > 0"),
-        ("dp_barker", {"clip_scale": 0.0}, "clip_scale: 0.0, allowed a finite number > 0"),
+        ("dp_barker", {"clip_scale": 0.0}, "`clip_scale` must be positive and finite, got 0.0"),
         ("dp_barker", {"clip_scale": 1.5}, r"clip_scale: 1.5, allowed below .* = 1.414"),
         ("dp_barker", {"clip_scale": 1.0, "noise_variance": 1.0}, "clip_scale: 1.0, allowed below"),
-        ("dp_barker", {"batch_size": 0}, "batch_size: 0, allowed an integer >= 1"),
+        ("dp_barker", {"batch_size": 0}, "`batch_size` must be an integer of at least 1, got 0"),
         ("dp_barker", {"proposal_sd": -1.0}, "proposal_sd: -1.0, allowed a number > 0"),
         ("minibatch_penalty", {"batch_size": 2.5}, "batch_size: 2.5, allowed an integer"),
-        ("minibatch_penalty", {"variance_factor": 1}, "variance_factor: 1, allowed 2, 3"),
+        ("minibatch_penalty", {"variance_factor": 1}, "`variance_factor` must be 2 or 3, got 1"),
         ("minibatch_penalty", {"noise_multiplier": 0}, "noise_multiplier: 0, allowed a finite"),
-        ("minibatch_penalty", {"one_component": 2}, "one_component: 2, allowed False, True"),
+        ("minibatch_penalty", {"one_component": 2}, "`one_component` must be False or True, got 2"),
         ("minibatch_penalty", {"finite_population": "no"}, "finite_population: 'no', allowed"),
-        ("dp_mala", {"step_size": 0}, "step_size: 0, allowed a finite number > 0"),
-        ("dp_mala", {"jitter": "some"}, "jitter: 'some', allowed 'halton', 'none'"),
+        ("dp_mala", {"step_size": 0}, "`step_size` must be positive and finite, got 0"),
+        ("dp_mala", {"jitter": "some"}, "`jitter` must be 'halton' or 'none', got 'some'"),
         ("dp_mala", {"num_leapfrog_steps": 2}, "parameter 'num_leapfrog_steps', allowed"),
-        ("dp_hmc", {"store": "all"}, "store: 'all', allowed 'states', 'points'"),
+        ("dp_hmc", {"store": "all"}, "`store` must be 'states' or 'points', got 'all'"),
     ],
 )
 def test_parameters_out_of_range_are_refused(method, changes, message):
@@ -219,12 +219,14 @@ def test_parameters_out_of_range_are_refused(method, changes, message):
 
 @pytest.mark.parametrize("module", [rwmh, hmc])
 def test_an_unknown_length_is_refused(module):
-    with pytest.raises(DpmcError, match="move_length: 'max', allowed 'euclidean', 'component_sum'"):
+    with pytest.raises(
+        DpmcError, match="`move_length` must be 'euclidean' or 'component_sum', got 'max'"
+    ):
         module.Params(0.1, 1, move_length="max")
 
 
 def test_components_without_a_standard_deviation_are_refused():
-    with pytest.raises(DpmcError, match="proposal_sd: 3 entries, allowed 1 or 2"):
+    with pytest.raises(DpmcError, match="`proposal_sd` must have 1 or 2 entries, got 3"):
         run_method("minibatch_penalty", proposal_sd=[0.1, 0.2, 0.3])
 
 

@@ -310,7 +310,7 @@ def test_loops_that_do_not_round_are_refused(sensitivity):
     ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
     with pytest.raises(DpmcError, match="noise: 'discrete', allowed 'continuous' for this method"):
         ledger.noise_block(3, 4, sensitivity, 5.0, rng)
-    with pytest.raises(DpmcError, match="noise: 'discrete', allowed 'continuous'"):
+    with pytest.raises(DpmcError, match="`noise` must be 'continuous', got 'discrete'"):
         ledger.record(BARKER, 1)
     assert ledger.records() == ()
 

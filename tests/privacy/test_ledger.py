@@ -219,7 +219,7 @@ def test_what_a_compiled_loop_draws_itself_is_recorded_before_and_bound_by_the_p
         ledger.record(event, 3)
     with pytest.raises(DpmcError, match="allowed 0 by the plan"):
         ledger.record(gaussian(1.0), 1)
-    with pytest.raises(DpmcError, match="num_releases: -1, allowed an integer >= 0"):
+    with pytest.raises(DpmcError, match="`num_releases` must be an integer of at least 0, got -1"):
         ledger.record(event, -1)
     assert ledger.counts == before == {event: 3}
     ledger.record(event, 2)
@@ -258,7 +258,9 @@ def test_noise_multiplier_is_checked(noise_multiplier, rng):
         lambda: Ledger().release(1.0, 1.0, noise_multiplier, rng, batch=(1, 10)),
         lambda: Ledger().noise_block(3, 1, 1.0, noise_multiplier, rng),
     ):
-        with pytest.raises(DpmcError, match=r"noise_multiplier: .*, allowed a finite number > 0"):
+        with pytest.raises(
+            DpmcError, match=r"`noise_multiplier` must be positive and finite, got .*"
+        ):
             act()
 
 

@@ -404,11 +404,11 @@ def test_counts_are_what_a_ledger_holds():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_rows": 1}, "num_rows: 1, allowed an integer >= 2"),
+        ({"num_rows": 1}, "`num_rows` must be an integer of at least 2, got 1"),
         ({"num_passes": 0}, "num_passes: 0, allowed"),
-        ({"order": "shuffled"}, "order: 'shuffled', allowed 'independent'"),
-        ({"neighbours": "add_remove"}, "neighbours: 'add_remove', allowed 'replace'"),
-        ({"blocks": "separate"}, "blocks: 'separate', allowed 'together'"),
+        ({"order": "shuffled"}, "`order` must be 'independent', got 'shuffled'"),
+        ({"neighbours": "add_remove"}, "`neighbours` must be 'replace', got 'add_remove'"),
+        ({"blocks": "separate"}, "`blocks` must be 'together', got 'separate'"),
         ({"noise_precision": "unaccounted"}, "noise_precision: 'unaccounted', allowed"),
     ],
 )
@@ -439,7 +439,7 @@ def _calibrate(schedule, accountant):
         (lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "gaussian"), "'gaussian' with order 'indep"),
         (
             lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "zcdp"),
-            "accountant: 'zcdp', allowed 'subsampled'",
+            "`accountant` must be 'subsampled', got 'zcdp'",
         ),
         (lambda: guarantee(Schedule(9, 2), 0.0, DELTA), "noise_multiplier: 0.0, allowed"),
         (lambda: guarantee(Schedule(9, 2), 1.0, 1.0), "delta: 1.0, allowed"),

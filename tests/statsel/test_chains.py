@@ -158,7 +158,10 @@ def test_sampling_tells_how_sure_it_is():
         ({"prior": (0.0, math.inf)}, "makes the posterior improper"),
         ({"prior": (-1.0, 5.0)}, r"prior: \(-1, 5\), allowed inside \(0, inf\)"),
         ({"prior": (5.0, 5.0)}, "allowed an interval in order"),
-        ({"method": "mhaar", "num_particles": 1}, "num_particles: 1, allowed an integer >= 2"),
+        (
+            {"method": "mhaar", "num_particles": 1},
+            "`num_particles` must be an integer of at least 2, got 1",
+        ),
         ({"method": "pmmh", "num_particles": 0}, "num_particles: 0"),
         ({"method": "exact", "num_particles": 1}, "num_particles: 1"),
         ({"method": "sequential", "num_particles": 1}, "num_particles: 1"),

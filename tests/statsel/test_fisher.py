@@ -495,8 +495,11 @@ def test_algorithm_8_agrees_with_quadrature():
     ("change", "message"),
     [
         ({"num_outer": 1}, "num_outer: 1, allowed"),
-        ({"num_inner": 1, "estimator": "halves"}, "num_inner: 1, allowed an integer >= 2"),
-        ({"estimator": "thirds"}, "estimator: 'thirds', allowed 'squared', 'halves'"),
+        (
+            {"num_inner": 1, "estimator": "halves"},
+            "`num_inner` must be an integer of at least 2, got 1",
+        ),
+        ({"estimator": "thirds"}, "`estimator` must be 'squared' or 'halves', got 'thirds'"),
     ],
 )
 def test_bad_sizes_are_refused(change, message):
@@ -509,7 +512,7 @@ def test_bad_sizes_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_groups": 1}, "num_groups: 1, allowed an integer >= 2"),
+        ({"num_groups": 1}, "`num_groups` must be an integer of at least 2, got 1"),
         ({"num_draws": 100, "num_groups": 16}, "num_draws: 100, allowed a multiple of 16"),
         ({"step": 0.0}, "step: 0.0, allowed"),
     ],

@@ -352,11 +352,11 @@ def test_selection_by_direct_simulation():
     ("changes", "message"),
     [
         ({"candidates": ()}, "candidates: none, allowed at least one statistic"),
-        ({"epsilon": 0.0}, "epsilon: 0.0, allowed a finite number > 0"),
-        ({"sizes": (0, 100)}, "sizes: 0, allowed an integer >= 1"),
-        ({"score": "best"}, "score: 'best', allowed 'mean_inverse', 'mean_log'"),
+        ({"epsilon": 0.0}, "`epsilon` must be positive and finite, got 0.0"),
+        ({"sizes": (0, 100)}, "`sizes` must be an integer of at least 1, got 0"),
+        ({"score": "best"}, "`score` must be 'mean_inverse' or 'mean_log', got 'best'"),
         ({"upper": 2.0}, r"upper: 2.0, allowed where \(0, upper\] is in the domain"),
-        ({"num_points": 1}, "num_points: 1, allowed an integer >= 2"),
+        ({"num_points": 1}, "`num_points` must be an integer of at least 2, got 1"),
         ({"candidates": [lookup.statistic("max")]}, "statistic: 'max', allowed a mean"),
         (
             {"mechanism": lookup.mechanism("per_record_laplace")},

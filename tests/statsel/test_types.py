@@ -359,9 +359,9 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: release(epsilon=0.0), "epsilon: 0.0, allowed a finite number > 0"),
-        (lambda: release(epsilon=math.inf), "epsilon: inf, allowed a finite number > 0"),
-        (lambda: release(epsilon=math.nan), "epsilon: nan, allowed a finite number > 0"),
+        (lambda: release(epsilon=0.0), "`epsilon` must be positive and finite, got 0.0"),
+        (lambda: release(epsilon=math.inf), "`epsilon` must be positive and finite, got inf"),
+        (lambda: release(epsilon=math.nan), "`epsilon` must be positive and finite, got nan"),
         (lambda: release(x=[]), r"^`x` must be one or more numbers in a row, got shape \(0,\)"),
         (lambda: release(x=[math.nan]), "^`x` must be finite numbers, unless invalid_rows='zero'$"),
         (
@@ -421,14 +421,14 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
             r"theta: nan, allowed in \(0, 10\) for normal_mean",
         ),
         (lambda: lookup.statistic("abs_x"), "statistic: 'abs_x', allowed abs_<power>"),
-        (lambda: lookup.statistic("abs_-1"), "power: -1.0, allowed a finite number > 0"),
-        (lambda: lookup.statistic("abs_inf"), "power: inf, allowed a finite number > 0"),
-        (lambda: lookup.statistic("pow_1.5"), "power: 1.5, allowed an integer >= 1"),
+        (lambda: lookup.statistic("abs_-1"), "`power` must be positive and finite, got -1.0"),
+        (lambda: lookup.statistic("abs_inf"), "`power` must be positive and finite, got inf"),
+        (lambda: lookup.statistic("pow_1.5"), "`power` must be an integer of at least 1, got 1.5"),
         (lambda: lookup.population("cauchy"), "population: 'cauchy', allowed bernoulli, normal"),
         (lambda: lookup.population("normal_mean"), "normal_mean: missing 1 required"),
         (
             lambda: lookup.population("normal_variance", bound=0.0),
-            "bound: 0.0, allowed a finite number > 0",
+            "`bound` must be positive and finite, got 0.0",
         ),
         (
             lambda: lookup.population("bernoulli", bound=1.0),
@@ -437,7 +437,7 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         (lambda: lookup.mechanism("gauss"), "mechanism: 'gauss', allowed gaussian, laplace"),
         (
             lambda: lookup.mechanism("smooth_laplace", alpha=-1.0),
-            "alpha: -1.0, allowed a finite number > 0",
+            "`alpha` must be positive and finite, got -1.0",
         ),
         (
             lambda: lookup.statistic("median", power=0.5, absolute=False),
@@ -445,7 +445,7 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         ),
         (
             lambda: lookup.mechanism("laplace").scale(1.0, 0, 1.0),
-            "n: 0, allowed an integer >= 1",
+            "`n` must be an integer of at least 1, got 0",
         ),
         (
             lambda: population_rows.Params("normal_variance", -1.0, 5, 10.0),
@@ -453,7 +453,7 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         ),
         (
             lambda: population_rows.Params("normal_variance", 1.0, 0, 10.0),
-            "num_rows: 0, allowed an integer >= 1",
+            "`num_rows` must be an integer of at least 1, got 0",
         ),
     ],
 )

@@ -128,7 +128,7 @@ def sampler(
     """
     num_rows, dim = posterior.num_rows, posterior.dim
     if posterior.tempering != 1:
-        raise DpmcError(f"tempering: {posterior.tempering}, allowed 1 with batches of rows")
+        raise DpmcError(f"`tempering` must be 1 with batches of rows, got {posterior.tempering}")
     rows = posterior.batch_rows
     probe = np.zeros(dim)
     coefficients = compile_once(posterior.model.coefficients or identity)

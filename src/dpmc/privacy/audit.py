@@ -85,7 +85,7 @@ def composed(counts: Counts, delta: float, bounded: Sequence[Bounded] = ()) -> G
     from dp_accounting.pld import pld_pmf
 
     if not 0 < delta < 1:
-        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1)")
+        raise DpmcError(f"`delta` must be in (0, 1), got {delta}")
     releases = [*_releases(_together(counts)), *((one, 1) for one in bounded)]
     if not releases:
         return Guarantee(0.0, delta, accountant=NAME)
@@ -276,8 +276,8 @@ def _releases(counts: Counts) -> list[tuple[_Release, int]]:
         noise = events.noise_of(event)
         if noise is None:
             raise DpmcError(
-                f"audit: event {events.text(event)}, allowed Gaussian releases, from all rows or "
-                "from batches drawn without replacement, and those of the Barker test"
+                "the audit covers Gaussian releases, from all rows or from batches drawn without "
+                f"replacement, and those of the Barker test only, got {events.text(event)}"
             )
         if count and noise[1] == 1:  # k releases are one with the noise divided by sqrt(k)
             found.append((_Gaussian(noise[0] / math.sqrt(count), 1.0), 1))

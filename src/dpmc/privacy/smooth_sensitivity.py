@@ -52,8 +52,8 @@ def check(epsilon: float, delta: float, alpha: float, beta: float) -> float:
     least = delta_of(epsilon, alpha, beta)
     if least > delta:
         raise DpmcError(
-            f"alpha, beta: {alpha:.6g}, {beta:.6g} have delta {least:.3g} at epsilon "
-            f"{epsilon:g}, allowed at most {delta:g}"
+            f"`alpha` and `beta` must give a delta of at most {delta:g} at epsilon {epsilon:g}, "
+            f"got {least:.3g} with {alpha:.6g} and {beta:.6g}"
         )
     return least
 

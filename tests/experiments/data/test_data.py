@@ -56,7 +56,7 @@ def test_rows_have_the_law_that_they_claim(seed):
 
 
 def test_radii_without_spread_are_refused():
-    with pytest.raises(DpmcError, match=r"^sd: 0, allowed a finite number > 0$"):
+    with pytest.raises(DpmcError, match=r"^`sd` must be positive and finite, got 0$"):
         circle_rows.Params(10, 3, 0)
 
 

@@ -172,10 +172,10 @@ def test_halves_are_rounded_away_from_zero():
         ({"dataset": "roads"}, r"^dataset: 'roads', allowed 3droad, "),
         ({"dataset": "year"}, r"^preprocess: 'public_bounds', allowed 'authors' for year$"),
         ({"dataset": "wine", "preprocess": "mine"}, r"^preprocess: 'mine', allowed 'public_bou"),
-        ({"dataset": "wine", "variant": "clean"}, r"^variant: 'clean', allowed 'whole'$"),
+        ({"dataset": "wine", "variant": "clean"}, r"^`variant` must be 'whole', got 'clean'$"),
         (
             {"dataset": "bike_sharing", "variant": "clean"},
-            r"^variant: 'clean', allowed 'whole', 'without_leak'$",
+            r"^`variant` must be 'whole' or 'without_leak', got 'clean'$",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_times_are_taken_at_every_dimension():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"variant": "best"}, "profile: 'best', allowed 'correct'"),
+        ({"variant": "best"}, "`profile` must be 'correct', got 'best'"),
         ({"points": [{"num_nodes": 0, "epsilon": 1}]}, "num_nodes: 0, allowed"),
         ({"points": [{"num_nodes": 2001, "epsilon": 1}]}, "num_nodes: 2001, allowed at most 2000"),
         ({"points": [{"num_nodes": 1, "epsilon": -1}]}, "epsilon: -1"),

@@ -169,7 +169,7 @@ def test_simulations_agree_with_what_they_estimate():
             {"params": {"second_term": "third"}},
             "second_term: 'third', allowed",
         ),
-        ("per_record", {"params": {"noise": "none"}}, "noise: 'none', allowed 'laplace'"),
+        ("per_record", {"params": {"noise": "none"}}, "`noise` must be 'laplace', got 'none'"),
         ("smooth", {"params": {"delta": 0.0}}, "delta: 0.0, allowed a number in"),
         ("smooth", {"params": {"num_groups": 1}}, "num_groups: 1, allowed"),
         (

@@ -77,8 +77,8 @@ class Params:
         checks.positive("clip_scale", self.clip_scale)
         if self.clip_scale**2 >= self.noise_variance:
             raise DpmcError(
-                f"clip_scale: {self.clip_scale}, allowed below sqrt(noise_variance) = "
-                f"{math.sqrt(self.noise_variance):.4g}"
+                "`clip_scale` must be below sqrt(noise_variance) = "
+                f"{math.sqrt(self.noise_variance):.4g}, got {self.clip_scale}"
             )
 
 

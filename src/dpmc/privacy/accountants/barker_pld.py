@@ -20,7 +20,7 @@ REMARK = (
     "ones beside them: the profile of one release is proved for every change of mean and variance "
     "that one row can make, each bounded by itself, and composed from above"
 )
-_ALLOWED = "releases of the Barker test and Gaussian releases, from all rows or from batches"
+_COVERED = "releases of the Barker test and Gaussian releases, from all rows or from batches"
 
 
 def delta(counts: Counts, epsilon: float) -> float:
@@ -45,7 +45,7 @@ def delta(counts: Counts, epsilon: float) -> float:
     """
     check_epsilon(epsilon, zero=True)
     others = {event: n for event, n in counts.items() if not isinstance(event, BarkerEvent)}
-    pairs = split("barker_pld", others, WithoutReplacement, _ALLOWED)
+    pairs = split("barker_pld", others, WithoutReplacement, _COVERED)
     tests: list[tuple[Pair, int]] = [
         (BarkerBatch(event), n) for event, n in counts.items() if isinstance(event, BarkerEvent)
     ]
