@@ -403,7 +403,7 @@ def test_a_private_run_tells_its_releases_and_their_plan_binds(order, event, cou
     assert found.releases == ((event, count),)
 
     plan = SimpleNamespace(counts=events.parse([(event, count - 1)]))
-    with pytest.raises(DpmcError, match=f"{count} in all, allowed {count - 1} by the plan"):
+    with pytest.raises(DpmcError, match=f"at most {count - 1} by the plan, got {count} in all"):
         fit(some_rows(), a_model(), params, stream(8, order), ledger=Ledger(plan))
 
 

@@ -148,7 +148,7 @@ def test_a_chain_that_diverges_stops_and_says_so():
 
 
 def test_a_batch_larger_than_the_data_is_refused():
-    with pytest.raises(DpmcError, match="batch_size: 61, allowed at most 60 rows"):
+    with pytest.raises(DpmcError, match="`batch_size` must be at most 60 rows, got 61"):
         dp_sgld.releases(dp_sgld.Params(61, 1.0, 1.0), 60)
 
 

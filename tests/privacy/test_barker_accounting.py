@@ -428,14 +428,32 @@ def test_event_reads_back():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((2.0, math.sqrt(2.0), 10, 100), "clip_scale: 1.414.*, allowed > 0 and below sqrt"),
-        ((2.0, 0.0, 10, 100), "clip_scale: 0.0, allowed > 0"),
-        ((2.0, math.nan, 10, 100), "clip_scale: nan"),
-        ((math.pi**2 / 3, 1.0, 10, 100), r"noise_variance: 3.28.*, allowed > 0 and below pi\^2/3"),
-        ((0.0, 1.0, 10, 100), "noise_variance: 0.0"),
-        ((math.nan, 1.0, 10, 100), "noise_variance: nan"),
-        ((2.0, 1.0, 0, 100), "batch_size: 0, allowed 1 to num_rows = 100"),
-        ((2.0, 1.0, 101, 100), "batch_size: 101"),
+        (
+            (2.0, math.sqrt(2.0), 10, 100),
+            r"`clip_scale` must be positive and below sqrt\(noise_variance\) = 1.41421, got",
+        ),
+        (
+            (2.0, 0.0, 10, 100),
+            r"`clip_scale` must be positive and below sqrt\(noise_variance\) = 1.41421,",
+        ),
+        (
+            (2.0, math.nan, 10, 100),
+            r"`clip_scale` must be positive and below sqrt\(noise_variance\) = 1.41421,",
+        ),
+        (
+            (math.pi**2 / 3, 1.0, 10, 100),
+            r"`noise_variance` must be positive and below pi\^2/3 = 3.28987, the variance",
+        ),
+        (
+            (0.0, 1.0, 10, 100),
+            r"`noise_variance` must be positive and below pi\^2/3 = 3.28987, the variance",
+        ),
+        (
+            (math.nan, 1.0, 10, 100),
+            r"`noise_variance` must be positive and below pi\^2/3 = 3.28987, the variance",
+        ),
+        ((2.0, 1.0, 0, 100), "`batch_size` must be from 1 to num_rows = 100, got 0"),
+        ((2.0, 1.0, 101, 100), "`batch_size` must be from 1 to num_rows = 100, got 101"),
     ],
 )
 def test_event_is_checked_in_one_line(values, message):

@@ -79,7 +79,9 @@ def test_a_hinge_is_not_affine_wherever_it_bends(kink):
     def slope(c, x):
         return (max(x[0] - kink, 0.0),)
 
-    with pytest.raises(DpmcError, match="affine True, allowed False: hinge is not affine"):
+    with pytest.raises(
+        DpmcError, match="`affine` must be False, got True: hinge is not affine in the"
+    ):
         model_checks.check_rows(linear_model(hinge, slope), 1)
     model_checks.check_rows(linear_model(hinge, slope, affine=False), 1)
 
@@ -116,7 +118,9 @@ def test_a_likelihood_that_is_not_linear_in_the_coefficients_is_refused():
     def slope(c, x):
         return (2.0 * c[0] * x[0],)
 
-    with pytest.raises(DpmcError, match="linear True, allowed False: square is not linear"):
+    with pytest.raises(
+        DpmcError, match="`linear` must be False, got True: square is not linear in the"
+    ):
         model_checks.check_rows(linear_model(square, slope, affine=False), 1)
     model_checks.check_rows(linear_model(square, slope, affine=False, linear=False), 1)
 
@@ -225,7 +229,7 @@ def test_a_wrong_gradient_is_an_error_of_fit():
 def test_a_lipschitz_constant_that_is_too_small_is_refused_where_rows_are_bounded():
     model = logistic(lipschitz=1.5)
     model_checks.check(model, 2, {"row_norm": 1.5})
-    with pytest.raises(DpmcError, match=r"lipschitz 1.5, allowed 3 .*example_rows"):
+    with pytest.raises(DpmcError, match="`lipschitz` must be at least 3, the length of a gradient"):
         model_checks.check(model, 2, {"row_norm": 3.0})
     model_checks.check(model, 2, {})  # no row is known to be admissible
     short = replace(model, example_rows=np.array([[1.0, 0.5], [0.1, -1.0]]))
@@ -287,8 +291,8 @@ def test_a_model_for_positive_rows_and_parameters_needs_no_examples():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"example_rows": np.ones((3, 5))}, "example_rows with 5 columns, allowed 2"),
-        ({"example_thetas": np.ones((3, 5))}, "example_thetas with 5 components, allowed 2"),
+        ({"example_rows": np.ones((3, 5))}, "`example_rows` must have 2 columns, got 5"),
+        ({"example_thetas": np.ones((3, 5))}, "`example_thetas` must have 2 components, got 5"),
     ],
 )
 def test_examples_that_do_not_fit_are_refused(changes, message):

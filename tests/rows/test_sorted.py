@@ -238,7 +238,7 @@ def bent_gradient(coefficients, row):
 
 def test_a_model_that_is_not_affine_is_refused():
     dataset = make_rows("bent", 10, 1)
-    with pytest.raises(DpmcError, match="affine True, allowed with linear True only"):
+    with pytest.raises(DpmcError, match="`linear` must be True with affine True"):
         line_model(1, line_gradient, linear=False)
     with pytest.raises(DpmcError, match="allowed False: bent_gradient is not affine"):
         RowSums(line_model(1, bent_gradient), dataset)
