@@ -531,7 +531,10 @@ def test_a_fit_has_the_moments_of_its_natural_parameters():
         ({"clip_bound": -1.0}, "`clip_bound` must be positive and finite, got -1.0"),
         ({"clip_bound": None}, "clip_bound: None with clip 'joint', allowed a number"),
         ({"clip": "none"}, "clip_bound: 1.0 with clip 'none', allowed a number with a clip"),
-        ({"clip": "none", "clip_bound": None}, "`clip` must be 'joint' or 'per_block', got 'none'"),
+        (
+            {"clip": "none", "clip_bound": None},
+            "clip: 'none', allowed 'joint', 'per_block' with method 'dp_sep'",
+        ),
         ({"noise_multiplier": 0.0}, "`noise_multiplier` must be positive and finite, got 0.0"),
         ({"noise_multiplier": None}, "noise_multiplier: None with method 'dp_sep'"),
         ({"method": "sep"}, "noise_multiplier: 1.0 with method 'sep'"),
@@ -576,11 +579,14 @@ def test_settings_without_a_clip_that_make_no_sense_are_refused(settings, messag
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"num_passes": 0}, "num_passes: 0, allowed"),
+        ({"num_passes": 0}, "`num_passes` must be an integer of at least 1, got 0"),
         ({"step": 2.0}, "step: 2.0, allowed"),
-        ({"clip_bound": 0.0}, "clip_bound: 0.0, allowed"),
-        ({"h_multiplier": -1.0}, "h_multiplier: -1.0, allowed"),
-        ({"precision_multiplier": math.inf}, "precision_multiplier: inf, allowed"),
+        ({"clip_bound": 0.0}, "`clip_bound` must be positive and finite, got 0.0"),
+        ({"h_multiplier": -1.0}, "`h_multiplier` must be positive and finite, got -1.0"),
+        (
+            {"precision_multiplier": math.inf},
+            "`precision_multiplier` must be positive and finite, got inf",
+        ),
     ],
 )
 def test_settings_that_make_no_published_run_are_refused(changed, message):
@@ -593,7 +599,7 @@ def test_settings_that_make_no_published_run_are_refused(changed, message):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"weights": [0.5, 0.6]}, "`weights` must be 1, got sum 1.1"),
+        ({"weights": [0.5, 0.6]}, "weights: sum 1.1, allowed 1"),
         ({"weights": [1.0]}, r"weights: \[1\.\], allowed 2 numbers > 0"),
         ({"weights": [1.5, -0.5]}, "allowed 2 numbers > 0"),
         ({"sigma_x": 0.0}, "`sigma_x` must be positive and finite, got 0.0"),
@@ -629,7 +635,10 @@ def test_priors_that_are_not_symmetric_are_refused():
         (np.ones((3, 1)), r"rows: shape \(3, 1\), allowed \(>= 1, 2\)"),
         (np.ones((0, 2)), r"rows: shape \(0, 2\), allowed"),
         (np.ones(2), r"rows: shape \(2,\), allowed"),
-        (np.array([[0.0, math.nan]]), "rows: column 1 has an entry that is not finite"),
+        (
+            np.array([[0.0, math.nan]]),
+            "`rows` must hold finite numbers only, got others in column 1",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_the_model_are_refused(rows, message):

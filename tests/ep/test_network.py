@@ -523,7 +523,7 @@ def test_noisy_steps_beyond_the_plan_are_refused_before_they_are_made(order):
             x, y, replace(params, num_passes=3), np.random.default_rng(3), ledger=Ledger(allowed)
         )
     other = replace(params, noise_multiplier=1.4)
-    with pytest.raises(DpmcError, match="allowed 0 by the plan"):
+    with pytest.raises(DpmcError, match="at most 0 by the plan"):
         network_engine.fit(x, y, other, np.random.default_rng(3), ledger=Ledger(allowed))
 
 
@@ -693,7 +693,10 @@ def test_free_memory_is_known_or_unlimited():
             r"^clip_bound: inf, allowed a finite number > 0 with noise$",
         ),
         ({"noise_rule": "own"}, r"^`noise_rule` must be 'sensitivity' or 'published', got 'own'$"),
-        ({"precision_floor": "zero"}, r"^precision_floor: 'zero', allowed 'none', 'prior', 'pub"),
+        (
+            {"precision_floor": "zero"},
+            "^`precision_floor` must be one of 'none', 'prior', 'published', None, got",
+        ),
         ({"noise_variance": 0.0}, r"^`noise_variance` must be positive and finite, got 0\.0$"),
         ({"noise_shape": 1.0}, r"^noise_shape: 1\.0, allowed a finite number > 1$"),
         ({"prior_shape": math.inf}, r"^`prior_shape` must be positive and finite, got inf$"),

@@ -173,14 +173,17 @@ def test_a_run_that_breaks_says_so_and_stays_finite():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"hidden": 0}, "hidden: 0, allowed"),
-        ({"num_passes": 2.0}, "num_passes: 2.0, allowed"),
-        ({"batch_size": 0}, "batch_size: 0"),
-        ({"num_samples": 0}, "num_samples: 0"),
-        ({"num_prediction_samples": 1}, "num_prediction_samples: 1"),
-        ({"learning_rate": 0.0}, "learning_rate: 0.0"),
-        ({"prior_precision": math.nan}, "prior_precision: nan"),
-        ({"noise_precision": -1.0}, "noise_precision: -1.0"),
+        ({"hidden": 0}, "`hidden` must be an integer of at least 1, got 0"),
+        ({"num_passes": 2.0}, "`num_passes` must be an integer of at least 1, got 2.0"),
+        ({"batch_size": 0}, "`batch_size` must be an integer of at least 1, got 0"),
+        ({"num_samples": 0}, "`num_samples` must be an integer of at least 1, got 0"),
+        (
+            {"num_prediction_samples": 1},
+            "`num_prediction_samples` must be an integer of at least 2, got 1",
+        ),
+        ({"learning_rate": 0.0}, "`learning_rate` must be positive and finite, got 0.0"),
+        ({"prior_precision": math.nan}, "`prior_precision` must be positive and finite, got nan"),
+        ({"noise_precision": -1.0}, "`noise_precision` must be positive and finite, got -1.0"),
         ({"initial_log_variance": 99.0}, "initial_log_variance: 99.0"),
     ],
 )

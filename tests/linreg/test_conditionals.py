@@ -324,9 +324,9 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
         ),
         ({"ridge": -1.0}, "ridge: -1.0, allowed a finite number >= 0"),
         ({"variance_move": "square"}, "`variance_move` must be 'log' or 'linear', got 'square'"),
-        ({"variance_walk_sd": 0.0}, "variance_walk_sd: 0.0"),
-        ({"variance_start": -1.0}, "variance_start: -1.0"),
-        ({"adaptation": "none"}, "adaptation: 'none'"),
+        ({"variance_walk_sd": 0.0}, "`variance_walk_sd` must be positive and finite, got 0.0"),
+        ({"variance_start": -1.0}, "`variance_start` must be positive and finite, got -1.0"),
+        ({"adaptation": "none"}, "`adaptation` must be 'frozen' or 'diminishing', got 'none'"),
     ],
 )
 @pytest.mark.parametrize("method", METHODS)
@@ -344,7 +344,7 @@ def test_settings_out_of_range_are_refused(method, change, message):
             "`statistics_move` must be 'gaussian' or 'wishart', got 'walk'",
         ),
         ({"scale_moves": -1}, "`scale_moves` must be an integer of at least 0, got -1"),
-        ({"start": "zero"}, "start: 'zero'"),
+        ({"start": "zero"}, "`start` must be 'pooled' or 'node', got 'zero'"),
         ({"start": "node"}, "ridge: 0.0, allowed a number > 0 with start 'node'"),
     ],
 )

@@ -379,12 +379,12 @@ def test_only_what_is_unknown_of_rows_with_an_intercept_gets_noise():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epsilon": 0}, "epsilon: 0, allowed"),
-        ({"epsilon": math.inf}, "epsilon: inf, allowed"),
-        ({"delta": 0}, "delta: 0, allowed"),
-        ({"delta": 1.5}, "delta: 1.5, allowed"),
-        ({"x_bound": 0.0}, "x_bound: 0.0, allowed"),
-        ({"y_bound": -1.0}, "y_bound: -1.0, allowed"),
+        ({"epsilon": 0}, "`epsilon` must be positive and finite, got 0"),
+        ({"epsilon": math.inf}, "`epsilon` must be positive and finite, got inf"),
+        ({"delta": 0}, r"`delta` must be in \(0, 1\), got 0"),
+        ({"delta": 1.5}, r"`delta` must be in \(0, 1\), got 1.5"),
+        ({"x_bound": 0.0}, "`x_bound` must be positive and finite, got 0.0"),
+        ({"y_bound": -1.0}, "`y_bound` must be positive and finite, got -1.0"),
         (
             {"neighbours": "substitute"},
             "`neighbours` must be 'replace' or 'add_remove', got 'substitute'",

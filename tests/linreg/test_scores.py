@@ -127,29 +127,44 @@ ROWS = np.ones((3, 2))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: scores.prediction_error(np.ones(3), ROWS, np.ones(3)), r"x: shape \(3, 2\)"),
-        (lambda: scores.prediction_error(np.ones(2), ROWS, np.ones(4)), r"y: shape \(4,\)"),
+        (
+            lambda: scores.prediction_error(np.ones(3), ROWS, np.ones(3)),
+            r"`x` must have shape \(m, 3\), got \(3, 2\)",
+        ),
+        (
+            lambda: scores.prediction_error(np.ones(2), ROWS, np.ones(4)),
+            r"`y` must have shape \(3,\), got \(4,\)",
+        ),
         (
             lambda: scores.prediction_error(np.array([1.0, np.nan]), ROWS, np.ones(3)),
-            "coefficients: NaN or infinite entries, allowed finite numbers",
+            "`coefficients` must hold finite numbers only, got others",
         ),
         (
             lambda: scores.coefficient_errors(np.ones(2), np.ones(3), np.eye(2)),
-            r"truth: shape \(3,\), allowed \(2,\)",
+            r"`truth` must have shape \(2,\), got \(3,\)",
         ),
         (
             lambda: scores.coefficient_errors(np.ones(2), np.ones(2), np.eye(3)),
-            r"feature_covariance: shape \(3, 3\), allowed \(2, 2\)",
+            r"`feature_covariance` must have shape \(2, 2\), got \(3, 3\)",
         ),
         (lambda: scores.t_interval(np.ones(1)), "values: 1 of them, allowed 2 or more"),
         (lambda: scores.t_interval(np.ones(5), 1.0), r"level: 1.0, allowed a number in \(0, 1\)"),
         (
             lambda: mmd.gaussian_mmd(ROWS, np.ones((4, 3))),
-            r"samples: shape \(4, 3\), allowed \(M, 2\)",
+            r"`samples` must have shape \(M, 2\), got \(4, 3\)",
         ),
-        (lambda: mmd.rank_one_mmd(ROWS, ROWS[:1]), "samples: 3 and 1 points"),
-        (lambda: mmd.gaussian_mmd(ROWS, ROWS, 0.0), "squared_width: 0.0, allowed"),
-        (lambda: mmd.posterior_mmd(ROWS, ROWS), "reference: median distance 0"),
+        (
+            lambda: mmd.rank_one_mmd(ROWS, ROWS[:1]),
+            "samples must have at least 2 points each, got 3 and 1",
+        ),
+        (
+            lambda: mmd.gaussian_mmd(ROWS, ROWS, 0.0),
+            "`squared_width` must be positive and finite, got 0.0",
+        ),
+        (
+            lambda: mmd.posterior_mmd(ROWS, ROWS),
+            "`reference` must hold distinct points, got a median distance of 0",
+        ),
     ],
 )
 def test_what_cannot_be_scored_is_refused(call, message):

@@ -251,8 +251,8 @@ def test_averaged_rows_are_those_of_the_matrix_of_the_thesis():
     ("arguments", "message"),
     [
         ((0.0, 1.0, 2), "`x_bound` must be positive and finite, got 0.0"),
-        ((1.0, math.inf, 2), "y_bound: inf, allowed"),
-        ((1.0, math.nan, 2), "y_bound: nan, allowed"),
+        ((1.0, math.inf, 2), "`y_bound` must be positive and finite, got inf"),
+        ((1.0, math.nan, 2), "`y_bound` must be positive and finite, got nan"),
         ((1.0, 1.0, 0), "`dim` must be an integer of at least 1, got 0"),
         ((1.0, 1.0, 2, "remove"), "`neighbours` must be 'replace' or 'add_remove', got 'remove'"),
     ],
@@ -265,5 +265,5 @@ def test_arguments_that_are_refused(arguments, message):
         regression_extensions.averaged_sensitivity(*arguments[:3], 2, *arguments[3:])
     with pytest.raises(DpmcError, match="`block_size` must be an integer of at least 1, got 0"):
         regression_extensions.averaged_sensitivity(1.0, 1.0, 2, 0)
-    with pytest.raises(DpmcError, match="s_sd: 0, allowed"):
+    with pytest.raises(DpmcError, match="`s_sd` must be positive and finite, got 0"):
         scaled_sensitivity(1.0, 1.0, 2, "replace", 0, 1.0)

@@ -155,7 +155,7 @@ def test_a_node_takes_its_share_of_the_rows():
     ("change", "message"),
     [
         ({"num_nodes": 6}, r"^num_nodes: 6 of 2 rows or more, allowed nodes of at least 3 rows"),
-        ({"bounds": (0.0, 1.0)}, r"^x `bound` must be positive and finite, got 0.0$"),
+        ({"bounds": (0.0, 1.0)}, "^`x bound` must be positive and finite, got 0.0$"),
         ({"bounds": (1.0, float("inf"))}, r"^y `bound` must be positive and finite, got inf$"),
         ({"beyond": "drop"}, r"^`beyond` must be 'clip' or 'refuse', got 'drop'$"),
         (

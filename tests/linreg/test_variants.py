@@ -105,7 +105,9 @@ def test_profiles_cannot_be_changed():
 
 def test_names_that_are_refused():
     assert profile("correct") is PROFILES["correct"]
-    with pytest.raises(DpmcError, match="profile: 'matlab', allowed 'correct', 'thesis', 'auth"):
+    with pytest.raises(
+        DpmcError, match="`profile` must be one of 'correct', 'thesis', 'authors', got 'matlab'"
+    ):
         profile("matlab")
     with pytest.raises(
         DpmcError, match="`statistics` must be one of 'sz', 'szu', 'own', got 'exact'"

@@ -297,7 +297,7 @@ def test_a_batch_larger_than_the_data_is_refused_before_any_work(method):
         dpmc.fit(method, untouchable, dataset, epsilon=1.0, delta=1e-5, **values)
     assert "\n" not in str(caught.value)
     module = registry.load("method", method)
-    with pytest.raises(DpmcError, match="batch_size: 61"):
+    with pytest.raises(DpmcError, match=r"`batch_size` must be .* 60.*, got 61"):
         module.sampler(Posterior(untouchable, dataset), module.Params(**values))
 
 

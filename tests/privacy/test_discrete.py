@@ -327,7 +327,9 @@ def test_loops_that_do_not_round_are_refused(sensitivity):
         DpmcError, match="`noise` must be 'continuous' for this method, got 'discrete'"
     ):
         ledger.noise_block(3, 4, sensitivity, 5.0, rng)
-    with pytest.raises(DpmcError, match="`noise` must be 'continuous', got 'discrete'"):
+    with pytest.raises(
+        DpmcError, match="`noise` must be 'continuous' for this method, got 'discrete'"
+    ):
         ledger.record(BARKER, 1)
     assert ledger.records() == ()
 

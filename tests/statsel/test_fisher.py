@@ -494,7 +494,7 @@ def test_algorithm_8_agrees_with_quadrature():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_outer": 1}, "num_outer: 1, allowed"),
+        ({"num_outer": 1}, "`num_outer` must be an integer of at least 2, got 1"),
         (
             {"num_inner": 1, "estimator": "halves"},
             "`num_inner` must be an integer of at least 2, got 1",

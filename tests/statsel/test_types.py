@@ -366,11 +366,11 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         (lambda: release(x=[math.nan]), "^`x` must be finite numbers, unless invalid_rows='zero'$"),
         (
             lambda: release("median", "smooth_laplace"),
-            r"delta: None, allowed a number in \(0, 1\) for smooth_laplace",
+            r"`delta` must be in \(0, 1\) for smooth_laplace, got None",
         ),
         (
             lambda: release("median", "smooth_laplace", delta=1.5),
-            r"delta: 1.5, allowed a number in \(0, 1\) for smooth_laplace",
+            r"`delta` must be in \(0, 1\) for smooth_laplace, got 1.5",
         ),
         (
             lambda: release("abs_1", "smooth_laplace", delta=1e-4),

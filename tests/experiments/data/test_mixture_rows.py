@@ -99,5 +99,5 @@ def test_a_seed_whose_means_the_public_code_would_draw_again_is_refused(monkeypa
 
 
 def test_rows_of_another_module_have_no_parts():
-    with pytest.raises(DpmcError, match="`data` must be 'mixture_rows', got 'other'"):
+    with pytest.raises(DpmcError, match="data: 'other', allowed 'mixture_rows'"):
         mixture_rows.parts(Dataset("other", np.ones((2, 2))))

@@ -139,7 +139,7 @@ def test_the_split_of_songs_is_that_of_the_table(random_tables):
         ({"dataset": "wine", "seed": 2**32}, r"^seed: 4294967296, allowed below 2\*\*32$"),
         (
             {"dataset": "wine", "preprocess": "own"},
-            r"^`preprocess` must be 'public_bounds', got 'own'",
+            "^`preprocess` must be 'public_bounds' or 'authors', got 'own'",
         ),
     ],
 )

@@ -171,7 +171,10 @@ def test_halves_are_rounded_away_from_zero():
     [
         ({"dataset": "roads"}, r"^dataset: 'roads', allowed 3droad, "),
         ({"dataset": "year"}, r"^preprocess: 'public_bounds', allowed 'authors' for year$"),
-        ({"dataset": "wine", "preprocess": "mine"}, r"^preprocess: 'mine', allowed 'public_bou"),
+        (
+            {"dataset": "wine", "preprocess": "mine"},
+            "^`preprocess` must be 'public_bounds' or 'authors', got 'mine'",
+        ),
         ({"dataset": "wine", "variant": "clean"}, r"^`variant` must be 'whole', got 'clean'$"),
         (
             {"dataset": "bike_sharing", "variant": "clean"},

@@ -135,10 +135,19 @@ def test_times_are_taken_at_every_dimension():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"variant": "best"}, "`profile` must be 'correct', got 'best'"),
-        ({"points": [{"num_nodes": 0, "epsilon": 1}]}, "num_nodes: 0, allowed"),
+        (
+            {"variant": "best"},
+            "`profile` must be one of 'correct', 'thesis', 'authors', got 'best'",
+        ),
+        (
+            {"points": [{"num_nodes": 0, "epsilon": 1}]},
+            "`num_nodes` must be an integer of at least 1, got 0",
+        ),
         ({"points": [{"num_nodes": 2001, "epsilon": 1}]}, "num_nodes: 2001, allowed at most 2000"),
-        ({"points": [{"num_nodes": 1, "epsilon": -1}]}, "epsilon: -1"),
+        (
+            {"points": [{"num_nodes": 1, "epsilon": -1}]},
+            "`epsilon` must be positive and finite, got -1.0",
+        ),
     ],
 )
 def test_bad_settings_are_refused(change, message, rows):
