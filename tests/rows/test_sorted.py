@@ -246,7 +246,7 @@ def test_a_model_that_is_not_affine_is_refused():
         "bent", 1, bent, line_gradient, ONE.log_prior, ONE.log_prior_gradient, coefficients,
         linear=True, affine=True,
     )  # fmt: skip
-    with pytest.raises(DpmcError, match="allowed False: bent is not affine"):
+    with pytest.raises(DpmcError, match="must be False, got True: bent is not affine"):
         RowSums(model, dataset)
 
 

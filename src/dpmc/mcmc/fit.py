@@ -92,7 +92,7 @@ def fit(
         system.
     noise : {"continuous", "discrete"}
         ``"discrete"`` rounds what is released to a grid far below the noise, so that the
-        last digits of floating-point numbers tell nothing (:mod:`dpmc.privacy.discrete`).
+        last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`).
     progress : bool
         Whether to show a progress bar.
     diagnostics : {"private", "none", "exact"}

@@ -140,7 +140,7 @@ def sampler(
     params : Settings
         Step size, clip bounds, noise, mass and jitter.
     trajectory : callable
-        Makes the proposal with `num_steps` gradients beside the one at its start.
+        Makes the proposal with `num_steps` gradients in addition to the one at its start.
     num_steps : int
         Leapfrog steps L.
     store_points : bool

@@ -151,7 +151,7 @@ def legacy_normals(
     Returns
     -------
     (ndarray of shape (num_steps, dim), callable ``(int) -> None``)
-        Standard normals; the function is told how many steps added noise and leaves `rng`
+        Standard normals; the function is passed how many steps added noise and leaves `rng`
         after the normals of those.
     """
     before = rng.get_state(legacy=False)

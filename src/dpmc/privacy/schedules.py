@@ -66,7 +66,7 @@ class Schedule:
         multiplier refers, or are counted as releases of their own, which is refused.
     noise_precision : {"public", "released", "unaccounted"}
         A public constant; learned, with its parameters among the coordinates that are
-        clipped and released; or learned beside them, which is refused.
+        clipped and released; or learned in addition to them, which is refused.
 
     Raises
     ------

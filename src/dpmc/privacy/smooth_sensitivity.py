@@ -79,10 +79,10 @@ def delta_of(epsilon: float, alpha: float, beta: float) -> float:
     losses = [worst_loss(epsilon, alpha, log) for log in logs]
     best = int(np.argmax(losses))
     near = logs[max(best - 1, 0)], logs[min(best + 1, NUM_RATIOS - 1)]
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda log: -worst_loss(epsilon, alpha, log), bounds=near, method="bounded"
     )
-    return float(max(losses[best], -found.fun))
+    return float(max(losses[best], -minimum.fun))
 
 
 def worst_loss(epsilon: float, alpha: float, log_ratio: float) -> float:

@@ -101,7 +101,7 @@ def check(
 
 
 def _check_features(model: Model, num_columns: int) -> None:
-    """Refuse features of a row that depend on the rows beside it or on their order."""
+    """Refuse features of a row that depend on other rows or on their order."""
     if model.features is None:
         return
     x = probes.usable_rows(model, probes.rows(model, num_columns))
@@ -121,7 +121,7 @@ def _check_features(model: Model, num_columns: int) -> None:
         if not (np.abs(together - expected) <= CLOSE * scale + ROUNDING).all():
             raise DpmcError(
                 f"model {model.name!r}: `features` must be a function of each row by itself, got "
-                "other values beside other rows"
+                "other values with other rows"
             )
 
 
@@ -231,8 +231,8 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
         return float(high[0] - low[0]) / (2 * step), 1e-2 * ROUNDING * size / step
 
     def disagrees(made: Probes, direction: Array) -> bool:
-        """Return whether most pairs that tell anything disagree along a direction."""
-        told, wrong = 0, 0
+        """Return whether most informative pairs disagree along a direction."""
+        informative, wrong = 0, 0
         for i, j in made.pairs():
             analytic = slope(made.coefficients[i], made.points[j])
             numeric = difference(made.thetas[i], direction, made.points[j])
@@ -242,11 +242,11 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
             size = abs(along) + abs(numeric[0])
             if size <= 10 * rounding:
                 continue
-            told += 1
+            informative += 1
             wrong += abs(along - numeric[0]) > LOOSE * size + rounding
-            if told == NUM_PAIRS:
+            if informative == NUM_PAIRS:
                 break
-        return 2 * wrong > told
+        return 2 * wrong > informative
 
     def compare(made: Probes) -> None:
         axes = np.eye(model.dim)
@@ -299,8 +299,8 @@ def _check_nan(model: Model, made: Probes) -> None:
     else:
         ratio = value(b, nothing) - value(a, nothing)
     gradient = np.asarray(slope(b, nothing))
-    for name, told in ("log_likelihood", np.atleast_1d(ratio)), ("gradient", gradient):
-        if not (np.isnan(told).any() or (told == 0).all()):
+    for name, entries in ("log_likelihood", np.atleast_1d(ratio)), ("gradient", gradient):
+        if not (np.isnan(entries).any() or (entries == 0).all()):
             raise DpmcError(
                 f"model {model.name!r}: `{name}` of a row of NaN must be NaN with invalid_rows "
                 "'zero', got a number"

@@ -1,4 +1,4 @@
-"""Row functions that give a number for every row: an error in a loop would tell of a row."""
+"""Row functions that give a number for every row: an error in a loop would reveal a row."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ UPPER_BOUND = True
 REMARK = (
     "valid but loose: the divergence of a release from one batch is the largest for every change "
     "of mean and variance that one row can make, its amplification by sampling and the conversion "
-    "are not tight; Gaussian releases may stand beside those of the Barker test"
+    "are not tight; Gaussian releases may be composed with those of the Barker test"
 )
 ORDERS = _renyi.orders(1024)
 _COVERED = "releases of the Barker test and Gaussian releases, from all rows or from batches"
