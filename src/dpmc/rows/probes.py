@@ -58,8 +58,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 def needs_examples(model: Model, what: str, reason: str = "") -> DpmcError:
     """Return the error of a model that is finite on no probe."""
     return DpmcError(
-        f"model {model.name!r}: {what} must be finite on some probe, got none{reason}: give the "
-        "model `example_rows`, and `example_thetas`, where it is"
+        f"model {model.name!r}: {what} is finite on no probe{reason}, so the model must have "
+        "`example_rows`, and `example_thetas`, where it is"
     )
 
 
