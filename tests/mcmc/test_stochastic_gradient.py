@@ -154,5 +154,5 @@ def test_a_batch_larger_than_the_data_is_refused():
 
 def test_a_tempered_posterior_is_refused():
     posterior = Posterior(gaussian_model(tempering=0.5), rows("tempered", 60, 2))
-    with pytest.raises(DpmcError, match=r"tempering: 0\.5"):
+    with pytest.raises(DpmcError, match=r"`tempering` must be 1 .* got 0\.5"):
         dp_sgld.sampler(posterior, dp_sgld.Params(10, 1.0, 1.0))

@@ -97,7 +97,7 @@ def test_a_budget_is_a_positive_number(mu):
 
 
 def test_a_ledger_without_a_budget_has_nothing_to_spend():
-    with pytest.raises(DpmcError, match="plan: no GaussianBudget"):
+    with pytest.raises(DpmcError, match="`plan` of the ledger must be a GaussianBudget"):
         _ = Ledger().remaining
 
 

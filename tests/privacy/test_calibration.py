@@ -228,9 +228,9 @@ def test_every_accountant_keeps_to_the_interface(name):
     assert accountant.delta(counts, epsilon) <= 1e-5 * (1 + 1e-6)
     assert accountant.delta(counts, 0.98 * epsilon) > 1e-5
     assert accountant.epsilon(counts, 1e-5) == epsilon
-    with pytest.raises(DpmcError, match="epsilon: nan"):
+    with pytest.raises(DpmcError, match="`epsilon` must be positive and finite, got nan"):
         accountant.delta(counts, math.nan)
-    with pytest.raises(DpmcError, match="delta: 0"):
+    with pytest.raises(DpmcError, match=r"`delta` must be in \(0, 1\), got 0"):
         accountant.epsilon(counts, 0)
 
 
@@ -244,7 +244,7 @@ def test_unknown_accountant():
 
 
 def test_no_chains():
-    with pytest.raises(DpmcError, match="num_chains: 0"):
+    with pytest.raises(DpmcError, match="`num_chains` must be at least 1, got 0"):
         plan(releases_of([], [(3.0, 1)]), Budget(1, 1e-6, "gaussian"), 0)
 
 

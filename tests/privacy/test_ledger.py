@@ -302,7 +302,7 @@ def test_batches_are_checked(batch_size, num_rows, rng):
 
 
 def test_shapes_are_checked(rng):
-    with pytest.raises(DpmcError, match="noise_block: shape"):
+    with pytest.raises(DpmcError, match="`num_releases` and `dim` must be at least 0 and 1"):
         Ledger().noise_block(-1, 1, 1.0, 1.0, rng)
     assert Ledger().noise_block(0, 3, 1.0, 1.0, rng).shape == (0, 3)
 
@@ -310,7 +310,7 @@ def test_shapes_are_checked(rng):
 def test_releases_are_checked():
     with pytest.raises(DpmcError, match="per_iteration"):
         Releases(((gaussian(1.0), 1),), ((gaussian(2.0), 0),))
-    with pytest.raises(DpmcError, match=r"count of gaussian\(1.0\): -1"):
+    with pytest.raises(DpmcError, match=r"count of gaussian\(1.0\) must be at least 0, got -1"):
         Releases(((gaussian(1.0), -1),), ((gaussian(2.0), 1),))
 
 

@@ -153,7 +153,7 @@ def from_the_row_before(x):
 )
 def test_features_that_depend_on_other_rows_are_refused(features):
     model = logistic(features=features)
-    with pytest.raises(DpmcError, match=r"depend on other rows|is finite on no probe"):
+    with pytest.raises(DpmcError, match=r"function of each row by itself|is finite on no probe"):
         model_checks.check_rows(model, 2)
 
 
@@ -169,7 +169,7 @@ def test_features_of_each_row_by_itself_pass(function):
 
 def test_features_of_the_wrong_shape_are_refused():
     model = logistic(features=lambda x: x.T[:, : min(x.shape[0], 5)])
-    with pytest.raises(DpmcError, match=r"features of \d+ rows have shape \(2, 5\)"):
+    with pytest.raises(DpmcError, match=r"`features` of .* must have shape .*, got \(2, 5\)"):
         model_checks.check_rows(model, 2)
 
 
@@ -194,7 +194,7 @@ def wrong_last(theta, x):
     ("wrong", "component"), [(wrong_sign, 0), (wrong_factor, 0), (wrong_last, -1)]
 )
 def test_a_wrong_gradient_is_refused_and_its_component_named(dim, wrong, component):
-    with pytest.raises(DpmcError, match=rf"component {component % dim} of the gradient is not"):
+    with pytest.raises(DpmcError, match=rf"another derivative in component {component % dim} at"):
         model_checks.check(logistic(dim, gradient=wrong), dim, {})
 
 
@@ -210,7 +210,7 @@ def test_a_kink_is_no_error():
 
 def test_a_wrong_gradient_is_an_error_of_fit():
     rows = np.random.default_rng(0).standard_normal((100, 2))
-    with pytest.raises(DpmcError, match="component 0 of the gradient"):
+    with pytest.raises(DpmcError, match="another derivative in component 0"):
         dpmc.fit(
             "dp_penalty",
             logistic(gradient=wrong_sign),
@@ -302,7 +302,7 @@ def test_examples_that_do_not_fit_are_refused(changes, message):
 
 @pytest.mark.parametrize("examples", [np.ones(3), np.array([[math.nan]]), np.ones((0, 2))])
 def test_examples_that_are_no_rows_are_refused(examples):
-    with pytest.raises(DpmcError, match="example_rows of shape"):
+    with pytest.raises(DpmcError, match="`example_rows` must hold"):
         logistic(example_rows=examples)
 
 
@@ -338,7 +338,7 @@ def first(theta, x):
 @pytest.mark.parametrize("function", [raising, asserting, calling])
 def test_row_functions_that_can_raise_are_refused(function):
     model = Model("loud", 1, function, first, flat, flat_gradient)
-    with pytest.raises(DpmcError, match=rf"{function.__name__} can raise an error"):
+    with pytest.raises(DpmcError, match=rf"`{function.__name__}` must .* can raise an error"):
         model_checks.check_rows(model, 1)
 
 
@@ -353,7 +353,7 @@ def test_row_functions_that_hide_a_row_of_nan_are_refused_where_it_is_to_count_n
 
     model = Model("hiding", 1, hiding, slope, flat, flat_gradient)
     model_checks.check(model, 1, {})
-    with pytest.raises(DpmcError, match="log_likelihood of a row of NaN is a number"):
+    with pytest.raises(DpmcError, match="`log_likelihood` of a row of NaN must be NaN"):
         model_checks.check(model, 1, {}, nan_rows=True)
 
 
