@@ -403,7 +403,7 @@ def test_the_published_bound_refuses_what_it_does_not_prove(event):
 
 @pytest.mark.parametrize("name", ["gaussian", "zcdp", "rdp", "subsampled", "poisson_pair", "pld"])
 def test_other_accountants_refuse_the_event(name):
-    with pytest.raises(DpmcError, match=r"event barker\(2.0, clip_scale=1.0"):
+    with pytest.raises(DpmcError, match=r"only, got barker\(2.0, clip_scale=1.0"):
         accounting.load(name).delta({SMALL: 1}, 1.0)
 
 
@@ -411,7 +411,7 @@ def test_other_events_are_refused():
     from dp_accounting import LaplaceDpEvent
 
     for accountant in (barker_pld, barker_rdp):
-        with pytest.raises(DpmcError, match=r"LaplaceDpEvent.* Barker test and Gaussian"):
+        with pytest.raises(DpmcError, match=r"Barker test and Gaussian.*LaplaceDpEvent"):
             accountant.delta({LaplaceDpEvent(1.0): 1}, 1.0)
 
 
