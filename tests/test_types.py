@@ -18,16 +18,16 @@ def test_epsilon_is_refused_outside_of_its_bounds(epsilon, zero, infinite):
     if allowed:
         check_epsilon(epsilon, zero=zero, infinite=infinite)
         return
-    text = f"{'number' if infinite else 'finite number'} {'>=' if zero else '>'} 0"
-    with pytest.raises(DpmcError, match=f"^epsilon: {epsilon}, allowed a {text}$"):
+    text = f"{'at least 0' if zero else 'positive'}{'' if infinite else ' and finite'}"
+    with pytest.raises(DpmcError, match=f"^`epsilon` must be {text}, got {epsilon}$"):
         check_epsilon(epsilon, zero=zero, infinite=infinite)
 
 
 @pytest.mark.parametrize("delta", [0, 1, 0.0, 1.0, -0.1, math.nan, math.inf, None, "0.1"])
 def test_delta_is_refused_outside_of_its_bounds(delta):
-    with pytest.raises(DpmcError, match=rf"^delta: {delta}, allowed a number in \(0, 1\)$"):
+    with pytest.raises(DpmcError, match=rf"^`delta` must be in \(0, 1\), got {delta}$"):
         check_delta(delta)
-    with pytest.raises(DpmcError, match=r"in \(0, 1\) for smooth_laplace$"):
+    with pytest.raises(DpmcError, match=r"in \(0, 1\) for smooth_laplace, got "):
         check_delta(delta, "smooth_laplace")
 
 

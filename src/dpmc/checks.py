@@ -24,19 +24,21 @@ def positive(name: str, value: float | None, optional: bool = False) -> None:
     if value is None and optional:
         return
     if not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
-        raise DpmcError(f"{name}: {value!r}, allowed a finite number > 0")
+        raise DpmcError(f"`{name}` must be positive and finite, got {value!r}")
 
 
 def at_least(name: str, value: int, least: int) -> None:
     """Refuse anything but an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise DpmcError(f"{name}: {value!r}, allowed an integer >= {least}")
+        raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")
 
 
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     """Refuse a value that is not among `allowed`."""
     if value not in allowed:
-        raise DpmcError(f"{name}: {value!r}, allowed {', '.join(map(repr, allowed))}")
+        choice = "one of " if len(allowed) > 2 else ""
+        values = (", " if choice else " or ").join(map(repr, allowed))
+        raise DpmcError(f"`{name}` must be {choice}{values}, got {value!r}")
 
 
 def finite_columns(name: str, values: Array) -> None:
@@ -50,15 +52,15 @@ def finite_columns(name: str, values: Array) -> None:
     """
     columns = np.atleast_1d(np.isfinite(values).all(axis=0))
     if not columns.all():
-        where = f"column {int(np.argmin(columns))} has " if values.ndim > 1 else ""
-        raise DpmcError(f"{name}: {where}an entry that is not finite, allowed finite numbers")
+        where = f" in column {int(np.argmin(columns))}" if values.ndim > 1 else ""
+        raise DpmcError(f"`{name}` must hold finite numbers only, got others{where}")
 
 
 def positive_scales(name: str, value: float | Sequence[float]) -> None:
     """Refuse a number or sequence of numbers that are not all finite and > 0."""
     entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if entries.ndim != 1 or not (np.isfinite(entries).all() and (entries > 0).all()):
-        raise DpmcError(f"{name}: {value!r}, allowed a number > 0 or a list of them")
+        raise DpmcError(f"`{name}` must be a positive number or a list of them, got {value!r}")
 
 
 def scales(name: str, value: float | Sequence[float], dim: int) -> Array:
@@ -71,7 +73,7 @@ def scales(name: str, value: float | Sequence[float], dim: int) -> Array:
     """
     entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if entries.size not in (1, dim):
-        raise DpmcError(f"{name}: {entries.size} entries, allowed 1 or {dim}")
+        raise DpmcError(f"`{name}` must have 1 or {dim} entries, got {entries.size}")
     return np.broadcast_to(entries, (dim,)).copy()
 
 
@@ -82,9 +84,9 @@ def shaped(name: str, values: Array, shape: tuple[int, ...], text: str) -> Array
         b in (-1, a) for a, b in zip(array.shape, shape, strict=True)
     )
     if not fits or array.size == 0:
-        raise DpmcError(f"{name}: shape {array.shape}, allowed {text}")
+        raise DpmcError(f"`{name}` must have shape {text}, got {array.shape}")
     if not np.isfinite(array).all():
-        raise DpmcError(f"{name}: NaN or infinite entries, allowed finite numbers")
+        raise DpmcError(f"`{name}` must hold finite numbers only, got others")
     return array
 
 

@@ -38,7 +38,7 @@ def stream(seed: int | None, purpose: str, *key: Key) -> np.random.Generator:
 
 
 def cryptographic() -> np.random.Generator:
-    """Return a new generator of random bits that cannot be told from earlier ones.
+    """Return a new generator of random bits that cannot be predicted from earlier ones.
 
     Returns
     -------

@@ -29,7 +29,7 @@ CLIP_FRACTIONS_OUTSIDE = "clip fractions"
 
 
 class DpmcError(ValueError):
-    """Bad input, told in one line: what was given, its value, and what is allowed."""
+    """Bad input, described in one line: what must be, and what was passed instead."""
 
 
 class MemoryLimitError(DpmcError):
@@ -37,7 +37,7 @@ class MemoryLimitError(DpmcError):
 
 
 class UnavailableError(DpmcError):
-    """Data that cannot be had on this machine, told in one line with what would help."""
+    """Data that are not available on this machine, with what would help, in one line."""
 
 
 @dataclass(frozen=True)
@@ -79,25 +79,29 @@ class Dataset:
     def __post_init__(self) -> None:
         if np.ma.isMaskedArray(self.x):
             raise DpmcError(
-                f"data {self.name!r}: a masked array, allowed an ordinary one (with NaN in masked "
-                "entries and invalid_rows='zero')"
+                f"data {self.name!r}: `x` must be an ordinary array (with NaN in masked entries "
+                "and invalid_rows='zero'), got a masked one"
             )
         x = np.asarray(self.x)
         if x.ndim != 2 or 0 in x.shape:
             raise DpmcError(
-                f"data {self.name!r}: shape {x.shape}, allowed (>= 1 rows, >= 1 columns)"
+                f"data {self.name!r}: `x` must have rows and columns, got shape {x.shape}"
             )
         if not np.issubdtype(x.dtype, np.floating):
-            raise DpmcError(f"data {self.name!r}: dtype {x.dtype}, allowed a floating-point type")
+            raise DpmcError(
+                f"data {self.name!r}: `x` must be of a floating-point type, got {x.dtype}"
+            )
         if self.bounds_source not in ("public", "data"):
-            raise DpmcError(f"bounds_source: {self.bounds_source!r}, allowed 'public' or 'data'")
+            raise DpmcError(
+                f"`bounds_source` must be 'public' or 'data', got {self.bounds_source!r}"
+            )
         if self.invalid_rows not in ("refuse", "zero"):
-            raise DpmcError(f"invalid_rows: {self.invalid_rows!r}, allowed 'refuse' or 'zero'")
+            raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {self.invalid_rows!r}")
         columns = _columns_not_finite(x)
         if columns and self.invalid_rows == "refuse":
             raise DpmcError(
                 f"data {self.name!r}: column {columns[0]} must hold finite numbers only, "
-                "or invalid_rows be 'zero'"
+                "unless `invalid_rows` is 'zero'"
             )
         if columns:
             x = x.copy(order="K")
@@ -117,7 +121,7 @@ class Dataset:
         if x.dtype.kind in "biu":
             x = x.astype(np.float64)
         if x.dtype.kind != "f":
-            raise DpmcError(f"data {name!r}: dtype {x.dtype}, allowed real numbers")
+            raise DpmcError(f"data {name!r}: the entries must be real numbers, got {x.dtype}")
         return cls(name, x, invalid_rows=invalid_rows)
 
     @property
@@ -211,21 +215,25 @@ class Model:
                 _check_examples(self.name, name, np.asarray(examples))
                 object.__setattr__(self, name, np.array(examples, dtype=np.float64))
         if self.dim < 1:
-            raise DpmcError(f"model {self.name!r}: dim {self.dim}, allowed an integer >= 1")
+            raise DpmcError(f"model {self.name!r}: `dim` must be at least 1, got {self.dim}")
         if self.affine and not self.linear:
-            raise DpmcError(f"model {self.name!r}: affine True, allowed with linear True only")
+            raise DpmcError(f"model {self.name!r}: `linear` must be True with affine True")
         if not 0 < self.tempering <= 1:
-            raise DpmcError(f"model {self.name!r}: tempering {self.tempering}, allowed (0, 1]")
+            raise DpmcError(
+                f"model {self.name!r}: `tempering` must be in (0, 1], got {self.tempering}"
+            )
         if self.lipschitz is not None and not self.lipschitz > 0:
-            raise DpmcError(f"model {self.name!r}: lipschitz {self.lipschitz}, allowed > 0")
+            raise DpmcError(
+                f"model {self.name!r}: `lipschitz` must be positive, got {self.lipschitz}"
+            )
 
 
 def _check_examples(model: str, name: str, examples: Array) -> None:
     numbers = examples.ndim == 2 and examples.size and examples.dtype.kind in "biuf"
     if not (numbers and np.isfinite(examples).all()):
         raise DpmcError(
-            f"model {model!r}: {name} of shape {examples.shape} and dtype {examples.dtype}, "
-            "allowed finite real numbers, one row or more"
+            f"model {model!r}: `{name}` must hold finite real numbers in at least one row, got "
+            f"shape {examples.shape} and dtype {examples.dtype}"
         )
 
 
@@ -254,7 +262,7 @@ class Budget:
     def __post_init__(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
         if self.neighbours != "replace":
-            raise DpmcError(f"neighbours: {self.neighbours!r}, allowed replace")
+            raise DpmcError(f"`neighbours` must be 'replace', got {self.neighbours!r}")
 
 
 _NUMBERS = (int, float, np.integer, np.floating)
@@ -284,8 +292,10 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
     """
     real = isinstance(epsilon, _NUMBERS) and (epsilon > 0 or (zero and epsilon == 0))
     if not (real and (infinite or math.isfinite(epsilon))):
-        kind, sign = "number" if infinite else "finite number", ">=" if zero else ">"
-        raise DpmcError(f"epsilon: {epsilon}, allowed a {kind} {sign} 0")
+        sign = "at least 0" if zero else "positive"
+        raise DpmcError(
+            f"`epsilon` must be {sign}{'' if infinite else ' and finite'}, got {epsilon}"
+        )
 
 
 def check_delta(delta: float | None, needed_by: str = "") -> float:
@@ -304,7 +314,7 @@ def check_delta(delta: float | None, needed_by: str = "") -> float:
     """
     if not isinstance(delta, _NUMBERS) or not 0 < delta < 1:
         needed = f" for {needed_by}" if needed_by else ""
-        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1){needed}")
+        raise DpmcError(f"`delta` must be in (0, 1){needed}, got {delta}")
     return float(delta)
 
 
@@ -411,7 +421,7 @@ class Fit:
             If the run has no draws.
         """
         if self.draws is None:
-            raise DpmcError(f"fit: no draws (status {self.status!r}), allowed a fit with draws")
+            raise DpmcError(f"the fit must have draws, got none (status {self.status!r})")
         return self.draws[max(0, (len(self.draws) - 1) // 2) :]
 
     def to_arviz(self) -> Any:

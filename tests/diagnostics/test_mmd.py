@@ -118,9 +118,14 @@ def test_width_draws_points_in_proportion_to_their_weights():
 @pytest.mark.parametrize(
     ("x", "y", "widths", "match"),
     [
-        (np.zeros((1, 2)), np.zeros((5, 2)), [1.0], "samples: 1 and 5 points"),
-        (np.zeros((3, 2)), np.zeros((5, 3)), [1.0], "samples: shapes"),
-        (np.zeros((3, 2)), np.zeros((5, 2)), [0.0], "kernel width: 0"),
+        (
+            np.zeros((1, 2)),
+            np.zeros((5, 2)),
+            [1.0],
+            "samples must have at least 2 points each, got 1 and 5",
+        ),
+        (np.zeros((3, 2)), np.zeros((5, 3)), [1.0], "samples must have shapes"),
+        (np.zeros((3, 2)), np.zeros((5, 2)), [0.0], "kernel widths must be positive, got 0"),
     ],
 )
 def test_bad_samples_are_refused(x, y, widths, match):
@@ -156,7 +161,7 @@ def test_whitened_discrepancy_sees_a_wrong_small_direction():
 
 
 def test_reference_is_checked():
-    with pytest.raises(DpmcError, match="reference: shape"):
+    with pytest.raises(DpmcError, match="`reference` must be finite, of shape"):
         Reference.of(np.zeros((2, 2)))
     with pytest.raises(DpmcError, match="singular"):
         Reference.of(np.zeros((10, 2)))

@@ -56,7 +56,7 @@ def test_the_noise_parameters_of_the_code_are_not_those_of_the_theorem():
     """
     budget = Budget(15.0, 1e-6, "gaussian")
     read_as_multiplier = Releases((), ((gaussian(0.1), 1),))
-    with pytest.raises(DpmcError, match="too small for one iteration"):
+    with pytest.raises(DpmcError, match=r"`epsilon` must be at least .* one iteration of"):
         plan(read_as_multiplier, budget)
     scaled = Releases((), ((gaussian(0.1 * math.sqrt(NUM_ROWS)), 1),))
     assert plan(scaled, budget).num_iterations == 6636

@@ -26,7 +26,7 @@ from dpmc.ep.network.loops import clip_extreme, sweep
 from dpmc.ep.network.variants import private
 from dpmc.ep.settings import CLIPS
 from dpmc.rng import stream
-from dpmc.rows.extreme_clip import clip_together
+from dpmc.rows.clipping import clip_together
 
 MAGNITUDES = (0.0, 5e-324, 1e-310, 1e-160, 1.0, 1e17, 1e30, 1e100, 1e154, 1e200, 1.7e308)
 HOSTILE = tuple(sign * size for size in MAGNITUDES for sign in (1.0, -1.0))

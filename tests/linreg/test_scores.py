@@ -127,8 +127,14 @@ ROWS = np.ones((3, 2))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: scores.prediction_error(np.ones(3), ROWS, np.ones(3)), r"x: shape \(3, 2\)"),
-        (lambda: scores.prediction_error(np.ones(2), ROWS, np.ones(4)), r"y: shape \(4,\)"),
+        (
+            lambda: scores.prediction_error(np.ones(3), ROWS, np.ones(3)),
+            r"`x` must have shape \(m, 3\), got \(3, 2\)",
+        ),
+        (
+            lambda: scores.prediction_error(np.ones(2), ROWS, np.ones(4)),
+            r"`y` must have shape \(3,\), got \(4,\)",
+        ),
         (
             lambda: scores.prediction_error(np.array([1.0, np.nan]), ROWS, np.ones(3)),
             r"coefficients.*finite numbers",

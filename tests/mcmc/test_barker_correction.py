@@ -99,12 +99,15 @@ def test_a_correction_is_worked_out_once():
 
 @pytest.mark.parametrize("value", [0.0, -1.0, LOGISTIC_VARIANCE, 4.0, math.nan, math.inf, "2"])
 def test_a_variance_without_a_correction_is_refused(value):
-    with pytest.raises(DpmcError, match=r"noise_variance: .*, allowed a number > 0 and below"):
+    with pytest.raises(
+        DpmcError,
+        match=r"`noise_variance` must be positive and below pi\^2/3 = 3.2899, the variance",
+    ):
         correction(value)
 
 
 def test_an_unknown_criterion_is_refused():
-    with pytest.raises(DpmcError, match="criterion: 'mean', allowed 'odds', 'cdf'"):
+    with pytest.raises(DpmcError, match="`criterion` must be 'odds' or 'cdf', got 'mean'"):
         correction(2.0, "mean")
 
 

@@ -291,11 +291,13 @@ def test_a_batch_larger_than_the_data_is_refused_before_any_work(method):
     )
     dataset = rows("methods", 60, 2)
     values = PARAMS[method] | {"batch_size": 61}
-    with pytest.raises(DpmcError, match=r"batch_size: 61, allowed .* 60") as caught:
+    with pytest.raises(
+        DpmcError, match="`batch_size` must be from 1 to num_rows = 60, got"
+    ) as caught:
         dpmc.fit(method, untouchable, dataset, epsilon=1.0, delta=1e-5, **values)
     assert "\n" not in str(caught.value)
     module = registry.load("method", method)
-    with pytest.raises(DpmcError, match="batch_size: 61"):
+    with pytest.raises(DpmcError, match=r"`batch_size` must be .* 60.*, got 61"):
         module.sampler(Posterior(untouchable, dataset), module.Params(**values))
 
 

@@ -103,7 +103,9 @@ def test_a_method_without_privacy_counts_exactly():
 
 
 def test_other_diagnostics_are_refused():
-    with pytest.raises(DpmcError, match="diagnostics: 'all', allowed 'private', 'none', 'exact'"):
+    with pytest.raises(
+        DpmcError, match="`diagnostics` must be one of 'private', 'none', 'exact', got 'all'"
+    ):
         fit(diagnostics="all")
 
 

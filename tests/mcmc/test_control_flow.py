@@ -47,7 +47,7 @@ def test_a_refusal_names_the_column_and_neither_row_nor_value(bad, row):
     x[3, 0] = SECRET
     with pytest.raises(DpmcError) as caught:
         Dataset("x", x)
-    expected = "data 'x': column 1 must hold finite numbers only, or invalid_rows be 'zero'"
+    expected = "data 'x': column 1 must hold finite numbers only, unless `invalid_rows` is 'zero'"
     assert str(caught.value) == expected
 
 
@@ -97,7 +97,7 @@ def test_invalid_rows_become_nan_in_a_copy():
     np.testing.assert_array_equal(dataset.x[[0, 1, 3, 5]], x[[0, 1, 3, 5]])
     valid = make_rows(6)
     assert Dataset("x", valid, invalid_rows="zero").x is valid
-    with pytest.raises(DpmcError, match="invalid_rows: 'drop', allowed 'refuse' or 'zero'"):
+    with pytest.raises(DpmcError, match="`invalid_rows` must be 'refuse' or 'zero', got 'drop'"):
         Dataset("x", valid, invalid_rows="drop")
 
 

@@ -98,7 +98,9 @@ def test_a_cap_on_the_iterations_improves_the_guarantee():
 
 
 def test_a_cap_without_a_budget_is_refused():
-    with pytest.raises(dpmc.DpmcError, match="max_iterations: 5, allowed None: rwmh has no budget"):
+    with pytest.raises(
+        dpmc.DpmcError, match="`max_iterations` must be None for rwmh, which has no budget, got 5"
+    ):
         dpmc.fit(
             "rwmh",
             gaussian_model(),
@@ -141,25 +143,73 @@ def test_a_method_without_privacy_is_never_called_private():
 @pytest.mark.parametrize(
     ("method", "changes", "message"),
     [
-        ("dp_penalty", {"epsilon": 0.0}, r"epsilon: 0.0, allowed a finite number > 0"),
-        ("dp_penalty", {"epsilon": math.nan}, r"epsilon: nan"),
-        ("dp_penalty", {"delta": 1.0}, r"delta: 1.0, allowed a number in \(0, 1\)"),
-        ("dp_penalty", {"epsilon": None}, r"epsilon: None, allowed a number: dp_penalty needs"),
-        ("dp_penalty", {"epsilon": 1e-3}, r"epsilon: 0.001 is too small for one iteration of 2"),
-        ("dp_penalty", {"clip_bound": 0.0}, r"clip_bound: 0.0, allowed a finite number > 0"),
-        ("dp_penalty", {"clip_bound": None}, r"clip_bound: None, allowed a number > 0 \(model"),
+        ("dp_penalty", {"epsilon": 0.0}, r"`epsilon` must be positive and finite, got 0.0"),
+        ("dp_penalty", {"epsilon": math.nan}, "`epsilon` must be positive and finite, got nan"),
+        ("dp_penalty", {"delta": 1.0}, r"`delta` must be in \(0, 1\), got 1.0"),
+        (
+            "dp_penalty",
+            {"epsilon": None},
+            "`epsilon` must be a number for dp_penalty, which needs a budget, got None",
+        ),
+        (
+            "dp_penalty",
+            {"epsilon": 1e-3},
+            "`epsilon` must be at least 0.633979, got 0.001: one iteration of 2",
+        ),
+        ("dp_penalty", {"clip_bound": 0.0}, r"`clip_bound` must be positive and finite, got 0.0"),
+        (
+            "dp_penalty",
+            {"clip_bound": None},
+            r"`clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
+        ),
         ("dp_penalty", {"clipbound": 1.0}, r"parameter 'clipbound', allowed clip_bound, guided"),
-        ("dp_penalty", {"proposal_sd": [1.0, 1.0, 1.0]}, r"proposal_sd: 3 entries, allowed 1 or 2"),
-        ("dp_penalty", {"noise_multiplier": -1.0}, r"noise_multiplier: -1.0"),
-        ("dp_penalty", {"accountant": "magic"}, r"accountant: 'magic', allowed barker_pld"),
-        ("dp_penalty", {"num_iterations": 5}, r"num_iterations: 5, allowed None: the budget"),
-        ("dp_penalty", {"max_iterations": 0}, r"max_iterations: 0, allowed an integer >= 1"),
-        ("dp_penalty", {"num_chains": 0}, r"num_chains: 0, allowed an integer >= 1"),
-        ("dp_penalty", {"start": np.zeros(3)}, r"start: shape \(3,\)"),
-        ("dp_hmc", {"mass": [[1.0, 2.0], [2.0, 1.0]]}, r"mass: smallest eigenvalue -1"),
-        ("dp_hmc", {"jitter": "none at all"}, r"jitter: 'none at all', allowed 'halton', 'none'"),
-        ("dp_hmc", {"num_leapfrog_steps": 0}, r"num_leapfrog_steps: 0, allowed an integer >= 1"),
-        ("dp_sgld", {"batch_size": 501}, r"batch_size: 501, allowed at most 500 rows"),
+        (
+            "dp_penalty",
+            {"proposal_sd": [1.0, 1.0, 1.0]},
+            r"`proposal_sd` must have 1 or 2 entries, got 3",
+        ),
+        (
+            "dp_penalty",
+            {"noise_multiplier": -1.0},
+            "`noise_multiplier` must be positive and finite, got -1.0",
+        ),
+        (
+            "dp_penalty",
+            {"accountant": "magic"},
+            "`accountant` must be one of barker_pld, barker_rdp, barker_rdp_published,",
+        ),
+        (
+            "dp_penalty",
+            {"num_iterations": 5},
+            "`num_iterations` must be None, since the budget of dp_penalty decides, got 5",
+        ),
+        (
+            "dp_penalty",
+            {"max_iterations": 0},
+            "`max_iterations` must be at least 1, got 0",
+        ),
+        ("dp_penalty", {"num_chains": 0}, r"`num_chains` must be an integer of at least 1, got 0"),
+        (
+            "dp_penalty",
+            {"start": np.zeros(3)},
+            r"`start` must be finite, of shape \(2,\) or \(2, 2\), got \(3,\)",
+        ),
+        (
+            "dp_hmc",
+            {"mass": [[1.0, 2.0], [2.0, 1.0]]},
+            "`mass` must be a positive number, diagonal or symmetric matrix, got a",
+        ),
+        (
+            "dp_hmc",
+            {"jitter": "none at all"},
+            r"`jitter` must be 'halton' or 'none', got 'none at all'",
+        ),
+        (
+            "dp_hmc",
+            {"num_leapfrog_steps": 0},
+            r"`num_leapfrog_steps` must be an integer of at least 1, got 0",
+        ),
+        ("dp_sgld", {"batch_size": 501}, "`batch_size` must be at most 500 rows, got 501"),
         ("dp_sgld", {"accountant": "gaussian"}, r"sampled_gaussian"),
     ],
 )

@@ -148,11 +148,11 @@ def test_a_chain_that_diverges_stops_and_says_so():
 
 
 def test_a_batch_larger_than_the_data_is_refused():
-    with pytest.raises(DpmcError, match="batch_size: 61, allowed at most 60 rows"):
+    with pytest.raises(DpmcError, match="`batch_size` must be at most 60 rows, got 61"):
         dp_sgld.releases(dp_sgld.Params(61, 1.0, 1.0), 60)
 
 
 def test_a_tempered_posterior_is_refused():
     posterior = Posterior(gaussian_model(tempering=0.5), rows("tempered", 60, 2))
-    with pytest.raises(DpmcError, match=r"tempering: 0\.5"):
+    with pytest.raises(DpmcError, match=r"`tempering` must be 1 .* got 0\.5"):
         dp_sgld.sampler(posterior, dp_sgld.Params(10, 1.0, 1.0))

@@ -92,12 +92,12 @@ def test_a_budget_is_the_largest_that_keeps_epsilon_and_delta(epsilon, delta):
 
 @pytest.mark.parametrize("mu", [0.0, -1.0, math.inf, math.nan])
 def test_a_budget_is_a_positive_number(mu):
-    with pytest.raises(DpmcError, match=r"mu: .*, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match=r"`mu` must be positive and finite, got .*"):
         GaussianBudget(mu)
 
 
 def test_a_ledger_without_a_budget_has_nothing_to_spend():
-    with pytest.raises(DpmcError, match="plan: no GaussianBudget"):
+    with pytest.raises(DpmcError, match="`plan` of the ledger must be a GaussianBudget"):
         _ = Ledger().remaining
 
 

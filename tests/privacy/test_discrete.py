@@ -221,13 +221,28 @@ def test_shapes_are_kept_and_a_constant_is_not_rounded():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: add_gaussian(1.0, -1.0, 1.0), "sensitivity: -1.0, allowed"),
-        (lambda: add_gaussian(1.0, 1.0, 0.0), "noise_multiplier: 0.0, allowed"),
-        (lambda: add_gaussian(1.0, 1.0, math.nan), "noise_multiplier: nan, allowed"),
-        (lambda: add_laplace(1.0, 1.0, math.inf), "epsilon: inf, allowed"),
-        (lambda: add_gaussian(1.0, 1.0, 1.0, 0.3), "grid: 0.3, allowed a power of two"),
-        (lambda: add_gaussian(1.0, 1.0, 1.0, 2.0**-40), "allowed a finite scale > 0 and a grid"),
-        (lambda: add_gaussian(1.0, 1e308, 1e308), "noise_std: inf, allowed"),
+        (
+            lambda: add_gaussian(1.0, -1.0, 1.0),
+            "`sensitivity` must be finite and at least 0, got -1.0",
+        ),
+        (
+            lambda: add_gaussian(1.0, 1.0, 0.0),
+            "`noise_multiplier` must be positive and finite, got 0.0",
+        ),
+        (
+            lambda: add_gaussian(1.0, 1.0, math.nan),
+            "`noise_multiplier` must be positive and finite, got nan",
+        ),
+        (lambda: add_laplace(1.0, 1.0, math.inf), "`epsilon` must be positive and finite, got inf"),
+        (lambda: add_gaussian(1.0, 1.0, 1.0, 0.3), "`grid` must be a power of two, got 0.3"),
+        (
+            lambda: add_gaussian(1.0, 1.0, 1.0, 2.0**-40),
+            "`grid` must be at least 1.46e-11, with noise of a positive and finite",
+        ),
+        (
+            lambda: add_gaussian(1.0, 1e308, 1e308),
+            "`noise_std` must be positive and finite, got inf",
+        ),
     ],
 )
 def test_what_is_not_allowed_is_refused(call, message):
@@ -308,13 +323,19 @@ def test_blocks_are_drawn_on_the_grid_that_the_loop_rounds_to():
 @pytest.mark.parametrize("sensitivity", [0.2, np.full(3, 0.2)])
 def test_loops_that_do_not_round_are_refused(sensitivity):
     ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
-    with pytest.raises(DpmcError, match="noise: 'discrete', allowed 'continuous' for this method"):
+    with pytest.raises(
+        DpmcError, match="`noise` must be 'continuous' for this method, got 'discrete'"
+    ):
         ledger.noise_block(3, 4, sensitivity, 5.0, rng)
-    with pytest.raises(DpmcError, match="noise: 'discrete', allowed 'continuous'"):
+    with pytest.raises(
+        DpmcError, match="`noise` must be 'continuous' for this method, got 'discrete'"
+    ):
         ledger.record(BARKER, 1)
     assert ledger.records() == ()
 
 
 def test_an_unknown_noise_is_refused():
-    with pytest.raises(DpmcError, match="noise: 'snapped', allowed continuous, discrete"):
+    with pytest.raises(
+        DpmcError, match="`noise` must be 'continuous' or 'discrete', got 'snapped'"
+    ):
         Ledger(noise="snapped")

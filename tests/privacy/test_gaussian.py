@@ -291,7 +291,7 @@ def test_zcdp_epsilon_inverts_delta():
 @pytest.mark.parametrize("name", ["gaussian", "zcdp", "pld"])
 def test_batches_are_refused_by_name(name):
     counts = {events.sampled_gaussian(5.0, 10, 1000): 3}
-    with pytest.raises(DpmcError, match=r"accountant .*: event sampled_gaussian\(5\.0, batch"):
+    with pytest.raises(DpmcError, match=r"accountant .* only, got sampled_gaussian\(5\.0, batch"):
         accounting.load(name).delta(counts, 1.0)
 
 

@@ -114,7 +114,9 @@ def test_noise_for_adding_a_row_is_not_enough_for_replacing_one():
 def test_multipliers_by_name():
     assert multiplier("analytic", 1, 1e-5) == analytic_multiplier(1, 1e-5)
     assert multiplier("published", 1, 1e-5) == published_multiplier(1, 1e-5)
-    with pytest.raises(DpmcError, match="calibration: 'exact', allowed 'analytic', 'published'"):
+    with pytest.raises(
+        DpmcError, match="`calibration` must be 'analytic' or 'published', got 'exact'"
+    ):
         multiplier("exact", 1, 1e-5)
 
 
@@ -122,12 +124,12 @@ def test_multipliers_by_name():
 @pytest.mark.parametrize(
     ("epsilon", "delta", "message"),
     [
-        (0, 1e-5, "epsilon: 0, allowed a finite number > 0"),
-        (math.inf, 1e-5, "epsilon: inf, allowed"),
-        (math.nan, 1e-5, "epsilon: nan, allowed"),
-        (1, 0, r"delta: 0, allowed a number in \(0, 1\)"),
-        (1, 1, "delta: 1, allowed"),
-        (1, math.nan, "delta: nan, allowed"),
+        (0, 1e-5, "`epsilon` must be positive and finite, got 0"),
+        (math.inf, 1e-5, "`epsilon` must be positive and finite, got inf"),
+        (math.nan, 1e-5, "`epsilon` must be positive and finite, got nan"),
+        (1, 0, r"`delta` must be in \(0, 1\), got 0"),
+        (1, 1, r"`delta` must be in \(0, 1\), got 1"),
+        (1, math.nan, r"`delta` must be in \(0, 1\), got nan"),
     ],
 )
 def test_budgets_that_are_refused(rule, epsilon, delta, message):
@@ -136,13 +138,15 @@ def test_budgets_that_are_refused(rule, epsilon, delta, message):
 
 
 def test_arguments_that_are_refused():
-    with pytest.raises(DpmcError, match=r"delta: 0.45, allowed below 0.438\d* for calibration"):
+    with pytest.raises(
+        DpmcError, match=r"`delta` must be below 0.438\d* for calibration 'published', got"
+    ):
         published_multiplier(1, 0.45)
-    with pytest.raises(DpmcError, match="noise_multiplier: 0, allowed a finite number > 0"):
+    with pytest.raises(DpmcError, match="`noise_multiplier` must be positive and finite, got 0"):
         true_epsilon(0, 1e-5)
-    with pytest.raises(DpmcError, match="delta: 2, allowed"):
+    with pytest.raises(DpmcError, match=r"`delta` must be in \(0, 1\), got 2"):
         true_epsilon(1.0, 2)
-    with pytest.raises(DpmcError, match="epsilon: -1, allowed"):
+    with pytest.raises(DpmcError, match="`epsilon` must be at least 0 and finite, got -1"):
         true_delta(1.0, -1)
 
 

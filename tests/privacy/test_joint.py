@@ -128,11 +128,19 @@ def test_relations_have_to_agree():
 @pytest.mark.parametrize(
     ("parts", "delta", "message"),
     [
-        ([NO_GUARANTEE], DELTA, "part 0: no privacy guarantee"),
-        ([3.0], DELTA, "part 0: float, allowed a Fit"),
-        ([(("unknown(1)", 1),)], DELTA, "event: 'unknown"),
-        ([], 0.0, "delta: 0.0, allowed"),
-        ([Guarantee(1.0, 1.0)], DELTA, "delta: 1.0, allowed"),
+        ([NO_GUARANTEE], DELTA, "part 0 must be private, got no privacy guarantee"),
+        ([3.0], DELTA, "part 0 must be a Fit, a Ledger or its records, a release or a Guarantee,"),
+        (
+            [(("unknown(1)", 1),)],
+            DELTA,
+            r"an event must read gaussian\(...\), sampled_gaussian\(...\) or barker\(...\),",
+        ),
+        ([], 0.0, r"`delta` must be in \(0, 1\), got 0.0"),
+        (
+            [Guarantee(1.0, 1.0)],
+            DELTA,
+            r"`delta` must be in \[0, 1\) and `epsilon` finite, got 1.0 and 1.0",
+        ),
     ],
 )
 def test_what_cannot_be_composed_is_refused(parts, delta, message):

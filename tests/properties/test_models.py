@@ -142,5 +142,5 @@ def test_circle_ratios_are_those_of_its_formula():
 
 
 def test_a_circle_that_does_not_close_is_refused():
-    with pytest.raises(DpmcError, match=r"^scale: 0.0, allowed a finite number > 0$"):
+    with pytest.raises(DpmcError, match=r"^`scale` must be positive and finite, got 0.0$"):
         circle.Params(0.0)

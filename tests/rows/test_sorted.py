@@ -238,15 +238,15 @@ def bent_gradient(coefficients, row):
 
 def test_a_model_that_is_not_affine_is_refused():
     dataset = make_rows("bent", 10, 1)
-    with pytest.raises(DpmcError, match="affine True, allowed with linear True only"):
+    with pytest.raises(DpmcError, match="`linear` must be True with affine True"):
         line_model(1, line_gradient, linear=False)
-    with pytest.raises(DpmcError, match="allowed False: bent_gradient is not affine"):
+    with pytest.raises(DpmcError, match="must be False, got True: bent_gradient is not affine"):
         RowSums(line_model(1, bent_gradient), dataset)
     model = Model(
         "bent", 1, bent, line_gradient, ONE.log_prior, ONE.log_prior_gradient, coefficients,
         linear=True, affine=True,
     )  # fmt: skip
-    with pytest.raises(DpmcError, match="allowed False: bent is not affine"):
+    with pytest.raises(DpmcError, match="must be False, got True: bent is not affine"):
         RowSums(model, dataset)
 
 

@@ -167,7 +167,7 @@ def test_features_in_place_are_the_same_numbers(order):
 
 
 def test_a_model_that_does_not_fit_the_rows_is_refused():
-    with pytest.raises(DpmcError, match="gradient has 2 components, allowed 3"):
+    with pytest.raises(DpmcError, match="`gradient` must have 3 components, got 2"):
         sums.RowSums(
             Model("m", 3, lambda c, x: 0.0 * x[0], lambda c, x: (x[0], x[1]), zero, zeros),
             make_rows("fit", 10, 2),

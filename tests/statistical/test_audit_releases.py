@@ -5,7 +5,9 @@ Each audit finds a correct release guilty with a probability of at most 1e-3; se
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -17,7 +19,9 @@ from dpmc.linreg import release as linreg
 from dpmc.linreg.methods import adassp
 from dpmc.linreg.types import NodeStatistics
 from dpmc.linreg.variants import PROFILES
+from dpmc.privacy import smooth_sensitivity
 from dpmc.privacy.ledger import Ledger
+from dpmc.statsel import releases, smooth
 from dpmc.statsel.selection import planning, two_stage
 from tests.statistical.auditing import CONFIDENCE
 
@@ -206,24 +210,66 @@ def test_a_released_statistic_reaches_its_claim_and_does_not_exceed_it(name):
     assert released(2 * EPSILON).violates_claim
 
 
-def test_noise_by_smooth_sensitivity_keeps_its_claim_and_a_quarter_of_it_does_not():
-    """The median of records that lie on either side of a gap, which one record decides.
+# Constants, epsilon, delta and runs. The first have the largest alpha for their beta, so that the
+# shift alone takes nearly all of epsilon. The default ones give the shift half of epsilon and the
+# ratio of scales the rest, which shows in rare outcomes only: a large delta and more runs find it.
+SMOOTH = {
+    "tight": ({"alpha": 0.93, "beta": 0.1}, 1.0, 0.01, 20_000),
+    "default": ({}, 2.0, 0.2, 40_000),
+}
 
-    A shift may use half of epsilon; the other half is for the scale of the noise, which is the
-    same on both sides of the gap. Half of the noise would just use up all of epsilon.
+
+def smooth_pair(constants, epsilon, delta):
+    """Return the mechanism and two data sets on which it spends all of its epsilon.
+
+    The median of one record in [0, 1] that is 0 can move to 1: S = 1. At e^-beta it can move down
+    by as much, or up by less, and at distance 1 the whole range counts e^-beta: S' = e^-beta. So
+    the median is shifted by all of S', and the scale shrinks by all that beta allows.
     """
-    settings = statistic_release("smooth_laplace", "median", "numbers")
-    pair, delta = ([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), 0.01
+    mechanism = statsel.mechanism("smooth_laplace", **constants)
+    alpha, beta = mechanism.constants(epsilon, delta)
+    return mechanism, ([0.0], [math.exp(-beta)]), (alpha, beta)
 
-    def released(epsilon):
-        def mechanism(x, rng):
-            return statsel.release(*settings, np.array(x), epsilon, rng, delta).y
 
-        return bound(mechanism, pair, claim=EPSILON, delta=delta, runs=10_000)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_pair_for_smooth_sensitivity_attains_the_true_delta(name):
+    constants, epsilon, delta, _ = SMOOTH[name]
+    mechanism, pair, (alpha, _) = smooth_pair(constants, epsilon, delta)
+    population, statistic = statistic_release("smooth_laplace", "median", "numbers")[:2]
+    (first, scale), (second, other) = (
+        (exact.value, exact.scale)
+        for exact in (
+            releases.before_noise(population, statistic, mechanism, x, epsilon, delta) for x in pair
+        )
+    )
+    assert scale == pytest.approx(1 / alpha)
+    attained = smooth_sensitivity.hockey_stick(epsilon, second - first, scale, other)
+    assert attained == pytest.approx(mechanism.guarantee(epsilon, delta).delta, rel=1e-6)
 
-    result = released(EPSILON)
-    assert not result.violates_claim
-    assert released(4 * EPSILON).violates_claim
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [*itertools.product(SMOOTH, (None, "noise")), ("tight", "sensitivity")],
+)
+def test_noise_by_smooth_sensitivity_keeps_its_claim_and_half_of_it_does_not(
+    name, fault, monkeypatch
+):
+    constants, epsilon, delta, runs = SMOOTH[name]
+    mechanism, pair, _ = smooth_pair(constants, epsilon, delta)
+    population, statistic = statistic_release("smooth_laplace", "median", "numbers")[:2]
+    claim = mechanism.guarantee(epsilon, delta)
+    scale, sensitivity = mechanism.scale, smooth.of
+    if fault == "noise":
+        mechanism = dataclasses.replace(mechanism, scale=lambda *args: scale(*args) / 2)
+    elif fault == "sensitivity":
+        monkeypatch.setattr(smooth, "of", lambda *args: sensitivity(*args) / 2)
+
+    def released(x, rng):
+        return statsel.release(population, statistic, mechanism, x, epsilon, rng, delta).y
+
+    result = bound(released, pair, claim=claim, runs=runs)
+    assert result.violates_claim == (fault is not None)
+    assert result.epsilon_lower > 0.6 * epsilon
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])

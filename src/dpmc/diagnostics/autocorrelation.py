@@ -71,7 +71,9 @@ def autocovariance(x: npt.ArrayLike) -> Array:
     """
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 1 or values.size < 4 or not np.isfinite(values).all():
-        raise DpmcError(f"chain: shape {values.shape}, allowed a sequence of >= 4 finite numbers")
+        raise DpmcError(
+            f"`chain` must be a sequence of at least 4 finite numbers, got shape {values.shape}"
+        )
     n = values.size
     size = 1 << (2 * n - 1).bit_length()
     spectrum = np.fft.rfft(values - values.mean(), size)
@@ -107,15 +109,15 @@ def autocorrelation_time(x: npt.ArrayLike, warn: bool = True) -> Autocorrelation
     Sokal 1997, section 3; Geyer 1992, section 3.3.
     """
     rho = autocorrelation(x)
-    found = AutocorrelationTime(sokal(rho), geyer(rho), float(rho[1]), rho.size)
-    if warn and not found.reliable:
+    times = AutocorrelationTime(sokal(rho), geyer(rho), float(rho[1]), rho.size)
+    if warn and not times.reliable:
         warnings.warn(
-            f"chain: {found.num_draws} draws at an autocorrelation time of about "
-            f"{found.value:.3g}, allowed at least 100 times it",
+            f"`chain` must have at least 100 times its autocorrelation time of about "
+            f"{times.value:.3g} draws, got {times.num_draws}",
             ShortChainWarning,
             stacklevel=2,
         )
-    return found
+    return times
 
 
 def autocorrelation_times(draws: Array) -> Array:

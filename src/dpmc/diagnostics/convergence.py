@@ -98,7 +98,7 @@ def diagnose(chains: Sequence[Array]) -> dict[str, float]:
         chains = [chains[0][:half], chains[0][-half:]]
     shapes = {np.shape(chain) for chain in chains}
     if len(shapes) != 1 or len(next(iter(shapes))) != 2 or next(iter(shapes))[0] < 4:
-        raise DpmcError(f"chains: shapes {sorted(shapes)}, allowed one shape (>= 4 draws, d)")
+        raise DpmcError(f"`chains` must have one shape (at least 4 draws, d), got {sorted(shapes)}")
     draws = np.stack([np.asarray(chain, dtype=np.float64) for chain in chains])
     if np.any(np.ptp(draws, axis=(0, 1)) == 0) or not np.isfinite(draws).all():
         return dict.fromkeys(("rhat", "ess_bulk", "ess_tail"), math.nan)

@@ -102,12 +102,12 @@ def squared_mmd(x: Array, y: Array, widths: Array, x_weights: Array | None = Non
     ones = np.ones(len(y))
     num_x, num_y = float(np.sum(weights)), float(len(y))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise DpmcError(f"samples: shapes {x.shape} and {y.shape}, allowed (N, d) and (M, d)")
+        raise DpmcError(f"samples must have shapes (N, d) and (M, d), got {x.shape} and {y.shape}")
     if min(num_x, num_y) < 2:
-        raise DpmcError(f"samples: {num_x:g} and {num_y:g} points, allowed at least 2 each")
+        raise DpmcError(f"samples must have at least 2 points each, got {num_x:g} and {num_y:g}")
     widths = np.asarray(widths, dtype=np.float64)
     if not np.all(widths > 0):
-        raise DpmcError(f"kernel width: {widths.min()}, allowed > 0")
+        raise DpmcError(f"kernel widths must be positive, got {widths.min()}")
     # Centring keeps |x|^2 + |y|^2 - 2 x.y from cancelling.
     centre = np.mean(y, axis=0)
     x, y = np.ascontiguousarray(x - centre), np.ascontiguousarray(y - centre)
@@ -215,12 +215,16 @@ class Reference:
         """
         draws = np.asarray(draws, dtype=np.float64)
         if draws.ndim != 2 or len(draws) <= draws.shape[1] or not np.all(np.isfinite(draws)):
-            raise DpmcError(f"reference: shape {draws.shape}, allowed (M > d, d), all finite")
+            raise DpmcError(
+                f"`reference` must be finite, of shape (M, d) with M > d, got shape {draws.shape}"
+            )
         covariance = np.atleast_2d(np.cov(draws, rowvar=False))
         try:
             whitener = np.linalg.inv(np.linalg.cholesky(covariance)).T
         except np.linalg.LinAlgError:
-            raise DpmcError("reference: singular covariance, allowed a positive one") from None
+            raise DpmcError(
+                "`reference` must have a positive definite covariance, got a singular one"
+            ) from None
         white = draws @ whitener
         centred = draws - draws.mean(axis=0)
         skewness = np.mean(centred**3, axis=0) / np.mean(centred**2, axis=0) ** 1.5
@@ -373,7 +377,7 @@ def posterior_mmd(draws: Array, reference: Array) -> dict[str, float]:
     draws, reference = _samples(draws, reference)
     width = within_width(reference)
     if not width > 0:
-        raise DpmcError("reference: median distance 0, allowed distinct points")
+        raise DpmcError("`reference` must hold distinct points, got a median distance of 0")
     return {
         "mmd_squared": gaussian_mmd(draws, reference),
         "mmd_squared_printed": rank_one_mmd(draws, reference),
@@ -385,5 +389,5 @@ def _samples(x: Array, y: Array) -> tuple[Array, Array]:
     x = shaped("samples", x, (-1, -1), "(N, d)")
     y = shaped("samples", y, (-1, x.shape[1]), f"(M, {x.shape[1]})")
     if min(len(x), len(y)) < 2:
-        raise DpmcError(f"samples: {len(x)} and {len(y)} points, allowed at least 2 each")
+        raise DpmcError(f"samples must have at least 2 points each, got {len(x)} and {len(y)}")
     return x, y

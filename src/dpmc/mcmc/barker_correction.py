@@ -145,7 +145,9 @@ def correction(noise_variance: float, criterion: str = "odds") -> Correction:
         },
     )
     if not solution.success or solution.x is None:
-        raise DpmcError(f"noise_variance: {noise_variance}, no correction: {solution.message}")
+        raise DpmcError(
+            f"no correction exists for `noise_variance` {noise_variance}: {solution.message}"
+        )
     weights: Array = solution.x[:-1]
     kept = weights > NEGLIGIBLE_WEIGHT
     return Correction(noise_variance, atoms[kept], weights[kept] / weights[kept].sum())
@@ -156,8 +158,8 @@ def check_noise_variance(noise_variance: float) -> None:
     number = isinstance(noise_variance, int | float) and not isinstance(noise_variance, bool)
     if not number or not 0 < noise_variance < LOGISTIC_VARIANCE:
         raise DpmcError(
-            f"noise_variance: {noise_variance!r}, allowed a number > 0 and below pi^2/3 = "
-            f"{LOGISTIC_VARIANCE:.4f}, the variance of the logistic distribution"
+            f"`noise_variance` must be positive and below pi^2/3 = {LOGISTIC_VARIANCE:.4f}, the "
+            f"variance of the logistic distribution, got {noise_variance!r}"
         )
 
 

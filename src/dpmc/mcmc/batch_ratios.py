@@ -49,7 +49,7 @@ class BatchRatios:
     def __init__(self, posterior: Posterior, batch_size: int) -> None:
         num_rows = posterior.num_rows
         if batch_size > num_rows:
-            raise DpmcError(f"batch_size: {batch_size}, allowed at most {num_rows} rows")
+            raise DpmcError(f"`batch_size` must be at most {num_rows} rows, got {batch_size}")
         model, self._rows = posterior.model, posterior.batch_rows
         coefficients = compile_once(model.coefficients or identity)
         count = len(coefficients(np.zeros(posterior.dim)))

@@ -55,8 +55,8 @@ def with_release(releases: Releases, budget: Budget) -> Releases:
         accountant.delta({event: 0}, budget.epsilon)
     except DpmcError:
         raise DpmcError(
-            f"diagnostics: 'private', allowed 'none' or 'exact' with accountant "
-            f"{budget.accountant}, which proves nothing of their release"
+            f"`diagnostics` must be 'none' or 'exact' with accountant {budget.accountant}, which "
+            "proves nothing of their release, got 'private'"
         ) from None
     return replace(releases, once=(*releases.once, (event, 1)))
 

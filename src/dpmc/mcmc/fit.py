@@ -92,7 +92,7 @@ def fit(
         system.
     noise : {"continuous", "discrete"}
         ``"discrete"`` rounds what is released to a grid far below the noise, so that the
-        last digits of floating-point numbers tell nothing (:mod:`dpmc.privacy.discrete`).
+        last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`).
     progress : bool
         Whether to show a progress bar.
     diagnostics : {"private", "none", "exact"}
@@ -209,19 +209,27 @@ def allocate(
     releases = module.releases(settings, num_rows)
     if releases is None:
         if epsilon is not None or delta is not None:
-            raise DpmcError(f"epsilon: {epsilon}, allowed None: {name} has no privacy guarantee")
+            raise DpmcError(
+                f"`epsilon` must be None for {name}, which has no privacy guarantee, got {epsilon}"
+            )
         if max_iterations is not None:
-            raise DpmcError(f"max_iterations: {max_iterations}, allowed None: {name} has no budget")
+            raise DpmcError(
+                f"`max_iterations` must be None for {name}, which has no budget, got "
+                f"{max_iterations}"
+            )
         if num_iterations is None:
-            raise DpmcError(f"num_iterations: None, allowed an integer >= 1 for {name}")
+            raise DpmcError(
+                f"`num_iterations` must be an integer of at least 1 for {name}, got None"
+            )
         checks.at_least("num_iterations", num_iterations, 1)
         return None, num_iterations
     if epsilon is None or delta is None:
         which = "epsilon" if epsilon is None else "delta"
-        raise DpmcError(f"{which}: None, allowed a number: {name} needs a budget")
+        raise DpmcError(f"`{which}` must be a number for {name}, which needs a budget, got None")
     if num_iterations is not None:
         raise DpmcError(
-            f"num_iterations: {num_iterations}, allowed None: the budget of {name} decides"
+            f"`num_iterations` must be None, since the budget of {name} decides, got "
+            f"{num_iterations}"
         )
     budget = Budget(
         epsilon, delta, accountant or calibration.best_accountant(releases.counts(1, 1))
@@ -315,7 +323,8 @@ def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
     points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
     if points.shape not in ((dim,), (num_chains, dim)) or not np.isfinite(points).all():
         raise DpmcError(
-            f"start: shape {points.shape}, allowed finite ({dim},) or ({num_chains}, {dim})"
+            f"`start` must be finite, of shape ({dim},) or ({num_chains}, {dim}), got "
+            f"{points.shape}"
         )
     return np.broadcast_to(points, (num_chains, dim)).copy()
 

@@ -139,13 +139,14 @@ class Mass:
         matrix = np.asarray(mass, dtype=np.float64)
         if matrix.shape not in ((), (dim,), (dim, dim)):
             raise DpmcError(
-                f"mass: shape {matrix.shape}, allowed a number, ({dim},) or ({dim}, {dim})"
+                f"`mass` must be a number or have shape ({dim},) or ({dim}, {dim}), got "
+                f"{matrix.shape}"
             )
         smallest = np.linalg.eigvalsh(matrix)[0] if matrix.ndim == 2 else matrix.min()
         if not smallest > 0 or (matrix.ndim == 2 and not np.allclose(matrix, matrix.T)):
             raise DpmcError(
-                f"mass: smallest eigenvalue {smallest:.4g}, "
-                "allowed a positive number, diagonal or symmetric matrix"
+                "`mass` must be a positive number, diagonal or symmetric matrix, got a smallest "
+                f"eigenvalue of {smallest:.4g}"
             )
         self._dense = matrix.ndim == 2
         self._dim = dim

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.mcmc import moves
 from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
@@ -27,6 +28,7 @@ from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.events import Releases, gaussian
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from dpmc.rows import clipping
 from dpmc.types import Array
 
 Gradient = Callable[[Array], Array]
@@ -68,7 +70,7 @@ class Settings(Protocol):
         """Whether to start from the last noisy gradient instead of a fresh one."""
 
 
-class Trajectory(Protocol):
+class Integrator(Protocol):
     """Moves a point and its momentum, asking for the gradient at each new point."""
 
     def __call__(
@@ -98,6 +100,18 @@ class State(NamedTuple):
     points: Array | None = None
 
 
+def check(params: Settings) -> None:
+    """Refuse settings, among those that both methods have, that are out of range."""
+    checks.positive("step_size", params.step_size)
+    checks.positive("ratio_noise_multiplier", params.ratio_noise_multiplier)
+    checks.positive("gradient_noise_multiplier", params.gradient_noise_multiplier)
+    checks.positive("gradient_clip_bound", params.gradient_clip_bound)
+    clipping.check_bound("gradient_clip_bound", params.gradient_clip_bound)
+    checks.positive("ratio_clip_bound", params.ratio_clip_bound, optional=True)
+    checks.one_of("jitter", params.jitter, ("halton", "none"))
+    checks.one_of("reuse_gradient", params.reuse_gradient, (False, True))
+
+
 def releases(params: Settings, num_steps: int) -> Releases:
     """Return the Gaussian releases: a ratio and L + 1 or L gradients per iteration.
 
@@ -113,7 +127,7 @@ def releases(params: Settings, num_steps: int) -> Releases:
 def sampler(
     posterior: Posterior,
     params: Settings,
-    trajectory: Trajectory,
+    trajectory: Integrator,
     num_steps: int,
     store_points: bool = False,
 ) -> Sampler:
@@ -126,7 +140,7 @@ def sampler(
     params : Settings
         Step size, clip bounds, noise, mass and jitter.
     trajectory : callable
-        Makes the proposal with `num_steps` gradients beside the one at its start.
+        Makes the proposal with `num_steps` gradients in addition to the one at its start.
     num_steps : int
         Leapfrog steps L.
     store_points : bool

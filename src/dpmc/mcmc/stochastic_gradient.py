@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity, kept_loop
@@ -22,6 +24,7 @@ from dpmc.numerics.jit import njit
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
+from dpmc.rows import clipping
 from dpmc.rows.batches import Batches, Draws, draw_distinct
 from dpmc.rows.kernels import gather_kernel, gradient_kernel
 from dpmc.types import Array, DpmcError
@@ -30,6 +33,31 @@ from dpmc.types import Array, DpmcError
 BLOCK = 128
 # Of the grid of discrete noise: with noise on it, a sum still has an exact integer of them.
 MOST_STEPS = 2.0**52
+
+
+@dataclass(frozen=True)
+class BatchParams:
+    """Settings that the methods of this kind share.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows b of a batch, drawn without replacement at each iteration.
+    clip_bound : float
+        Row gradients are clipped to this norm.
+    step_size : float
+        Step size eta; an update moves by e = eta / n times the gradient.
+    """
+
+    batch_size: int
+    clip_bound: float
+    step_size: float
+
+    def __post_init__(self) -> None:
+        checks.at_least("batch_size", self.batch_size, 1)
+        checks.positive("clip_bound", self.clip_bound)
+        clipping.check_bound("clip_bound", self.clip_bound)
+        checks.positive("step_size", self.step_size)
 
 
 @njit(nogil=True)
@@ -128,7 +156,7 @@ def sampler(
     """
     num_rows, dim = posterior.num_rows, posterior.dim
     if posterior.tempering != 1:
-        raise DpmcError(f"tempering: {posterior.tempering}, allowed 1 with batches of rows")
+        raise DpmcError(f"`tempering` must be 1 with batches of rows, got {posterior.tempering}")
     rows = posterior.batch_rows
     probe = np.zeros(dim)
     coefficients = compile_once(posterior.model.coefficients or identity)

@@ -46,9 +46,11 @@ class Params:
 
     def __post_init__(self) -> None:
         if len(self.variances) < 2 or not all(v > 0 for v in self.variances):
-            raise DpmcError(f"variances: {list(self.variances)}, allowed two or more, each > 0")
+            raise DpmcError(
+                f"`variances` must be two or more positive numbers, got {list(self.variances)}"
+            )
         if not self.prior_variance > 0:
-            raise DpmcError(f"prior_variance: {self.prior_variance}, allowed > 0")
+            raise DpmcError(f"`prior_variance` must be positive, got {self.prior_variance}")
 
 
 # With mu = (theta_1, u, theta_3, ...) and tau = 1/v, the coefficients are

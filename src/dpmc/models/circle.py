@@ -38,7 +38,7 @@ class Params:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.scale) and self.scale > 0):
-            raise DpmcError(f"scale: {self.scale}, allowed a finite number > 0")
+            raise DpmcError(f"`scale` must be positive and finite, got {self.scale}")
 
 
 # Coefficients: 2 a s, -a s^2, s, 4 a theta_1, 4 a theta_2. Feature of a row: w = r^2.

@@ -39,7 +39,7 @@ class Params:
 
     def __post_init__(self) -> None:
         if not self.prior_variance > 0:
-            raise DpmcError(f"prior_variance: {self.prior_variance}, allowed > 0")
+            raise DpmcError(f"`prior_variance` must be positive, got {self.prior_variance}")
 
 
 # Coefficients: precision @ theta (d), theta (d), -theta' precision theta / 2.

@@ -42,14 +42,14 @@ def resolve(covariance: Covariance, dim: int) -> Array:
     """
     if isinstance(covariance, Mapping):
         if set(covariance) != {"seed"}:
-            raise DpmcError(f"covariance: keys {sorted(covariance)}, allowed seed")
+            raise DpmcError(f"`covariance` must have the key seed alone, got {sorted(covariance)}")
         return random_covariance(dim, stream(int(covariance["seed"]), "covariance", dim))
     matrix = np.asarray(covariance, dtype=np.float64)
     if matrix.shape != (dim, dim):
-        raise DpmcError(f"covariance: shape {matrix.shape}, allowed ({dim}, {dim})")
+        raise DpmcError(f"`covariance` must have shape ({dim}, {dim}), got {matrix.shape}")
     if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8):
-        raise DpmcError("covariance: not symmetric, allowed a symmetric matrix")
+        raise DpmcError("`covariance` must be symmetric")
     smallest = np.linalg.eigvalsh(matrix)[0]
     if not smallest > 0:
-        raise DpmcError(f"covariance: smallest eigenvalue {smallest:.3g}, allowed > 0")
+        raise DpmcError(f"`covariance` must have positive eigenvalues, got {smallest:.3g}")
     return (matrix + matrix.T) / 2

@@ -49,7 +49,7 @@ def spectrum(matrix: Array) -> tuple[Array, Array]:
         If an entry is not finite.
     """
     if not np.isfinite(matrix).all():
-        raise DpmcError("matrix: an entry is not finite, allowed finite numbers")
+        raise DpmcError("`matrix` must hold finite numbers only, got others")
     symmetric = (matrix + np.swapaxes(matrix, -1, -2)) / 2
     values, vectors = np.linalg.eigh(symmetric)
     return np.maximum(values, 0.0), vectors

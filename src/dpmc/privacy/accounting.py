@@ -38,13 +38,13 @@ def load(name: str) -> ModuleType:
         If there is none.
     """
     if name not in names():
-        raise DpmcError(f"accountant: {name!r}, allowed {', '.join(names())}")
+        raise DpmcError(f"`accountant` must be one of {', '.join(names())}, got {name!r}")
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
-def refuse(accountant: str, event: Event, allowed: str) -> DpmcError:
+def refuse(accountant: str, event: Event, covered: str) -> DpmcError:
     """Return the error of an accountant that cannot prove `event`."""
-    return DpmcError(f"accountant {accountant}: event {events.text(event)}, allowed {allowed}")
+    return DpmcError(f"accountant {accountant} covers {covered} only, got {events.text(event)}")
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
@@ -69,7 +69,7 @@ def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
         0 if not even one iteration fits.
     """
     if num_chains < 1:
-        raise DpmcError(f"num_chains: {num_chains}, allowed an integer >= 1")
+        raise DpmcError(f"`num_chains` must be at least 1, got {num_chains}")
     accountant = load(budget.accountant)
     if hasattr(accountant, "max_iterations"):
         return int(accountant.max_iterations(releases, budget, num_chains))

@@ -69,7 +69,7 @@ def audit(counts: Counts, delta: float) -> Guarantee:
 
 
 def composed(counts: Counts, delta: float, bounded: Sequence[Bounded] = ()) -> Guarantee:
-    """Return the guarantee of recorded releases, and of others with known bounds beside them.
+    """Return the guarantee of recorded releases, and of others with known bounds.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def composed(counts: Counts, delta: float, bounded: Sequence[Bounded] = ()) -> G
     from dp_accounting.pld import pld_pmf
 
     if not 0 < delta < 1:
-        raise DpmcError(f"delta: {delta}, allowed a number in (0, 1)")
+        raise DpmcError(f"`delta` must be in (0, 1), got {delta}")
     releases = [*_releases(_together(counts)), *((one, 1) for one in bounded)]
     if not releases:
         return Guarantee(0.0, delta, accountant=NAME)
@@ -114,7 +114,7 @@ class _Release(Protocol):
 class Bounded:
     """A release of which only (epsilon, delta) is known, at its least private.
 
-    That is randomised response of a bit, which tells the bit itself with probability delta
+    That is randomised response of a bit, which reveals the bit itself with probability delta
     [Kairouz, Oh and Viswanath 2015]: no other release with these numbers has a larger divergence
     anywhere.
 
@@ -268,22 +268,22 @@ def _divergence(shift: float, of_p: float, of_q: float) -> tuple[Array, Array]:
 
 def _releases(counts: Counts) -> list[tuple[_Release, int]]:
     """Return each kind of release with its count."""
-    found: list[tuple[_Release, int]] = []
+    releases: list[tuple[_Release, int]] = []
     for event, count in counts.items():
         if isinstance(event, BarkerEvent):
-            found += [(_Barker.of(event), int(count))] if count else []
+            releases += [(_Barker.of(event), int(count))] if count else []
             continue
         noise = events.noise_of(event)
         if noise is None:
             raise DpmcError(
-                f"audit: event {events.text(event)}, allowed Gaussian releases, from all rows or "
-                "from batches drawn without replacement, and those of the Barker test"
+                "the audit covers Gaussian releases, from all rows or from batches drawn without "
+                f"replacement, and those of the Barker test only, got {events.text(event)}"
             )
         if count and noise[1] == 1:  # k releases are one with the noise divided by sqrt(k)
-            found.append((_Gaussian(noise[0] / math.sqrt(count), 1.0), 1))
+            releases.append((_Gaussian(noise[0] / math.sqrt(count), 1.0), 1))
         elif count:
-            found.append((_Gaussian(*noise), int(count)))
-    return found
+            releases.append((_Gaussian(*noise), int(count)))
+    return releases
 
 
 def _together(counts: Counts) -> Counts:

@@ -60,7 +60,7 @@ class GaussianBudget:
 
     def __post_init__(self) -> None:
         if not 0 < self.mu < math.inf:
-            raise DpmcError(f"mu: {self.mu}, allowed a finite number > 0")
+            raise DpmcError(f"`mu` must be positive and finite, got {self.mu}")
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> GaussianBudget:
@@ -120,14 +120,14 @@ class Meter:
         noise = events.noise_of(event)
         if noise is None or noise[1] != 1:
             raise DpmcError(
-                f"release of {events.text(event)}: allowed Gaussian releases from all rows under "
-                "a Gaussian budget"
+                "a Gaussian budget covers Gaussian releases from all rows only, got "
+                f"{events.text(event)}"
             )
         total = self._total + _cost(noise[0], before + number) - _cost(noise[0], before)
         if total > self._limit:
             raise DpmcError(
-                f"release of {events.text(event)}: {number} more would bring the sum of 1 / z^2 "
-                f"to {_upwards(total):.6g}, allowed {_upwards(self._limit):.6g} by the budget"
+                f"the sum of 1 / z^2 must be at most {_upwards(self._limit):.6g} by the budget, "
+                f"got {_upwards(total):.6g} with {number} more of {events.text(event)}"
             )
         self._total = total
 
@@ -169,8 +169,8 @@ class Tally:
         """Refuse `number` releases more than are allowed, or charge the meter for them."""
         if self.meter is None:
             raise DpmcError(
-                f"release of {events.text(self.event)}: {self.used + number} in all, "
-                f"allowed {self.allowed} by the plan"
+                f"releases of {events.text(self.event)} must be at most {self.allowed} by the "
+                f"plan, got {self.used + number} in all"
             )
         self.meter.charge(self.event, self.used, number)
 

@@ -100,7 +100,7 @@ def plan(
         is unknown, or it cannot prove one of the releases.
     """
     if max_iterations is not None and max_iterations < 1:
-        raise DpmcError(f"max_iterations: {max_iterations}, allowed an integer >= 1")
+        raise DpmcError(f"`max_iterations` must be at least 1, got {max_iterations}")
     num_iterations = accounting.max_iterations(releases, budget, num_chains)
     accountant = accounting.load(budget.accountant)
     if num_iterations < 1:
@@ -142,7 +142,7 @@ def best_accountant(counts: Counts) -> str:
     DpmcError
         If none does.
     """
-    refusal = DpmcError("counts: nothing to account for")
+    refusal = DpmcError("`counts` must have at least one release, got none")
     for name in BEST_ACCOUNTANTS:
         try:
             accounting.load(name).delta(dict.fromkeys(counts, 0), 1.0)
@@ -168,7 +168,7 @@ def _too_small(releases: Releases, budget: Budget, num_chains: int) -> DpmcError
     delta = float(accountant.delta(counts, budget.epsilon))
     smallest = float(accountant.epsilon(counts, budget.delta))
     return DpmcError(
-        f"epsilon: {budget.epsilon:g} is too small for one iteration of {num_chains} chain(s), "
-        f"which costs delta = {delta:.3g} (budget {budget.delta:g}) by accountant "
-        f"{budget.accountant}, allowed epsilon >= {smallest * (1 + 1e-6):.6g}"
+        f"`epsilon` must be at least {smallest * (1 + 1e-6):.6g}, got {budget.epsilon:g}: one "
+        f"iteration of {num_chains} chain(s) costs delta = {delta:.3g} (budget {budget.delta:g}) "
+        f"by accountant {budget.accountant}"
     )

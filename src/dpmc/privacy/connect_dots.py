@@ -131,8 +131,8 @@ def epsilon(noise_multiplier: float, num_rows: int, num_steps: int, delta: float
             return fine
         coarse, gap = fine, gap / 2
     raise DpmcError(
-        f"accountant connect_dots: num_steps {num_steps}, allowed where halving the grid moves "
-        f"epsilon by at most {TOLERANCE:.1%}; the accountant subsampled needs fewer points"
+        f"accountant connect_dots: halving the grid must move epsilon by at most {TOLERANCE:.1%}, "
+        f"got more with {num_steps} steps; the accountant subsampled needs fewer points"
     )
 
 
@@ -154,14 +154,14 @@ def _composed(
     beyond = profile(noise_multiplier, 1 / num_rows, losses) * num_steps > _CUT_SHARE * delta
     if beyond[-1]:
         raise DpmcError(
-            f"noise_multiplier: {noise_multiplier:g}, allowed by accountant connect_dots what "
-            f"keeps the loss of a step below {_LARGEST_LOSS:g}"
+            f"accountant connect_dots: `noise_multiplier` must keep the loss of a step below "
+            f"{_LARGEST_LOSS:g}, got {noise_multiplier:g}"
         )
     num_points = max(2, math.ceil(float(losses[np.argmin(beyond)]) / gap))
     if num_points > MAX_POINTS:
         raise DpmcError(
-            f"accountant connect_dots: {num_points} points at num_rows {num_rows}, allowed "
-            f"{MAX_POINTS}; the accountant subsampled needs fewer"
+            f"accountant connect_dots: the grid must have at most {MAX_POINTS} points, got "
+            f"{num_points} at num_rows {num_rows}; the accountant subsampled needs fewer"
         )
     *finite, infinite = masses(noise_multiplier, 1 / num_rows, gap, num_points)
     one = DensePLDPmf(gap, -num_points, np.array(finite), float(infinite), True)

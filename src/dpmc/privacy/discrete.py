@@ -135,7 +135,7 @@ def add_gaussian(
         If an argument is out of range.
     """
     if not 0 < noise_multiplier < math.inf:
-        raise DpmcError(f"noise_multiplier: {noise_multiplier}, allowed a finite number > 0")
+        raise DpmcError(f"`noise_multiplier` must be positive and finite, got {noise_multiplier}")
     return _add(value, _GAUSSIAN, sensitivity, noise_multiplier, grid, rng)
 
 
@@ -184,7 +184,7 @@ def add_laplace(
         If an argument is out of range.
     """
     if not 0 < epsilon < math.inf:
-        raise DpmcError(f"epsilon: {epsilon}, allowed a finite number > 0")
+        raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")
     return _add(value, _LAPLACE, sensitivity, 1 / epsilon, grid, rng)
 
 
@@ -210,7 +210,7 @@ def on_grid(sensitivity: float, grid: float, dim: int) -> float:
 def grid_of(noise_std: float) -> float:
     """Return the grid for noise: the largest power of two up to `noise_std` / 2**24."""
     if not 0 < noise_std < math.inf:
-        raise DpmcError(f"noise_std: {noise_std}, allowed a finite number > 0")
+        raise DpmcError(f"`noise_std` must be positive and finite, got {noise_std}")
     return math.ldexp(1.0, max(math.frexp(noise_std)[1] - 1 - GRID_BITS, -1074))
 
 
@@ -246,7 +246,7 @@ def _add(
     rng: np.random.Generator | None,
 ) -> float | Array:
     if not 0 <= sensitivity < math.inf:
-        raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
+        raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
     if sensitivity == 0:
         return value
     noise_scale = math.nextafter(sensitivity * (1 + SLACK) * multiplier, math.inf)
@@ -278,11 +278,11 @@ def _in_steps(value: float, exponent: int) -> float:
 def _scale(noise_scale: float, grid: float) -> float:
     """Return the scale of noise in grid steps: exact, since the grid is a power of two."""
     if not (0 < grid < math.inf and math.frexp(grid)[0] == 0.5):
-        raise DpmcError(f"grid: {grid}, allowed a power of two")
+        raise DpmcError(f"`grid` must be a power of two, got {grid}")
     if not 0 < noise_scale < math.inf or noise_scale / grid > _FINEST:
         raise DpmcError(
-            f"grid: {grid} with noise of scale {noise_scale}, allowed a finite scale > 0 and a "
-            f"grid of at least {noise_scale / _FINEST:.3g}"
+            f"`grid` must be at least {noise_scale / _FINEST:.3g}, with noise of a positive and "
+            f"finite scale, got {grid} and scale {noise_scale}"
         )
     return noise_scale / grid
 

@@ -11,8 +11,8 @@ judged on the rest, which makes the share of right guesses a binomial one:
   probability of a guess, epsilon >= ln((q - k delta / (2 g)) / (1 - q)).
 - by the trade-off curve: guess always. Of a mechanism that is mu-GDP [Dong, Roth and Su 2022,
   definition 2.3] at most the share Phi(mu / 2) of the guesses is right, and epsilon at delta
-  follows from mu [corollary 2.13]. This tells more where the claim is one of Gaussian privacy, as
-  [Nasr et al. 2023] found for noisy gradients, and nothing where it is not.
+  follows from mu [corollary 2.13]. This bound is larger where the claim is one of Gaussian privacy,
+  as [Nasr et al. 2023] found for noisy gradients, and nothing where it is not.
 """
 
 from __future__ import annotations
@@ -284,8 +284,8 @@ def _cautious(right: Array, guesses: Array, allowed: Array) -> Array:
     middle = share + z**2 / (2 * total)
     half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     q = (middle - half) / (1 + z**2 / total)
-    found: Array = np.log(np.maximum(q - allowed / total, 1e-9) / (1 - q))
-    return np.where(guesses > 0, found, -1e9)
+    bounds: Array = np.log(np.maximum(q - allowed / total, 1e-9) / (1 - q))
+    return np.where(guesses > 0, bounds, -1e9)
 
 
 def _epsilon(mu: float, delta: float) -> float:

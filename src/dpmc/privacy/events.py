@@ -62,13 +62,13 @@ class BarkerEvent:
     def __post_init__(self) -> None:
         if not 0 < self.noise_variance < LOGISTIC_VARIANCE:
             raise DpmcError(
-                f"noise_variance: {self.noise_variance}, allowed > 0 and below pi^2/3 = "
-                f"{LOGISTIC_VARIANCE:.6g}, the variance of the logistic law"
+                f"`noise_variance` must be positive and below pi^2/3 = {LOGISTIC_VARIANCE:.6g}, "
+                f"the variance of the logistic distribution, got {self.noise_variance}"
             )
         if not (self.clip_scale > 0 and self.clip_scale**2 < self.noise_variance):
             raise DpmcError(
-                f"clip_scale: {self.clip_scale}, allowed > 0 and below sqrt(noise_variance) = "
-                f"{math.sqrt(self.noise_variance):.6g}"
+                f"`clip_scale` must be positive and below sqrt(noise_variance) = "
+                f"{math.sqrt(self.noise_variance):.6g}, got {self.clip_scale}"
             )
         _check_batch(self.batch_size, self.num_rows)
 
@@ -119,7 +119,7 @@ def gaussian(noise_multiplier: float) -> DpEvent:
     from dp_accounting import GaussianDpEvent  # takes seconds: only when an event is made
 
     if not (math.isfinite(noise_multiplier) and noise_multiplier > 0):
-        raise DpmcError(f"noise_multiplier: {noise_multiplier}, allowed a finite number > 0")
+        raise DpmcError(f"`noise_multiplier` must be positive and finite, got {noise_multiplier}")
     return GaussianDpEvent(float(noise_multiplier))
 
 
@@ -172,7 +172,7 @@ def barker(noise_variance: float, clip_scale: float, batch_size: int, num_rows: 
 
 def _check_batch(batch_size: int, num_rows: int) -> None:
     if not 1 <= batch_size <= num_rows:
-        raise DpmcError(f"batch_size: {batch_size}, allowed 1 to num_rows = {num_rows}")
+        raise DpmcError(f"`batch_size` must be from 1 to num_rows = {num_rows}, got {batch_size}")
 
 
 def noise_of(event: Event) -> tuple[float, float] | None:
@@ -237,7 +237,7 @@ def parse(records: Iterable[tuple[str, int]]) -> dict[Event, int]:
     for line, count in records:
         event = _parsed(line)
         if count < 0:
-            raise DpmcError(f"count of {line}: {count}, allowed an integer >= 0")
+            raise DpmcError(f"the count of {line} must be at least 0, got {count}")
         counts[event] = counts.get(event, 0) + int(count)
     return counts
 
@@ -249,7 +249,9 @@ def _parsed(line: str) -> Event:
         return sampled_gaussian(float(found[1]), int(found[2]), int(found[3]))
     if found := _BARKER.fullmatch(line):
         return barker(float(found[1]), float(found[2]), int(found[3]), int(found[4]))
-    raise DpmcError(f"event: {line!r}, allowed gaussian(...), sampled_gaussian(...) or barker(...)")
+    raise DpmcError(
+        f"an event must read gaussian(...), sampled_gaussian(...) or barker(...), got {line!r}"
+    )
 
 
 @dataclass(frozen=True)
@@ -278,9 +280,9 @@ class Releases:
     def __post_init__(self) -> None:
         for event, count in (*self.initial, *self.per_iteration, *self.once):
             if count < 0:
-                raise DpmcError(f"count of {text(event)}: {count}, allowed an integer >= 0")
+                raise DpmcError(f"the count of {text(event)} must be at least 0, got {count}")
         if not any(count for _, count in self.per_iteration):
-            raise DpmcError("per_iteration: releases nothing, allowed at least one release")
+            raise DpmcError("`per_iteration` must have at least one release, got none")
 
     def counts(self, num_iterations: int, num_chains: int) -> dict[Event, int]:
         """Return how often each event occurs in `num_chains` chains of `num_iterations` each."""

@@ -71,7 +71,7 @@ def compose(
     """
     check_delta(delta)
     if neighbours not in NEIGHBOURS:
-        raise DpmcError(f"neighbours: {neighbours!r}, allowed {', '.join(NEIGHBOURS)}")
+        raise DpmcError(f"`neighbours` must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
     total = _Total(neighbours)
     for index, part in enumerate(parts):
         _take(part, f"part {index}", total)
@@ -109,15 +109,15 @@ def _take(part: Any, name: str, total: _Total) -> None:
     guarantee = part if isinstance(part, Guarantee) else getattr(part, "guarantee", None)
     if not isinstance(guarantee, Guarantee):
         raise DpmcError(
-            f"{name}: {type(part).__name__}, allowed a Fit, a Ledger or its records, a release or "
-            "a Guarantee"
+            f"{name} must be a Fit, a Ledger or its records, a release or a Guarantee, got a "
+            f"{type(part).__name__}"
         )
     if not guarantee.private:
-        raise DpmcError(f"{name}: no privacy guarantee, allowed a private fit or release")
+        raise DpmcError(f"{name} must be private, got no privacy guarantee")
     if guarantee.neighbours != total.neighbours:
         raise DpmcError(
-            f"{name}: guarantee under {NEIGHBOURS[guarantee.neighbours]}, allowed "
-            f"{NEIGHBOURS[total.neighbours]} for all parts"
+            f"{name} must be private under {NEIGHBOURS[total.neighbours]}, as all parts, got "
+            f"{NEIGHBOURS[guarantee.neighbours]}"
         )
     total.outside |= dict.fromkeys(guarantee.outside)
     records = getattr(part, "ledger", ())
@@ -137,4 +137,7 @@ def _take_guarantee(guarantee: Guarantee, total: _Total) -> None:
     elif 0 <= guarantee.delta < 1 and math.isfinite(guarantee.epsilon):
         total.bounded.append(Bounded(guarantee.epsilon, guarantee.delta))
     else:
-        raise DpmcError(f"delta: {guarantee.delta}, allowed a number in [0, 1)")
+        raise DpmcError(
+            f"`delta` must be in [0, 1) and `epsilon` finite, got {guarantee.delta} and "
+            f"{guarantee.epsilon}"
+        )

@@ -50,7 +50,7 @@ class Ledger:
         self, plan: Plan | Counts | GaussianBudget | None = None, noise: Noise = "continuous"
     ) -> None:
         if noise not in NOISES:
-            raise DpmcError(f"noise: {noise!r}, allowed {', '.join(NOISES)}")
+            raise DpmcError(f"`noise` must be 'continuous' or 'discrete', got {noise!r}")
         self.noise = noise
         self.budget = plan if isinstance(plan, GaussianBudget) else None
         self._meter = None if self.budget is None else Meter(self.budget)
@@ -128,7 +128,7 @@ class Ledger:
         if tally is None:
             tally = self._gaussian(noise_multiplier, batch)
         if not 0 <= sensitivity < math.inf:
-            raise DpmcError(f"sensitivity: {sensitivity}, allowed a finite number >= 0")
+            raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
         if tally.used >= tally.allowed:
             tally.ask(1)
         tally.used += 1
@@ -173,7 +173,8 @@ class Ledger:
         largest = event.clip_scale**2
         if not 0 <= batch_variance <= largest * (1 + 1e-9):
             raise DpmcError(
-                f"batch_variance: {batch_variance}, allowed 0 to clip_scale**2 = {largest}"
+                f"`batch_variance` must be from 0 to clip_scale**2 = {largest}, got "
+                f"{batch_variance}"
             )
         known, tally = self._barker
         if known is not event or tally is None:
@@ -234,13 +235,16 @@ class Ledger:
             then nothing is drawn or recorded.
         """
         if num_releases < 0 or dim < 1:
-            raise DpmcError(f"noise_block: shape {(num_releases, dim)}, allowed (>= 0, >= 1)")
+            raise DpmcError(
+                f"`num_releases` and `dim` must be at least 0 and 1, got {num_releases} and {dim}"
+            )
         scale = np.asarray(sensitivity, dtype=float)
         if scale.ndim > 1 or not (np.isfinite(scale).all() and (scale >= 0).all()):
-            raise DpmcError(f"sensitivity: {sensitivity}, allowed finite numbers >= 0")
+            raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
         if (batch_size is None) != (num_rows is None):
             raise DpmcError(
-                f"batch_size, num_rows: {batch_size}, {num_rows}, allowed both or neither"
+                f"`batch_size` and `num_rows` must both be None or neither, got {batch_size} and "
+                f"{num_rows}"
             )
         batch = None if batch_size is None or num_rows is None else (batch_size, num_rows)
         tally = self._gaussian(noise_multiplier, batch)
@@ -288,7 +292,7 @@ class Ledger:
             to be discrete.
         """
         if num_releases < 0:
-            raise DpmcError(f"num_releases: {num_releases}, allowed an integer >= 0")
+            raise DpmcError(f"`num_releases` must be at least 0, got {num_releases}")
         if self._discrete is not None:
             raise _refusal(self.noise)
         self._tally(event).add(int(num_releases))
@@ -340,7 +344,7 @@ class Ledger:
 
     def _metered(self) -> Meter:
         if self._meter is None:
-            raise DpmcError("plan: no GaussianBudget, allowed a ledger that was given one")
+            raise DpmcError("`plan` of the ledger must be a GaussianBudget")
         return self._meter
 
     def _gaussian(self, noise_multiplier: float, batch: tuple[int, int] | None) -> Tally:
@@ -363,4 +367,4 @@ class Ledger:
 
 
 def _refusal(noise: str) -> DpmcError:
-    return DpmcError(f"noise: {noise!r}, allowed 'continuous' for this method")
+    return DpmcError(f"`noise` must be 'continuous' for this method, got {noise!r}")

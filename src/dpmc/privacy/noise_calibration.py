@@ -86,8 +86,8 @@ def _calibrated(
     noise_multiplier = None if root is None else _least(excess, root)
     if noise_multiplier is None:
         raise DpmcError(
-            f"epsilon: {epsilon}, allowed what accountant {name} proves at delta {delta:g} with a "
-            f"noise multiplier of at most {_MAX_MULTIPLIER:g}"
+            f"`epsilon` must be what accountant {name} proves at delta {delta:g} with a noise "
+            f"multiplier of at most {_MAX_MULTIPLIER:g}, got {epsilon}"
         )
     if name == "subsampled":  # an epsilon below the budget would take as long as the search
         return noise_multiplier, epsilon

@@ -1,4 +1,4 @@
-"""Outcomes of a mechanism, whatever they are, and scores that tell two data sets apart.
+"""Outcomes of a mechanism, whatever they are, and scores that distinguish two data sets.
 
 An outcome is split into its finite numbers and its kind, which is all else: type, shape, where
 it is NaN or infinite, the text of a string, the exception in its place. A score is an estimate of

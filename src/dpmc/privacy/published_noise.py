@@ -123,7 +123,9 @@ def published_multiplier(epsilon: float, delta: float) -> float:
     check_epsilon_delta(epsilon, delta)
     largest = 0.5 - math.exp(epsilon + float(log_ndtr(-2 * math.sqrt(epsilon))))
     if delta >= largest:
-        raise DpmcError(f"delta: {delta}, allowed below {largest:.6g} for calibration 'published'")
+        raise DpmcError(
+            f"`delta` must be below {largest:.6g} for calibration 'published', got {delta}"
+        )
     u = np.arange(round(_GRID_END / _GRID) + 1) * _GRID
     first = ndtr(-math.sqrt(epsilon) * u)
     crossed = first - np.exp(epsilon + log_ndtr(-np.sqrt(epsilon * (u + 2)))) <= delta
@@ -149,7 +151,7 @@ def legacy_normals(
     Returns
     -------
     (ndarray of shape (num_steps, dim), callable ``(int) -> None``)
-        Standard normals; the function is told how many steps added noise and leaves `rng`
+        Standard normals; the function is passed how many steps added noise and leaves `rng`
         after the normals of those.
     """
     before = rng.get_state(legacy=False)

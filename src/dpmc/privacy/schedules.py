@@ -66,7 +66,7 @@ class Schedule:
         multiplier refers, or are counted as releases of their own, which is refused.
     noise_precision : {"public", "released", "unaccounted"}
         A public constant; learned, with its parameters among the coordinates that are
-        clipped and released; or learned beside them, which is refused.
+        clipped and released; or learned in addition to them, which is refused.
 
     Raises
     ------
@@ -87,18 +87,19 @@ class Schedule:
         checks.one_of("order", self.order, ORDERS)
         if self.neighbours != "replace":
             raise DpmcError(
-                f"neighbours: {self.neighbours!r}, allowed 'replace': the number of rows is in "
-                "the factor and in the sampling fraction, so it has to be public"
+                "`neighbours` must be 'replace', since the number of rows is in the factor and in "
+                f"the sampling fraction and so has to be public, got {self.neighbours!r}"
             )
         if self.blocks != "together":
             raise DpmcError(
-                f"blocks: {self.blocks!r}, allowed 'together': the blocks of a step come from "
-                "the same row, so they are one release inside of the sampling, not several"
+                "`blocks` must be 'together', since the blocks of a step come from the same row "
+                f"and are one release inside of the sampling, not several, got {self.blocks!r}"
             )
         if self.noise_precision not in ("public", "released"):
             raise DpmcError(
-                f"noise_precision: {self.noise_precision!r}, allowed 'public' or 'released': "
-                "what is learned of it has to be clipped and noised with the other coordinates"
+                "`noise_precision` must be 'public' or 'released', since what is learned of it "
+                "has to be clipped and noised with the other coordinates, got "
+                f"{self.noise_precision!r}"
             )
 
     @property
@@ -159,7 +160,7 @@ def combined_multiplier(noise_multipliers: Sequence[float]) -> float:
         If there is none, or one is not finite and > 0.
     """
     if not noise_multipliers:
-        raise DpmcError("noise_multipliers: none, allowed at least one")
+        raise DpmcError("`noise_multipliers` must have at least one entry, got none")
     for value in noise_multipliers:
         checks.positive("noise_multipliers", value)
     return 1 / math.sqrt(sum(value**-2 for value in noise_multipliers))
@@ -270,13 +271,13 @@ def checked_accountant(schedule: Schedule, accountant: Accountant | None) -> Acc
     checks.one_of("accountant", accountant, (*SAMPLED, "gaussian"))
     if independent and accountant == "gaussian":
         raise DpmcError(
-            f"accountant: 'gaussian' with order 'independent', allowed {', '.join(SAMPLED)}: "
-            "how often a row is drawn is random, up to every step"
+            f"`accountant` must be {' or '.join(SAMPLED)} with order 'independent', where a row "
+            "may be drawn at every step, got 'gaussian'"
         )
     if not independent and accountant != "gaussian":
         raise DpmcError(
-            f"accountant: {accountant!r} with order {schedule.order!r}, allowed 'gaussian': each "
-            "row is used once in every pass, so that no step draws its row independently"
+            f"`accountant` must be 'gaussian' with order {schedule.order!r}, where each row is "
+            f"used once in every pass and none is drawn independently, got {accountant!r}"
         )
     return accountant
 

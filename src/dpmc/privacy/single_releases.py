@@ -187,7 +187,7 @@ def randomised_response(
         flipped = words.reshape(bits.shape) * 2.0**-53 >= keep
     else:
         flipped = generator(rng).random(np.shape(bits)) >= keep
-    # Adding 0 takes the sign off a zero, which would tell the bit.
+    # Adding 0 takes the sign off a zero, which would reveal the bit.
     return np.asarray(np.where(flipped, 1.0 - bits, bits) + 0.0)
 
 

@@ -52,8 +52,8 @@ def check(epsilon: float, delta: float, alpha: float, beta: float) -> float:
     least = delta_of(epsilon, alpha, beta)
     if least > delta:
         raise DpmcError(
-            f"alpha, beta: {alpha:.6g}, {beta:.6g} have delta {least:.3g} at epsilon "
-            f"{epsilon:g}, allowed at most {delta:g}"
+            f"`alpha` and `beta` must give a delta of at most {delta:g} at epsilon {epsilon:g}, "
+            f"got {least:.3g} with {alpha:.6g} and {beta:.6g}"
         )
     return least
 
@@ -79,10 +79,10 @@ def delta_of(epsilon: float, alpha: float, beta: float) -> float:
     losses = [worst_loss(epsilon, alpha, log) for log in logs]
     best = int(np.argmax(losses))
     near = logs[max(best - 1, 0)], logs[min(best + 1, NUM_RATIOS - 1)]
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda log: -worst_loss(epsilon, alpha, log), bounds=near, method="bounded"
     )
-    return float(max(losses[best], -found.fun))
+    return float(max(losses[best], -minimum.fun))
 
 
 def worst_loss(epsilon: float, alpha: float, log_ratio: float) -> float:

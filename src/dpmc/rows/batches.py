@@ -51,7 +51,9 @@ class Batches:
 
     def __post_init__(self) -> None:
         if self.batch_size > self.num_rows:
-            raise DpmcError(f"batch_size: {self.batch_size}, allowed at most {self.num_rows} rows")
+            raise DpmcError(
+                f"`batch_size` must be at most {self.num_rows} rows, got {self.batch_size}"
+            )
 
     @property
     def step(self) -> float:

@@ -3,8 +3,9 @@
 A number that is not a number counts as zero, and an infinity as the bound, with its sign. A
 vector with an entry that is not a number counts as zero; one whose Euclidean norm is beyond
 the bound is shortened to it, infinite entries taken as equally large and all others as zero
-beside them. Loops over rows (:mod:`dpmc.rows.kernels`) do the same to numbers in place, and call
-:func:`clip_vector` for the rows whose squared norm is not finite.
+then. Loops over rows (:mod:`dpmc.rows.kernels`, :mod:`dpmc.ep`) do the same in place to vectors
+whose squared norm has all its digits, and call :func:`clip_vector` or :func:`clip_together` for
+the others: a squared norm that overflows, vanishes or is NaN cannot be trusted.
 """
 
 from __future__ import annotations
@@ -17,6 +18,17 @@ from dpmc.types import DpmcError
 
 # Squares of bounds in between neither overflow nor vanish.
 SMALLEST_BOUND, LARGEST_BOUND = 1e-100, 1e100
+# Between these limits a squared norm has all its digits. The root of the smaller one is the least
+# bound that a squared norm can be compared with.
+SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e300
+SMALLEST_COMPARED_BOUND = 1e-140
+# Larger than the exponent of any finite number: that of infinity.
+INFINITE = 1 << 12
+
+# Numba compiles what a function with fast arithmetic calls with fast arithmetic too, unless it is
+# told not to: a division by the smallest numbers would become a product, and overflow. These
+# functions call nothing outside of this file, so that they can be cached on disk.
+exact = njit(nogil=True, error_model="numpy", fastmath=False, cache=True)
 
 
 def check_bound(name: str, bound: float) -> None:
@@ -33,16 +45,100 @@ def check_bound(name: str, bound: float) -> None:
         )
 
 
-# Calls nothing outside of this file, so that it can be cached on disk. Numba compiles what a
-# function with fast arithmetic calls with fast arithmetic too, unless it is told not to: the
-# products here would be reordered and overflow.
-@njit(nogil=True, error_model="numpy", fastmath=False, cache=True)
+@exact
+def ordinary(squared: float) -> bool:
+    """Return whether a squared norm can be trusted; False for NaN."""
+    return SMALLEST_SQUARE < squared < LARGEST_SQUARE
+
+
+@exact
+def largest_magnitude(values: Any) -> float:
+    """Return the largest magnitude of a vector; NaN where one entry is."""
+    largest = 0.0
+    for k in range(values.size):
+        if math.isnan(values[k]):
+            return math.nan
+        largest = max(largest, abs(values[k]))
+    return largest
+
+
+@exact
+def exponent_of(largest: float) -> int:
+    """Return e with ``largest <= 2**e``, `INFINITE` for infinity."""
+    return INFINITE if largest == math.inf else math.frexp(largest)[1]
+
+
+@exact
+def scaled_down(value: float, exponent: int) -> float:
+    """Return ``value / 2**exponent``; of infinities the sign, and zero for all else there."""
+    if exponent != INFINITE:
+        return math.ldexp(value, -exponent)
+    return math.copysign(1.0, value) if abs(value) == math.inf else 0.0
+
+
+@exact
+def scaled_square(values: Any, exponent: int) -> float:
+    """Return the squared norm of a vector that is scaled down."""
+    total = 0.0
+    for k in range(values.size):
+        entry = scaled_down(values[k], exponent)
+        total += entry * entry
+    return total
+
+
+@exact
+def over(scaled: float, exponent: int, bound: float) -> bool:
+    """Return whether a vector is longer than the bound, from its squared norm scaled down."""
+    return exponent == INFINITE or math.ldexp(math.sqrt(scaled), exponent) > bound
+
+
+@exact
+def rescale(values: Any, exponent: int, weight: float) -> None:
+    """Scale a vector down and multiply it, in place."""
+    for k in range(values.size):
+        values[k] = scaled_down(values[k], exponent) * weight
+
+
+@exact
+def clip_together(bound: float, first: Any, second: Any, third: Any) -> bool:
+    """Clip three arrays of one dimension as one vector, in place; return whether it changed.
+
+    Parameters
+    ----------
+    bound : float
+        Largest norm of all together, > 0.
+    first, second, third : ndarray of shape (m,), (k,) and (l,)
+        Any floats: with a NaN among them all become zero. One may be empty.
+    """
+    a, b, c = largest_magnitude(first), largest_magnitude(second), largest_magnitude(third)
+    if math.isnan(a) or math.isnan(b) or math.isnan(c):
+        first[:], second[:], third[:] = 0.0, 0.0, 0.0
+        return True
+    largest = max(a, b, c)
+    if largest == 0.0:
+        return False
+    # Divided by a power of two, exactly, the largest entry is in [1/2, 1]: no square overflows,
+    # and what vanishes is far below the rounding of the sum.
+    exponent = exponent_of(largest)
+    squared = scaled_square(first, exponent) + scaled_square(second, exponent)
+    squared += scaled_square(third, exponent)
+    if not over(squared, exponent, bound):
+        return False
+    weight = bound / math.sqrt(squared)
+    rescale(first, exponent, weight)
+    rescale(second, exponent, weight)
+    rescale(third, exponent, weight)
+    return True
+
+
+@exact
 def clip_vector(values: Any, bound: float) -> bool:
     """Clip a vector in place to a Euclidean norm, whatever floats it holds.
 
     Parameters
     ----------
     values : ndarray of shape (d,)
+        Any floats: with a NaN among them all become zero.
     bound : float
         Finite and > 0.
 
@@ -51,29 +147,4 @@ def clip_vector(values: Any, bound: float) -> bool:
     bool
         Whether the vector changed.
     """
-    largest = 0.0
-    for k in range(values.size):
-        if math.isnan(values[k]):
-            values[:] = 0.0
-            return True
-        largest = max(largest, abs(values[k]))
-    if largest == 0.0:
-        return False
-    # Relative to the largest entry the norm is between 1 and sqrt(d): no square overflows.
-    square = 0.0
-    for k in range(values.size):
-        if largest == math.inf:
-            part = math.copysign(1.0, values[k]) if math.isinf(values[k]) else 0.0
-        else:
-            part = values[k] / largest
-        square += part * part
-    norm = math.sqrt(square)
-    if norm <= bound / largest:  # zero where the largest entry is infinite
-        return False
-    for k in range(values.size):
-        if largest == math.inf:
-            part = math.copysign(1.0, values[k]) if math.isinf(values[k]) else 0.0
-        else:
-            part = values[k] / largest
-        values[k] = bound * (part / norm)
-    return True
+    return bool(clip_together(bound, values, values[:0], values[:0]))

@@ -101,7 +101,7 @@ def check(
 
 
 def _check_features(model: Model, num_columns: int) -> None:
-    """Refuse features of a row that depend on the rows beside it or on their order."""
+    """Refuse features of a row that depend on other rows or on their order."""
     if model.features is None:
         return
     x = probes.usable_rows(model, probes.rows(model, num_columns))
@@ -114,14 +114,14 @@ def _check_features(model: Model, num_columns: int) -> None:
         expected = np.stack([alone[k] for k in rows], axis=1)
         if together.shape != expected.shape:
             raise DpmcError(
-                f"model {model.name!r}: features of {len(rows)} rows have shape {together.shape}, "
-                f"allowed ({count}, {len(rows)})"
+                f"model {model.name!r}: `features` of {len(rows)} rows must have shape "
+                f"({count}, {len(rows)}), got {together.shape}"
             )
         scale = np.abs(expected).max(axis=0)
         if not (np.abs(together - expected) <= CLOSE * scale + ROUNDING).all():
             raise DpmcError(
-                f"model {model.name!r}: features of a row depend on other rows, "
-                "allowed a function of each row by itself"
+                f"model {model.name!r}: `features` must be a function of each row by itself, got "
+                "other values with other rows"
             )
 
 
@@ -136,7 +136,7 @@ def _check_components(model: Model, made: Probes) -> None:
         if first.size != dim:
             which = "gradient" if function is model.gradient else "log_likelihood"
             raise DpmcError(
-                f"model {model.name!r}: {which} has {first.size} components, allowed {dim}"
+                f"model {model.name!r}: `{which}` must have {dim} components, got {first.size}"
             )
 
 
@@ -166,8 +166,8 @@ def _check_linear(model: Model, made: Probes) -> None:
         )
         if abs(new[0] - old[0] - direct[0]) > CLOSE * scale + rounding:
             raise DpmcError(
-                f"model {model.name!r}: linear True, allowed False: {row.name} is not linear in "
-                "the coefficients"
+                f"model {model.name!r}: `linear` must be False, got True: {row.name} is not "
+                "linear in the coefficients"
             )
         if tried == NUM_LINES:
             return
@@ -208,8 +208,8 @@ def _straight(
     rounding = ROUNDING * max(_magnitude(c, point) for point in points)
     if np.any(bend > CLOSE * scale + rounding):
         raise DpmcError(
-            f"model {model.name!r}: affine True, allowed False: {row.name} is not affine in the "
-            "features"
+            f"model {model.name!r}: `affine` must be False, got True: {row.name} is not affine in "
+            "the features"
         )
     return True
 
@@ -231,8 +231,8 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
         return float(high[0] - low[0]) / (2 * step), 1e-2 * ROUNDING * size / step
 
     def disagrees(made: Probes, direction: Array) -> bool:
-        """Return whether most pairs that tell anything disagree along a direction."""
-        told, wrong = 0, 0
+        """Return whether most informative pairs disagree along a direction."""
+        informative, wrong = 0, 0
         for i, j in made.pairs():
             analytic = slope(made.coefficients[i], made.points[j])
             numeric = difference(made.thetas[i], direction, made.points[j])
@@ -242,11 +242,11 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
             size = abs(along) + abs(numeric[0])
             if size <= 10 * rounding:
                 continue
-            told += 1
+            informative += 1
             wrong += abs(along - numeric[0]) > LOOSE * size + rounding
-            if told == NUM_PAIRS:
+            if informative == NUM_PAIRS:
                 break
-        return 2 * wrong > told
+        return 2 * wrong > informative
 
     def compare(made: Probes) -> None:
         axes = np.eye(model.dim)
@@ -257,8 +257,8 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
         for k, axis in enumerate(axes):
             if disagrees(made, axis):
                 raise DpmcError(
-                    f"model {model.name!r}: component {k} of the gradient is not the derivative "
-                    "of log_likelihood at most probes, allowed its gradient with respect to theta"
+                    f"model {model.name!r}: `gradient` must be that of log_likelihood with respect "
+                    f"to theta, got another derivative in component {k} at most probes"
                 )
 
     return compare
@@ -283,8 +283,9 @@ def _check_lipschitz(model: Model, num_columns: int, row_norm: float | None) -> 
                 largest = max(largest, float(np.linalg.norm(gradient)))
     if model.lipschitz is not None and largest > model.lipschitz * (1 + 1e-9):
         raise DpmcError(
-            f"model {model.name!r}: lipschitz {model.lipschitz}, allowed {largest:.6g} or more: a "
-            "gradient is as long on a probe (example_rows say which rows are admissible)"
+            f"model {model.name!r}: `lipschitz` must be at least {largest:.6g}, the length of a "
+            f"gradient on a probe (`example_rows` say which rows are admissible), got "
+            f"{model.lipschitz}"
         )
 
 
@@ -298,9 +299,9 @@ def _check_nan(model: Model, made: Probes) -> None:
     else:
         ratio = value(b, nothing) - value(a, nothing)
     gradient = np.asarray(slope(b, nothing))
-    for name, told in ("log_likelihood", np.atleast_1d(ratio)), ("gradient", gradient):
-        if not (np.isnan(told).any() or (told == 0).all()):
+    for name, entries in ("log_likelihood", np.atleast_1d(ratio)), ("gradient", gradient):
+        if not (np.isnan(entries).any() or (entries == 0).all()):
             raise DpmcError(
-                f"model {model.name!r}: {name} of a row of NaN is a number, "
-                "allowed NaN with invalid_rows 'zero'"
+                f"model {model.name!r}: `{name}` of a row of NaN must be NaN with invalid_rows "
+                "'zero', got a number"
             )

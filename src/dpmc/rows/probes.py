@@ -57,8 +57,10 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def needs_examples(model: Model, what: str, reason: str = "") -> DpmcError:
     """Return the error of a model that is finite on no probe."""
-    text = "example_rows of the model, and example_thetas, where it is"
-    return DpmcError(f"model {model.name!r}: {what} is finite on no probe{reason}, allowed {text}")
+    return DpmcError(
+        f"model {model.name!r}: {what} is finite on no probe{reason}, so the model must have "
+        "`example_rows`, and `example_thetas`, where it is"
+    )
 
 
 def rows(model: Model, num_columns: int) -> Array:
@@ -74,8 +76,8 @@ def rows(model: Model, num_columns: int) -> Array:
         given = model.example_rows[:MOST_EXAMPLES]
         if given.shape[1] != num_columns:
             raise DpmcError(
-                f"model {model.name!r}: example_rows with {given.shape[1]} columns, "
-                f"allowed {num_columns}"
+                f"model {model.name!r}: `example_rows` must have {num_columns} columns, got "
+                f"{given.shape[1]}"
             )
         first, second = rng.integers(len(given), size=(2, PER_SCALE))
         share = rng.random((PER_SCALE, 1))
@@ -108,8 +110,8 @@ def thetas(model: Model) -> Array:
         given = model.example_thetas[:MOST_EXAMPLES]
         if given.shape[1] != model.dim:
             raise DpmcError(
-                f"model {model.name!r}: example_thetas with {given.shape[1]} components, "
-                f"allowed {model.dim}"
+                f"model {model.name!r}: `example_thetas` must have {model.dim} components, got "
+                f"{given.shape[1]}"
             )
         return given
     rng = np.random.default_rng(SEED + 1)

@@ -1,4 +1,4 @@
-"""Row functions that give a number for every row: an error in a loop would tell of a row."""
+"""Row functions that give a number for every row: an error in a loop would reveal a row."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def refuse_errors(model: Model) -> None:
         for part in _parts(python, set()):
             if any(step.opname == "RAISE_VARARGS" for step in dis.get_instructions(part)):
                 raise DpmcError(
-                    f"model {model.name!r}: {python.__name__} can raise an error ({part.co_name}, "
-                    f"line {part.co_firstlineno}), allowed a number for every row, such as NaN"
+                    f"model {model.name!r}: `{python.__name__}` must return a number for every "
+                    f"row, such as NaN, got one that can raise an error ({part.co_name}, line "
+                    f"{part.co_firstlineno})"
                 )
 
 

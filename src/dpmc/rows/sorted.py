@@ -252,7 +252,7 @@ class SortedSums:
     """The sums of an affine model that need not pass over the rows.
 
     Features are sorted when they are first needed: 8.25 bytes per row and feature used,
-    beside the rows themselves.
+    in addition to the rows themselves.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def feature_rows(
     -------
     ndarray
         NaN where the features of a row cannot be computed, and for all of a row that is NaN:
-        no error tells of a row.
+        no error reveals a row.
 
     Raises
     ------

@@ -140,7 +140,7 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
     [
         (lambda p: p.update(sed=1), "unknown key 'sed', allowed accounting"),
         (lambda p: p.pop("seed"), "seed is missing"),
-        (lambda p: p.update(paper="other"), "paper: 'other', allowed 'small'"),
+        (lambda p: p.update(paper="other"), "`paper` must be 'small', got 'other'"),
         (lambda p: p["problems"]["line"].update(delta=1), "problems.line.delta: 1, allowed"),
         (lambda p: p["problems"]["line"].update(delta=0), "problems.line.delta: 0, allowed"),
         (lambda p: p["problems"]["line"].update(delta=float("nan")), "allowed a finite number"),
@@ -150,7 +150,10 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
         (lambda p: experiment(p).update(epsilons=[float("nan")]), "epsilons.0: nan, allowed"),
         (lambda p: experiment(p).update(epsilons=[float("inf")]), "epsilons.0: inf, allowed"),
         (lambda p: experiment(p).update(epsilons=[1, 1.0]), "allowed a list of different numbers"),
-        (lambda p: experiment(p).update(replicates=0), "replicates: 0, allowed an integer >= 1"),
+        (
+            lambda p: experiment(p).update(replicates=0),
+            "`replicates` must be an integer of at least 1, got 0",
+        ),
         (lambda p: experiment(p).update(replicates=1.5), "replicates: 1.5, allowed an integer"),
         (lambda p: experiment(p).pop("epsilons"), "epsilons is missing here"),
         (lambda p: method(p)["params"].update(clip_bound=0), "clip_bound: 0, allowed a number > 0"),
@@ -224,7 +227,7 @@ def test_bad_settings_are_refused_in_one_line(
         ({"scale": "tiny"}, "scale: 'tiny', allowed paper, quick, smoke"),
         ({"papers": ["nobody"]}, f"paper: 'nobody', allowed alparslan2023thesis, {KEY}, {THESIS}"),
         ({"papers": []}, "papers: [], allowed a list of keys"),
-        ({"seeds_per_job": 0}, "seeds_per_job: 0, allowed an integer >= 1"),
+        ({"seeds_per_job": 0}, "`seeds_per_job` must be an integer of at least 1, got 0"),
         ({"cores": 2}, "unknown key 'cores', allowed papers"),
     ],
 )

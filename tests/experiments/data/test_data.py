@@ -63,10 +63,10 @@ def test_radii_without_spread_are_refused():
 @pytest.mark.parametrize(
     ("covariance", "message"),
     [
-        ([[1.0, 0.0]], r"covariance: shape \(1, 2\), allowed \(2, 2\)"),
-        ([[1.0, 0.5], [0.0, 1.0]], "not symmetric"),
-        ([[1.0, 2.0], [2.0, 1.0]], "smallest eigenvalue -1, allowed > 0"),
-        ({"sed": 1}, "keys"),
+        ([[1.0, 0.0]], r"`covariance` must have shape \(2, 2\), got \(1, 2\)"),
+        ([[1.0, 0.5], [0.0, 1.0]], "`covariance` must be symmetric"),
+        ([[1.0, 2.0], [2.0, 1.0]], "`covariance` must have positive eigenvalues, got -1"),
+        ({"sed": 1}, r"`covariance` must have the key seed alone, got \['sed'\]"),
     ],
 )
 def test_a_covariance_that_is_none_is_refused(covariance, message):

@@ -78,13 +78,13 @@ def test_labels_and_means_are_recovered_from_the_data_set():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"num_rows": 0}, "num_rows: 0, allowed an integer >= 1"),
-        ({"source": "code"}, "source: 'code', allowed 'paper', 'authors'"),
-        ({"num_components": 0}, "num_components: 0, allowed an integer >= 1"),
-        ({"dim": 0}, "dim: 0, allowed an integer >= 1"),
-        ({"sigma_x": 0.0}, "sigma_x: 0.0, allowed a finite number > 0"),
-        ({"draw": -1}, "draw: -1, allowed an integer >= 0"),
-        ({"seed": -1}, "seed: -1, allowed an integer >= 0"),
+        ({"num_rows": 0}, "`num_rows` must be an integer of at least 1, got 0"),
+        ({"source": "code"}, "`source` must be 'paper' or 'authors', got 'code'"),
+        ({"num_components": 0}, "`num_components` must be an integer of at least 1, got 0"),
+        ({"dim": 0}, "`dim` must be an integer of at least 1, got 0"),
+        ({"sigma_x": 0.0}, "`sigma_x` must be positive and finite, got 0.0"),
+        ({"draw": -1}, "`draw` must be an integer of at least 0, got -1"),
+        ({"seed": -1}, "`seed` must be an integer of at least 0, got -1"),
     ],
 )
 def test_settings_that_make_no_rows_are_refused(changed, message):

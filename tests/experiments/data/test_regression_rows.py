@@ -71,10 +71,10 @@ def test_bounds_are_the_largest_rows_and_said_to_be_data():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((0, 2), "num_rows: 0, allowed an integer >= 1"),
-        ((5, 0), "dim: 0, allowed an integer >= 1"),
-        ((5, 2, 0.0), "noise_variance: 0.0, allowed a finite number > 0"),
-        ((5, 2, 1.0, -1), "draw: -1, allowed an integer >= 0"),
+        ((0, 2), "`num_rows` must be an integer of at least 1, got 0"),
+        ((5, 0), "`dim` must be an integer of at least 1, got 0"),
+        ((5, 2, 0.0), "`noise_variance` must be positive and finite, got 0.0"),
+        ((5, 2, 1.0, -1), "`draw` must be an integer of at least 0, got -1"),
     ],
 )
 def test_sizes_that_make_no_rows_are_refused(values, message):

@@ -175,7 +175,7 @@ def test_halves_are_rounded_away_from_zero():
         ({"dataset": "wine", "variant": "clean"}, r"^variant: 'clean', allowed 'whole'$"),
         (
             {"dataset": "bike_sharing", "variant": "clean"},
-            r"^variant: 'clean', allowed 'whole', 'without_leak'$",
+            r"^`variant` must be 'whole' or 'without_leak', got 'clean'$",
         ),
     ],
 )

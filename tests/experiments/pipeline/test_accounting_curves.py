@@ -121,7 +121,7 @@ def test_a_budget_too_small_for_one_iteration_buys_none():
         ({"method": "magic"}, "method: 'magic', allowed"),
         ({"accountants": ["magic"]}, "accountant: 'magic', allowed"),
         ({"params": {"proposal_sd": 1}}, "noise_multiplier"),
-        ({"epsilons": [-1]}, "epsilon: -1.0, allowed a finite number > 0"),
+        ({"epsilons": [-1]}, "`epsilon` must be positive and finite, got -1.0"),
         ({**MINIBATCH, "accountants": ["gaussian"]}, "accountant gaussian: event sampled_gaussian"),
     ],
 )

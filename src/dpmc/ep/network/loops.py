@@ -26,7 +26,7 @@ from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.jit import njit
 from dpmc.numerics.simd import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.privacy.compiled_noise import GROUP, fill
-from dpmc.rows.extreme_clip import SMALLEST_BOUND, clip_together
+from dpmc.rows.clipping import SMALLEST_COMPARED_BOUND, clip_together
 
 
 @inlined
@@ -158,7 +158,14 @@ def trusted(bound: float, a: float, b: float, c: float, d: float, e: float) -> b
 
     A norm that overflows gives zero, and one that is NaN gives NaN.
     """
-    return (a > 0.0) & (b > 0.0) & (c > 0.0) & (d > 0.0) & (e > 0.0) & (bound > SMALLEST_BOUND)
+    return (
+        (a > 0.0)
+        & (b > 0.0)
+        & (c > 0.0)
+        & (d > 0.0)
+        & (e > 0.0)
+        & (bound > SMALLEST_COMPARED_BOUND)
+    )
 
 
 @inlined

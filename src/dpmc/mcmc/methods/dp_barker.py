@@ -15,11 +15,11 @@ The variance has to be that of lambda: Algorithm 3 prints the one of the row rat
 is smaller by (n T)^2 / b, next to nothing of it, and omits the tempering and the clipping.
 
 A batch whose variance exceeds C would leave no room for noise, and stopping there would
-tell something of the rows. It cannot happen: numbers in [-c, c] have a variance of at most
+reveal something of the rows. It cannot happen: numbers in [-c, c] have a variance of at most
 c^2, hence s_b^2 <= kappa^2 whatever the rows are, and kappa^2 < C is demanded. A ratio that
 is not a number counts as zero, and costs its release like any other.
 
-Three errors remain beside clipping: of the correction, of the normal approximation, and of
+Three errors remain besides clipping: of the correction, of the normal approximation, and of
 s_b^2, which is an estimate for b independent draws, larger by the factor n / (n - b) than
 without replacement.
 """
@@ -77,8 +77,8 @@ class Params:
         checks.positive("clip_scale", self.clip_scale)
         if self.clip_scale**2 >= self.noise_variance:
             raise DpmcError(
-                f"clip_scale: {self.clip_scale}, allowed below sqrt(noise_variance) = "
-                f"{math.sqrt(self.noise_variance):.4g}"
+                "`clip_scale` must be below sqrt(noise_variance) = "
+                f"{math.sqrt(self.noise_variance):.4g}, got {self.clip_scale}"
             )
 
 
@@ -124,7 +124,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
         batch = ratios.estimate(state.theta, proposal, clip_bound, streams.batches)
-        # Beyond the bound by rounding alone, and a ledger that refuses would tell of rows.
+        # Beyond the bound by rounding alone, and a ledger that refuses would reveal rows.
         variance = min(batch.variance, most)
         noisy = ledger.release_barker(batch.log_ratio, variance, event, streams.noise)
         log_prior = posterior.log_prior(proposal)

@@ -14,7 +14,6 @@ from dpmc.mcmc import moves, noisy_hmc
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.events import Releases
-from dpmc.rows import clipping
 from dpmc.types import Array
 
 ROW_ORDER = "features"
@@ -61,15 +60,8 @@ class Params:
     store: str = "states"
 
     def __post_init__(self) -> None:
-        checks.positive("step_size", self.step_size)
+        noisy_hmc.check(self)
         checks.at_least("num_leapfrog_steps", self.num_leapfrog_steps, 1)
-        checks.positive("ratio_noise_multiplier", self.ratio_noise_multiplier)
-        checks.positive("gradient_noise_multiplier", self.gradient_noise_multiplier)
-        checks.positive("gradient_clip_bound", self.gradient_clip_bound)
-        clipping.check_bound("gradient_clip_bound", self.gradient_clip_bound)
-        checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
-        checks.one_of("jitter", self.jitter, ("halton", "none"))
-        checks.one_of("reuse_gradient", self.reuse_gradient, (False, True))
         checks.one_of("store", self.store, ("states", "points"))
 
 

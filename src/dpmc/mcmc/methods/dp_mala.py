@@ -27,12 +27,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpmc import checks
 from dpmc.mcmc import moves, noisy_hmc
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.events import Releases
-from dpmc.rows import clipping
 
 ROW_ORDER = "features"
 
@@ -71,14 +69,7 @@ class Params:
     reuse_gradient: bool = True
 
     def __post_init__(self) -> None:
-        checks.positive("step_size", self.step_size)
-        checks.positive("ratio_noise_multiplier", self.ratio_noise_multiplier)
-        checks.positive("gradient_noise_multiplier", self.gradient_noise_multiplier)
-        checks.positive("gradient_clip_bound", self.gradient_clip_bound)
-        clipping.check_bound("gradient_clip_bound", self.gradient_clip_bound)
-        checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
-        checks.one_of("jitter", self.jitter, ("halton", "none"))
-        checks.one_of("reuse_gradient", self.reuse_gradient, (False, True))
+        noisy_hmc.check(self)
 
 
 def releases(params: Params, num_rows: int) -> Releases:

@@ -21,7 +21,6 @@ from dpmc.mcmc.clip_shares import gradient_share
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.jit import njit
 from dpmc.privacy.events import Releases
-from dpmc.rows import clipping
 from dpmc.rows.batches import Batches
 from dpmc.types import Array
 
@@ -29,34 +28,24 @@ ROW_ORDER = "rows"
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(stochastic_gradient.BatchParams):
     """Settings of DP-SGNHT.
 
     Parameters
     ----------
-    batch_size : int
-        Rows b of a batch, drawn without replacement at each iteration.
-    clip_bound : float
-        Row gradients are clipped to this norm.
-    step_size : float
-        Step size eta; an update moves by e = eta / n times the gradient.
+    batch_size, clip_bound, step_size
+        See :class:`dpmc.mcmc.stochastic_gradient.BatchParams`.
     friction : float
         Diffusion constant A: the noise of an update has variance 2 A e.
     max_stored : int
         Chains are thinned evenly to at most this many states.
     """
 
-    batch_size: int
-    clip_bound: float
-    step_size: float
     friction: float
     max_stored: int = 5000
 
     def __post_init__(self) -> None:
-        checks.at_least("batch_size", self.batch_size, 1)
-        checks.positive("clip_bound", self.clip_bound)
-        clipping.check_bound("clip_bound", self.clip_bound)
-        checks.positive("step_size", self.step_size)
+        super().__post_init__()
         checks.positive("friction", self.friction)
         checks.at_least("max_stored", self.max_stored, 1)
 
@@ -113,5 +102,4 @@ def clip_shares(
     posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the share of all rows whose gradient is clipped at released states."""
-    bound = params.clip_bound
-    return {"gradient_clipped": gradient_share(posterior, states, bound)}
+    return {"gradient_clipped": gradient_share(posterior, states, params.clip_bound)}

@@ -22,7 +22,7 @@ from dpmc.types import Array
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
 
-_ALLOWED = "Gaussian releases, from all rows or from batches drawn without replacement"
+_COVERED = "Gaussian releases, from all rows or from batches drawn without replacement"
 
 _REACH = 14.0  # standard deviations: a tail of 8e-45 is put at infinite loss
 MAX_LOSS = 700.0  # exp overflows beyond; what is above is put at infinite loss
@@ -125,7 +125,7 @@ def split(
     accountant: str,
     counts: Counts,
     of_batch: Callable[[float, float], Pair],
-    allowed: str = _ALLOWED,
+    covered: str = _COVERED,
 ) -> list[tuple[Pair, int]]:
     """Return the pairs of a composition of Gaussian releases, with how often each occurs.
 
@@ -138,8 +138,8 @@ def split(
     counts : mapping of DpEvent to int
     of_batch : callable ``(noise_multiplier, fraction) -> Pair``
         Pair of a release from a batch.
-    allowed : str
-        What the message says is allowed.
+    covered : str
+        The releases that the accountant covers, for its error message.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def split(
     for event, count in counts.items():
         noise = events.noise_of(event)
         if noise is None:
-            raise accounting.refuse(accountant, event, allowed)
+            raise accounting.refuse(accountant, event, covered)
         if noise[1] == 1:
             precision += count / noise[0] ** 2
         elif count > 0:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event, Releases
     from dpmc.types import Budget
 
-ALLOWED = "Gaussian releases, from all rows or from batches drawn without replacement"
+COVERED = "Gaussian releases, from all rows or from batches drawn without replacement"
 
 
 def orders(largest: int) -> Array:
@@ -133,7 +133,7 @@ class Accountant:
 
 
 def gaussian_curve(
-    accountant: str, event: Event, orders: Array, drop_last: bool = False, allowed: str = ALLOWED
+    accountant: str, event: Event, orders: Array, drop_last: bool = False, covered: str = COVERED
 ) -> Array:
     """Return the Rényi divergence of a Gaussian release at `orders`.
 
@@ -144,7 +144,7 @@ def gaussian_curve(
     """
     noise = events.noise_of(event)
     if noise is None:
-        raise accounting.refuse(accountant, event, allowed)
+        raise accounting.refuse(accountant, event, covered)
     noise_multiplier, fraction = noise
     whole = orders / (2 * noise_multiplier**2)
     return whole if fraction == 1 else amplified(fraction, whole, drop_last)

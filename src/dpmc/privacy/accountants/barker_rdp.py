@@ -17,17 +17,17 @@ UPPER_BOUND = True
 REMARK = (
     "valid but loose: the divergence of a release from one batch is the largest for every change "
     "of mean and variance that one row can make, its amplification by sampling and the conversion "
-    "are not tight; Gaussian releases may stand beside those of the Barker test"
+    "are not tight; Gaussian releases may be composed with those of the Barker test"
 )
 ORDERS = _renyi.orders(1024)
-_ALLOWED = "releases of the Barker test and Gaussian releases, from all rows or from batches"
+_COVERED = "releases of the Barker test and Gaussian releases, from all rows or from batches"
 
 
 @lru_cache(maxsize=256)
 def _curve(event: Event) -> Array:
     if isinstance(event, BarkerEvent):
         return _renyi.amplified(event.fraction, renyi(event, ORDERS))
-    return _renyi.gaussian_curve("barker_rdp", event, ORDERS, allowed=_ALLOWED)
+    return _renyi.gaussian_curve("barker_rdp", event, ORDERS, covered=_COVERED)
 
 
 _accountant = _renyi.Accountant(ORDERS, _curve, improved=True)

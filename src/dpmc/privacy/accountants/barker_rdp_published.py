@@ -25,7 +25,7 @@ REMARK = (
     "does not vanish for large batches, and barker_pld buys hundreds of times the iterations"
 )
 ORDERS = _renyi.orders(1024)
-_ALLOWED = (
+_COVERED = (
     "barker(2.0, ...) with clip_scale <= 1 and batch_size > 10: the bound is false for less noise"
 )
 
@@ -38,7 +38,7 @@ def _curve(event: Event) -> Array:
         or event.clip_scale > 1
         or event.batch_size <= 10
     ):
-        raise accounting.refuse("barker_rdp_published", event, _ALLOWED)
+        raise accounting.refuse("barker_rdp_published", event, _COVERED)
     b = event.batch_size
     rest = b - 5 * ORDERS
     inside = np.where(rest > 0, rest, 1.0)

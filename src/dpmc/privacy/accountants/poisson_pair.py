@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmc.privacy import accounting
-from dpmc.privacy.accountants._composition import compose
-from dpmc.privacy.accountants._pairs import PoissonSubstitution, split
-from dpmc.types import check_epsilon
+from dpmc.privacy.accountants._numerical import Accountant
+from dpmc.privacy.accountants._pairs import Pair, PoissonSubstitution, split
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -25,35 +23,11 @@ REMARK = (
 )
 
 
-def delta(counts: Counts, epsilon: float) -> float:
-    """Return an upper bound on delta at `epsilon`, by the authors' pair for each batch release.
-
-    Parameters
-    ----------
-    counts : mapping of DpEvent to int
-        Gaussian events, sampled without replacement or not. Those from all rows
-        are composed exactly.
-    epsilon : float
-        At least 0.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    DpmcError
-        If an event is of another kind.
-    """
-    check_epsilon(epsilon, zero=True)
-    pairs = split("poisson_pair", counts, PoissonSubstitution)
-    return compose(pairs, epsilon) if pairs else 0.0
+def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
+    """Return the pairs of Gaussian releases, sampled without replacement or not."""
+    return split("poisson_pair", counts, PoissonSubstitution)
 
 
-def epsilon(counts: Counts, delta: float) -> float:
-    """Return an upper bound on epsilon at `delta`."""
-    return accounting.smallest_epsilon(lambda value: _delta(counts, value), delta)
-
-
-_delta = delta
+_accountant = Accountant(_pairs)
+delta = _accountant.delta
+epsilon = _accountant.epsilon

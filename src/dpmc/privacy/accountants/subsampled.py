@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmc.privacy import accounting
-from dpmc.privacy.accountants._composition import compose
-from dpmc.privacy.accountants._pairs import WithoutReplacement, split
-from dpmc.types import check_epsilon
+from dpmc.privacy.accountants._numerical import Accountant
+from dpmc.privacy.accountants._pairs import Pair, WithoutReplacement, split
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
@@ -19,34 +17,11 @@ REMARK = (
 )
 
 
-def delta(counts: Counts, epsilon: float) -> float:
-    """Return an upper bound on delta at `epsilon`.
-
-    Parameters
-    ----------
-    counts : mapping of DpEvent to int
-        Gaussian events, sampled without replacement or not.
-    epsilon : float
-        At least 0.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    DpmcError
-        If an event is of another kind.
-    """
-    check_epsilon(epsilon, zero=True)
-    pairs = split("subsampled", counts, WithoutReplacement)
-    return compose(pairs, epsilon) if pairs else 0.0
+def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
+    """Return the pairs of Gaussian releases, sampled without replacement or not."""
+    return split("subsampled", counts, WithoutReplacement)
 
 
-def epsilon(counts: Counts, delta: float) -> float:
-    """Return an upper bound on epsilon at `delta`."""
-    return accounting.smallest_epsilon(lambda value: _delta(counts, value), delta)
-
-
-_delta = delta
+_accountant = Accountant(_pairs)
+delta = _accountant.delta
+epsilon = _accountant.epsilon
