@@ -8,7 +8,6 @@ import importlib
 import os
 import pkgutil
 import re
-import shutil
 from pathlib import Path
 
 # Compiled functions show their signatures and docstrings as plain ones do.
@@ -81,7 +80,7 @@ def on_site(link: str, docname: str) -> str | None:
     target, _, anchor = link.partition("#")
     if "://" in link or not target:
         return link
-    path = (origin(docname).parent / target).resolve()
+    path = Path(os.path.normpath(origin(docname).parent / target))
     if path.is_dir():
         return None
     names = {page: DOCS / f"{name}.md" for name, page in ELSEWHERE.items()}
@@ -117,12 +116,18 @@ def navigation(index: str) -> str:
     return "\n\n".join(tables)
 
 
+def write(app: object, name: str, text: str) -> None:
+    """Write a generated page, unless it is there already: what is unchanged is not read again."""
+    path = Path(app.srcdir) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
 def copy_pages(app: object) -> None:
     """Copy the pages that live elsewhere to the folder of generated ones."""
     for name, page in ELSEWHERE.items():
-        target = Path(app.srcdir) / f"{name}.md"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(page, target)
+        write(app, f"{name}.md", page.read_text(encoding="utf-8"))
 
 
 def module_names(pattern: str) -> list[str]:
@@ -136,12 +141,11 @@ def module_names(pattern: str) -> list[str]:
 
 def write_api(app: object) -> None:
     """Write the pages of the API reference."""
-    folder = Path(app.srcdir) / GENERATED
     for page, patterns in MODULES.items():
         lines = [f"API: {page}", "=" * 40, ""]
         for name in (name for pattern in patterns for name in module_names(pattern)):
             lines += [name, "-" * len(name), "", f".. automodule:: {name}", ""]
-        (folder / f"{page}.rst").write_text("\n".join(lines), encoding="utf-8")
+        write(app, f"{GENERATED}/{page}.rst", "\n".join(lines))
 
 
 def write_public_names(app: object) -> None:
@@ -157,7 +161,7 @@ def write_public_names(app: object) -> None:
             first = (value.__doc__ or "").splitlines()[0]
             lines += [f"- :py:obj:`{package.__name__}.{name} <{target}>`: {first}"]
         lines += [""]
-    (Path(app.srcdir) / GENERATED / "public.rst").write_text("\n".join(lines), encoding="utf-8")
+    write(app, f"{GENERATED}/public.rst", "\n".join(lines))
 
 
 def plain(

@@ -26,6 +26,11 @@ def blocks(path: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
 
 
+def page_text(path: str) -> str:
+    """The text of a page on one line."""
+    return " ".join((ROOT / path).read_text(encoding="utf-8").split())
+
+
 def pages() -> list[Path]:
     return [
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
@@ -169,6 +174,31 @@ def test_the_audit_of_other_code_runs_and_says_what_it_skips(capsys):
     assert not results["dpmc.linreg"].violates_claim
     text = capsys.readouterr().out
     assert ("skipped: diffprivlib cannot be imported" in text) == (len(results) == 1)
+
+
+def test_the_tutorial_runs_from_rows_to_a_figure(tmp_path, monkeypatch, capsys):
+    """The seed is fixed; private and exact means differ by less than a posterior's deviation."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names: dict[str, object] = {}
+    for block in blocks("docs/tutorial.md"):
+        exec(block, names)
+    draws, exact = names["draws"], names["exact"]
+    assert (np.abs(draws.mean((0, 1)) - exact.mean(0)) < exact.std(0)).all()
+    assert (tmp_path / "tutorial.png").stat().st_size > 10_000
+    text = capsys.readouterr().out
+    printed = re.search(r"It prints `([^`]+)`, and ([\d,]+) iterations", page_text("docs/tutorial.md"))
+    assert printed is not None
+    assert printed.group(1) in text
+    assert f"{printed.group(2).replace(',', '')} iterations in each chain" in text
+
+
+def test_every_python_block_of_the_documentation_is_run():
+    """Pages and the number of their blocks, all of them run by the tests of this file."""
+    run = {"README.md": 1, "library.md": 1, "extending.md": EXTENDING_BLOCKS, "audit.md": 1}
+    run["tutorial.md"] = len(blocks("docs/tutorial.md"))
+    counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
+    assert {name: count for name, count in counts.items() if count} == run
 
 
 def test_the_example_of_the_audit_page_runs():
