@@ -1,6 +1,6 @@
 # Tasks of development; `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test units tests check format lint types imports smoke quick plan bench clean
+.PHONY: help test units tests check format lint types imports smoke quick plan bench docs clean
 
 T ?= tests
 
@@ -45,6 +45,10 @@ plan:  ## Print what a run at the published grids would take
 
 bench:  ## Time sums over rows against reading the data once
 	uv run python benchmarks/bench_rows.py
+
+docs:  ## Build the documentation with the API reference in build/docs
+	uv run sphinx-build -W -q docs build/docs
+	@echo build/docs/index.html
 
 clean:  ## Remove caches of tools; results stay
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

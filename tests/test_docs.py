@@ -6,24 +6,34 @@ import os
 import re
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numba
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+import dpmc
 from dpmc import statsel
 from dpmc.experiments.data import _uci
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics import compile_cache
+from dpmc.privacy import Ledger, Releases, gaussian
 from dpmc.statsel.fisher import information
-from dpmc.types import Dataset
+from dpmc.types import Dataset, DpmcError, Guarantee
 
 ROOT = Path(__file__).parents[1]
 
 
 def blocks(path: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def page_text(path: str) -> str:
+    """The text of a page on one line."""
+    return " ".join((ROOT / path).read_text(encoding="utf-8").split())
 
 
 def pages() -> list[Path]:
@@ -141,7 +151,7 @@ def test_penalty_is_exact_on_red_wine(logistic):
     fit = logistic["sample"](rows, model, 1000, seed=1, diagnostics="exact")
     assert fit.totals["ratio_clipped"].sum() == 0
     draws = fit.kept()[:, 0]
-    ess = az.ess(fit.to_arviz())["theta"].values
+    ess = az.ess(fit.to_arviz())["theta"].to_numpy()
     error = (draws.mean(0) - truth.kept()[:, 0].mean(0)) / (draws.std(0) / np.sqrt(ess))
     assert (np.abs(error) < 5).all()
 
@@ -169,6 +179,69 @@ def test_the_audit_of_other_code_runs_and_says_what_it_skips(capsys):
     assert not results["dpmc.linreg"].violates_claim
     text = capsys.readouterr().out
     assert ("skipped: diffprivlib cannot be imported" in text) == (len(results) == 1)
+
+
+def test_the_tutorial_runs_from_rows_to_a_figure(tmp_path, monkeypatch, capsys):
+    """The seed is fixed; private and exact means differ by less than a posterior's deviation."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names: dict[str, object] = {}
+    for block in blocks("docs/tutorial.md"):
+        exec(block, names)
+    draws, exact = names["draws"], names["exact"]
+    assert (np.abs(draws.mean((0, 1)) - exact.mean(0)) < exact.std(0)).all()
+    assert (tmp_path / "tutorial.png").stat().st_size > 10_000
+    text = capsys.readouterr().out
+    printed = re.search(
+        r"It prints `([^`]+)`, and ([\d,]+) iterations", page_text("docs/tutorial.md")
+    )
+    assert printed is not None
+    assert printed.group(1) in text
+    assert f"{printed.group(2).replace(',', '')} iterations in each chain" in text
+
+
+def test_the_releases_and_the_step_of_the_guide_run():
+    """One iteration makes the release that the plan allows, and the ledger knows it."""
+    (text,) = [block for block in blocks("docs/extending.md") if "def step" in block]
+    names: dict[str, object] = {"Releases": Releases, "gaussian": gaussian}
+    names |= {"ratio": 0.5, "bound": 0.1, "params": SimpleNamespace(noise_multiplier=5.0)}
+    exec(text, names)
+    planned = names["releases"](names["params"], 100).counts(1, 1)
+    ledger = Ledger(planned)
+    names["step"](None, ledger, SimpleNamespace(noise=np.random.default_rng(0)))
+    assert ledger.records() == (("gaussian(5.0)", 1),)
+    with pytest.raises(DpmcError):
+        names["step"](None, ledger, SimpleNamespace(noise=np.random.default_rng(0)))
+
+
+def test_the_figure_of_the_guide_is_drawn():
+    (text,) = [block for block in blocks("docs/extending.md") if "def acceptance" in block]
+    names: dict[str, object] = {"plt": plt}
+    exec(text, names)
+    columns = {"label": ["a", "a", "b"], "epsilon": [1.0, 2.0, 1.0], "acceptance_rate": [0.1] * 3}
+    figure = names["acceptance"](SimpleNamespace(metrics=pd.DataFrame(columns)))
+    assert [line.get_label() for line in figure.axes[0].lines] == ["a", "b"]
+    plt.close(figure)
+
+
+def test_the_examples_of_adaptive_budgets_and_joint_guarantees_run():
+    budget, joint = blocks("docs/privacy.md")
+    names = {"value": 1.0, "sensitivity": 0.1, "rng": np.random.default_rng(0), "dpmc": dpmc}
+    exec(budget, names)
+    assert names["ledger"].remaining > 0
+    assert names["ledger"].least_multiplier() > 0
+    names |= {"first_fit": names["ledger"], "second_fit": (("gaussian(9.0)", 1),)}
+    names["released_mean"] = Guarantee(0.5, 0.0, accountant="pld")
+    exec("import dpmc.privacy\n" + joint, names)
+    assert 1.0 < names["joint"].epsilon < 3.0
+
+
+def test_every_python_block_of_the_documentation_is_run():
+    """Pages and the number of their blocks, all of them run by the tests of this file."""
+    run = {"README.md": 1, "library.md": 1, "audit.md": 1, "privacy.md": 2, "extending.md": 4}
+    run["tutorial.md"] = len(blocks("docs/tutorial.md"))
+    counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
+    assert {name: count for name, count in counts.items() if count} == run
 
 
 def test_the_example_of_the_audit_page_runs():

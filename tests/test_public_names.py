@@ -55,11 +55,11 @@ def test_import_is_light_until_a_name_is_asked_for(use, light) -> None:
 
 def test_what_needs_an_extra_names_it(monkeypatch) -> None:
     checks.require_extra("json", "a reader")
-    monkeypatch.setitem(sys.modules, "seaborn", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
     with pytest.raises(
-        DpmcError, match=r"^a plot needs seaborn: pip install 'dpmc\[experiments\]'$"
+        DpmcError, match=r"^a plot needs matplotlib: pip install 'dpmc\[experiments\]'$"
     ):
-        checks.require_extra("seaborn", "a plot")
+        checks.require_extra("matplotlib", "a plot")
 
 
 def test_a_package_that_lacks_one_of_its_own_is_not_called_missing(tmp_path, monkeypatch) -> None:

@@ -29,7 +29,16 @@ CLIP_FRACTIONS_OUTSIDE = "clip fractions"
 
 
 class DpmcError(ValueError):
-    """Bad input, described in one line: what must be, and what was passed instead."""
+    """Bad input, described in one line: what must be, and what was passed instead.
+
+    Examples
+    --------
+    >>> try:
+    ...     Budget(epsilon=-1, delta=1e-6, accountant="gaussian")
+    ... except DpmcError as error:
+    ...     print("-1" in str(error))
+    True
+    """
 
 
 class MemoryLimitError(DpmcError):
@@ -67,6 +76,13 @@ class Dataset:
     DpmcError
         If `x` is not a two-dimensional floating-point array with at least one row, or not
         finite and to be refused; the message names a column, never a row or a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Dataset("rows", np.zeros((5, 2)), bounds={"row_norm": 1.0})
+    >>> rows.num_rows
+    5
     """
 
     name: str
@@ -190,6 +206,18 @@ class Model:
     -----
     `affine` and row-wise `features` are promises that a guarantee rests on. They are checked
     on public probes (:mod:`dpmc.rows.model_checks`), which finds mistakes and proves nothing.
+
+    Examples
+    --------
+    >>> model = Model(
+    ...     "mean", 1,
+    ...     log_likelihood=lambda theta, z: -0.5 * (z[0] - theta[0]) ** 2,
+    ...     gradient=lambda theta, z: (z[0] - theta[0],),
+    ...     log_prior=lambda theta: -0.5 * theta[0] ** 2,
+    ...     log_prior_gradient=lambda theta: -theta,
+    ... )
+    >>> model.gradient((1.0,), (3.0,))
+    (2.0,)
     """
 
     name: str
@@ -252,6 +280,11 @@ class Budget:
     neighbours : {"replace"}
         Neighbouring relation: data sets of equal, public size that differ in one row, to
         which all accountants refer.
+
+    Examples
+    --------
+    >>> Budget(epsilon=4, delta=1e-6, accountant="gaussian").neighbours
+    'replace'
     """
 
     epsilon: float
@@ -334,6 +367,13 @@ class Guarantee:
         Accountant that proves it; empty where there is nothing to prove.
     outside : tuple of str
         Uses of the private data that the guarantee does not cover.
+
+    Examples
+    --------
+    >>> print(Guarantee(4.0, 1e-6, accountant="gaussian"))
+    (4, 1e-06)-DP, substitution of one row
+    >>> Guarantee(float("inf"), 0.0).private
+    False
     """
 
     epsilon: float
@@ -399,6 +439,14 @@ class Fit:
         What the budget bought.
     diagnostics : mapping of str to Diagnostic
         Released shares of clipped rows, ``ratio_clipped`` and ``gradient_clipped``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.arange(8.0).reshape(4, 1, 2)
+    >>> none = Guarantee(float("inf"), 0.0)
+    >>> Fit(draws, {}, {}, "complete", (), none).kept().shape
+    (3, 1, 2)
     """
 
     draws: Array | None

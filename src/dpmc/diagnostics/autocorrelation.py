@@ -107,6 +107,12 @@ def autocorrelation_time(x: npt.ArrayLike, warn: bool = True) -> Autocorrelation
     References
     ----------
     Sokal 1997, section 3; Geyer 1992, section 3.3.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=2000)
+    >>> 0.5 < autocorrelation_time(x).value < 2
+    True
     """
     rho = autocorrelation(x)
     times = AutocorrelationTime(sokal(rho), geyer(rho), float(rho[1]), rho.size)

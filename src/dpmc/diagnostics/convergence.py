@@ -31,6 +31,12 @@ def split_rhat(draws: Array) -> float:
     References
     ----------
     Gelman et al. 2013, section 11.4.
+
+    Examples
+    --------
+    >>> draws = np.random.default_rng(0).normal(size=(500, 4, 2))
+    >>> split_rhat(draws) < 1.05
+    True
     """
     half = len(draws) // 2
     if half < 2:
@@ -58,6 +64,12 @@ def bulk_ess(draws: Array) -> float:
     References
     ----------
     Vehtari et al. 2021, computed by ArviZ.
+
+    Examples
+    --------
+    >>> draws = np.random.default_rng(0).normal(size=(500, 4, 2))
+    >>> bulk_ess(draws) > 500
+    True
     """
     if len(draws) < 4 or not np.all(np.isfinite(draws)):
         return math.nan

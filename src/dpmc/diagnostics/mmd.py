@@ -306,6 +306,13 @@ def gaussian_mmd(x: Array, y: Array, squared_width: float = SQUARED_WIDTH) -> fl
     ------
     DpmcError
         If a sample has fewer than two points, the dimensions differ, or h is not positive.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(200, 2)), rng.normal(size=(200, 2))
+    >>> gaussian_mmd(x, y) < gaussian_mmd(x, y + 1)
+    True
     """
     checks.positive("squared_width", squared_width)
     x, y = _samples(x, y)

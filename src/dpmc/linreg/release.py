@@ -85,6 +85,15 @@ def release(
     ------
     DpmcError
         If an argument is out of range, or the rows were clipped to wider bounds or none.
+
+    Examples
+    --------
+    >>> from dpmc.linreg.sufficient_statistics import node_statistics
+    >>> x, y = np.ones((6, 2)), np.ones(6)
+    >>> sums = node_statistics((x, y), num_nodes=2, num_rows=6, bounds=(2.0, 1.0))
+    >>> noisy = release(sums, 2.0, 1.0, epsilon=1.0, delta=1e-6)
+    >>> noisy.z.shape, noisy.guarantee.epsilon <= 1
+    ((2, 2), True)
     """
     terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)

@@ -99,6 +99,13 @@ def node_statistics(
     A refusal reveals that some row is refused, which no budget covers; its text reveals
     neither which row nor what it holds. With ``beyond="clip"`` and ``invalid_rows="zero"``
     nothing is refused for what rows hold.
+
+    Examples
+    --------
+    >>> x, y = np.ones((6, 2)), np.ones(6)
+    >>> sums = node_statistics((x, y), num_nodes=2, num_rows=6, bounds=(2.0, 1.0))
+    >>> sums.s.shape, sums.num_rows.tolist()
+    ((2, 2, 2), [3, 3])
     """
     sizes = node_sizes(num_rows, num_nodes)
     for name, bound in zip(("x bound", "y bound"), bounds, strict=True):

@@ -115,6 +115,21 @@ def fit(
     DpmcError
         On any input that is refused, and on a model that fails on public probes, before any
         row is used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpmc.models import gaussian_mean
+    >>> rows = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
+    >>> result = fit(
+    ...     "dp_penalty", model, rows, epsilon=4, delta=1e-6, num_chains=1, max_iterations=20,
+    ...     progress=False, proposal_sd=0.05, noise_multiplier=20, clip_bound=3.0,
+    ... )
+    >>> result.draws.shape
+    (20, 1, 2)
+    >>> result.guarantee.epsilon < 4
+    True
     """
     module = registry.load("method", method)
     settings = registry.parameters(module, params)

@@ -67,7 +67,14 @@ def _gradient(c: Any, y: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the banana posterior."""
+    """Return the banana posterior.
+
+    Examples
+    --------
+    >>> model = build(Params(20.0, [20.0, 2.5], prior_variance=1000.0))
+    >>> model.dim
+    2
+    """
     dim = len(params.variances)
     tau = 1.0 / np.asarray(params.variances, dtype=np.float64)
     a, b, m, tau0 = params.curvature, params.shift, params.centre, 1.0 / params.prior_variance

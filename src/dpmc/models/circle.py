@@ -55,7 +55,13 @@ def _gradient(c: Any, y: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the circle posterior, for rows of one column r."""
+    """Return the circle posterior, for rows of one column r.
+
+    Examples
+    --------
+    >>> build(Params(scale=1e-5)).dim
+    2
+    """
     a, tempering = params.scale, params.tempering
 
     def coefficients(theta: Array) -> Array:

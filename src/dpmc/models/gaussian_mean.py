@@ -61,6 +61,12 @@ def build(params: Params) -> Model:
     ------
     DpmcError
         If the covariance is not a symmetric positive definite (d, d) matrix.
+
+    Examples
+    --------
+    >>> model = build(Params(2, [[1.0, 0.0], [0.0, 1.0]], prior_variance=100.0))
+    >>> model.dim
+    2
     """
     sigma = covariances.resolve(params.covariance, params.dim)
     precision = np.linalg.inv(sigma)

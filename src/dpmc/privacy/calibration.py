@@ -37,6 +37,14 @@ class Plan:
         Delta at the budget's epsilon by the budget's accountant, at most the budget's.
     guarantee : Guarantee
         By the tightest accountant that proves an upper bound, at the budget's delta.
+
+    Examples
+    --------
+    >>> from dpmc.privacy import Releases, gaussian
+    >>> releases = Releases((), ((gaussian(20.0), 1),))
+    >>> made = plan(releases, Budget(4, 1e-6, "gaussian"), num_chains=2)
+    >>> made.num_chains, made.guarantee.epsilon <= 4
+    (2, True)
     """
 
     budget: Budget
@@ -98,6 +106,13 @@ def plan(
     DpmcError
         If the budget is too small for one iteration of every chain, the accountant
         is unknown, or it cannot prove one of the releases.
+
+    Examples
+    --------
+    >>> from dpmc.privacy import Releases, gaussian
+    >>> releases = Releases((), ((gaussian(20.0), 1),))
+    >>> plan(releases, Budget(4, 1e-6, "gaussian"), max_iterations=10).num_iterations
+    10
     """
     if max_iterations is not None and max_iterations < 1:
         raise DpmcError(f"`max_iterations` must be at least 1, got {max_iterations}")

@@ -133,6 +133,12 @@ def add_gaussian(
     ------
     DpmcError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> noisy = add_gaussian(1.0, sensitivity=0.1, noise_multiplier=5.0, grid=2.0**-10)
+    >>> (noisy * 2**10).is_integer()
+    True
     """
     if not 0 < noise_multiplier < math.inf:
         raise DpmcError(f"`noise_multiplier` must be positive and finite, got {noise_multiplier}")
@@ -182,6 +188,12 @@ def add_laplace(
     ------
     DpmcError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> noisy = add_laplace(1.0, sensitivity=0.1, epsilon=1.0, grid=2.0**-10)
+    >>> (noisy * 2**10).is_integer()
+    True
     """
     if not 0 < epsilon < math.inf:
         raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")

@@ -69,6 +69,13 @@ class AuditResult:
         Claimed epsilon at `delta`.
     claim_mu : float or None
         Claimed mu.
+
+    Examples
+    --------
+    >>> counts = {"learning": 50, "judging": 150, "guesses": 100, "right": 90}
+    >>> result = AuditResult(1.2, None, 0.0, 0.95, "counts", "output > 0.5", counts, claim=1.0)
+    >>> result.violates_claim
+    True
     """
 
     epsilon_lower: float
@@ -152,6 +159,14 @@ def audit(
     DpmcError
         If an argument is not allowed, before any run, or the mechanism returns another number
         of outcomes than it was asked for.
+
+    Examples
+    --------
+    >>> def mechanism(data, size, rng):
+    ...     return data + rng.laplace(scale=1.0, size=size)
+    >>> result = audit(mechanism, 0.0, 1.0, claim=0.1, num_runs=4000, seed=1)
+    >>> result.violates_claim
+    True
     """
     delta, claimed = _terms(delta, claim, mu)
     _check(confidence, num_runs, workers)

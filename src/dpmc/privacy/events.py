@@ -115,6 +115,11 @@ def gaussian(noise_multiplier: float) -> DpEvent:
     ------
     DpmcError
         If `noise_multiplier` is not finite and positive.
+
+    Examples
+    --------
+    >>> gaussian(5.0).noise_multiplier
+    5.0
     """
     from dp_accounting import GaussianDpEvent  # takes seconds: only when an event is made
 
@@ -145,6 +150,11 @@ def sampled_gaussian(noise_multiplier: float, batch_size: int, num_rows: int) ->
     ------
     DpmcError
         If a value is outside of what is allowed.
+
+    Examples
+    --------
+    >>> sampled_gaussian(5.0, batch_size=10, num_rows=1000).sample_size
+    10
     """
     from dp_accounting import SampledWithoutReplacementDpEvent
 
@@ -166,6 +176,11 @@ def barker(noise_variance: float, clip_scale: float, batch_size: int, num_rows: 
     ------
     DpmcError
         If a value is outside of what is allowed.
+
+    Examples
+    --------
+    >>> barker(0.5, 0.1, batch_size=10, num_rows=1000) == barker(0.5, 0.1, 10, 1000)
+    True
     """
     return BarkerEvent(float(noise_variance), float(clip_scale), int(batch_size), int(num_rows))
 
@@ -271,6 +286,12 @@ class Releases:
     ------
     DpmcError
         If a count is negative or an iteration releases nothing.
+
+    Examples
+    --------
+    >>> releases = Releases((), ((gaussian(5.0), 2),))
+    >>> list(releases.counts(num_iterations=3, num_chains=4).values())
+    [24]
     """
 
     initial: tuple[tuple[Event, int], ...] = ()

@@ -68,6 +68,13 @@ def compose(
     ------
     DpmcError
         If a part has no guarantee or another relation, or is none of these.
+
+    Examples
+    --------
+    >>> from dpmc.types import Guarantee
+    >>> parts = [Guarantee(1.0, 1e-7, accountant="pld"), Guarantee(0.5, 1e-7, accountant="pld")]
+    >>> 1 < compose(parts, delta=1e-6).epsilon <= 1.5
+    True
     """
     check_delta(delta)
     if neighbours not in NEIGHBOURS:

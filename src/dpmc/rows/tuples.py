@@ -13,17 +13,35 @@ OWN: Any = {"pipeline_class": SelfContainedCompiler}
 
 
 def dot(a: Any, b: Any) -> float:
-    """Return the inner product of two tuples, over the length of the shorter."""
+    """Return the inner product of two tuples, over the length of the shorter.
+
+    Examples
+    --------
+    >>> dot((1.0, 2.0), (3.0, 4.0))
+    11.0
+    """
     return float(sum(p * q for p, q in zip(a, b, strict=False)))
 
 
 def scale(s: float, x: Any) -> Any:
-    """Return the tuple ``s * x``."""
+    """Return the tuple ``s * x``.
+
+    Examples
+    --------
+    >>> scale(2.0, (1.0, 3.0))
+    (2.0, 6.0)
+    """
     return tuple(s * entry for entry in x)
 
 
 def subtract(x: Any, c: Any) -> Any:
-    """Return the tuple ``x - c``, over the length of the shorter."""
+    """Return the tuple ``x - c``, over the length of the shorter.
+
+    Examples
+    --------
+    >>> subtract((3.0, 5.0), (1.0, 2.0))
+    (2.0, 3.0)
+    """
     return tuple(p - q for p, q in zip(x, c, strict=False))
 
 

@@ -22,6 +22,11 @@ def population(name: str, **params: Any) -> Population:
     ------
     DpmcError
         If there is no such population, or it refuses a parameter.
+
+    Examples
+    --------
+    >>> population("normal_variance", bound=10.0).log_density(1.0, 2.0) < 0
+    True
     """
     built: Population = _built("population", name, params)
     return built
@@ -34,6 +39,11 @@ def mechanism(name: str, **params: Any) -> Mechanism:
     ------
     DpmcError
         If there is no such mechanism, or it refuses a parameter.
+
+    Examples
+    --------
+    >>> mechanism("laplace").name
+    'laplace'
     """
     built: Mechanism = _built("mechanism", name, params)
     return built
@@ -54,6 +64,11 @@ def statistic(text: str, **params: Any) -> Statistic:
     ------
     DpmcError
         If the text names none, or the statistic refuses a parameter.
+
+    Examples
+    --------
+    >>> statistic("abs_0.5").name
+    '|x|^0.5'
     """
     head, _, tail = text.partition("_")
     if text in WITHOUT_POWER:

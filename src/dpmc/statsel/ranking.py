@@ -145,6 +145,14 @@ def rank(
     DpmcError
         If there is no candidate, two have one name, a number is out of range, or the mechanism
         does not release a candidate.
+
+    Examples
+    --------
+    >>> from dpmc import statsel
+    >>> candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
+    >>> records = statsel.population("normal_variance", bound=10.0)
+    >>> rank(records, candidates, statsel.mechanism("laplace"), 5.0, 100, 2.0).best
+    '|x|'
     """
     checks.require_extra("pandas", "dpmc.statsel.rank")
     if len(candidates) == 0:

@@ -120,6 +120,15 @@ def release(
     ------
     DpmcError
         If an argument is invalid, or the mechanism does not fit the statistic.
+
+    Examples
+    --------
+    >>> from dpmc import statsel
+    >>> records = statsel.population("normal_variance", bound=10.0)
+    >>> x = records.draw(2.0, np.random.default_rng(1), 100)
+    >>> absolute, laplace = statsel.statistic("abs_1"), statsel.mechanism("laplace")
+    >>> release(records, absolute, laplace, x, epsilon=5.0).guarantee.epsilon
+    5.0
     """
     single_releases.check_noise(noise)
     if ledger is not None and mechanism.noise != "gaussian":

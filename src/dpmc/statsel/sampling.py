@@ -119,6 +119,19 @@ def sample(
     ------
     DpmcError
         If something is unknown, does not fit or makes the posterior improper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpmc import statsel
+    >>> records = statsel.population("normal_variance", bound=10.0)
+    >>> x = records.draw(2.0, np.random.default_rng(1), 100)
+    >>> given = records, statsel.statistic("abs_1"), statsel.mechanism("laplace")
+    >>> released = statsel.release(*given, x, 5.0, np.random.default_rng(2))
+    >>> about = {"epsilon": 5.0, "prior": (0.0, 100.0)}
+    >>> result = sample(*given, released, **about, num_iterations=5000, seed=1)
+    >>> 0.5 < result.mean < 8
+    True
     """
     target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
     name = method or DEFAULTS[target.shape]
@@ -192,6 +205,17 @@ def reference(
     ------
     DpmcError
         If an argument does not fit the release, or makes the posterior improper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpmc import statsel
+    >>> records = statsel.population("normal_variance", bound=10.0)
+    >>> x = records.draw(2.0, np.random.default_rng(1), 100)
+    >>> given = records, statsel.statistic("abs_1"), statsel.mechanism("laplace")
+    >>> released = statsel.release(*given, x, 5.0, np.random.default_rng(2))
+    >>> 0.5 < reference(*given, released, epsilon=5.0, prior=(0.0, 100.0)).mean < 8
+    True
     """
     target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
     return quadrature.quadrature(target, quadrature.likelihood(target, num_data_sets))

@@ -39,6 +39,12 @@ class MixtureModel:
     ------
     DpmcError
         If shapes do not fit, or a value is out of range.
+
+    Examples
+    --------
+    >>> model = MixtureModel.isotropic(1.0, [[0.0, 0.0], [3.0, 3.0]], precision=0.1)
+    >>> model.num_components, model.num_coordinates
+    (2, 10)
     """
 
     weights: Array
@@ -189,6 +195,14 @@ def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances
     ------
     DpmcError
         If shapes do not fit.
+
+    Examples
+    --------
+    >>> model = MixtureModel.isotropic(1.0, [[-2.0], [2.0]], precision=0.1)
+    >>> rows = np.array([[-2.1], [1.8]])
+    >>> probabilities = responsibilities(rows, model, model.prior_means, np.ones((2, 1, 1)))
+    >>> probabilities.argmax(axis=1).tolist()
+    [0, 1]
     """
     rows = checked_rows(rows, model)
     shape = (model.num_components, model.dim)

@@ -22,7 +22,6 @@ PACKAGES = (
     "pandas",
     "pyarrow",
     "scipy",
-    "seaborn",
     "snakemake",
 )
 
