@@ -108,7 +108,7 @@ def _tools() -> list[Any]:
     return [*versions, sys.implementation.cache_tag, getattr(sys, "abiflags", ""), *settings]
 
 
-class ContentCache(_Cache):  # type: ignore[misc]
+class ContentCache(_Cache):
     """Compiled code of one function: a file for each of its signatures and kind of processor.
 
     A file is written under another name first, holds one signature, and begins with the digest of
@@ -144,7 +144,8 @@ class ContentCache(_Cache):  # type: ignore[misc]
         if hashlib.sha256(content).digest() != data[:DIGEST_BYTES]:
             return None
         known, parts = pickle.loads(content)
-        return CompileResult._rebuild(target_context, *parts) if known == sig else None
+        result: Any = CompileResult
+        return result._rebuild(target_context, *parts) if known == sig else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code for a signature, if a file can hold it."""
