@@ -10,47 +10,10 @@ import pytest
 from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
-from dpmc.numerics import compile_cache, jit, source_digest
+from dpmc.numerics import compile_cache, content_cache, jit, source_digest
 from dpmc.rows import tuples
 from dpmc.rows.batches import Draws, draw_distinct
 from dpmc.types import DpmcError
-
-CALLER = "from dpmc.callee import inner\n"
-
-
-@pytest.fixture
-def forgetful():
-    """Let digests be taken anew: they are remembered, since code does not change while it runs."""
-    remembered = [value for value in vars(source_digest).values() if hasattr(value, "cache_clear")]
-
-    def forget():
-        for function in remembered:
-            function.cache_clear()
-
-    forget()
-    yield forget
-    forget()
-
-
-def test_a_change_in_what_a_chain_calls_has_another_folder(tmp_path, monkeypatch, forgetful):
-    monkeypatch.setattr(source_digest, "ROOT", tmp_path)
-    (tmp_path / "caller.py").write_text(CALLER)
-    (tmp_path / "stranger.py").write_text("a = 1\n")
-    (tmp_path / "numerics").mkdir()
-    (tmp_path / "numerics" / "compile_cache.py").write_text("options = 1\n")
-    found = []
-    for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
-        (tmp_path / "callee.py").write_text(text)
-        forgetful()
-        found.append(compile_cache.folder("dpmc.caller"))
-    assert found[0] == found[2] != found[1]
-    (tmp_path / "stranger.py").write_text("a = 2\n")
-    forgetful()
-    assert compile_cache.folder("dpmc.caller") == found[0]
-    # How all is compiled is no part of Numba's own index.
-    (tmp_path / "numerics" / "compile_cache.py").write_text("options = 2\n")
-    forgetful()
-    assert compile_cache.folder("dpmc.caller") != found[0]
 
 
 def row_function(slope):
@@ -69,7 +32,7 @@ def hits(function):
 
 @pytest.fixture
 def kept_here(tmp_path, monkeypatch):
-    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(content_cache.CONFIG, "CACHE_DIR", str(tmp_path))
     return tmp_path
 
 
@@ -158,7 +121,7 @@ def test_a_process_that_compiles_runs_what_another_takes_from_disk(kept_here, mo
     """Numba leaves the choice between two copies, of which one is optimised once more."""
     assert shared_copies() == set()
     (kept_here / "other").mkdir()
-    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(kept_here / "other"))
+    monkeypatch.setattr(content_cache.CONFIG, "CACHE_DIR", str(kept_here / "other"))
     monkeypatch.setattr(jit, "SelfContained", JITCodeLibrary)
     assert any("draw_distinct" in name for name in shared_copies())
 
@@ -227,8 +190,8 @@ def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
     made = compile_cache.kept_source("def kernel(x):\n    return f(x)\n", False, {"f": function})
     assert made(1) == 2
     assert not list(kept_here.rglob("*.nbc"))
-    assert compile_cache.described(one) is None
-    assert compile_cache.described(object()) is None
+    assert content_cache.described(one) is None
+    assert content_cache.described(object()) is None
 
 
 @pytest.mark.parametrize(
@@ -236,23 +199,15 @@ def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
     [(1, 1.0), (True, 1), ("a", "b"), (np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(2))],
 )
 def test_constants_are_told_apart(value, other):
-    assert compile_cache.described(value) != compile_cache.described(other)
+    assert content_cache.described(value) != content_cache.described(other)
 
 
 def test_two_functions_of_one_line_are_told_apart():
     one, other = (lambda x: x * 2.0), (lambda x: x * 3.0)
     for function in (one, other):
         function.__module__ = "dpmc.rows.kernels"
-    assert compile_cache.described(one) != compile_cache.described(other)
-    assert compile_cache.described(one) == compile_cache.described(one)
-
-
-def test_the_folder_lies_where_numba_is_told_to_keep_things(tmp_path, monkeypatch):
-    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(tmp_path))
-    found = compile_cache.folder("dpmc.rows.kernels")
-    assert found.parent == tmp_path
-    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", "")
-    assert compile_cache.folder("dpmc.rows.kernels").name == found.name
+    assert content_cache.described(one) != content_cache.described(other)
+    assert content_cache.described(one) == content_cache.described(one)
 
 
 def one(x):
@@ -271,14 +226,14 @@ def chain(monkeypatch):
 
 
 def test_a_chain_is_kept_and_other_functions_are_compiled_as_before(tmp_path, monkeypatch, chain):
-    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(content_cache.CONFIG, "CACHE_DIR", str(tmp_path))
     assert compile_cache.kept(chain)(1) == 2
-    assert str(tmp_path) == compile_cache.CONFIG.CACHE_DIR
-    assert list(compile_cache.folder("dpmc.rows.kernels").rglob("*.nbc"))
+    assert str(tmp_path) == content_cache.CONFIG.CACHE_DIR
+    assert list(content_cache.folder(chain).rglob("*.nbc"))
 
 
 def test_without_a_folder_a_chain_is_compiled_all_the_same(tmp_path, monkeypatch, chain):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    monkeypatch.setattr(compile_cache.CONFIG, "CACHE_DIR", str(blocked))
+    monkeypatch.setattr(content_cache.CONFIG, "CACHE_DIR", str(blocked))
     assert compile_cache.kept(chain)(1) == 2

@@ -1,58 +1,27 @@
 """Compiled functions, cached on disk for other processes.
 
-A chain and what it calls take longer to compile than many jobs take to run. Numba keeps
-compiled code, but notices a change in the file of a function only, not in those of the
-functions that it calls. Folders are therefore named by a digest of all that the code comes
-from.
+A chain and what it calls take longer to compile than many jobs take to run. Where the code lies,
+and what it is found by, is a matter of :mod:`dpmc.numerics.content_cache`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import inspect
 import math
-import os
 import types
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-import numba
-import numpy as np
-import platformdirs
-
+from dpmc.numerics.content_cache import DIGITS, KEY, described, digest_of
 from dpmc.numerics.jit import njit
-from dpmc.numerics.source_digest import PACKAGE, canonical, code_digest
+from dpmc.numerics.source_digest import PACKAGE, code_digest
+from dpmc.types import DpmcError
 
-CONFIG: Any = numba.config
-FOLDER = "dpmc"
-DIGITS = 16
 # Sums may be reordered; NaN keeps its meaning, so that a diverged leapfrog shows.
 FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
-# Under this name the digest of a text stands among the globals of what is made from it.
-KEY = "_dpmc_key"
 # Loops divide by zero as NumPy does; functions of a model raise, as Python does.
 LOOP: dict[str, Any] = {"error_model": "numpy"}
-
-
-def root() -> Path:
-    """Return the folder of compiled code: NUMBA_CACHE_DIR if set, else in the user's cache."""
-    if CONFIG.CACHE_DIR:
-        return Path(CONFIG.CACHE_DIR)
-    return platformdirs.user_cache_path(FOLDER) / "compiled"
-
-
-def folder(module: str) -> Path:
-    """Return where compiled chains of `module` are kept.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module in the package.
-    """
-    return root() / code_digest(module, __name__)[:DIGITS]
 
 
 def kept(function: Callable[..., Any]) -> Any:
@@ -63,19 +32,22 @@ def kept(function: Callable[..., Any]) -> Any:
     DpmcError
         If the function does not belong to a module of the package.
     """
-    return _compile(function, folder(function.__module__), fastmath=FASTMATH, **LOOP)
+    if not function.__module__.startswith(f"{PACKAGE}."):
+        raise DpmcError(f"module: {function.__module__!r}, allowed a module of {PACKAGE}")
+    return _compile(function, fastmath=FASTMATH, **LOOP)
 
 
 def kept_closure(function: Callable[..., Any]) -> Any:
     """Compile a function of a model, and keep it if it is known and closes over data alone.
 
-    Numba tells closures apart by these data; compiled functions among them would be new ones
-    in every process.
+    Compiled functions among what it closes over would be new ones in every process.
     """
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    if any(callable(cell) for cell in cells) or described(function) is None:
-        return _compile(function, None)
-    return _compile(function, folder(function.__module__))
+    if not function.__closure__:
+        return _compile(function)
+    description = described(function)
+    if description is None or any(callable(cell.cell_contents) for cell in function.__closure__):
+        return njit(nogil=True)(function)
+    return _compile(_named(function, digest_of(description)))
 
 
 def kept_source(source: str, fastmath: Any, names: Mapping[str, Any]) -> Any:
@@ -88,23 +60,21 @@ def kept_source(source: str, fastmath: Any, names: Mapping[str, Any]) -> Any:
     fastmath : bool or set of str
         As Numba takes it.
     names : mapping of str to object
-        What the text may use besides `math`. See :func:`described`.
+        What the text may use besides `math`. See :func:`dpmc.numerics.content_cache.described`.
     """
     told = {name: described(value) for name, value in names.items()}
-    key, path, text = None, None, "<dpmc.numerics.compile_cache>"
+    key = None
     if None not in told.values():
         flags = sorted(fastmath) if isinstance(fastmath, set) else fastmath
-        key = hashlib.sha256(
-            canonical([source, flags, told, code_digest(__name__)]).encode()
-        ).hexdigest()
-        path = root() / key[:DIGITS]
-        text = str(path / "kernel.py")
-        if not _written(Path(text), source):
-            path = None
+        key = digest_of([source, flags, told, code_digest(__name__)])
     # Numba asks for the module of a function when it takes it from disk.
     namespace: dict[str, Any] = {"__name__": __name__, KEY: key, "math": math, **names}
+    text = f"<{__name__}>"
     exec(compile(source, text, "exec"), namespace)  # the text is ours alone
-    return _compile(namespace["kernel"], path, fastmath=fastmath, **LOOP)
+    kernel = namespace["kernel"]
+    if key is None:
+        return njit(nogil=True, fastmath=fastmath, **LOOP)(kernel)
+    return _compile(_named(kernel, key), fastmath=fastmath, **LOOP)
 
 
 def kept_loop(loop: Any) -> Any:
@@ -117,72 +87,28 @@ def kept_loop(loop: Any) -> Any:
     return kept_source(source, False, {"loop": loop})
 
 
-def described(value: object) -> Any:
-    """Return all that a function or constant is determined by, None for what is not known.
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    return njit(cache=True, nogil=True, **options)(function)
 
-    A function: the code of its module and of what that imports, its place there, and what it
-    closes over. Nothing is known of functions of other packages.
+
+def _named(function: Any, digest: str) -> Any:
+    """Return a copy of a function whose place in its module ends with a digest.
+
+    Machine code is found by the name that it was compiled under: place, types of arguments, and
+    a number that each process counts anew. Two functions of one place that two processes have
+    compiled would be one in a third.
     """
-    if isinstance(value, bool | int | float | str):
-        return repr(value)
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return [value.dtype.str, list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
-    if isinstance(value, types.ModuleType):
-        return ["module", value.__name__]
-    # Compiled functions and intrinsics of Numba keep the Python function.
-    function = getattr(value, "py_func", getattr(value, "_defn", value))
-    if not isinstance(function, types.FunctionType):
-        return None
-    module = function.__module__ or ""
-    if KEY in function.__globals__:  # made from a text, which has no module of its own
-        return function.__globals__[KEY]
-    if not module.startswith(f"{PACKAGE}."):
-        return None
-    cells = [described(cell.cell_contents) for cell in function.__closure__ or ()]
-    cells += [described(default) for default in function.__defaults__ or ()]
-    if None in cells:
-        return None
-    return [code_digest(module), function.__qualname__, _code(function.__code__), cells]
-
-
-def _code(code: types.CodeType) -> list[Any]:
-    """Return what tells two functions of one name and line apart."""
-    constants = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
-    return [code.co_firstlineno, code.co_code.hex(), list(code.co_names), constants]
-
-
-def _compile(function: Callable[..., Any], path: Path | None, **options: Any) -> Any:
-    if path is None or not _writable(path):  # Numba would keep it beside the source
-        return njit(nogil=True, **options)(function)
-    before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(path)
-    try:
-        return njit(cache=True, nogil=True, **options)(function)
-    finally:
-        CONFIG.CACHE_DIR = before
-
-
-def _written(path: Path, source: str) -> bool:
-    """Write a text that is not there yet, once: Numba looks at the time of the file."""
-    if path.is_file():
-        return True
-    partial = path.with_name(f".{os.getpid()}.py")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(source, encoding="utf-8")
-        with contextlib.suppress(FileExistsError):
-            os.link(partial, path)
-        partial.unlink()
-    except OSError:
-        return False
-    return True
-
-
-def _writable(path: Path) -> bool:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(path, os.W_OK)
+    copy = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
+    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
+    copy.__qualname__ = f"{function.__qualname__}_{digest[:DIGITS]}"
+    return copy
 
 
 @functools.cache

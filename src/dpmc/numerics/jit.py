@@ -13,6 +13,8 @@ import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
+from dpmc.numerics.content_cache import keep
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -68,10 +70,15 @@ def njit(*function: Any, **options: Any) -> Any:
     *function : callable
         None to decorate with options.
     **options
-        As Numba takes them.
+        As Numba takes them. With ``cache=True`` the code is kept on disk, see
+        :mod:`dpmc.numerics.content_cache`.
     """
     decorate: Any = numba.njit
-    return decorate(*function, pipeline_class=SelfContainedCompiler, **options)
+    cached = options.pop("cache", False)
+    compiled = decorate(*function, pipeline_class=SelfContainedCompiler, **options)
+    if not cached:
+        return compiled
+    return keep(compiled) if function else lambda one: keep(compiled(one))
 
 
 def _defined(module: Any) -> list[Any]:

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import pooch
-import pooch.downloaders
+import platformdirs
 
 from dpmc.types import Array, DpmcError, UnavailableError
 
@@ -21,7 +20,7 @@ FOLDER_VARIABLE = "DPMC_UCI_DIR"
 
 def cache_folder() -> Path:
     """Return where downloads are kept: the user's cache, a folder for each data set in it."""
-    return Path(pooch.os_cache("dpmc"))
+    return platformdirs.user_cache_path("dpmc")
 
 
 def find(folder: str, name: str) -> Path | None:
@@ -94,6 +93,8 @@ def _download(
     folder: str, name: str, url: str, sha256: str | None, check: Callable[[Path], object] | None
 ) -> Path:
     """Download, verify, and move to the cache."""
+    import pooch.downloaders  # a tenth of the start of a job that reads what is there
+
     target = cache_folder() / folder / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
