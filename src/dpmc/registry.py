@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ KINDS = {
 }
 
 
+@functools.cache
 def names(kind: str) -> tuple[str, ...]:
     """Return the sorted names that `kind` offers.
 
@@ -99,6 +101,7 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(sorted(map(str, names))) or "none"
 
 
+@functools.cache
 def package(kind: str) -> str:
     """Return the package that holds what `kind` offers.
 

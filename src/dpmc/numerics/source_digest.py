@@ -122,6 +122,7 @@ def module_tree(name: str) -> ast.Module:
     return tree
 
 
+@functools.cache
 def module_names(package: str) -> tuple[str, ...]:
     """Return the sorted public modules of `package`, found by their files.
 
@@ -149,6 +150,7 @@ def _normal(value: object) -> object:
     return value
 
 
+@functools.cache
 def _file(name: str) -> Path | None:
     head, *rest = name.split(".")
     if head != PACKAGE:
