@@ -72,6 +72,8 @@ def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
         needed = entry.default is MISSING and entry.default_factory is MISSING
         if needed and key not in values:
             raise DpmcError(refusal(key, f"given to {where}", None))
+        if entry.type in (bool, "bool") and not isinstance(values.get(key, True), bool):
+            raise DpmcError(refusal(key, "true or false", values[key]))
     return cls(**values)
 
 

@@ -175,7 +175,7 @@ def test_runs_without_usable_draws_are_kept_as_rows():
     table = evaluate([(make_spec(), 0, make_fit(draws)), (make_spec(), 1, none)], reference)
     assert table["mmd"].isna().all()
     assert list(table["status"]) == ["complete", "diverged"]
-    with pytest.raises(DpmcError, match="`draws` must have dimension 2, .*, got 3"):
+    with pytest.raises(DpmcError, match=r"`draws` must have dimension 2, .*, got 3"):
         evaluate([(make_spec(), 0, make_fit(np.zeros((20, 4, 3))))], reference)
 
 

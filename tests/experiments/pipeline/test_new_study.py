@@ -66,7 +66,7 @@ def tossing(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         "module_names",
         lambda home: offered.get(home, ()) + (() if home == "coins" else listed(home)),
     )
-    monkeypatch.setattr(workload, "_code", lambda *modules: "code")
+    monkeypatch.setattr(workload, "job_code", lambda *modules: "code")
     return study
 
 
@@ -104,7 +104,9 @@ def test_a_new_study_is_planned_and_priced_without_an_edit(tossing: types.Module
 
 def test_a_new_study_refuses_its_own_parameters(tossing: types.ModuleType) -> None:
     config = with_tosses(0)
-    with pytest.raises(DpmcError, match="here: studies.tosses.methods.coin, .*: `num_tosses` must"):
+    with pytest.raises(
+        DpmcError, match=r"here: studies.tosses.methods.coin, .*: `num_tosses` must"
+    ):
         crosschecks.check_paper(config.papers[PAPER], PAPER, "here")
 
 

@@ -125,8 +125,7 @@ def test_an_output_depends_on_its_own_experiments_alone() -> None:
     assert touched == {"figure3", "clipping", *WHOLE}
 
 
-# Of the keys of all streams, sorted. Should one of them change, every result of the paper is another
-# draw.
+# Of the sorted keys of all streams. Should one of them change, its results are other draws.
 KEYS: dict[str, str] = yaml.safe_load(
     (Path(__file__).parent / "stream_keys.yaml").read_text(encoding="utf-8")
 )

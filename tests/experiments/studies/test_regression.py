@@ -178,7 +178,7 @@ def test_chains_that_stay_apart_are_found_out():
 
 
 def test_starts_are_compared_only_where_a_method_has_them(rows):
-    with pytest.raises(DpmcError, match="`method` must be one that can start at .*, got 'adassp'"):
+    with pytest.raises(DpmcError, match=r"`method` must be one that can start at .*, got 'adassp'"):
         regression_convergence.run(settings("adassp"), rows, [0])
     table = regression_convergence.unavailable(settings("mcmc_normal_x"), range(2), "no file")
     assert table["num_nodes"].tolist() == [2, 2, 4, 4]

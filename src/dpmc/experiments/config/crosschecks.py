@@ -90,7 +90,10 @@ def _check_problem(problem: Problem, where: str) -> None:
     for kind, part in (("data", problem.data), ("model", problem.model)):
         if part is not None:
             module = _module(kind, part.name, f"{where}.{kind}.name")
-            _check_params(module, part.params, f"{where}.{kind}.params")
+            with _at(f"{where}.{kind}.params"):
+                params = registry.parameters(module, part.params)
+                if kind == "model":
+                    module.build(params)
     if problem.start is not None:
         _check_start(problem.start, f"{where}.start")
 
