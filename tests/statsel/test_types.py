@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 import dpmc
 from dpmc.experiments.data import population_rows
-from dpmc.experiments.pipeline import workload
+from dpmc.experiments.pipeline import job_code
 from dpmc.numerics import source_digest
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
@@ -486,7 +486,7 @@ def test_rows_are_records_of_the_population_with_public_bounds():
 def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
     assert set(lookup.LOOKED_UP) == set(lookup.PACKAGES.values())
     before = [
-        workload._code(f"dpmc.experiments.data.{name}_rows")
+        job_code.job_code(f"dpmc.experiments.data.{name}_rows")
         for name in ("population", "regression")
     ]
     known = source_digest.module_digest
@@ -495,13 +495,13 @@ def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
         return "other" if name == "dpmc.statsel.statistics.median" else known(name)
 
     monkeypatch.setattr(source_digest, "module_digest", changed)
-    for function in (workload._code, source_digest.code_digest):
+    for function in (job_code.job_code, source_digest.code_digest):
         function.cache_clear()
     after = [
-        workload._code(f"dpmc.experiments.data.{name}_rows")
+        job_code.job_code(f"dpmc.experiments.data.{name}_rows")
         for name in ("population", "regression")
     ]
-    for function in (workload._code, source_digest.code_digest):
+    for function in (job_code.job_code, source_digest.code_digest):
         function.cache_clear()
     assert after[0] != before[0]
     assert after[1] == before[1]

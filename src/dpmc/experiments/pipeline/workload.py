@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -14,14 +12,9 @@ from dpmc.experiments.config import grids, settings
 from dpmc.experiments.config.reader import Config
 from dpmc.experiments.config.settings import Paper, plain
 from dpmc.experiments.config.setups import BudgetSetup, ChainSetup, ProblemSetup, StudySetup
+from dpmc.experiments.pipeline.job_code import job_code
 from dpmc.experiments.pipeline.jobs import Curves, Job, Metrics, Output, Problem, Reads, Study
-from dpmc.numerics.source_digest import (
-    closure,
-    code_digest,
-    module_names,
-    module_tree,
-    short_digest,
-)
+from dpmc.numerics.source_digest import module_names, short_digest
 
 T = TypeVar("T")
 
@@ -90,7 +83,7 @@ class Workload:
 
     def _problem(self, name: str) -> Problem:
         setup = ProblemSetup.of(name, self.paper.problems[name])
-        data_code = _code(
+        data_code = job_code(
             "dpmc.experiments.config.problems",
             "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.data.{setup.data.name}",
@@ -99,11 +92,11 @@ class Workload:
         rows = f"{self.folder}/data/{name}-{data}.parquet"
         if setup.model is None or self.paper.reference is None:
             return Problem(name, setup, rows)
-        model_code = _code("dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}")
+        model_code = job_code("dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}")
         sizes = self.paper.reference
         reference = short_digest([data, plain(setup.model), sizes.num_draws, model_code])
         baseline = short_digest(
-            [reference, plain(sizes), _code("dpmc.experiments.pipeline.chain_metrics")]
+            [reference, plain(sizes), job_code("dpmc.experiments.pipeline.chain_metrics")]
         )
         return Problem(
             name=name,
@@ -114,7 +107,10 @@ class Workload:
         )
 
     def _all_metrics(self) -> Iterator[Metrics]:
-        code = _code("dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store")
+        store = "dpmc.experiments.pipeline.store"
+        code = job_code("dpmc.experiments.pipeline.chain_metrics", store)
+            "dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store"
+        )
         for name, experiment in self.paper.experiments.items():
             for problem, methods in experiment.methods.items():
                 for label in methods:
@@ -196,14 +192,14 @@ class Workload:
             names = module_names("dpmc.privacy.accountants")
             modules += [f"dpmc.privacy.accountants.{name}" for name in names]
         reads = [self._inside(problem.data), self._inside(problem.reference)]
-        return short_digest([plain(setup), reads, _code(*modules)])
+        return short_digest([plain(setup), reads, job_code(*modules)])
 
     def _curves(self, name: str) -> Curves:
         setup = self.paper.accounting[name]
         entries = setup.settings.values()
         modules = {f"dpmc.mcmc.methods.{entry.method}" for entry in entries}
         modules |= {f"dpmc.privacy.accountants.{a}" for e in entries for a in e.accountants}
-        code = _code(
+        code = job_code(
             "dpmc.experiments.pipeline.accounting_curves",
             "dpmc.experiments.pipeline.store",
             *sorted(modules),
@@ -222,7 +218,7 @@ class Workload:
         study = self.paper.studies[name]
         method = study.methods[label]
         rows = self.problems[problem].data
-        code = _code(
+        code = job_code(
             "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.studies.{study.study}",
             f"{registry.package(study.study)}.{method.method}",
@@ -278,13 +274,15 @@ class Workload:
             accounting=_only(paper.accounting, output.accounting),
             outputs={name: output},
         )
-        code = _code(f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store")
+        code = job_code(
+            f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store"
+        )
         return self._with_request(name, reads, part, code)
 
     def _whole(self, name: str, module: str) -> Output:
         metrics = [*self.paper.experiments, *self.paper.studies]
         reads = Reads(name, metrics, accounting=list(self.curves))
-        code = _code(module, "dpmc.experiments.pipeline.store")
+        code = job_code(module, "dpmc.experiments.pipeline.store")
         return self._with_request(name, reads, self.paper, code)
 
     def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> Output:
@@ -315,23 +313,3 @@ def _picked(metrics: Iterable[Metrics], wanted: settings.ChainsRead) -> tuple[st
             chosen = {"all": points, "first": points[:1], "last": points[-1:]}[wanted.point]
             paths += [job.path for job in entry.jobs if job.point in chosen]
     return tuple(paths)
-
-
-@functools.cache
-def _code(*modules: str) -> str:
-    """Return the digest of modules, of what they import, and of what those look up by name.
-
-    A module that looks others up names their packages in a constant ``LOOKED_UP``: all modules
-    in them count.
-    """
-    named: set[str] = set()
-    while found := {m for name in closure(*modules, *named) for m in _looked_up(name)} - named:
-        named |= found
-    return code_digest(*modules, *sorted(named))
-
-
-def _looked_up(name: str) -> Iterator[str]:
-    for node in module_tree(name).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LOOKED_UP":
-            for package in ast.literal_eval(node.value):
-                yield from (f"{package}.{member}" for member in module_names(package))
