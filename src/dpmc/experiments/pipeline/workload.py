@@ -109,8 +109,6 @@ class Workload:
     def _all_metrics(self) -> Iterator[Metrics]:
         store = "dpmc.experiments.pipeline.store"
         code = job_code("dpmc.experiments.pipeline.chain_metrics", store)
-            "dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store"
-        )
         for name, experiment in self.paper.experiments.items():
             for problem, methods in experiment.methods.items():
                 for label in methods:
