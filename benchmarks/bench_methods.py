@@ -17,6 +17,7 @@ import numpy as np
 from bench_rows import median_seconds, read
 from dpmc import registry
 from dpmc.experiments.config import problems, reader
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.mcmc import barker_correction
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
@@ -59,11 +60,12 @@ def seconds_per_iteration(posterior: Posterior, start: np.ndarray, method: dict[
 
 def prepared(settings: dict[str, Any]) -> tuple[Posterior, np.ndarray, float]:
     """Return a posterior, a point where it is high, and the seconds of reading the rows."""
-    dataset = problems.make_data(settings, 1)
+    setup = ProblemSetup.read(settings["name"], {k: v for k, v in settings.items() if k != "name"})
+    dataset = problems.make_data(setup, 1)
     columns = np.ascontiguousarray(dataset.x.T)
     unit = median_seconds(lambda: read(columns))
     start = np.array([0.0, 3.0]) if dataset.truth is None else dataset.truth
-    return Posterior(problems.make_model(settings), dataset), start[None], unit
+    return Posterior(problems.make_model(setup), dataset), start[None], unit
 
 
 def correction() -> None:

@@ -22,6 +22,8 @@ import numpy as np
 
 from dpmc import registry
 from dpmc.experiments.config import problems
+from dpmc.experiments.config.settings import typed
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
@@ -65,7 +67,8 @@ def gaussian(dim: int) -> Posterior:
             "params": {"dim": dim, "covariance": covariance, "prior_variance": 1e4},
         },
     }
-    return Posterior(problems.make_model(problem), problems.make_data(problem, 1))
+    setup = typed(problem, ProblemSetup)
+    return Posterior(problems.make_model(setup), problems.make_data(setup, 1))
 
 
 def banana() -> Posterior:
@@ -79,7 +82,8 @@ def banana() -> Posterior:
         },
         "model": {"name": "banana", "params": {"prior_variance": 1000, **shape}},
     }
-    return Posterior(problems.make_model(problem), problems.make_data(problem, 1))
+    setup = typed(problem, ProblemSetup)
+    return Posterior(problems.make_model(setup), problems.make_data(setup, 1))
 
 
 def passes() -> None:
@@ -139,7 +143,8 @@ def thesis_problem(name: str) -> Posterior:
         data = {"name": "banana_rows", "params": params}
         model = {"name": "banana", "params": {"prior_variance": 1000, **shape}}
     problem = {"name": name, "data": data, "model": model}
-    return Posterior(problems.make_model(problem), problems.make_data(problem, 1))
+    setup = typed(problem, ProblemSetup)
+    return Posterior(problems.make_model(setup), problems.make_data(setup, 1))
 
 
 def sorted_sums() -> None:

@@ -48,10 +48,9 @@ def learn(work: Workload, known: costs.Costs) -> dict[str, float]:
         took = seconds_of(Path(work.folder), study)
         if took is None or is_absent(study):
             continue
-        key = f"{work.paper['paper']}/{study.experiment}/{study.problem}/{study.label}"
-        unit = known.studies[study.settings["study"]]["unit"]
-        runs = len(study.settings["points"]) * (study.last - study.first + 1)
-        units[key] += runs * float(study.settings["params"].get(unit, 1000)) / 1000
+        key = f"{work.paper.paper}/{study.experiment}/{study.problem}/{study.label}"
+        runs = len(study.setup.points) * (study.last - study.first + 1)
+        units[key] += runs * costs.work_of(study).units
         seconds[key] += max(took - known.start_up - known.seconds["study"], 0.01)
     return {key: float(f"{seconds[key] / units[key]:.3g}") for key in seconds}
 

@@ -14,6 +14,7 @@ from dpmc.experiments.pipeline import run_chains
 from dpmc.mcmc import fit as fitting
 from dpmc.types import DpmcError
 from tests.mcmc.test_fit import PROBLEM, chain_settings
+from tests.support import setups
 
 
 @pytest.mark.parametrize("kind", registry.KINDS)
@@ -26,7 +27,7 @@ def test_helpers_are_not_offered(kind):
 
 @pytest.mark.parametrize(("kind", "name"), [("data", "_threefry"), ("output", "_tables")])
 def test_helpers_cannot_be_loaded(kind, name):
-    with pytest.raises(DpmcError, match=f"{kind}: {name!r}, allowed"):
+    with pytest.raises(DpmcError, match=f"`{kind}` must be one of .*, got {name!r}"):
         registry.load(kind, name)
 
 
@@ -66,7 +67,7 @@ def test_every_replicate_and_chain_has_streams_of_its_own(monkeypatch):
         return run(sampler, plan, iterations, starts, streams, *rest)
 
     monkeypatch.setattr(fitting, "run", recording)
-    dataset = problems.make_data(PROBLEM, 5)
+    dataset = problems.make_data(setups.problem(PROBLEM), 5)
     settings = chain_settings(max_iterations=2)
     list(run_chains.run_chains(settings, dataset, np.zeros((1, 5, 2)), [0, 4]))
     words = [g.integers(0, 2**64, 500, dtype=np.uint64).tolist() for g in seen]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,7 @@ KINDS = {
 }
 
 
+@functools.cache
 def names(kind: str) -> tuple[str, ...]:
     """Return the sorted names that `kind` offers.
 
@@ -74,6 +76,8 @@ def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
         needed = entry.default is MISSING and entry.default_factory is MISSING
         if needed and key not in values:
             raise DpmcError(refusal(key, f"given to {where}", None))
+        if entry.type in (bool, "bool") and not isinstance(values.get(key, True), bool):
+            raise DpmcError(refusal(key, "true or false", values[key]))
     return cls(**values)
 
 
@@ -103,6 +107,7 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(sorted(map(str, names))) or "none"
 
 
+@functools.cache
 def package(kind: str) -> str:
     """Return the package that holds what `kind` offers.
 

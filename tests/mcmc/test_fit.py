@@ -12,6 +12,7 @@ from dpmc.experiments.pipeline import run_chains as chain_runs
 from dpmc.mcmc import fit as fitting
 from dpmc.privacy.audit import audit
 from dpmc.privacy.events import parse, text
+from tests.support import setups
 from tests.support.posteriors import gaussian_model, rows
 
 PENALTY = {"proposal_sd": 0.1, "noise_multiplier": 8.0, "clip_bound": 2.0}
@@ -289,20 +290,13 @@ PROBLEM = {
 
 def chain_settings(**changes):
     budget = {"epsilon": 4.0, "delta": 1e-5, "accountant": "gaussian", "split": "chains"}
-    return {
-        "problem": PROBLEM,
-        "method": "dp_penalty",
-        "params": PENALTY,
-        "budget": budget,
-        "num_chains": 3,
-        "seed": 5,
-        **changes,
-    }
+    given = {"problem": PROBLEM, "method": "dp_penalty", "params": PENALTY, "budget": budget}
+    return setups.chain({**given, "num_chains": 3, **changes})
 
 
 def run_chains(settings, replicates):
-    dataset = problems.make_data(PROBLEM, 5)
-    reference = problems.make_reference(PROBLEM, dataset, 5, 100, 2)
+    dataset = problems.make_data(setups.problem(PROBLEM), 5)
+    reference = problems.make_reference(setups.problem(PROBLEM), dataset, 5, 100, 2)
     return dict(chain_runs.run_chains(settings, dataset, reference, replicates))
 
 
@@ -343,7 +337,7 @@ TRUTH, REFERENCE = np.array([1.0, -2.0]), np.arange(12.0).reshape(1, 6, 2)
 
 
 def starts_by(rule, replicates=(0, 1), truth=TRUTH, **given):
-    problem = {"name": "small", "start": {"rule": rule, **given}}
+    problem = setups.problem({**PROBLEM, "start": {"rule": rule, **given}})
     return problems.start_points(problem, truth, REFERENCE, 5, replicates, 3)
 
 
@@ -379,19 +373,19 @@ def test_starts_of_any_replicates_are_the_same_ones():
 @pytest.mark.parametrize(
     ("rule", "given", "message"),
     [
-        ("around", {"scale": 0.1}, "centre is None, allowed with 'around': centre and scale"),
-        ("around", {"centre": [0, 1]}, "scale is None, allowed with 'around': centre and scale"),
-        ("around_truth", {}, "scale is None, allowed with 'around_truth': scale"),
-        ("at", {}, "centre is None, allowed with 'at': centre"),
-        ("at", {"centre": [0, 1], "scale": 1}, "scale is 1, allowed with 'at': centre"),
-        ("at_truth", {"centre": [0, 1]}, "centre is .*, allowed with 'at_truth': neither"),
-        ("somewhere", {}, "rule 'somewhere', allowed around, around_truth, at, at_truth"),
-        ("at_truth", {"truth": None}, "no truth, allowed rules 'around' and 'at'"),
-        ("at", {"centre": [0, 1, 2]}, "3 components, allowed 2"),
+        ("around", {"scale": 0.1}, "`centre` of {} must be given with rule around"),
+        ("around", {"centre": [0, 1]}, "`scale` of {} must be given with rule around"),
+        ("around_truth", {}, "`scale` of {} must be given with rule around_truth"),
+        ("at", {}, "`centre` of {} must be given with rule at"),
+        ("at", {"centre": [0, 1], "scale": 1}, "`scale` of {} must be left out .* at, got 1"),
+        ("at_truth", {"centre": [0, 1]}, "`centre` of {} must be left out with rule at_truth"),
+        ("somewhere", {}, "`rule` of {} must be one of around, .*, got 'somewhere'"),
+        ("at_truth", {"truth": None}, "`rule` of {} must be around or at without a truth"),
+        ("at", {"centre": [0, 1, 2]}, "`centre` of {} must have 2 components, got 3"),
     ],
 )
 def test_start_rules_are_checked_in_one_line(rule, given, message):
-    with pytest.raises(dpmc.DpmcError, match=f"start of small: {message}") as caught:
+    with pytest.raises(dpmc.DpmcError, match=message.format("start of small")) as caught:
         starts_by(rule, **given)
     assert "\n" not in str(caught.value)
 
@@ -447,7 +441,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
     }
     params = {"dp_penalty": PENALTY, "dp_hmc": HMC, "dp_sgld": SGLD | {"max_stored": 10}}[method]
     settings = chain_settings(problem=problem, method=method, params=params, num_chains=1)
-    store.write_dataset(tmp_path / "rows.parquet", problems.make_data(problem, 1))
+    store.write_dataset(tmp_path / "rows.parquet", problems.make_data(setups.problem(problem), 1))
     plan = fitting.allocate(
         registry.load("method", "dp_penalty"),
         registry.parameters(registry.load("method", "dp_penalty"), PENALTY),
@@ -457,13 +451,8 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
         plan = None  # the ledger then records without a limit
     monkeypatch.setattr(fitting, "allocate", lambda *args: (plan, 10))
     reference = np.zeros((1, 2, 2))
-    small = problems.make_data(
-        problem
-        | {
-            "data": {"name": "banana_rows", "params": problem["data"]["params"] | {"num_rows": 100}}
-        },
-        1,
-    )
+    few = setups.problem(problem).with_data("large", {"num_rows": 100})
+    small = problems.make_data(few, 1)
     list(chain_runs.run_chains(settings, small, reference, [0]))  # compile before measuring
     tracemalloc.start()
     try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy import integrate, stats
 import dpmc
 from dpmc import registry
 from dpmc.experiments.data import population_rows
-from dpmc.experiments.pipeline import workload
+from dpmc.experiments.pipeline import dependencies
 from dpmc.numerics import source_digest
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
@@ -500,26 +501,29 @@ def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
     assert set(lookup.LOOKED_UP) == {
         registry.package(kind) for kind in ("population", "statistic", "mechanism")
     }
-    before = [
-        workload._code(f"dpmc.experiments.data.{name}_rows")
-        for name in ("population", "regression")
-    ]
+
+    def codes():
+        for function in (dependencies.code, source_digest.code_digest):
+            function.cache_clear()
+        return [
+            dependencies.code(Path(), "data", f"dpmc.experiments.data.{name}_rows", named=named)
+            for name in ("population", "regression")
+            for named in (frozenset(), frozenset({"median"}))
+        ]
+
+    before = codes()
     known = source_digest.module_digest
 
     def changed(name):
         return "other" if name == "dpmc.statsel.statistics.median" else known(name)
 
     monkeypatch.setattr(source_digest, "module_digest", changed)
-    for function in (workload._code, source_digest.code_digest):
+    after = codes()
+    for function in (dependencies.code, source_digest.code_digest):
         function.cache_clear()
-    after = [
-        workload._code(f"dpmc.experiments.data.{name}_rows")
-        for name in ("population", "regression")
-    ]
-    for function in (workload._code, source_digest.code_digest):
-        function.cache_clear()
-    assert after[0] != before[0]
-    assert after[1] == before[1]
+    changes = [new != old for new, old in zip(after, before, strict=True)]
+    # Only where the settings name the module, and only if the code looks such modules up.
+    assert changes == [False, True, False, False]
 
 
 def test_names_of_tables():

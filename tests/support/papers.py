@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +13,7 @@ import yaml
 
 from dpmc.experiments.config import reader
 from dpmc.experiments.config.reader import Config
+from dpmc.experiments.config.settings import Paper, typed
 from dpmc.types import DpmcError
 
 ROOT = Path(__file__).parents[2]
@@ -35,17 +35,16 @@ def load_changed(**changes: Any) -> Config:
 
 def with_paper(config: Config, change: Callable[[dict[str, Any]], None]) -> Config:
     """Return `config` with its only paper changed."""
-    ((key, paper),) = copy.deepcopy(dict(config.papers)).items()
-    change(paper)
-    return replace(config, papers={key: paper})
+    ((key, paper),) = config.papers.items()
+    values = paper.plain()
+    change(values)
+    return replace(config, papers={key: typed(values, Paper)})
 
 
 def small_project(folder: Path, paper: dict[str, Any]) -> Path:
     """Write a project whose only paper is `paper`."""
     for name in ("papers", "scales"):
         (folder / "config" / name).mkdir(parents=True)
-    (folder / "workflow").mkdir()
-    (folder / "workflow" / "schemas").symlink_to(ROOT / "workflow" / "schemas")
     scale = {"seeds_per_job": 2, "seconds_per_job": 60, "papers": {}}
     (folder / "config/scales/full.yaml").write_text(yaml.safe_dump(scale), encoding="utf-8")
     text = yaml.safe_dump(paper, allow_unicode=True)

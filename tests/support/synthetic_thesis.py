@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpmc.experiments.config.problems import make_data
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.pipeline.results import Context
 from dpmc.types import Fit, Guarantee
 from tests.support.synthetic import row, table
@@ -250,7 +251,7 @@ def config(experiments):
 
 def datasets(settings, names):
     problems = settings["problems"]
-    return {name: make_data({"name": name, **problems[name]}, 1) for name in names}
+    return {name: make_data(ProblemSetup.read(name, problems[name]), 1) for name in names}
 
 
 def context(experiment="text", seed=0, replicates=20, epsilons=EPSILONS, data=()):

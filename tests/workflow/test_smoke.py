@@ -43,8 +43,8 @@ def test_a_run_makes_everything(finished: Project, paper: str) -> None:
     made = {path.name for path in folder.iterdir() if path.is_file()}
     whole = load_config({"papers": [paper], "scale": "paper", "results_dir": "results"}, ROOT)
     wanted = {"verdict.csv", "guarantees.csv", "provenance.json"}
-    for name, output in whole.papers[paper]["outputs"].items():
-        endings = DRAWN if output["kind"] == "figure" else ("csv",)
+    for name, output in whole.papers[paper].outputs.items():
+        endings = DRAWN if output.kind == "figure" else ("csv",)
         wanted |= {f"{name}.{ending}" for ending in endings}
     assert made == wanted
     record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))

@@ -205,6 +205,7 @@ def _tree(path: Path) -> ast.Module:
     return tree
 
 
+@functools.cache
 def module_names(package: str) -> tuple[str, ...]:
     """Return the sorted public modules of `package`, found by their files.
 
@@ -232,6 +233,7 @@ def _normal(value: object) -> object:
     return value
 
 
+@functools.cache
 def _file(name: str) -> Path | None:
     head, *rest = name.split(".")
     if head != PACKAGE:

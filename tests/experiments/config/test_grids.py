@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmc.experiments.config import grids
+from dpmc.experiments.config.settings import Method
 
 
 def test_points_are_grouped_by_what_they_share():
@@ -18,11 +19,19 @@ def test_points_are_grouped_by_what_they_share():
 
 
 def test_every_point_has_a_name_of_its_own():
-    method = {"accountant": "gaussian", "grid": {"ratio_clip_bound": [0.5, 1.0], "steps": [3, 4]}}
+    grid = {"ratio_clip_bound": [0.5, 1.0], "steps": [3, 4]}
+    method = Method(method="hmc", variant="v", params={}, grid=grid)
     found = list(grids.points(method, [1, 2.5]))
     names = [name for name, _, _ in found]
     assert names[:2] == ["eps=1,clip_bound=0.5,steps=3", "eps=1,clip_bound=0.5,steps=4"]
     assert len(set(names)) == len(names) == 8
     assert found[-1][1:] == (2.5, {"ratio_clip_bound": 1.0, "steps": 4})
-    # Without an accountant there are no budgets.
-    assert [name for name, _, _ in grids.points({}, [1, 2.5])] == ["single"]
+    bare = Method(method="hmc", variant="v", params={})
+    assert [name for name, _, _ in grids.points(bare, [None])] == ["single"]
+
+
+def test_every_value_of_a_grid_is_in_some_point():
+    grid = {"a": [1, 2, 3], "b": [4, 5]}
+    found = list(grids.each_value(grid))
+    assert found == [{"a": 1, "b": 4}, {"a": 2, "b": 4}, {"a": 3, "b": 4}, {"a": 1, "b": 5}]
+    assert list(grids.each_value({})) == [{}]

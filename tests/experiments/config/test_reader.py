@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dpmc import registry
-from dpmc.experiments.config import crosschecks, reader
-from dpmc.numerics.source_digest import module_names
+from dpmc.experiments.config import reader
 from dpmc.types import DpmcError
 from tests.support.papers import (
     KEY,
@@ -33,8 +32,22 @@ def start(paper: dict[str, Any]) -> dict[str, Any]:
     return paper["problems"]["line"]["start"]  # type: ignore[no-any-return]
 
 
+PARAMS = "experiments.main.methods.line.dp_penalty.params"
+
+
+def line(paper: dict[str, Any]) -> dict[str, Any]:
+    return paper["problems"]["line"]  # type: ignore[no-any-return]
+
+
 def counted(paper: dict[str, Any]) -> dict[str, Any]:
     return paper["accounting"]["counts"]["settings"]["dp_penalty"]  # type: ignore[no-any-return]
+
+
+def said_so(told: str, message: str) -> None:
+    """Check a line, of which ``.*`` stands for a part that does not matter."""
+    pattern = re.escape(told).replace(r"\.\*", ".*")
+    assert re.search(pattern, message), message
+    assert "\n" not in message
 
 
 def test_the_small_paper_is_accepted(tmp_path: Path) -> None:
@@ -53,7 +66,7 @@ def test_every_scale_of_the_repository_is_accepted(scale: str, paper: str) -> No
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
     """Facts of the paper and its code: tau sqrt(n) with n = 1e5 becomes a noise multiplier."""
-    paper = load("paper").papers[KEY]
+    paper = load("paper").papers[KEY].plain()
     methods = paper["experiments"]["comparison"]["methods"]
     assert paper["experiments"]["comparison"]["epsilons"] == [2, 4, 6, 8, 10, 12, 15]
     banana, gauss = methods["paper_banana_2d"], methods["paper_gauss_10d"]
@@ -94,7 +107,7 @@ TAUS = {
 
 @pytest.mark.parametrize("problem", TAUS)
 def test_noise_of_the_thesis_is_that_of_its_code(problem: str) -> None:
-    paper = load("paper", THESIS).papers[THESIS]
+    paper = load("paper", THESIS).papers[THESIS].plain()
     methods = paper["experiments"]["final" if problem.endswith("_final") else "text"]["methods"]
     labels = ["dp_penalty", "dp_penalty_ocu_gwmh", "dp_hmc", "dp_hmc"]
     keys = ["noise_multiplier"] * 2 + ["ratio_noise_multiplier", "gradient_noise_multiplier"]
@@ -117,7 +130,7 @@ def test_noise_of_the_thesis_is_that_of_its_code(problem: str) -> None:
 
 
 def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
-    paper = load("paper", THESIS).papers[THESIS]
+    paper = load("paper", THESIS).papers[THESIS].plain()
     problems, experiments = paper["problems"], paper["experiments"]
     text, final = (experiments[name]["methods"] for name in ("text", "final"))
     assert [f"{name}_final" for name in text] == list(final)
@@ -138,104 +151,170 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda p: p.update(sed=1), "unknown key 'sed', allowed accounting"),
-        (lambda p: p.pop("seed"), "seed is missing"),
-        (lambda p: p.update(paper="other"), "`paper` must be 'small', got 'other'"),
-        (lambda p: p["problems"]["line"].update(delta=1), "problems.line.delta: 1, allowed"),
-        (lambda p: p["problems"]["line"].update(delta=0), "problems.line.delta: 0, allowed"),
-        (lambda p: p["problems"]["line"].update(delta=float("nan")), "allowed a finite number"),
-        (lambda p: p["problems"]["line"].update(delta="1e-6"), "'1e-6', allowed a number in"),
-        (lambda p: experiment(p).update(epsilons=[1, 0]), "epsilons.1: 0, allowed a number > 0"),
-        (lambda p: experiment(p).update(epsilons=[-1]), "epsilons.0: -1, allowed a number > 0"),
-        (lambda p: experiment(p).update(epsilons=[float("nan")]), "epsilons.0: nan, allowed"),
-        (lambda p: experiment(p).update(epsilons=[float("inf")]), "epsilons.0: inf, allowed"),
-        (lambda p: experiment(p).update(epsilons=[1, 1.0]), "allowed a list of different numbers"),
+        (lambda p: p.update(sed=1), "`sed` must be a key (accounting, .*) (did you mean seed?)"),
+        (lambda p: p.pop("seed"), "`seed` must be given"),
+        (lambda p: p.update(paper="other"), "`paper` must be 'small', .*, got 'other'"),
+        (lambda p: line(p).update(delta=1), "`problems.line.delta` must be a number .*, got 1"),
+        (lambda p: line(p).update(delta=0), "`problems.line.delta` must be a number .*, got 0"),
+        (
+            lambda p: line(p).update(delta=float("nan")),
+            "`.*delta` must be a finite number, got nan",
+        ),
+        (lambda p: line(p).update(delta="1e-6"), "must be a number in (0, 1), got '1e-6'"),
+        (lambda p: line(p).pop("delta"), "`problems.line.delta` must be given beside model"),
+        (lambda p: line(p).update(label=None), "`problems.line.label` must be of type string"),
+        (lambda p: p.pop("reference"), "`reference` must be given beside experiments"),
+        (
+            lambda p: experiment(p).update(epsilons=[1, 0]),
+            "epsilons.1` must be a number > 0, got 0",
+        ),
+        (lambda p: experiment(p).update(epsilons=[-1]), "epsilons.0` must be a number > 0, got -1"),
+        (lambda p: experiment(p).update(epsilons=[float("inf")]), "epsilons.0` .*, got inf"),
+        (lambda p: experiment(p).update(epsilons=[1, 1.0]), "must be a list of different numbers"),
         (
             lambda p: experiment(p).update(replicates=0),
-            "`replicates` must be an integer of at least 1, got 0",
+            "replicates` must be an integer >= 1, got 0",
         ),
-        (lambda p: experiment(p).update(replicates=1.5), "replicates: 1.5, allowed an integer"),
-        (lambda p: experiment(p).pop("epsilons"), "epsilons is missing here"),
-        (lambda p: method(p)["params"].update(clip_bound=0), "clip_bound: 0, allowed a number > 0"),
-        (lambda p: method(p)["params"].update(clip_bound=-2), "clip_bound: -2, allowed"),
-        (lambda p: method(p)["params"].update(noise_multiplier=0), "noise_multiplier: 0, allowed"),
-        (lambda p: method(p)["params"].update(clip_bond=1), "parameter 'clip_bond', allowed clip"),
-        (lambda p: method(p)["params"].pop("proposal_sd"), "parameter 'proposal_sd' is missing"),
-        (lambda p: method(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_barker"),
-        (lambda p: method(p).update(accountant="magic"), "accountant 'magic', allowed barker"),
+        (
+            lambda p: experiment(p).update(replicates=1.5),
+            "replicates` must be an integer .*, got 1.5",
+        ),
+        (
+            lambda p: experiment(p).update(methods={}),
+            "methods` must be a mapping that is not empty",
+        ),
+        (lambda p: experiment(p).pop("epsilons"), "epsilons` must be given here or in the exper"),
+        (lambda p: method(p)["params"].update(clip_bound=0), f"{PARAMS}: .*clip_bound.* 0"),
+        (lambda p: method(p)["params"].update(clip_bound=-2), f"{PARAMS}: .*clip_bound.* -2"),
+        (lambda p: method(p)["params"].update(noise_multiplier=0), f"{PARAMS}: .*noise_multip.* 0"),
+        (
+            lambda p: method(p)["params"].update(clip_bond=1),
+            f"{PARAMS}: `clip_bond` must be a parameter of .* (did you mean clip_bound?)",
+        ),
+        (
+            lambda p: method(p)["params"].pop("proposal_sd"),
+            "`proposal_sd` must be given to dp_penal",
+        ),
+        (
+            lambda p: method(p).update(method="dp_penlty"),
+            ".method` must be one of dp_barker, .*, got 'dp_penlty' (did you mean dp_penalty?)",
+        ),
+        (lambda p: method(p).update(accountant="magic"), ".accountant` must be one of .* 'magic'"),
         (lambda p: method(p).update(num_iterations=5), "either an accountant or num_iterations"),
-        (lambda p: method(p, "rwmh").update(epsilons=[1]), "allowed only with an accountant"),
-        (lambda p: method(p, "rwmh")["grid"].update(clip_bound=[0]), "clip_bound.0: 0, allowed"),
-        (lambda p: method(p, "rwmh")["grid"].update(clip=[1]), "parameter 'clip', allowed clip_b"),
-        (lambda p: method(p, "rwmh")["params"].update(clip_bound=1), "allowed in params or in gr"),
+        (
+            lambda p: method(p, "rwmh").update(epsilons=[1]),
+            "must be left out without an accountant",
+        ),
+        (
+            lambda p: method(p, "rwmh")["grid"].update(clip_bound=[0]),
+            "clip_bound=0: .*clip_bound.* 0",
+        ),
+        (
+            lambda p: method(p, "rwmh")["grid"].update(clip=[1]),
+            "`clip` must be a parameter of rwmh",
+        ),
+        (
+            lambda p: method(p, "rwmh")["params"].update(clip_bound=1),
+            "grid.clip_bound` must be left out, being in params",
+        ),
         (
             lambda p: experiment(p)["methods"].update(curve={"a": method(p)}),
-            "'curve', allowed l",
+            "methods` must be one of line, got 'curve'",
         ),
-        (lambda p: p["problems"]["line"]["model"].update(name="circl"), "model 'circl', allowed"),
-        (lambda p: p["problems"]["line"]["data"].update(name="rows"), "data 'rows', allowed"),
-        (lambda p: p["outputs"]["figure1"].update(metrics=["man"]), "experiment 'man', allowed m"),
-        (lambda p: p["outputs"]["figure1"].update(kind="film"), "'film', allowed figure, table"),
-        (lambda p: start(p).update(rule="near"), "start.rule: 'near', allowed around, around_tru"),
-        (lambda p: start(p).pop("scale"), "start: scale is missing, which rule around_truth needs"),
-        (lambda p: start(p).update(centre=[0]), "start.centre: [0], allowed with rule around_trut"),
-        (lambda p: start(p).update(rule="around"), "start: centre is missing, which rule around"),
+        (lambda p: line(p)["model"].update(name="circl"), ".model.name` must be .*, got 'circl'"),
+        (lambda p: line(p)["data"].update(name="rows"), ".data.name` must be one of .* got 'rows'"),
+        (lambda p: line(p)["data"]["params"].update(num_rows=0), "data.params: .*num_rows.* 0"),
+        (lambda p: line(p)["model"]["params"].update(dim=0), "model.params: .*dim.* 0"),
         (
-            lambda p: start(p).update(rule="at_truth"),
-            "allowed with rule at_truth: nothing",
+            lambda p: p["outputs"]["figure1"].update(metrics=["man"]),
+            ".metrics` must be one of main, got 'man' (did you mean main?)",
+        ),
+        (lambda p: p["outputs"]["figure1"].update(kind="film"), "one of figure, table, got 'film'"),
+        (
+            lambda p: start(p).update(rule="near"),
+            "start.rule` must be one of around, .* got 'near'",
+        ),
+        (lambda p: start(p).pop("scale"), "start.scale` must be given with rule around_truth"),
+        (lambda p: start(p).update(centre=[0]), "start.centre` must be left out, .* around_truth"),
+        (lambda p: start(p).update(rule="around"), "start.centre` must be given with rule around"),
+        (lambda p: start(p).update(rule="at_truth"), "since rule at_truth takes nothing else"),
+        (lambda p: start(p).update(rule="at", centre=[0]), "since rule at takes centre, got"),
+        (lambda p: start(p).update(centre=["0"]), "start.centre.0` must be a number, got '0'"),
+        (lambda p: start(p).update(centre=[]), "start.centre` must be a list of numbers, got []"),
+        (lambda p: start(p).update(scale="near"), "a number > 0 or the word reference, got 'near'"),
+        (lambda p: method(p).update(max_iterations=0), "max_iterations` must be an integer >= 1"),
+        (
+            lambda p: method(p, "rwmh").update(max_iterations=5),
+            "max_iterations` must be left out wi",
         ),
         (
-            lambda p: start(p).update(rule="at", centre=[0]),
-            "allowed with rule at: centre",
+            lambda p: counted(p).update(accountants=["magic"]),
+            "accountants` must be .*, got 'magic'",
         ),
-        (lambda p: start(p).update(centre=["0"]), "start.centre.0: '0', allowed a number"),
-        (lambda p: start(p).update(centre=[]), "start.centre: [], allowed a list of numbers"),
-        (lambda p: method(p).update(max_iterations=0), "max_iterations: 0, allowed an integer >="),
-        (lambda p: method(p, "rwmh").update(max_iterations=5), "max_iterations: allowed only with"),
-        (lambda p: counted(p).update(accountants=["magic"]), "accountant 'magic', allowed barker"),
-        (lambda p: counted(p).update(accountants=[]), "accountants: [], allowed a list of"),
-        (lambda p: counted(p).update(method="dp_penlty"), "method 'dp_penlty', allowed dp_barker"),
-        (lambda p: counted(p)["params"].pop("proposal_sd"), "'proposal_sd' is missing"),
-        (lambda p: counted(p)["params"].update(noise=1), "dp_penalty parameter 'noise', allowed"),
-        (lambda p: counted(p).update(epsilons=[0]), "epsilons.0: 0, allowed a number > 0"),
-        (lambda p: counted(p).update(epsilon=1), "unknown key 'epsilon', allowed accountants"),
-        (lambda p: p["accounting"]["counts"].update(delta=1), "counts.delta: 1, allowed a number"),
-        (lambda p: p["accounting"]["counts"].pop("num_rows"), "counts: num_rows is missing"),
+        (lambda p: counted(p).update(accountants=[]), "accountants` must be a list of different"),
+        (
+            lambda p: counted(p).update(method="dp_penlty"),
+            "settings.dp_penalty.method` must be one",
+        ),
+        (
+            lambda p: counted(p)["params"].pop("proposal_sd"),
+            "`proposal_sd` must be given to dp_penal",
+        ),
+        (
+            lambda p: counted(p)["params"].update(noise=1),
+            "`noise` must be a parameter of dp_penalty",
+        ),
+        (lambda p: counted(p).update(epsilons=[0]), "epsilons.0` must be a number > 0, got 0"),
+        (
+            lambda p: counted(p).update(epsilon=1),
+            "`epsilon` must be a key of accounting.counts.sett",
+        ),
+        (lambda p: p["accounting"]["counts"].update(delta=1), "counts.delta` must be a number in"),
+        (lambda p: p["accounting"]["counts"].pop("num_rows"), "counts.num_rows` must be given"),
         (
             lambda p: p["outputs"]["figure2"].update(accounting=["c"]),
-            "accounting 'c', allowed co",
+            "accounting` must be one of co",
         ),
-        (lambda p: p["outputs"]["figure2"].update(data=["curve"]), "problem 'curve', allowed line"),
-        (lambda p: p["outputs"]["figure2"].update(reference=["x"]), "problem 'x', allowed line"),
+        (
+            lambda p: p["outputs"]["figure2"].update(data=["curve"]),
+            "data` must be one of line, got",
+        ),
+        (
+            lambda p: p["outputs"]["figure2"].update(reference=["x"]),
+            "reference` must be one of line",
+        ),
         (
             lambda p: p["outputs"]["figure2"].update(
                 chains={"experiment": "main", "problem": "curve", "point": "last"}
             ),
-            "chains.problem 'curve', allowed line",
+            "chains.problem` must be one of line, got 'curve'",
         ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(
     tmp_path: Path, change: Callable[[dict[str, Any]], Any], told: str
 ) -> None:
-    assert told in refused(tmp_path, change)
+    message = refused(tmp_path, change)
+    said_so(told, message)
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"scale": "tiny"}, "scale: 'tiny', allowed paper, quick, smoke"),
-        ({"papers": ["nobody"]}, f"paper: 'nobody', allowed alparslan2023thesis, {KEY}, {THESIS}"),
-        ({"papers": []}, "papers: [], allowed a list of keys"),
-        ({"seeds_per_job": 0}, "`seeds_per_job` must be an integer of at least 1, got 0"),
-        ({"cores": 2}, "unknown key 'cores', allowed papers"),
+        ({"scale": "tiny"}, "`scale` must be one of paper, quick, smoke, got 'tiny'"),
+        (
+            {"papers": ["nobody"]},
+            f"`papers` must be one of alparslan2023thesis, {KEY}, {THESIS}",
+        ),
+        ({"papers": []}, "`papers` must be a list of keys of config/papers, got []"),
+        ({"seeds_per_job": 0}, "`seeds_per_job` must be an integer >= 1, or null"),
+        ({"cores": 2}, "`cores` must be a key (papers, "),
     ],
 )
 def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(DpmcError) as caught:
         load_changed(**changes)
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said_so(told, str(caught.value))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +323,7 @@ def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str)
         ("a: 1\na: 2\n", "line 2, key 'a' is given twice"),
         ("a: &a {b: 1}\nc:\n  <<: *a\n  d: 1\n  d: 2\n", "line 5, key 'd' is given twice"),
         ("a: [1\n", "line 2"),
-        ("- 1\n", "list, allowed a mapping"),
+        ("- 1\n", "must be a mapping, got a list"),
     ],
 )
 def test_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
@@ -272,34 +351,8 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
     before = copy.deepcopy((base, overlay))
     assert reader.merge(base, overlay, "here") == {"a": {"b": 1, "c": [3], "e": 2}}
     assert (base, overlay) == before
-    with pytest.raises(DpmcError, match="here: a: x: null removes it, allowed b, c"):
+    with pytest.raises(DpmcError, match=r"`key` must be one of b, c, to be .*, got 'x'"):
         reader.merge(base, {"a": {"x": None}}, "here")
-
-
-@pytest.mark.parametrize(
-    "kind", ["method", "model", "data", "statsel_information", "statsel_posterior"]
-)
-def test_parameters_read_from_the_source_are_those_of_the_class(kind: str) -> None:
-    from dataclasses import MISSING, fields
-
-    for name in module_names(registry.package(kind)):
-        declared = fields(registry.load(kind, name).Params)
-        needed = {
-            entry.name
-            for entry in declared
-            if entry.default is MISSING and entry.default_factory is MISSING
-        }
-        assert crosschecks.parameters(kind, name) == ({entry.name for entry in declared}, needed)
-
-
-def test_parameters_of_a_study_may_stand_in_a_module_that_it_imports() -> None:
-    for name in ("statsel_posterior", "statsel_autocorrelation"):
-        module = registry.load("study", name)
-        assert module.Params.__module__ == "dpmc.experiments.studies._statsel"
-        known = crosschecks._fields(f"dpmc.experiments.studies.{name}", "Params")
-        assert known is not None
-        assert {"mechanism", "prior_high", "num_lags"} <= set(known)
-        assert "num_iterations" not in known  # that is of the methods
 
 
 @pytest.mark.parametrize(
@@ -307,23 +360,31 @@ def test_parameters_of_a_study_may_stand_in_a_module_that_it_imports() -> None:
     [
         (
             lambda s: s.update(study="recession"),
-            "study 'recession', allowed mixture, networks, perturbation, regression",
+            "study` must be one of mixture, .*, got 'recession' (did you mean regression?)",
         ),
-        (lambda s: s["problems"].append("nowhere"), "problems: 'nowhere', allowed"),
-        (lambda s: s.update(together=["dim"]), "together: 'dim', allowed epsilon, num_nodes"),
-        (lambda s: s["grid"].update(num_nodes=[0]), "grid.num_nodes.0: 0, allowed an integer >= 1"),
+        (lambda s: s["problems"].append("nowhere"), "problems` must be one of .*, got 'nowhere'"),
+        (
+            lambda s: s.update(together=["dim"]),
+            "together` must be one of epsilon, num_nodes, got 'dim'",
+        ),
+        (lambda s: s["grid"].update(num_nodes=[0]), "ols, J=0,.*num_nodes.* 0"),
         (
             lambda s: s["methods"].update(x={"method": "dp_hmc", "variant": "v"}),
-            "'dp_hmc', allowed",
+            "methods.x.method` must be one of .*, got 'dp_hmc'",
         ),
         (
             lambda s: s["methods"]["ols"].update(params={"burn_in": 1}),
-            "params.burn_in, allowed here or in the study, not both",
+            "params.burn_in` must be left out, being in params",
         ),
-        (lambda s: s["params"].update(burnin=5), "parameter 'burnin', allowed"),
+        (
+            lambda s: s["params"].update(burnin=5),
+            "params.burnin` must be a parameter of regression .* (did you mean burn_in?)",
+        ),
+        (lambda s: s["params"].update(burn_in=-1), "burn_in.* -1"),
+        (lambda s: s["grid"].update(epsilon=[-1]), "epsilon.* -1"),
         (
             lambda s: s["methods"]["ols"].update(params={"rho": 1}),
-            "ols parameter 'rho', allowed",
+            "params.rho` must be a parameter of ols",
         ),
     ],
 )
@@ -336,5 +397,4 @@ def test_bad_studies_are_refused_in_one_line(
     folder = small_project(tmp_path, paper)
     with pytest.raises(DpmcError) as caught:
         reader.load_config({"papers": ["small"], "scale": "full", "results_dir": "r"}, folder)
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said_so(told, str(caught.value))

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpmc.experiments.config import problems
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.outputs import _thesis_density
 from dpmc.experiments.outputs import raisa2021thesis as outputs
 from dpmc.types import DpmcError
@@ -59,7 +60,7 @@ def test_figure5_1_shows_five_posteriors_and_the_starts():
     ]  # fmt: skip
     for axis, name in zip(axes, PLANE, strict=True):
         assert axis.collections
-        problem = {"name": name, **context.config["problems"][name]}
+        problem = context.problem_setup(name)
         truth = context.dataset(name).truth
         for replicate, point in enumerate(axis.lines[0].get_xydata()):
             start = problems.start_points(problem, truth, np.empty((1, 0, 2)), 1, [replicate], 1)
@@ -67,12 +68,16 @@ def test_figure5_1_shows_five_posteriors_and_the_starts():
         assert replicate == 19
 
 
+def setup(settings, name):
+    return ProblemSetup.read(name, settings["problems"][name])
+
+
 @pytest.mark.parametrize("name", PLANE)
 def test_regions_enclose_their_share_of_exact_draws(name, monkeypatch):
     """Error rate 2e-4 per model: two shares, sd at most 0.95 % from 10,000 and 4,000 draws."""
     monkeypatch.setattr(_thesis_density, "CELLS", 241)
     settings = synthetic.config(["text"])
-    model = problems.make_model(settings["problems"][name])
+    model = problems.make_model(setup(settings, name))
     dataset = synthetic.datasets(settings, [name])[name]
     found = _thesis_density.surface(model, dataset)
     evaluate = _thesis_density.log_posterior(model, dataset)
@@ -89,10 +94,8 @@ def test_regions_enclose_their_share_of_exact_draws(name, monkeypatch):
 def test_log_posterior_is_that_of_all_rows():
     settings = synthetic.config(["text"])
     for name in ("tempered_banana_10d", "corr_gauss_2d", "circle"):
-        problem = settings["problems"][name]
-        params = {**problem["data"]["params"], "num_rows": 50}
-        data = {**problem["data"], "params": params}
-        dataset = problems.make_data({"name": name, "data": data}, 1)
+        problem = setup(settings, name)
+        dataset = problems.make_data(problem.with_data(name, {"num_rows": 50}), 1)
         model = problems.make_model(problem)
         evaluate = _thesis_density.log_posterior(model, dataset)
         rng = np.random.default_rng(2)
@@ -110,12 +113,12 @@ def test_log_posterior_is_that_of_all_rows():
 def test_log_posterior_refuses_what_it_cannot_do():
     settings = synthetic.config(["text"])
     dataset = synthetic.datasets(settings, ["circle"])["circle"]
-    model = problems.make_model(settings["problems"]["circle"])
+    model = problems.make_model(setup(settings, "circle"))
     with pytest.raises(DpmcError, match=r"`affine` of model .* must be True, got False"):
         _thesis_density.log_posterior(dataclasses.replace(model, affine=False), dataset)
     with pytest.raises(DpmcError, match="it has no exact sampler"):
         _thesis_density.surface(dataclasses.replace(model, reference=None), dataset)
-    large = problems.make_model(settings["problems"]["gauss_30d"])
+    large = problems.make_model(setup(settings, "gauss_30d"))
     with pytest.raises(DpmcError, match="must be 2, got 30"):
         _thesis_density.surface(large, dataset)
 
@@ -130,7 +133,7 @@ def test_borders_of_gaussian_regions_are_those_of_chi_squared():
         "params": {"dim": 2, "covariance": identity, "prior_variance": 100},
     }
     dataset = synthetic.datasets(settings, ["corr_gauss_2d"])["corr_gauss_2d"]
-    model = problems.make_model(problem)
+    model = problems.make_model(ProblemSetup.read("corr_gauss_2d", problem))
     found = _thesis_density.surface(model, dataset)
     weight = dataset.num_rows + 1 / 100  # precision of the posterior
     mode = dataset.num_rows * dataset.x.mean(axis=0) / weight

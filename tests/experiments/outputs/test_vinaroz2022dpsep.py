@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from dpmc.experiments.config import problems
+from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.outputs import vinaroz2022dpsep as outputs
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.studies import _tables, mixture, networks, perturbation
@@ -63,7 +64,7 @@ def mixtures(config):
                     ),
                 }
             )
-    spec = {"name": "mixture", **config["problems"]["mixture"]}
+    spec = ProblemSetup.read("mixture", config["problems"]["mixture"])
     data = {"mixture": problems.make_data(spec, 0)}
     return Context(config, table(rows, mixture.COLUMNS), datasets=data)
 

@@ -14,6 +14,7 @@ from dpmc.diagnostics.mmd import Reference
 from dpmc.experiments.pipeline import chain_metrics
 from dpmc.types import NO_GUARANTEE, DpmcError, Fit
 from tests.reference.mmd import brute_force
+from tests.support import setups
 
 
 @pytest.mark.parametrize("num", [4, 5, 101, 1000])
@@ -52,14 +53,20 @@ def make_fit(draws, **totals):
 
 def make_spec(**changes):
     spec = {
-        "problem": {"name": "toy"},
+        "problem": {"name": "toy", "data": {"name": "toy_rows", "params": {}}},
         "method": "dp_penalty",
         "variant": "as_published",
         "params": {"clip_bound": 0.15},
         "budget": {"epsilon": 4, "delta": 1e-6, "accountant": "gaussian"},
         "num_chains": 4,
     }
-    return spec | changes
+    return setups.chain(spec | changes)
+
+
+def evaluate(runs, reference, point="eps=4", label="dp_penalty"):
+    """Evaluate (setup, replicate, fit) at one point."""
+    named = [(setup, point, replicate, fit) for setup, replicate, fit in runs]
+    return chain_metrics.evaluate(named, reference, 1, experiment="comparison", label=label)
 
 
 def test_evaluate_names_and_measures_every_run():
@@ -67,7 +74,7 @@ def test_evaluate_names_and_measures_every_run():
     reference = rng.normal(size=(3, 500, 2))
     fits = [make_fit(rng.normal(size=(201, 4, 2)), accepted=50, ratio_clipped=1, ratio_rows=20)]
     runs = [(make_spec(), 7, fits[0])]
-    table = chain_metrics.evaluate(runs, reference, 1, experiment="comparison", label="dp_penalty")
+    table = evaluate(runs, reference)
     assert list(table.columns) == list(chain_metrics.COLUMNS)
     row = table.iloc[0]
     assert (row["experiment"], row["problem"], row["point"]) == ("comparison", "toy", "eps=4")
@@ -96,13 +103,12 @@ def test_evaluate_names_and_measures_every_run():
         ("dp_hmc", "dp_hmc"),
         ("minibatch_penalty_ocu_gwmh-as_published", "minibatch_penalty_ocu_gwmh"),
         ("dp_barker-pld-capped", "dp_barker"),
-        ("", "dp_penalty"),
     ],
 )
 def test_the_algorithm_is_the_label_up_to_its_first_hyphen(label, algorithm):
     draws = np.random.default_rng(17).normal(size=(20, 1, 2))
     reference = np.random.default_rng(18).normal(size=(50, 2))
-    table = chain_metrics.evaluate([(make_spec(), 0, make_fit(draws))], reference, 1, label=label)
+    table = evaluate([(make_spec(), 0, make_fit(draws))], reference, label=label)
     assert list(table["algorithm"]) == [algorithm]
 
 
@@ -112,9 +118,7 @@ def test_chains_of_a_few_draws_are_measured_as_far_as_they_can_be(num):
     rng = np.random.default_rng(num)
     draws = rng.normal(size=(num, 1, 2))
     reference = rng.normal(size=(200, 2))
-    row = chain_metrics.evaluate(
-        [(make_spec(num_chains=1), 0, make_fit(draws))], reference, 1
-    ).iloc[0]
+    row = evaluate([(make_spec(num_chains=1), 0, make_fit(draws))], reference).iloc[0]
     kept = draws[max(0, (num - 1) // 2) :, 0]
     assert (row["num_iterations"], row["num_draws"]) == (num, len(kept))
     of_two = ["mmd", "mmd_u", "mmd_fixed", "mmd_white", "mean_error", "mean_norm", "variance_ratio"]
@@ -130,7 +134,7 @@ def test_chains_of_a_few_draws_are_measured_as_far_as_they_can_be(num):
 def test_a_chain_that_accepted_nothing_is_measured_too():
     reference = np.random.default_rng(19).normal(size=(100, 2))
     draws = np.tile([3.0, 4.0], (4, 1, 1))
-    row = chain_metrics.evaluate([(make_spec(), 0, make_fit(draws))], reference, 1).iloc[0]
+    row = evaluate([(make_spec(), 0, make_fit(draws))], reference).iloc[0]
     # k(x, x) = 1 between equal draws.
     expected = brute_force(draws[1:, 0], reference, Reference.of(reference).width)
     assert row["mmd_fixed"] == pytest.approx(math.sqrt(abs(expected)), rel=1e-9)
@@ -144,10 +148,8 @@ def test_a_row_does_not_depend_on_the_rows_beside_it():
     rng = np.random.default_rng(10)
     reference = rng.normal(size=(300, 2))
     fits = [make_fit(rng.normal(size=(50, 4, 2))) for _ in range(3)]
-    together = chain_metrics.evaluate(
-        [(make_spec(), i, fit) for i, fit in enumerate(fits)], reference, 1
-    )
-    alone = chain_metrics.evaluate([(make_spec(), 2, fits[2])], reference, 1)
+    together = evaluate([(make_spec(), i, fit) for i, fit in enumerate(fits)], reference)
+    alone = evaluate([(make_spec(), 2, fits[2])], reference)
     assert together.iloc[2].equals(alone.iloc[0])
 
 
@@ -162,8 +164,7 @@ def test_points_and_bounds_of_every_kind_of_method():
         (sgld, make_fit(draws, gradient_clipped=1, gradient_rows=4)),
         (bare, make_fit(draws, ratio_clipped=0, ratio_rows=1)),
     ]
-    table = chain_metrics.evaluate([(spec, 0, fit) for spec, fit in kinds], reference, 1)
-    assert list(table["point"]) == ["clip_bound=0.5", "eps=4", ""]
+    table = evaluate([(setup, 0, fit) for setup, fit in kinds], reference)
     np.testing.assert_array_equal(table["clip_bound"], [0.5, math.nan, math.nan])
     np.testing.assert_array_equal(table["gradient_clip_bound"], [math.nan, 0.2, math.nan])
     assert table["gradient_clip_fraction"][1] == 0.25
@@ -173,13 +174,11 @@ def test_runs_without_usable_draws_are_kept_as_rows():
     reference = np.random.default_rng(13).normal(size=(100, 2))
     draws = np.full((20, 4, 2), np.nan)
     none = Fit(None, {}, {}, "diverged", (), NO_GUARANTEE, {})
-    table = chain_metrics.evaluate(
-        [(make_spec(), 0, make_fit(draws)), (make_spec(), 1, none)], reference, 1
-    )
+    table = evaluate([(make_spec(), 0, make_fit(draws)), (make_spec(), 1, none)], reference)
     assert table["mmd"].isna().all()
     assert list(table["status"]) == ["complete", "diverged"]
-    with pytest.raises(DpmcError, match="dimension 3, allowed 2"):
-        chain_metrics.evaluate([(make_spec(), 0, make_fit(np.zeros((20, 4, 3))))], reference, 1)
+    with pytest.raises(DpmcError, match=r"`draws` must have dimension 2, .*, got 3"):
+        evaluate([(make_spec(), 0, make_fit(np.zeros((20, 4, 3))))], reference)
 
 
 def test_baselines_are_rows_of_the_same_table():

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmc.experiments.config.reader import load_config
+from dpmc.experiments.data import _sizes
 from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
+from tests.support import setups
 
 ROOT = Path(__file__).parents[3]
 KNOWN = costs.load(ROOT / "config" / "costs.yaml")
@@ -50,7 +52,7 @@ def test_a_short_last_batch_joins_the_one_before():
 
 @pytest.mark.parametrize(("least", "most"), [(0, 1), (float("nan"), 1), (1, 0)])
 def test_batches_refuse(least, most):
-    with pytest.raises(DpmcError, match="allowed"):
+    with pytest.raises(DpmcError, match="must be"):
         costs.batches([1.0], least, most)
 
 
@@ -66,7 +68,7 @@ def test_requests_grow_and_stop_at_the_largest_node():
 def test_sites_of_ep_follow_rows_and_columns(works):
     """[vinaroz2022dpsep, Table 4]: 2 numbers for each row and weight; other methods have none."""
     found = {
-        (s.problem, s.settings["method"]): costs.sites_megabytes(s)
+        (s.problem, s.setup.method): costs.work_of(s).megabytes
         for s in works["vinaroz2022dpsep"].studies
     }
     # Of the tables that results/published has: bytes that the method itself counts for the
@@ -83,20 +85,24 @@ def test_sites_of_ep_follow_rows_and_columns(works):
     assert found["year", "ep"] > 50_000
 
 
+def rows_of(name, **params):
+    return setups.problem({"name": "p", "data": {"name": name, "params": params}})
+
+
 def test_rows_are_sized_without_being_made():
-    generated = {"data": {"name": "banana_rows", "params": {"num_rows": 7, "theta": [0.0] * 3}}}
-    assert costs.shape(generated) == (7, 3)
-    drawn = {"data": {"name": "network_rows", "params": {"num_rows": 8000, "dim": 8}}}
-    assert costs.shape(drawn) == (8000, 9)
-    read = {"data": {"name": "uci_network", "params": {"dataset": "power"}}}
-    assert costs.shape(read) == (9568, 5)
-    assert costs.megabytes(generated) == pytest.approx(7 * 3 * 8e-6)
+    generated = rows_of("banana_rows", num_rows=7, theta=[0.0] * 3)
+    assert _sizes.shape(generated) == (7, 3)
+    drawn = rows_of("network_rows", num_rows=8000, dim=8)
+    assert _sizes.shape(drawn) == (8000, 9)
+    read = rows_of("uci_network", dataset="power")
+    assert _sizes.shape(read) == (9568, 5)
+    assert _sizes.megabytes(generated) == pytest.approx(7 * 3 * 8e-6)
 
 
 def test_more_work_costs_more(works):
     jobs = works["raisa2021dphmc"].jobs
     of_label = {
-        (job.chain["budget"]["epsilon"], job.first): job
+        (job.setup.budget.epsilon, job.first): job
         for job in jobs
         if (job.problem, job.label) == ("paper_banana_2d", "dp_hmc")
         and job.experiment == "comparison"
@@ -129,7 +135,7 @@ def test_costs_are_refused_in_one_line(tmp_path):
     text = (ROOT / "config" / "costs.yaml").read_text(encoding="utf-8")
     path = tmp_path / "costs.yaml"
     path.write_text(text.replace("start_up: 0.65", "start_up: -1"), encoding="utf-8")
-    with pytest.raises(DpmcError, match=r"start_up: -1 .*") as told:
+    with pytest.raises(DpmcError, match="`start_up` must be a number > 0, got -1") as told:
         costs.load(path)
     assert "\n" not in str(told.value)
     path.write_text(text.replace("start_up: 0.65", ""), encoding="utf-8")

@@ -6,8 +6,11 @@ import csv
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from dpmc import registry
 from dpmc.experiments.__main__ import main
+from dpmc.experiments.config.pricing import Bought
 from dpmc.experiments.config.reader import load_config
 from dpmc.experiments.pipeline import costs, plan
 from dpmc.experiments.pipeline.workload import Workload
@@ -33,9 +36,9 @@ def test_budgets_buy_what_finished_runs_had(work):
         if r["accountant"] == "gaussian"
     }
     found = {
-        (job.problem, job.label, job.chain["budget"]["epsilon"]): plan.bought(job.chain).iterations
+        (job.problem, job.label, job.setup.budget.epsilon): plan.bought(job.setup).iterations
         for job in work.jobs
-        if job.experiment == "comparison" and job.chain["budget"]["accountant"] == "gaussian"
+        if job.experiment == "comparison" and job.setup.budget.accountant == "gaussian"
     }
     assert len(found) >= 28
     assert found == {key: wanted[key] for key in found}
@@ -52,6 +55,12 @@ def test_every_job_is_counted_once(work):
     assert stages["output"].jobs == len(work.outputs)
 
 
+def told_of(study, point):
+    module = registry.load("study", study.setup.study)
+    (at,) = replace(study.setup, points=[point]).each()
+    return module.describe_budget(at)
+
+
 def test_noise_of_studies_is_what_their_methods_add():
     """The multiplier keeps the budget: by the accountant of the method itself."""
     from dpmc.privacy import gaussian_noise, schedules
@@ -63,8 +72,7 @@ def test_noise_of_studies_is_what_their_methods_add():
         for s in Workload(config, papers[0]).studies
         if s.label == "dp_sep-dp_valid" and s.experiment == "mixture"
     )
-    point = {"epsilon": 1}
-    told = plan.bought_by_study(study.settings, point)
+    told = told_of(study, {"epsilon": 1})
     schedule = schedules.Schedule(1000, 100)
     spent = schedules.guarantee(schedule, float(told.noise), 1e-5).epsilon
     assert told.iterations == 100
@@ -74,7 +82,7 @@ def test_noise_of_studies_is_what_their_methods_add():
         for s in Workload(config, papers[1]).studies
         if s.label == "mcmc_normal_x-correct" and s.problem == "simulated_2d"
     )
-    told = plan.bought_by_study(regression.settings, point)
+    told = told_of(regression, {"epsilon": 1, "num_nodes": 1})
     assert told.iterations == 10_000
     assert gaussian_noise.true_epsilon(float(told.noise), 1 / 100_000) == pytest.approx(1, rel=1e-3)
 
@@ -94,14 +102,14 @@ def test_a_scale_that_is_not_there_is_one_line(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["plan", "--scale", "tiny"]) == 1
     told = capsys.readouterr().err
-    assert told == "dpmc: scale: 'tiny', allowed paper, quick, smoke\n"
+    assert told == "dpmc: `scale` must be one of paper, quick, smoke, got 'tiny'\n"
 
 
 def test_budgets_with_the_same_noise_share_a_place():
-    found = [plan.Bought(1.0, 10, "5"), plan.Bought(2.0, 1200, "5"), plan.Bought(4.0, 7, "9")]
-    assert plan._told(found) == "ε 1/2: 10/1,200 it, σ 5; ε 4: 7 it, σ 9"
-    assert plan._told([plan.Bought(None, 30, "none")]) == "30 it"
-    assert plan._told([plan.Bought(None, None, "none")]) == "no budget"
+    found = [Bought(1.0, 10, "5"), Bought(2.0, 1200, "5"), Bought(4.0, 7, "9")]
+    assert plan.budgets_text(found) == "ε 1/2: 10/1,200 it, σ 5; ε 4: 7 it, σ 9"
+    assert plan.budgets_text([Bought(None, 30, "none")]) == "30 it"
+    assert plan.budgets_text([Bought(None, None, "none")]) == "no budget"
 
 
 def test_durations():

@@ -6,14 +6,17 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from dpmc.experiments.config.reader import Config
+from dpmc.experiments.config.reader import Config, papers
+from dpmc.experiments.config.settings import plain
+from dpmc.experiments.config.setups import BudgetSetup, canonical
 from dpmc.experiments.pipeline.workload import Workload
-from dpmc.numerics.source_digest import canonical
-from tests.support.papers import KEY, THESIS, load, load_changed, with_paper
+from tests.support.papers import KEY, ROOT, SCALES, THESIS, load, load_changed, with_paper
 
 # Made from all of a paper.
 WHOLE = {"verdict", "guarantees", "page"}
@@ -33,16 +36,11 @@ def test_paths_say_what_a_job_is() -> None:
     folder = f"results/paper/{KEY}/chains/comparison/paper_banana_2d/dp_penalty"
     assert job.path == f"{folder}/eps=4-{job.digest}/0-9.parquet"
     assert len({j.path for j in work.jobs}) == len(work.jobs)
-    assert job.chain["budget"] == {
-        "epsilon": 4,
-        "delta": 1e-6,
-        "accountant": "gaussian",
-        "split": "chains",
-    }
+    assert job.setup.budget == BudgetSetup(epsilon=4, delta=1e-6, accountant="gaussian")
     clipped = next(j for j in work.jobs if j.experiment == "clipping" and j.label == "hmc")
     assert clipped.point == "clip_bound=0.01"
-    assert clipped.chain["params"]["ratio_clip_bound"] == 0.01
-    assert clipped.chain["budget"] is None
+    assert clipped.setup.params["ratio_clip_bound"] == 0.01
+    assert clipped.setup.budget is None
 
 
 def test_jobs_do_not_depend_on_batches_order_or_notation() -> None:
@@ -64,9 +62,9 @@ def test_batches_cover_every_replicate_once() -> None:
         for entry in work.metrics:
             for point in set(entry.points):
                 batches = [range(j.first, j.last + 1) for j in entry.jobs if j.point == point]
-                experiment = work.paper["experiments"][entry.experiment]
-                method = experiment["methods"][entry.problem][entry.label]
-                replicates = method.get("replicates", experiment["replicates"])
+                experiment = work.paper.experiments[entry.experiment]
+                method = experiment.methods[entry.problem][entry.label]
+                replicates = method.replicates or experiment.replicates
                 assert [k for batch in batches for k in batch] == list(range(replicates))
                 assert max(map(len, batches)) <= size
 
@@ -127,33 +125,40 @@ def test_an_output_depends_on_its_own_experiments_alone() -> None:
     assert touched == {"figure3", "clipping", *WHOLE}
 
 
-# Of the settings of all chains at scale paper. Streams are keyed by these settings: should one
-# number change, every published result of the paper is another draw.
-SETTINGS = {KEY: "e0dda88ea9f8e4f82d3aeb95def7c31d812dd520ebe0494263b91599a7ef27ab"}
+# Of the sorted keys of all streams. Should one of them change, its results are other draws.
+KEYS: dict[str, str] = yaml.safe_load(
+    (Path(__file__).parent / "stream_keys.yaml").read_text(encoding="utf-8")
+)
 
 
-@pytest.mark.parametrize("paper", SETTINGS)
-def test_the_settings_that_key_the_streams_are_what_they_were(paper: str) -> None:
-    lines = [
-        f"{j.experiment}/{j.problem}/{j.label}/{j.point} {canonical(j.chain)}"
-        for j in Workload(load("paper", paper), paper).jobs
-    ]
-    text = "\n".join(dict.fromkeys(lines))  # however replicates are cut into jobs
-    assert hashlib.sha256(text.encode()).hexdigest() == SETTINGS[paper]
+@pytest.mark.parametrize("which", KEYS)
+def test_the_settings_that_key_the_streams_are_what_they_were(which: str) -> None:
+    paper, scale = which.split()
+    work = Workload(load(scale, paper), paper)
+    keys = {canonical(job.setup) for job in work.jobs}
+    keys |= {canonical(point) for study in work.studies for point in study.setup.each()}
+    text = "\n".join(sorted(keys))  # however replicates and points are cut into jobs
+    assert hashlib.sha256(text.encode()).hexdigest() == KEYS[which]
+
+
+def test_the_keys_of_every_paper_and_scale_are_known() -> None:
+    assert set(KEYS) == {f"{paper} {scale}" for paper in papers(ROOT) for scale in SCALES}
 
 
 def test_a_limit_of_iterations_is_a_setting_where_it_is_given_and_nowhere_else() -> None:
     jobs = Workload(load("paper", THESIS), THESIS).jobs
-    limits = {(job.label, job.chain.get("max_iterations")) for job in jobs}
+    limits = {(job.label, job.setup.max_iterations) for job in jobs}
     assert {limit for label, limit in limits if label == "dp_barker-pld"} == {100000}
     given = {label for label, limit in limits if limit is not None}
     assert given == {"dp_barker-pld"}
-    assert not any("max_iterations" in job.chain for job in jobs if job.label not in given)
+    assert not any(
+        "max_iterations" in canonical(job.setup) for job in jobs if job.label not in given
+    )
 
 
 def test_every_chain_of_the_thesis_has_the_whole_budget() -> None:
     work = Workload(load("paper", THESIS), THESIS)
-    assert {job.chain["num_chains"] for job in work.jobs} == {1}
+    assert {job.setup.num_chains for job in work.jobs} == {1}
     for entry in work.metrics:
         published = entry.label.partition("-")[2] in ("", "as_published")
         count = 1 if entry.experiment == "trajectory" else 20
@@ -166,15 +171,15 @@ def test_every_chain_of_the_thesis_has_the_whole_budget() -> None:
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
 def test_outputs_get_the_rows_and_curves_that_they_name(scale: str) -> None:
     work = Workload(load(scale, THESIS), THESIS)
-    assert set(work.outputs) - WHOLE == set(load("paper", THESIS).papers[THESIS]["outputs"])
+    assert set(work.outputs) - WHOLE == set(load("paper", THESIS).papers[THESIS].outputs)
     for name, output in work.outputs.items():
-        spec = work.paper["outputs"].get(name, {})
+        read = work.paper.outputs[name].data if name in work.paper.outputs else ()
         data = [path.rpartition("/")[2].rpartition("-")[0] for path in output.datasets]
-        assert set(data) == set(spec.get("data", ()))
+        assert set(data) == set(read)
         assert all(name in output.config["problems"] for name in data)
     curves = work.curves["figure6_1"]
     assert work.outputs["figure6_1"].curves == work.outputs["verdict"].curves == (curves.path,)
-    assert work.outputs["figure6_1"].config["accounting"] == {"figure6_1": curves.spec}
+    assert work.outputs["figure6_1"].config["accounting"] == {"figure6_1": plain(curves.setup)}
     assert work.outputs["figure6_1"].metrics == work.outputs["figure6_1"].baselines == ()
     assert "accounting" not in work.outputs["figure6_3"].config
     assert work.files[curves.path] == curves

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from dpmc import registry
 from dpmc.ep.network import engine as network_engine
@@ -15,7 +16,7 @@ from dpmc.experiments.data import network_rows, uci, uci_network
 from dpmc.experiments.studies import mixture, networks, perturbation
 from dpmc.privacy.schedules import COUNTERS, STANDARDISATION
 from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
-from tests.support import tables
+from tests.support import setups, tables
 
 MIXTURE = {
     "name": "small",
@@ -27,7 +28,7 @@ LARGER = {**MIXTURE, "data": {**MIXTURE["data"], "params": {"num_rows": 500, "so
 
 
 def settings(study: str, problem, method: str, **changes):
-    return {
+    given = {
         "paper": "p",
         "study": study,
         "experiment": "e",
@@ -39,13 +40,13 @@ def settings(study: str, problem, method: str, **changes):
         "outside": ["something"],
         "seed": 3,
         "points": [{"epsilon": 1.0}, {"epsilon": 5.0}],
-        **changes,
     }
+    return setups.study({**given, **changes})
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return problems.make_data(MIXTURE, 3)
+    return problems.make_data(setups.problem(MIXTURE), 3)
 
 
 @pytest.mark.parametrize("method", registry.names("mixture"))
@@ -72,7 +73,7 @@ def test_more_of_the_budget_is_a_closer_posterior():
     """Median errors of nine runs at epsilon 0.5 and 1000."""
     points = [{"epsilon": e} for e in (0.5, 1000.0)]
     given = settings("mixture", LARGER, "dp_sep", points=points, params={"num_passes": 10})
-    table = mixture.run(given, problems.make_data(LARGER, 3), range(9))
+    table = mixture.run(given, problems.make_data(setups.problem(LARGER), 3), range(9))
     median = table.groupby("epsilon")["mean_error"].median()
     assert median[0.5] > 2 * median[1000.0]
 
@@ -97,10 +98,10 @@ def test_fresh_rows_are_another_draw_for_every_replicate(rows):
 def test_rows_used_once_in_a_pass_are_private_too_and_take_more_noise():
     """Median errors of nine runs: nothing is amplified, and the noise of a step is larger."""
     points, shared = [{"epsilon": 5.0}], {"num_passes": 10, "order": "permutation"}
-    rows = problems.make_data(LARGER, 3)
+    rows = problems.make_data(setups.problem(LARGER), 3)
     one = settings("mixture", LARGER, "dp_sep", points=points, params={"num_passes": 10})
     table = mixture.run(one, rows, range(9))
-    other = mixture.run({**one, "params": shared}, rows, range(9))
+    other = mixture.run(replace(one, params=shared), rows, range(9))
     assert set(other["guarantee_accountant"]) == {"gaussian"}
     assert (other["guarantee_epsilon"] <= 5.0).all()
     assert other["mean_error"].median() > table["mean_error"].median()
@@ -113,7 +114,7 @@ SIMULATED = {
 
 
 def test_simulated_rows_are_a_network_and_noise():
-    dataset = problems.make_data(SIMULATED, 3)
+    dataset = problems.make_data(setups.problem(SIMULATED), 3)
     part = uci_network.split(dataset)
     assert part.x.shape == (1000, 4)
     assert part.x_test.shape == (200, 4)
@@ -122,7 +123,7 @@ def test_simulated_rows_are_a_network_and_noise():
     assert np.var(dataset.x[:, -1]) == pytest.approx(1, abs=4 * math.sqrt(2 / 1200))
     left = np.linalg.lstsq(np.c_[part.x, np.ones(1000)], part.y, rcond=None)[1][0] / 1000
     assert left > 0.25
-    other = problems.make_data({**SIMULATED, "name": "simulated 2"}, 3)
+    other = problems.make_data(setups.problem({**SIMULATED, "name": "simulated 2"}), 3)
     assert not np.allclose(dataset.x, other.x)
 
 
@@ -137,7 +138,7 @@ def test_bad_sizes_of_simulated_rows_are_refused(name, value):
 def test_points_of_a_study_have_parameters_of_the_method():
     points = [{"epsilon": 1.0, "clip_bound": c, "prior_precision": 3.0} for c in (1e-6, 0.3)]
     given = settings("networks", SIMULATED, "dp_sep", points=points)
-    given |= {"params": {"num_passes": 20, "hidden": {"network_rows": 10}}}
+    given = replace(given, params={"num_passes": 20, "hidden": {"network_rows": 10}})
     table = networks.run(given, None, range(3))
     assert (table["guarantee_epsilon"] <= 1).all()
     # Nothing passes a tiny clip: what is predicted is the centre. The default learns something.
@@ -149,7 +150,7 @@ def test_points_of_a_study_have_parameters_of_the_method():
 def test_a_fit_without_memory_is_told_and_stops_nothing(monkeypatch):
     monkeypatch.setattr(network_engine, "available_bytes", lambda: 2.0**20)
     given = settings("networks", SIMULATED, "ep", points=[{}])
-    given |= {"params": {"num_passes": 1, "hidden": {"network_rows": 50}}}
+    given = replace(given, params={"num_passes": 1, "hidden": {"network_rows": 50}})
     row = networks.run(given, None, [0]).iloc[0]
     # Two natural parameters of 50 * 5 + 51 weights, in eights, for 1,000 rows.
     assert row["status"].startswith(
@@ -241,7 +242,7 @@ def test_a_table_that_cannot_be_had_says_so(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("study", "method", "change", "message"),
     [
-        ("networks", "sep", {"params": {"hidden": {}}}, "hidden: none for wine, allowed a number"),
+        ("networks", "sep", {"params": {"hidden": {}}}, "`hidden` must have a number for wine"),
         (
             "networks",
             "dp_sep_published",
@@ -266,7 +267,7 @@ def test_bad_settings_are_refused_in_one_line(study, method, change, message, ro
     budget = {"points": [{"epsilon": 1.0}]} if "dp_sep" in method else {"points": [{}]}
     given = settings(study, problem, method, **{**budget, "params": SHARED, **change})
     if study == "mixture" and "params" not in change:
-        given["params"] = {"num_passes": 1}
+        given = replace(given, params={"num_passes": 1})
     run = mixture.run if study == "mixture" else networks.run
     with pytest.raises(DpmcError, match=message) as caught:
         run(given, rows, [0])

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from dpmc import registry
 from dpmc.experiments.config import problems
@@ -14,6 +15,7 @@ from dpmc.experiments.data import uci
 from dpmc.experiments.pipeline import files, store
 from dpmc.experiments.studies import regression, regression_convergence, regression_time
 from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
+from tests.support import setups
 
 PROBLEM = {
     "name": "small",
@@ -25,7 +27,7 @@ PROBLEM = {
 
 
 def settings(method: str, variant: str = "correct", **changes):
-    return {
+    given = {
         "paper": "p",
         "study": "regression",
         "experiment": "e",
@@ -37,13 +39,13 @@ def settings(method: str, variant: str = "correct", **changes):
         "outside": ["something"],
         "seed": 3,
         "points": [{"num_nodes": 2, "epsilon": 1.0}, {"num_nodes": 4, "epsilon": 5.0}],
-        **changes,
     }
+    return setups.study({**given, **changes})
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return problems.make_data(PROBLEM, 3)
+    return problems.make_data(setups.problem(PROBLEM), 3)
 
 
 @pytest.mark.parametrize("method", registry.names("regression"))
@@ -68,14 +70,14 @@ def test_every_method_gives_a_row_per_point_and_replicate(method, rows):
 def test_a_replicate_is_the_same_in_any_company(rows):
     base = settings("mcmc_fixed_s")
     together = regression.run(base, rows, range(3))
-    alone = regression.run({**base, "points": base["points"][1:]}, rows, [2])
+    alone = regression.run(replace(base, points=base.points[1:]), rows, [2])
     wanted = together[(together["num_nodes"] == 4) & (together["replicate"] == 2)]
     np.testing.assert_array_equal(wanted["estimation"], alone["estimation"])
 
 
 def test_fresh_rows_are_another_data_set_for_every_replicate(rows):
     base = settings("ols")
-    fresh = {**base, "params": {**base["params"], "fresh_rows": True}}
+    fresh = replace(base, params={**base.params, "fresh_rows": True})
     table = regression.run(fresh, rows, range(2))
     first = table[table["num_nodes"] == 2]
     assert first["estimation"].nunique() == 2
@@ -96,7 +98,7 @@ def test_data_that_cannot_be_had_leave_a_table_that_says_so(tmp_path):
     with pytest.raises(UnavailableError, match=r"no file rows\.csv"):
         store.read_dataset(path)
     assert files.is_absence(path)
-    store.write_dataset(tmp_path / "few.parquet", problems.make_data(PROBLEM, 3))
+    store.write_dataset(tmp_path / "few.parquet", problems.make_data(setups.problem(PROBLEM), 3))
     assert not files.is_absence(tmp_path / "few.parquet")
     assert not files.is_absence(tmp_path / "none.parquet")
     table = regression.unavailable(settings("adassp"), range(2), "no file rows.csv")
@@ -110,10 +112,11 @@ def test_data_that_cannot_be_had_leave_a_table_that_says_so(tmp_path):
 
 def test_rows_are_here_where_their_file_is(tmp_path, monkeypatch):
     params = {"dataset": "power_plant", "preprocess": "authors"}
-    spec = {"name": "p", "data": {"name": "uci_regression", "params": params}}
+    data = {"name": "uci_regression", "params": params}
+    spec = setups.problem({"name": "p", "data": data})
     monkeypatch.setenv("DPMC_UCI_DIR", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert problems.is_here(PROBLEM)
+    assert problems.is_here(setups.problem(PROBLEM))
     assert not problems.is_here(spec)
     file = tmp_path / "power_plant" / uci.TABLES["power_plant"].file
     file.parent.mkdir()
@@ -178,7 +181,7 @@ def test_chains_that_stay_apart_are_found_out():
 
 
 def test_starts_are_compared_only_where_a_method_has_them(rows):
-    with pytest.raises(DpmcError, match="method: 'adassp', allowed a method that can start"):
+    with pytest.raises(DpmcError, match=r"`method` must be one that can start at .*, got 'adassp'"):
         regression_convergence.run(settings("adassp"), rows, [0])
     table = regression_convergence.unavailable(settings("mcmc_normal_x"), range(2), "no file")
     assert table["num_nodes"].tolist() == [2, 2, 4, 4]

@@ -15,6 +15,7 @@ from dpmc.experiments.studies import statsel_information
 from dpmc.statsel import lookup
 from dpmc.statsel.fisher import information
 from dpmc.types import DpmcError
+from tests.support import setups
 
 NORMAL = {"population": "normal_variance", "theta": 2.0, "num_rows": 100, "bound": 10.0}
 BITS = {"population": "bernoulli", "theta": 0.3, "num_rows": 100}
@@ -36,7 +37,9 @@ METHODS = {
 
 def settings(method, data=None, points=None, **changes):
     statistic, params = METHODS[method]
-    return {
+    given = {
+        "paper": "p",
+        "study": "statsel_information",
         "experiment": "e",
         "problem": {
             "name": "p",
@@ -52,8 +55,8 @@ def settings(method, data=None, points=None, **changes):
         "outside": [],
         "seed": 3,
         "points": points or [{"statistic": statistic, "epsilon": 5.0}],
-        **changes,
     }
+    return setups.study({**given, **changes})
 
 
 def run(method, replicates=(0,), **changes):
@@ -146,8 +149,8 @@ def test_simulations_agree_with_what_they_estimate():
 @pytest.mark.parametrize(
     ("method", "change", "message"),
     [
-        ("gaussian_clt", {"points": [{"epsilon": 1.0}]}, "statistic: missing, allowed"),
-        ("gaussian_clt", {"points": [{"statistic": "abs_1"}]}, "epsilon: missing, allowed"),
+        ("gaussian_clt", {"points": [{"epsilon": 1.0}]}, "`statistic` must be given"),
+        ("gaussian_clt", {"points": [{"statistic": "abs_1"}]}, "`epsilon` must be given"),
         (
             "gaussian_clt",
             {"points": [{"statistic": "abs_1", "epsilon": -1.0}]},
@@ -161,7 +164,7 @@ def test_simulations_agree_with_what_they_estimate():
         (
             "gaussian_clt",
             {"points": [{"statistic": "abs_1", "epsilon": 1.0, "num_inner": 5}]},
-            "num_inner",
+            "`num_inner` must be a parameter of gaussian_clt .noiseless",
         ),
         (
             "noisy_bits",

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from dpmc.experiments.studies import statsel_autocorrelation, statsel_posterior
 from dpmc.types import DpmcError
+from tests.support import setups
 
 PROBLEM = {
     "name": "normal_variance",
@@ -20,7 +22,7 @@ PROBLEM = {
 
 
 def settings(method: str, mechanism: str, points, variant="corrected", **params):
-    return {
+    given = {
         "paper": "p",
         "study": "statsel_posterior",
         "experiment": "e",
@@ -33,6 +35,7 @@ def settings(method: str, mechanism: str, points, variant="corrected", **params)
         "seed": 3,
         "points": points,
     }
+    return setups.study(given)
 
 
 POINTS = [{"statistic": "abs_1", "theta": 2, "epsilon": e} for e in (1.0, 5.0)]
@@ -70,7 +73,7 @@ def test_methods_share_releases_and_statistics_share_records():
     one, two = statsel_posterior.run(exact, None, [0])["released"]
     from dpmc.experiments.studies import _tables
 
-    _, rows = _tables.drawn(exact, 1)
+    _, rows = _tables.drawn(exact.problem, exact.seed, 1)
     assert one == pytest.approx(np.abs(rows.x).mean(), abs=1e-5)
     assert two == pytest.approx((rows.x**2).mean(), abs=1e-4)
 
@@ -126,21 +129,24 @@ def test_correlations_come_by_lag():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "quadrature"}, "must be a chain|allowed a chain"),
-        ({"points": [{"statistic": "abs_1"}]}, "epsilon: missing"),
-        ({"points": [{"epsilon": 1.0}]}, "statistic: missing"),
+        ({"method": "quadrature"}, "`method` must be a chain"),
+        ({"points": [{"statistic": "abs_1"}]}, "`epsilon` must be given"),
+        ({"points": [{"epsilon": 1.0}]}, "`statistic` must be given"),
         ({"variant": "as_told"}, "`variant` of mh must be .*got 'as_told'"),
-        ({"points": [{**POINTS[0], "num_particles": 3}]}, "parameter 'num_particles'"),
+        (
+            {"points": [{**POINTS[0], "num_particles": 3}]},
+            "`num_particles` must be a parameter of mh",
+        ),
         ({"params": {"mechanism": "laplace", "prior_high": -1}}, "prior_high: -1"),
         (
             {"params": {"mechanism": "laplace", "num_lags": 90, "num_iterations": 100}},
-            "num_lags: 90",
+            "`num_lags` must be below .*, got 90",
         ),
         ({"params": {}}, "mechanism: ''"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(change, message):
-    given = {**settings("mh", "laplace", POINTS[:1], num_iterations=10), **change}
+    given = replace(settings("mh", "laplace", POINTS[:1], num_iterations=10), **change)
     with pytest.raises(DpmcError, match=message) as caught:
         statsel_autocorrelation.run(given, None, [0])
     assert "\n" not in str(caught.value)

@@ -1,7 +1,7 @@
 """Cross-field checks of a paper's settings that its schema cannot express.
 
 Names must exist, settings must fit together, and the ``Params`` of each data set, model, method and
-study must take what is given to them, at every point of a grid.
+study must take what is given to them, with every value of a grid.
 """
 
 from __future__ import annotations
@@ -90,7 +90,10 @@ def _check_problem(problem: Problem, where: str) -> None:
     for kind, part in (("data", problem.data), ("model", problem.model)):
         if part is not None:
             module = _module(kind, part.name, f"{where}.{kind}.name")
-            _check_params(module, part.params, f"{where}.{kind}.params")
+            with _at(f"{where}.{kind}.params"):
+                params = registry.parameters(module, part.params)
+                if kind == "model":
+                    module.build(params)
     if problem.start is not None:
         _check_start(problem.start, f"{where}.start")
 
@@ -164,7 +167,7 @@ def _check_study(study: Study, paper: Paper, name: str) -> None:
 def _points(study: Study, paper: Paper, name: str, label: str) -> Iterator[StudyPoint]:
     method = study.methods[label]
     for problem in method.problems or study.problems:
-        for point in grids.combinations({**study.grid, **method.grid}):
+        for point in grids.each_value({**study.grid, **method.grid}):
             yield StudyPoint(
                 paper=paper.paper,
                 study=study.study,

@@ -18,6 +18,14 @@ def combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         yield dict(zip(grid, values, strict=True))
 
 
+def each_value(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield points of a grid that have every value of every key, far fewer than all points."""
+    first = {key: values[0] for key, values in grid.items()}
+    yield first
+    for key, values in grid.items():
+        yield from ({**first, key: value} for value in values[1:])
+
+
 def points(
     method: Method, budgets: Sequence[float | None]
 ) -> Iterator[tuple[str, float | None, dict[str, Any]]]:

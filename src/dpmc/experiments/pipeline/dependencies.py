@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from dpmc.numerics.source_digest import (
@@ -24,11 +24,11 @@ WITHOUT_EFFECT = {"_job"}
 
 
 @functools.cache
-def code(root: Path, script: str, *modules: str) -> str:
+def code(root: Path, script: str, *modules: str, named: frozenset[str] = frozenset()) -> str:
     """Return the digest of a script, of modules, of what both import, and of package versions.
 
     A module that looks others up by their names says so in a constant ``LOOKED_UP``, a list of
-    packages: all modules in them count.
+    packages: all modules in them count whose name the settings or the code mention.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ def code(root: Path, script: str, *modules: str) -> str:
         Name of the script that makes the result.
     *modules : str
         Dotted names of what it looks up, and of what it imports from the package.
+    named : frozenset of str
+        All strings of its settings.
 
     Returns
     -------
@@ -48,10 +50,10 @@ def code(root: Path, script: str, *modules: str) -> str:
     DpmcError
         If a module is missing or a file is not Python.
     """
-    named: set[str] = set()
-    while more := {m for name in closure(*modules, *named) for m in _looked_up(name)} - named:
-        named |= more
-    every = (*modules, *sorted(named))
+    used: set[str] = set()
+    while more := set(_looked_up(closure(*modules, *used), named)) - used:
+        used |= more
+    every = (*modules, *sorted(used))
     return short_digest([script_digest(root, script), code_digest(*every), versions(*every)])
 
 
@@ -91,8 +93,39 @@ def _imported(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-def _looked_up(name: str) -> Iterator[str]:
+def strings(value: object) -> frozenset[str]:
+    """Return all strings in nested mappings and sequences, keys too."""
+    if isinstance(value, str):
+        return frozenset({value})
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        return frozenset().union(*map(strings, value))
+    return frozenset()
+
+
+def _looked_up(reached: Iterable[str], named: frozenset[str]) -> Iterator[str]:
+    """Yield the modules that others look up and that something mentions."""
+    packages = {package for name in reached for package in _packages(name)}
+    if packages:
+        mentioned = named.union(*map(_constants, reached))
+        for package in packages:
+            for member in module_names(package):
+                # A name may go on with a parameter: abs_0.5 is made by the module abs.
+                if any(word == member or word.startswith(f"{member}_") for word in mentioned):
+                    yield f"{package}.{member}"
+
+
+@functools.cache
+def _packages(name: str) -> tuple[str, ...]:
     for node in module_tree(name).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LOOKED_UP":
-            for package in ast.literal_eval(node.value):
-                yield from (f"{package}.{member}" for member in module_names(package))
+            return tuple(ast.literal_eval(node.value))
+    return ()
+
+
+@functools.cache
+def _constants(name: str) -> frozenset[str]:
+    nodes = ast.walk(module_tree(name))
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return frozenset(value for value in constants if isinstance(value, str))

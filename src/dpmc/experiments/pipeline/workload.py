@@ -91,6 +91,7 @@ class Workload:
             "dpmc.experiments.config.problems",
             "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.data.{setup.data.name}",
+            settings=plain(setup.data),
         )
         data = short_digest([name, self.paper.seed, plain(setup.data), data_code])
         rows = self._rows(setup, data)
@@ -194,7 +195,8 @@ class Workload:
             names = module_names("dpmc.privacy.accountants")
             modules += [f"dpmc.privacy.accountants.{name}" for name in names]
         reads = [self._inside(problem.data), self._inside(problem.reference)]
-        return short_digest([plain(setup), reads, self._code("chain", *modules)])
+        code = self._code("chain", *modules, settings=plain(setup))
+        return short_digest([plain(setup), reads, code])
 
     def _curves(self, name: str) -> Curves:
         setup = self.paper.accounting[name]
@@ -226,6 +228,7 @@ class Workload:
             "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.studies.{study.study}",
             f"{registry.package(study.study)}.{method.method}",
+            settings=[plain(study), plain(self.problems[problem].setup)],
         )
         replicates = method.replicates or study.replicates
         size = min(self.config.seeds_per_job, replicates)
@@ -259,8 +262,9 @@ class Workload:
             return [*(root / "workflow" / "report" / name for name in captions), *site_parts()]
         return []
 
-    def _code(self, script: str, *modules: str) -> str:
-        return dependencies.code(self.config.root, script, *modules)
+    def _code(self, script: str, *modules: str, settings: object = None) -> str:
+        named = dependencies.strings([self.paper.paper, settings])
+        return dependencies.code(self.config.root, script, *modules, named=named)
 
     def _rows(self, setup: ProblemSetup, digest: str) -> str:
         """Return the file of the rows of a problem.
