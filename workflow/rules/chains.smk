@@ -52,3 +52,22 @@ rule study:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
     script:
         "../scripts/study.py"
+
+
+rule by_seed:
+    """One replicate under a name that can be typed."""
+    input:
+        chains=batch_of_seed,
+    output:
+        f"{PAPER}/by_seed/{{problem}}/{{label}}/{{point}}/seed={{replicate}}.parquet",
+    log:
+        f"{PAPER}/logs/by_seed/{{problem}}/{{label}}/{{point}}/seed={{replicate}}.log",
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    message:
+        "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicate {wildcards.replicate} alone"
+    script:
+        "../scripts/by_seed.py"

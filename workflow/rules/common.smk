@@ -75,6 +75,16 @@ def of_output(field, name=None):
     return look_up
 
 
+def batch_of_seed(wildcards):
+    """Return the file of chains that holds the replicate that the wildcards name."""
+    work = workload(wildcards.scale, wildcards.paper)
+    wanted = (wildcards.problem, wildcards.label, wildcards.point)
+    try:
+        return work.batch(*wanted, int(wildcards.replicate)).path
+    except DpmcError as error:
+        sys.exit(f"dpmc: {error}")
+
+
 def setting(*keys):
     """Return a function from wildcards to a setting of the paper."""
 
@@ -228,7 +238,7 @@ os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
 # A job on this machine ends when this process does; one on another machine goes on.
 if main_process():
-    os.environ.update(DPMC_SCHEDULER=str(os.getpid()))
+    os.environ.update(DPMC_SCHEDULER=folders.this_process())
 elif getattr(workflow, "remote_exec", False):
     os.environ.pop("DPMC_SCHEDULER", None)
 
@@ -261,4 +271,5 @@ wildcard_constraints:
     digest="[0-9a-f]{8}",
     first="[0-9]+",
     last="[0-9]+",
+    replicate="[0-9]+",
     name="[a-z0-9_]+",

@@ -108,7 +108,7 @@ def job(snakemake: Any) -> Iterator[Progress]:
     log = Log(snakemake.log[0])
     where = next(iter(snakemake.output), snakemake.log[0])
     with _failures_told(log, where), _silence_broken(log):
-        _end_with_scheduler()
+        _end_with_scheduler(log)
         folders.check(map(Path, snakemake.input))
         with _finished(snakemake, log):
             yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
@@ -184,16 +184,21 @@ def _silence_broken(log: Log) -> Iterator[None]:
         over.set()
 
 
-def _end_with_scheduler() -> None:
+def _end_with_scheduler(log: Log) -> None:
     """End when the process that started this job does: the next run does it again."""
-    pid = int(os.environ.get(SCHEDULER, 0))
-    if not pid:
+    scheduler = os.environ.get(SCHEDULER, "")
+    if not scheduler:
         return
+    if not folders.is_seen_from_here(scheduler):
+        log.write("in a container of its own: this job goes on when its scheduler is killed\n")
+        return
+    pid = int(scheduler.partition("@")[0])
 
     def watch() -> None:
         with suppress(ProcessLookupError):
             _wait_for_end(pid)
-        os.kill(os.getpid(), signal.SIGKILL)
+        log.write("the scheduler has ended, and so does this job\n")
+        os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
 

@@ -151,7 +151,10 @@ WORK = """
 import os, sys, time
 sys.path.insert(0, {scripts!r})
 import _job
-_job._end_with_scheduler()
+class Log:
+    def write(self, text):
+        print(text, end="", flush=True)
+_job._end_with_scheduler(Log())
 print("at work", flush=True)
 time.sleep(600)
 """
@@ -163,7 +166,8 @@ def test_a_job_ends_with_the_run_that_started_it(pidfd):
     code = WORK.format(scripts=str(SCRIPTS))
     if not pidfd:
         code = f"import os\nif hasattr(os, 'pidfd_open'): del os.pidfd_open\n{code}"
-    environment = {**os.environ, "DPMC_SCHEDULER": str(run.pid)}
+    scheduler = f"{run.pid}@{folders.this_process().partition('@')[2]}"
+    environment = {**os.environ, "DPMC_SCHEDULER": scheduler}
     work = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -177,6 +181,22 @@ def test_a_job_ends_with_the_run_that_started_it(pidfd):
         for process in (run, work):
             process.kill()
             process.communicate()
+
+
+def test_a_job_in_a_container_outlives_a_scheduler_that_it_cannot_see():
+    """The number of the scheduler belongs to no process there, or to another one."""
+    code = WORK.format(scripts=str(SCRIPTS)).replace("time.sleep(600)", "time.sleep(3)")
+    environment = {**os.environ, "DPMC_SCHEDULER": f"{2**22}@pid:[1]"}
+    work = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert work.returncode == 0
+    assert work.stdout.startswith("in a container of its own")
+    here = {**environment, "DPMC_SCHEDULER": f"{2**22}@{folders.this_process().partition('@')[2]}"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=here, timeout=120
+    )
+    assert ended.returncode < 0
 
 
 def test_the_library_shows_a_bar(capsys):

@@ -27,6 +27,23 @@ NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 _held: list[IO[str]] = []
 
 
+def this_process() -> str:
+    """Return the number of this process, and the name space in which it counts, if any."""
+    return f"{os.getpid()}@{_process_namespace()}"
+
+
+def is_seen_from_here(process: str) -> bool:
+    """Return whether a process that called `this_process` has that number here, too."""
+    return process.partition("@")[2] == _process_namespace()
+
+
+def _process_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:  # a system without
+        return ""
+
+
 def hold(folder: Path) -> bool:
     """Keep other runs out of a folder for as long as this process lives.
 

@@ -19,6 +19,8 @@ from dpmc.experiments.pipeline.jobs import Curves, Job, Metrics, Output, Problem
 from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import module_names, short_digest
 
+from dpmc.types import DpmcError
+
 T = TypeVar("T")
 
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
@@ -83,6 +85,37 @@ class Workload:
             **{entry.path: entry for entry in self.studies},
             **{entry.request: entry for entry in self.outputs.values()},
         }
+
+    def batch(self, problem: str, label: str, point: str, replicate: int) -> Job:
+        """Return the job of chains that holds one replicate, of the first experiment that has it.
+
+        Parameters
+        ----------
+        problem, label, point : str
+            As they stand in the names of files, such as ``banana``, ``dp_hmc`` and ``eps=4``.
+        replicate : int
+
+        Raises
+        ------
+        DpmcError
+            If no experiment has such chains.
+        """
+        for key, names, wanted in (
+            ("problem", [job.problem for job in self.jobs], problem),
+            ("label", [job.label for job in self.jobs if job.problem == problem], label),
+        ):
+            if wanted not in names:
+                known = ", ".join(sorted(set(names))) or "none"
+                raise DpmcError(f"`{key}` must be one of {known}, got {wanted!r}")
+        jobs = [job for job in self.jobs if (job.problem, job.label) == (problem, label)]
+        if not any(job.point == point for job in jobs):
+            known = ", ".join(dict.fromkeys(job.point for job in jobs))
+            raise DpmcError(f"`point` of {label} must be one of {known}, got {point!r}")
+        for job in jobs:
+            if job.point == point and job.first <= replicate <= job.last:
+                return job
+        most = max(job.last for job in jobs if job.point == point)
+        raise DpmcError(f"`seed` of {label} must be 0 to {most}, got {replicate}")
 
     def _problem(self, name: str) -> Problem:
         setup = ProblemSetup.of(name, self.paper.problems[name])
