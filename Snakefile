@@ -46,6 +46,7 @@ localrules:
 
 
 rule all:
+    """All figures, tables, verdicts and pages of the chosen documents."""
     default_target: True
     input:
         all_targets(),

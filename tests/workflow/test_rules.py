@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from dpmc.experiments.pipeline import store
 from tests.workflow.conftest import Project, copy_tiny
 
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "vinaroz2022dpsep")
 # Only results of scale paper are published; that of the tiny configuration is as small as the rest.
 CONFIG = ("scale=paper", f"papers=[{','.join(PAPERS)}]")
 RULE = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)$", re.MULTILINE)
+ONE_SEED = "results/paper/raisa2021dphmc/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
 FIGURES = {
     "raisa2021dphmc": "figure1",
     "raisa2021thesis": "figure6_1",
@@ -42,7 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run everything, publish it, and build the site of what was published."""
     project = copy_tiny(tmp_path_factory.mktemp("rules"))
     said = []
-    for targets in ((), ("publish",), ("results/published/site/index.html",)):
+    for targets in ((), ("publish",), ("results/published/site/index.html",), (ONE_SEED,)):
         done = project.snakemake(*targets, config=CONFIG)
         assert done.returncode == 0, done.stdout[-5000:]
         said.append(done.stdout)
@@ -70,6 +73,33 @@ def test_results_are_made_and_published(run: Run, paper: str) -> None:
     for site in (run.project.folder / "results" / "paper" / "site", published.parent / "site"):
         page = (site / paper / "index.html").read_text(encoding="utf-8")
         assert FIGURES[paper] in page
+
+
+def test_one_replicate_can_be_asked_for_by_its_name(run: Run) -> None:
+    _, ((replicate, alone),) = store.read_fits(run.project.folder / ONE_SEED)
+    folder = run.project.folder / "results" / "paper" / "raisa2021dphmc" / "chains"
+    (batch,) = folder.glob("comparison/plane/dp_hmc/eps=4-*/0-1.parquet")
+    _, fits = store.read_fits(batch)
+    assert replicate == fits[1][0] == 1
+    np.testing.assert_array_equal(alone.draws, fits[1][1].draws)
+    assert alone.guarantee == fits[1][1].guarantee
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("plain/dp_hmc/eps=4/seed=1", "`problem` must be one of plane, got 'plain'"),
+        ("plane/hmc/eps=4/seed=1", "`label` must be one of dp_hmc, dp_penalty, got 'hmc'"),
+        ("plane/dp_hmc/eps=5/seed=1", "`point` of dp_hmc must be one of eps=2, eps=4, got 'eps=5'"),
+        ("plane/dp_hmc/eps=4/seed=2", "`seed` of dp_hmc must be 0 to 1, got 2"),
+    ],
+)
+def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, line) -> None:
+    target = f"results/paper/raisa2021dphmc/by_seed/{name}.parquet"
+    done = run.project.snakemake("-n", target, config=CONFIG)
+    assert done.returncode != 0
+    assert f"dpmc: {line}" in done.stdout
+    assert "Traceback" not in done.stdout
 
 
 def test_then_nothing_is_to_be_done(run: Run) -> None:

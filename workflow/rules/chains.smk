@@ -3,6 +3,7 @@
 
 
 rule chain:
+    """Chains of one method at one point: a batch of replicates with their draws."""
     input:
         data=of(CHAIN, "data"),
         reference=of(CHAIN, "reference"),
@@ -30,6 +31,7 @@ rule chain:
 
 
 rule study:
+    """A study at one point of its grid: a batch of replicates, of which measurements are kept."""
     input:
         data=of(STUDY, "data"),
     output:

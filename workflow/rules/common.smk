@@ -15,7 +15,6 @@ from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.dependencies import content_digest
 from dpmc.experiments.pipeline.workload import Workload, site_parts
 
-
 # The checkout: of this workflow, wherever it runs and whoever includes it as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
 
@@ -69,7 +68,9 @@ def of_output(field, name=None):
         wanted = name or wildcards.name
         if wanted not in outputs:
             known = ", ".join(outputs)
-            sys.exit(f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})")
+            sys.exit(
+                f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})"
+            )
         return getattr(outputs[wanted], field)
 
     return look_up

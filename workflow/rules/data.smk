@@ -4,6 +4,7 @@
 
 
 rule data:
+    """The private rows of a problem, drawn or read from a public file."""
     output:
         DATA,
     log:
@@ -28,6 +29,7 @@ rule data:
 
 
 rule reference:
+    """Exact draws from the posterior of a problem."""
     input:
         data=of(REFERENCE, "data"),
     output:
@@ -55,6 +57,7 @@ rule reference:
 
 
 rule baseline:
+    """Metrics of exact draws: what a perfect run reaches."""
     input:
         data=of(BASELINE, "data"),
     output:

@@ -2,6 +2,7 @@
 
 
 rule publish:
+    """Copy a finished run at the published grids to results/published."""
     input:
         published_files,
     log:

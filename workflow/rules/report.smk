@@ -2,6 +2,7 @@
 
 
 rule provenance:
+    """Machine, versions, commit and times of a run."""
     input:
         outputs=outputs_of,
     output:
@@ -23,6 +24,7 @@ rule provenance:
 
 
 rule page:
+    """The page of a document on the site."""
     input:
         request=of_output("request", "page"),
         outputs=outputs_of,
@@ -53,6 +55,7 @@ rule page:
 
 
 rule site_request:
+    """The digest of what all pages share."""
     output:
         f"{RESULTS}/{{scale}}/requests/{{name}}-{{digest}}.json",
     log:
@@ -71,6 +74,7 @@ rule site_request:
 
 
 rule site:
+    """The front page and the errata."""
     input:
         request=lambda wildcards: site_request(wildcards.scale),
         pages=pages_of,
@@ -95,6 +99,7 @@ rule site:
 
 
 rule published_site:
+    """The site of the published results."""
     input:
         results=kept_files,
         captions=sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst"))),

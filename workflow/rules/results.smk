@@ -6,6 +6,7 @@
 
 
 rule metrics:
+    """Metrics of all chains of one method on one problem."""
     input:
         chains=of(METRICS, "chains"),
         reference=of(METRICS, "reference"),
@@ -33,6 +34,7 @@ rule metrics:
 
 
 rule accounting:
+    """Iterations that budgets buy, by several accountants."""
     output:
         CURVES,
     log:
@@ -56,6 +58,7 @@ rule accounting:
 
 
 rule request:
+    """The settings that an output answers; the name of the file holds their digest."""
     output:
         REQUEST,
     log:
@@ -76,6 +79,7 @@ rule request:
 
 
 rule figure:
+    """A figure as PDF, SVG and PNG, and the numbers that it shows."""
     input:
         request=of_output("request"),
         metrics=of_output("metrics"),
@@ -114,6 +118,7 @@ rule figure:
 
 
 rule table:
+    """A table as CSV."""
     input:
         request=of_output("request"),
         metrics=of_output("metrics"),
@@ -149,6 +154,7 @@ rule table:
 
 
 rule verdict:
+    """The verdict on every claim and printed number of a document."""
     input:
         request=of_output("request", "verdict"),
         published=ancient(str(ROOT / "config" / "published" / "{paper}.yaml")),
@@ -182,6 +188,7 @@ rule verdict:
 
 
 rule guarantees:
+    """The privacy that each result really has."""
     input:
         request=of_output("request", "guarantees"),
         metrics=of_output("metrics", "guarantees"),

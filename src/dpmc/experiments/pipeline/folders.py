@@ -39,7 +39,7 @@ def is_seen_from_here(process: str) -> bool:
 
 def _process_namespace() -> str:
     try:
-        return os.readlink("/proc/self/ns/pid")
+        return str(Path("/proc/self/ns/pid").readlink())
     except OSError:  # a system without
         return ""
 

@@ -18,7 +18,6 @@ from dpmc.experiments.pipeline.batches import batches
 from dpmc.experiments.pipeline.jobs import Curves, Job, Metrics, Output, Problem, Reads, Study
 from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import module_names, short_digest
-
 from dpmc.types import DpmcError
 
 T = TypeVar("T")
