@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dpmc.experiments.pipeline import folders
+from dpmc.experiments.pipeline import files, folders
 from dpmc.types import DpmcError
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -147,19 +147,13 @@ def _finished(snakemake: Any, log: Log) -> Iterator[None]:
     snakemake.output = kind(toclone=snakemake.output, custom_map=lambda path: own[str(path)])
     try:
         yield
-        lines = []
-        for partial, path in pairs:
-            lines.append(folders.told(partial, path.name))
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
+        lines = [folders.told(partial, path.name) for partial, path in pairs]
+        files.flush(partial for partial, _ in pairs)
         for line in lines:
             log.write(f"{line}\n")
         for partial, path in pairs:
             partial.replace(path)
-        for folder in {path.parent for _, path in pairs}:
-            descriptor = os.open(folder, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+        files.flush({path.parent for _, path in pairs})
     finally:
         for partial, _ in pairs:
             with suppress(OSError):

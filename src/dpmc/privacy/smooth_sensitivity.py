@@ -17,7 +17,6 @@ import itertools
 import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dpmc import checks
 from dpmc.types import DpmcError, check_delta, check_epsilon
@@ -72,6 +71,8 @@ def delta_of(epsilon: float, alpha: float, beta: float) -> float:
     DpmcError
         If a number is out of range.
     """
+    from scipy.optimize import minimize_scalar  # a third of a second, for this one function
+
     check_epsilon(epsilon)
     checks.positive("alpha", alpha)
     checks.positive("beta", beta)

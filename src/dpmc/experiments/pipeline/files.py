@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,12 +40,9 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".partial.{path.name}")
     try:
         yield partial
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
+        flush([partial])
         partial.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        flush([path.parent])
     finally:
         partial.unlink(missing_ok=True)
 
@@ -53,6 +50,16 @@ def replacing(path: Path) -> Iterator[Path]:
 def exists(path: Path | str) -> bool:
     """Return whether a file is there that is no absence."""
     return Path(path).is_file() and not is_absence(path)
+
+
+def flush(paths: Iterable[Path]) -> None:
+    """Wait until files, or the names in folders, are on disk."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def is_absence(path: Path | str) -> bool:

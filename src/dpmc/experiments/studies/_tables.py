@@ -6,15 +6,16 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dpmc import registry
 from dpmc.experiments.config import grids
 from dpmc.experiments.config.problems import make_data
 from dpmc.experiments.config.setups import ProblemSetup, StudyPoint, StudySetup
 from dpmc.types import NO_GUARANTEE, UNAVAILABLE, Budget, Dataset, Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Studies look at private methods closely: what is counted without noise is named as outside.
 EXACT = {"diagnostics": "exact"}
@@ -120,6 +121,8 @@ def unavailable(
 
 def typed(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
     """Return rows as a table of given columns and types; what a row lacks is empty or NaN."""
+    import pandas as pd
+
     empty: dict[str, Any] = {"int64": 0, "str": "", "float64": math.nan}
     blank = {name: empty[kind] for name, kind in columns.items()}
     return pd.DataFrame([{**blank, **row} for row in rows], columns=list(columns)).astype(

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import registry
 from dpmc.ep.mixture.exact import Truth, label_posterior, printed_truth
@@ -26,6 +25,9 @@ from dpmc.experiments.studies import _epsilon_passes, _tables
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.ep.mixture.methods"
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import registry
 from dpmc.ep.network.layout import COUNTS
@@ -25,6 +24,9 @@ from dpmc.experiments.studies import _epsilon_passes, _tables
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, MemoryLimitError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.ep.network.methods"
 

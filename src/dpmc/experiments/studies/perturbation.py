@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dpmc import registry
 from dpmc.experiments.config.pricing import Bought, Work, thousands
@@ -15,6 +13,9 @@ from dpmc.experiments.studies import _tables
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import NO_GUARANTEE, Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.ep.perturbation.methods"
 

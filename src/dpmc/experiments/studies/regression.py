@@ -10,11 +10,10 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from dpmc import checks, registry
 from dpmc.diagnostics import mmd
@@ -40,6 +39,9 @@ from dpmc.types import (
     Guarantee,
     check_epsilon,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.linreg.methods"
 

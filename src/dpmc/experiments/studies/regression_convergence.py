@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import registry
 from dpmc.diagnostics import convergence
@@ -32,6 +31,9 @@ from dpmc.linreg.types import NoisyStatistics, Prior
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.linreg.methods"
 

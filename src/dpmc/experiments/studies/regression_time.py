@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
-import pandas as pd
 
 from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.problems import make_data
@@ -18,6 +18,9 @@ from dpmc.experiments.studies import _tables, regression
 from dpmc.experiments.studies.regression import describe_budget
 from dpmc.progress import Progress, silent
 from dpmc.types import Dataset, DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.linreg.methods"
 
@@ -61,7 +64,7 @@ def run(
         for replicate in wanted:
             table.append(_timed(point, replicate))
             progress(len(table), len(points) * len(wanted), "")
-    return pd.DataFrame(table, columns=list(COLUMNS)).astype(COLUMNS)
+    return _tables.typed(table, COLUMNS)
 
 
 def check(point: StudyPoint) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import autocorrelation, autocorrelation_time
@@ -20,6 +19,9 @@ from dpmc.statsel.chains import driver
 from dpmc.statsel.chains.driver import ChainDraws
 from dpmc.statsel.posterior import quadrature
 from dpmc.types import Dataset, DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.statsel.chains.methods"
 

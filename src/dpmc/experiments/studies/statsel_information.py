@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dpmc import registry
 from dpmc.experiments.config.pricing import Bought, Work, thousands
@@ -19,6 +17,9 @@ from dpmc.rng import stream
 from dpmc.statsel import lookup
 from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, check_epsilon
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.statsel.fisher.methods"
 

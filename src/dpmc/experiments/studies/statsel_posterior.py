@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import autocorrelation_time
@@ -25,6 +24,9 @@ from dpmc.statsel.chains import driver
 from dpmc.statsel.posterior import quadrature
 from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.types import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.statsel.chains.methods"
 

@@ -11,10 +11,9 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpmc import checks, registry
 from dpmc.experiments.config.pricing import Bought, Work, thousands
@@ -27,6 +26,9 @@ from dpmc.statsel.selection import two_stage
 from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.statsel.selection.task import SelectionResult, SelectionTask
 from dpmc.types import Array, Dataset, DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = "dpmc.statsel.selection.methods"
 
