@@ -97,7 +97,7 @@ def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()
     line = f"`{key}` must be {wanted}"
     if value is not None:
         line += f", got {value!r}"
-    meant = str(key if value is None else value)
+    meant = key.rpartition(".")[2] if value is None else str(value)
     near = difflib.get_close_matches(meant, list(map(str, choices)), n=1)
     return f"{line} (did you mean {near[0]}?)" if near and near[0] != meant else line
 

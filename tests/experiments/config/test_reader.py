@@ -224,7 +224,7 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
         (lambda p: line(p)["model"].update(name="circl"), ".model.name` must be .*, got 'circl'"),
         (lambda p: line(p)["data"].update(name="rows"), ".data.name` must be one of .* got 'rows'"),
         (lambda p: line(p)["data"]["params"].update(num_rows=0), "data.params: .*num_rows.* 0"),
-        (lambda p: line(p)["model"]["params"].update(dim=0), "model.params: .*dim.* 0"),
+        (lambda p: line(p)["model"]["params"].update(prior_variance=-1), "model.params: .* -1"),
         (
             lambda p: p["outputs"]["figure1"].update(metrics=["man"]),
             ".metrics` must be one of main, got 'man' (did you mean main?)",
@@ -367,7 +367,7 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
             lambda s: s.update(together=["dim"]),
             "together` must be one of epsilon, num_nodes, got 'dim'",
         ),
-        (lambda s: s["grid"].update(num_nodes=[0]), "ols, J=0,.*num_nodes.* 0"),
+        (lambda s: s["grid"].update(num_nodes=[0]), "J=0: .*num_nodes.* 0"),
         (
             lambda s: s["methods"].update(x={"method": "dp_hmc", "variant": "v"}),
             "methods.x.method` must be one of .*, got 'dp_hmc'",
