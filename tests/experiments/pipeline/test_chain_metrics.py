@@ -199,10 +199,7 @@ def test_the_autocorrelation_time_is_that_of_the_slowest_component_and_each_is_t
     draws = rng.normal(size=(4000, 2, 2))
     draws[:, 1, 0] = np.repeat(draws[::20, 1, 0], 20)  # worth one draw in twenty
     reference = rng.normal(size=(50, 2))
-    table = chain_metrics.evaluate(
-        [(make_spec(experiment="e", label="l"), 0, make_fit(draws))], reference, 1
-    )
-    row = table.iloc[0]
+    row = evaluate([(make_spec(), 0, make_fit(draws))], reference).iloc[0]
     chains = [chain.split(" ") for chain in row["iac_components"].split("; ")]
     times = np.array(chains, dtype=float)
     assert times.shape == (2, 2)

@@ -1,0 +1,93 @@
+"""What a result depends on besides its settings, and what it does not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dpmc.experiments.pipeline import dependencies
+from dpmc.numerics import source_digest
+
+ROOT = Path(__file__).parents[3]
+ROWS = "dpmc.experiments.data.population_rows"
+STATISTICS = "dpmc.statsel.statistics"
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """Return a folder that holds a copy of the scripts of the workflow."""
+    shutil.copytree(ROOT / dependencies.SCRIPTS, tmp_path / dependencies.SCRIPTS)
+    return tmp_path
+
+
+def code(root: Path, script: str = "metrics", **named: frozenset[str]) -> str:
+    for function in (dependencies.code, source_digest.file_digest, source_digest.versions):
+        function.cache_clear()
+    return dependencies.code(root, script, "dpmc.experiments.pipeline.store", **named)
+
+
+def edited(root: Path, script: str, name: str, text: str) -> bool:
+    """Return whether the digest of a script changes with a text at the end of a file."""
+    before = code(root, script)
+    with (root / dependencies.SCRIPTS / name).open("a") as file:
+        file.write(text)
+    return code(root, script) != before
+
+
+def test_an_edit_of_the_script_or_of_its_helper_counts(scripts: Path) -> None:
+    assert edited(scripts, "figure", "figure.py", "X = 1\n")
+    assert edited(scripts, "figure", "_context.py", "X = 1\n")
+    assert not edited(scripts, "chain", "_context.py", "Y = 1\n")  # which does not import it
+
+
+def test_comments_and_the_writing_of_logs_do_not_count(scripts: Path) -> None:
+    assert not edited(scripts, "chain", "chain.py", "# words\n")
+    assert not edited(scripts, "chain", "_job.py", "X = 1\n")
+
+
+def test_another_version_of_a_package_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code(ROOT)
+    known = source_digest._version
+    monkeypatch.setattr(
+        source_digest, "_version", lambda name: "0.1" if name == "numpy" else known(name)
+    )
+    assert code(ROOT) != before
+    monkeypatch.setattr(
+        source_digest, "_version", lambda name: "0.1" if name == "tqdm" else known(name)
+    )
+    assert code(ROOT) == before
+
+
+def test_a_module_that_nothing_mentions_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = source_digest.closure(ROWS)
+    before = set(dependencies._looked_up(reached, frozenset()))
+    assert f"{STATISTICS}.median" in before
+    known = dependencies.module_names
+
+    def with_one_more(package: str) -> tuple[str, ...]:
+        return (*known(package), "zz") if package == STATISTICS else known(package)
+
+    monkeypatch.setattr(dependencies, "module_names", with_one_more)
+    assert set(dependencies._looked_up(reached, frozenset())) == before
+    for name in ("zz", "zz_0.5"):
+        more = set(dependencies._looked_up(reached, frozenset({name})))
+        assert more == before | {f"{STATISTICS}.zz"}
+
+
+def test_strings_are_those_of_keys_and_values_at_any_depth() -> None:
+    value = {"a": ["b", ("c", 1)], "d": {"e": None, "f": "g"}}
+    assert dependencies.strings(value) == set("abcdefg") - {"1"}
+
+
+def test_contents_of_texts_count_and_a_missing_one_is_empty(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("x")
+    before = dependencies.content_digest(one, other)
+    other.touch()
+    assert dependencies.content_digest(one, other) == before
+    other.write_text("x")
+    assert dependencies.content_digest(one, other) != before
+    one.write_text("")
+    assert dependencies.content_digest(one, other) != dependencies.content_digest(other, one)
