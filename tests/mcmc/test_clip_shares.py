@@ -191,7 +191,7 @@ def test_every_accountant_pays_for_it_within_the_budget(name, event):
 
 def test_an_accountant_that_cannot_prove_it_is_refused_with_private_diagnostics():
     given = {"accountant": "barker_rdp_published", "epsilon": 40.0, "delta": 1e-3}
-    with pytest.raises(DpmcError, match="allowed 'none' or 'exact' with accountant barker_rdp_pub"):
+    with pytest.raises(DpmcError, match="must be 'none' or 'exact' with accountant barker_rdp_pub"):
         fit("dp_barker", **given)
     assert fit("dp_barker", diagnostics="none", **given).diagnostics == {}
 

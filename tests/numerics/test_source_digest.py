@@ -114,13 +114,13 @@ def test_docstrings_of_functions_and_classes_do_not_count(package: Path) -> None
 def test_modules_of_a_folder_are_found_by_their_files() -> None:
     assert source_digest.module_names("dpmc.bare") == ("e",)
     assert source_digest.module_names("dpmc.sub") == ("c", "d")
-    with pytest.raises(DpmcError, match=r"package: 'dpmc\.nothing'"):
+    with pytest.raises(DpmcError, match=r"`package` must be one of dpmc, got 'dpmc\.nothing'"):
         source_digest.module_names("dpmc.nothing")
 
 
 @pytest.mark.usefixtures("package")
 def test_an_unknown_module_is_refused() -> None:
-    with pytest.raises(DpmcError, match=r"module: 'dpmc\.nothing', allowed a module of dpmc"):
+    with pytest.raises(DpmcError, match=r"`module` must be one of dpmc, got 'dpmc\.nothing'"):
         source_digest.code_digest("dpmc.nothing")
 
 

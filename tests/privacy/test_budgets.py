@@ -71,9 +71,9 @@ def test_the_least_multiplier_is_allowed_and_a_smaller_one_is_not():
 
 def test_only_gaussian_releases_from_all_rows_are_covered():
     ledger, rng = Ledger(GaussianBudget(1.0)), np.random.default_rng()
-    with pytest.raises(DpmcError, match="allowed Gaussian releases from all rows"):
+    with pytest.raises(DpmcError, match="Gaussian releases from all rows only"):
         ledger.release(0.0, 1.0, 5.0, rng, batch=(10, 100))
-    with pytest.raises(DpmcError, match="allowed Gaussian releases from all rows"):
+    with pytest.raises(DpmcError, match="Gaussian releases from all rows only"):
         ledger.release_barker(0.0, 0.5, barker(2.0, 1.0, 50, 1000), rng)
     assert ledger.counts == {}
     assert ledger.spent == 0

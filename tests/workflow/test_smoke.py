@@ -243,16 +243,16 @@ def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
 @pytest.mark.parametrize(
     ("config", "old", "new", "told"),
     [
-        ("scale=tiny", "", "", "scale: 'tiny', allowed paper, quick, smoke"),
+        ("scale=tiny", "", "", "`scale` must be one of paper, quick, smoke, got 'tiny'"),
         (
             "papers=nobody2020",
             "",
             "",
-            "paper: 'nobody2020', allowed alparslan2023thesis, raisa2021dphmc, raisa2021t",
+            "`papers` must be one of alparslan2023thesis, raisa2021dphmc, raisa2021thesis, vin",
         ),
-        ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "method 'rwhm', allowed dp_barker"),
-        ("scale=smoke", "proposal_sd: 0.06", "propsal_sd: 0.06", "parameter 'propsal_sd'"),
-        ("scale=paper", "epsilons: [2, 4, 6,", "epsilons: [-2, 4, 6,", "-2, allowed a number > 0"),
+        ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "got 'rwhm' (did you mean rwmh?)"),
+        ("scale=smoke", "proposal_sd: 0.06", "propsal_sd: 0.06", "(did you mean proposal_sd?)"),
+        ("scale=paper", "epsilons: [2, 4, 6,", "epsilons: [-2, 4, 6,", "must be a number > 0, got -2"),
     ],
 )
 def test_bad_input_stops_before_any_work(

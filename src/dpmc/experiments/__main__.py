@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 def _cores(value: str) -> int:
     number = int(value)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{value}, allowed an integer >= 1")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {value}")
     return number
 
 

@@ -33,7 +33,7 @@ def kept(function: Callable[..., Any]) -> Any:
         If the function does not belong to a module of the package.
     """
     if not function.__module__.startswith(f"{PACKAGE}."):
-        raise DpmcError(f"module: {function.__module__!r}, allowed a module of {PACKAGE}")
+        raise DpmcError(f"`function` must be of a module of {PACKAGE}, got {function.__module__!r}")
     return _compile(function, fastmath=FASTMATH, **LOOP)
 
 

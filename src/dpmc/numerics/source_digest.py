@@ -190,7 +190,7 @@ def module_tree(name: str) -> ast.Module:
     """
     path = _file(name)
     if path is None:
-        raise DpmcError(f"module: {name!r}, allowed a module of {PACKAGE}")
+        raise DpmcError(f"`module` must be one of {PACKAGE}, got {name!r}")
     return _tree(path)
 
 
@@ -217,7 +217,7 @@ def module_names(package: str) -> tuple[str, ...]:
     head, *rest = package.split(".")
     folder = ROOT.joinpath(*rest)
     if head != PACKAGE or not folder.is_dir():
-        raise DpmcError(f"package: {package!r}, allowed a package of {PACKAGE}")
+        raise DpmcError(f"`package` must be one of {PACKAGE}, got {package!r}")
     found = {p.stem for p in folder.glob("*.py")}
     found |= {p.parent.name for p in folder.glob("*/__init__.py")}
     return tuple(sorted(name for name in found if not name.startswith("_")))

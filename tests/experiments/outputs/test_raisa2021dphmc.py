@@ -97,9 +97,9 @@ def test_figures_of_a_cut_down_run(context):
 
 
 def test_outputs_say_what_they_lack(context):
-    with pytest.raises(DpmcError, match="no runs of experiment 'clipping', allowed comparison"):
+    with pytest.raises(DpmcError, match="must have runs of one of comparison, got 'clipping'"):
         outputs.figure3(dataclasses.replace(synthetic.context(parts=("comparison",))))
-    with pytest.raises(DpmcError, match="no sample of 'paper_banana_2d', allowed none"):
+    with pytest.raises(DpmcError, match="must have the sample of 'paper_banana_2d', got none"):
         outputs.figure2(dataclasses.replace(context, references={}))
     with pytest.raises(DpmcError, match="chains of variant 'as_published' are missing"):
         outputs.figure2(dataclasses.replace(context, fits={}))

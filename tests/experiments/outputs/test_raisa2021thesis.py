@@ -167,7 +167,7 @@ def test_outputs_say_what_they_lack(text):
     empty = dataclasses.replace(text, metrics=text.metrics.iloc[:0], curves={}, fits={})
     with pytest.raises(DpmcError, match="`metrics` must name one experiment, got none"):
         outputs.figure6_3(empty)
-    with pytest.raises(DpmcError, match="no curves of 'figure6_1', allowed none"):
+    with pytest.raises(DpmcError, match="must have the curves of 'figure6_1', got none"):
         outputs.figure6_1(empty)
     with pytest.raises(DpmcError, match="chains of experiment 'trajectory' are missing"):
         outputs.figure4_1(empty)

@@ -144,5 +144,5 @@ def test_borders_of_gaussian_regions_are_those_of_chi_squared():
 
 
 def test_figure4_1_says_which_rows_it_lacks(trajectory):
-    with pytest.raises(DpmcError, match="no rows of 'circle_from_start', allowed none"):
+    with pytest.raises(DpmcError, match="must have the rows of 'circle_from_start', got none"):
         outputs.figure4_1(dataclasses.replace(trajectory, datasets={}))

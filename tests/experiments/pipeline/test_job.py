@@ -73,8 +73,8 @@ def test_files_get_their_names_when_all_is_done(script, tmp_path):
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (dpmc.DpmcError("epsilon: -1, allowed a number > 0"), "dpmc: epsilon: -1, allowed a"),
-        (OSError(errno.ENOSPC, "full", "x/y"), "dpmc: x/y: No space left on device, allowed"),
+        (dpmc.DpmcError("`epsilon` must be positive, got -1"), "dpmc: `epsilon` must be positive"),
+        (OSError(errno.ENOSPC, "full", "x/y"), "dpmc: x/y must be a place that can be written to: No space left"),
         (OSError(errno.EROFS, "read"), "dpmc: {folder}/figure.pdf: Read-only file system, allow"),
     ],
 )

@@ -131,7 +131,7 @@ def test_simulated_rows_are_a_network_and_noise():
     ("name", "value"), [("num_rows", 1), ("dim", 0), ("noise_sd", 1.0), ("num_units", 0)]
 )
 def test_bad_sizes_of_simulated_rows_are_refused(name, value):
-    with pytest.raises(DpmcError, match=rf"{name}: .*allowed"):
+    with pytest.raises(DpmcError, match=rf"`{name}` must be"):
         network_rows.Params(**{"num_rows": 10, "dim": 2, name: value})
 
 

@@ -76,7 +76,7 @@ def hold(folder: Path) -> bool:
         holder = file.read().strip() or "another run"
         file.close()
         raise DpmcError(
-            f"{folder}: {holder} writes to it, allowed one run at a time: "
+            f"{folder}: {holder} writes to it, and one run at a time may: "
             "wait for its end, or set another results_dir"
         ) from None
     except OSError as error:
@@ -97,7 +97,7 @@ def hold(folder: Path) -> bool:
 def unwritable(path: Path | str, error: OSError) -> str:
     """Return the line that says why something cannot be written."""
     told = os.strerror(error.errno) if error.errno else str(error)
-    return f"{path}: {told}, allowed a place that can be written to"
+    return f"{path} must be a place that can be written to: {told}"
 
 
 def own_name(path: Path) -> Path:

@@ -62,7 +62,7 @@ def write_fits(
                 writer.write_table(table, row_group_size=max(1, len(table)))
                 heads.append(_head(replicate, fit))
             if writer is None:
-                raise DpmcError(f"{path}: no fits, allowed one or more")
+                raise DpmcError(f"`fits` of {path} must be one or more, got none")
             texts = {"dpmc": encoding.to_json(metadata), "dpmc_fits": encoding.to_json(heads)}
             writer.add_key_value_metadata(texts)
         finally:
@@ -187,7 +187,7 @@ def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
         _, file = _open(path, "dpmc_table")
         tables.append(_table(path, file.read))
     if not tables:
-        raise DpmcError("tables: no files, allowed one or more")
+        raise DpmcError("`paths` must name at least one table, got none")
     frame: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas(
         ignore_metadata=True
     )
@@ -217,7 +217,7 @@ def _open(path: str | Path, kind: str) -> tuple[dict[str, Any], pq.ParquetFile]:
     except (pa.ArrowException, OSError) as error:
         raise DpmcError(_damaged(path, error)) from None
     if kind.encode() not in texts:
-        raise DpmcError(f"{path}: not a file of this kind, allowed one with {kind} metadata")
+        raise DpmcError(f"{path} must be a file with {kind} metadata, got one without")
     own = {key.decode(): value for key, value in texts.items() if key.startswith(b"dpmc")}
     return {key: encoding.from_json(value) for key, value in own.items()}, file
 
@@ -260,7 +260,7 @@ def _rows(replicate: int, fit: Fit) -> pa.Table:
     if fit.draws is not None:
         shapes["draws"] = fit.draws.shape[:2]
     if len(set(shapes.values())) > 1:
-        raise DpmcError(f"fit: shapes {shapes}, allowed one shape (iterations, chains)")
+        raise DpmcError(f"`fit` must have one shape (iterations, chains), got {shapes}")
     iterations, chains = next(iter(shapes.values()), (0, 0))
     chain, iteration = np.divmod(np.arange(chains * iterations), max(iterations, 1))
     columns: dict[str, npt.NDArray[Any]] = {
