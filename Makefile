@@ -1,6 +1,6 @@
 # Tasks of development; `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test units tests check format lint types imports smoke quick plan bench docs clean
+.PHONY: help test units tests alltests check format lint types imports smoke quick plan bench docs clean
 
 T ?= tests
 
@@ -13,8 +13,11 @@ test:  ## Run one file or folder of tests: make test T=tests/rows
 units:  ## Run all tests but those of the workflow and of distributions
 	uv run pytest -q --ignore=tests/workflow --ignore=tests/statistical
 
-tests:  ## Run all tests
+tests:  ## Run all tests but the slow ones
 	uv run pytest
+
+alltests:  ## Run all tests
+	uv run pytest --all
 
 check: lint types imports  ## Check formatting, style, types and imports
 

@@ -17,7 +17,7 @@ WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression
 # The tests of the workflow that take longest; those of the cluster mostly wait.
 FIRST = (*WHOLE_WORKFLOW, "tests/workflow/test_slurm.py")
 MOST_PROCESSES = 4
-LEFT_OUT = "left out, unless the command names their file (--all runs them)"
+LEFT_OUT = "left out; --all runs them, and so does a command that names tests or folders"
 
 
 class ByFile(LoadScopeScheduling):
@@ -33,19 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"tests marked slow: {'run, too' if config.getoption('--all') else LEFT_OUT}"
+    return f"tests marked slow: {'not left out' if everything(config) else LEFT_OUT}"
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if not config.getoption("--all"):
+    if not everything(config):
         terminalreporter.write_line(f"tests marked slow: {LEFT_OUT}")
 
 
-def asked_for(item: pytest.Item, config: pytest.Config) -> bool:
-    """Return whether a slow test runs: with ``--all``, or if the command line names its file."""
-    named = (Path(argument.partition("::")[0]) for argument in config.args)
-    root = config.invocation_params.dir
-    return config.getoption("--all") or any((root / path) == item.path for path in named)
+def everything(config: pytest.Config) -> bool:
+    """Return whether slow tests run: with ``--all``, or if the command line selects tests."""
+    selected = config.option.keyword or config.option.markexpr
+    return bool(config.getoption("--all") or selected or config.args != config.getini("testpaths"))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -63,8 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     They would otherwise compile the same functions side by side.
     """
-    slow = [item for item in items if item.get_closest_marker("slow") is not None]
-    left_out = {item for item in slow if not asked_for(item, config)}
+    slow = {item for item in items if item.get_closest_marker("slow") is not None}
+    left_out = set() if everything(config) else slow
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

@@ -239,7 +239,11 @@ def test_clip_bounds_are_proportional_to_the_length_that_is_asked_for(
         ),
         ("dp_mala", {"step_size": 0}, "`step_size` must be positive and finite, got 0"),
         ("dp_mala", {"jitter": "some"}, "`jitter` must be 'halton' or 'none', got 'some'"),
-        ("dp_mala", {"num_leapfrog_steps": 2}, "`num_leapfrog_steps` must be a parameter of dp_mala"),
+        (
+            "dp_mala",
+            {"num_leapfrog_steps": 2},
+            "`num_leapfrog_steps` must be a parameter of dp_mala",
+        ),
         ("dp_hmc", {"store": "all"}, "`store` must be 'states' or 'points', got 'all'"),
     ],
 )

@@ -252,7 +252,12 @@ def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
         ),
         ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "got 'rwhm' (did you mean rwmh?)"),
         ("scale=smoke", "proposal_sd: 0.06", "propsal_sd: 0.06", "(did you mean proposal_sd?)"),
-        ("scale=paper", "epsilons: [2, 4, 6,", "epsilons: [-2, 4, 6,", "must be a number > 0, got -2"),
+        (
+            "scale=paper",
+            "epsilons: [2, 4, 6,",
+            "epsilons: [-2, 4, 6,",
+            "must be a number > 0, got -2",
+        ),
     ],
 )
 def test_bad_input_stops_before_any_work(

@@ -140,7 +140,10 @@ def test_the_split_of_songs_is_that_of_the_table(random_tables):
         ),
         ({"dataset": "wine", "seed": -1}, r"^`seed` must be an integer of at least 0, got -1$"),
         ({"dataset": "wine", "seed": 2**32}, r"^`seed` must be below 2\*\*32, got 4294967296$"),
-        ({"dataset": "wine", "preprocess": "own"}, r"^`preprocess` must be 'public_bounds' or 'authors', got 'own'$"),
+        (
+            {"dataset": "wine", "preprocess": "own"},
+            r"^`preprocess` must be 'public_bounds' or 'authors', got 'own'$",
+        ),
     ],
 )
 def test_settings_that_no_table_has_are_refused(settings, message):

@@ -171,7 +171,10 @@ def test_halves_are_rounded_away_from_zero():
     [
         ({"dataset": "roads"}, r"^`dataset` must be one of 3droad, .*, got 'roads'$"),
         ({"dataset": "year"}, r"^`preprocess` must be 'authors' for year, got 'public_bounds'$"),
-        ({"dataset": "wine", "preprocess": "mine"}, r"^`preprocess` must be 'public_bou.* got 'mine'$"),
+        (
+            {"dataset": "wine", "preprocess": "mine"},
+            r"^`preprocess` must be 'public_bou.* got 'mine'$",
+        ),
         ({"dataset": "wine", "variant": "clean"}, r"^`variant` must be 'whole'.* got 'clean'$"),
         (
             {"dataset": "bike_sharing", "variant": "clean"},

@@ -74,7 +74,10 @@ def test_files_get_their_names_when_all_is_done(script, tmp_path):
     ("error", "told"),
     [
         (dpmc.DpmcError("`epsilon` must be positive, got -1"), "dpmc: `epsilon` must be positive"),
-        (OSError(errno.ENOSPC, "full", "x/y"), "dpmc: x/y must be a place that can be written to: No space left"),
+        (
+            OSError(errno.ENOSPC, "full", "x/y"),
+            "dpmc: x/y must be a place that can be written to: No space left",
+        ),
         (OSError(errno.EROFS, "read"), "dpmc: {folder}/figure.pdf: Read-only file system, allow"),
     ],
 )
