@@ -64,9 +64,7 @@ def test_the_standard_error_is_that_of_means_of_many_chains():
 
 
 def test_a_short_chain_is_told():
-    with pytest.warns(
-        ac.ShortChainWarning, match="at least 100 times its autocorrelation time"
-    ) as caught:
+    with pytest.warns(ac.ShortChainWarning, match="at least 100 times its") as caught:
         found = ac.autocorrelation_time(autoregression(0.99, 2000))
     assert not found.reliable
     assert "\n" not in str(caught[0].message)

@@ -242,7 +242,7 @@ def test_clip_bounds_are_proportional_to_the_length_that_is_asked_for(
         (
             "dp_mala",
             {"num_leapfrog_steps": 2},
-            "`num_leapfrog_steps` must be a parameter of dp_mala",
+            "`num_leapfrog_steps` must be a parameter",
         ),
         ("dp_hmc", {"store": "all"}, "`store` must be 'states' or 'points', got 'all'"),
     ],

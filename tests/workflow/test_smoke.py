@@ -256,7 +256,7 @@ def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
             "scale=paper",
             "epsilons: [2, 4, 6,",
             "epsilons: [-2, 4, 6,",
-            "must be a number > 0, got -2",
+            "a number > 0, got -2",
         ),
     ],
 )

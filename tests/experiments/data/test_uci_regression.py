@@ -173,7 +173,7 @@ def test_halves_are_rounded_away_from_zero():
         ({"dataset": "year"}, r"^`preprocess` must be 'authors' for year, got 'public_bounds'$"),
         (
             {"dataset": "wine", "preprocess": "mine"},
-            r"^`preprocess` must be 'public_bou.* got 'mine'$",
+            r"^`preprocess` must be 'public.*'mine'$",
         ),
         ({"dataset": "wine", "variant": "clean"}, r"^`variant` must be 'whole'.* got 'clean'$"),
         (

@@ -73,9 +73,7 @@ def test_folders_beside_each_other_are_held_by_different_runs(tmp_path):
 
 def test_what_cannot_be_written_to_is_told_in_one_line(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(
-        DpmcError, match="must be a place that can be written to: .*Not a directory"
-    ):
+    with pytest.raises(DpmcError, match=r"must be a place .*: Not a directory"):
         folders.hold(tmp_path / "file" / "results")
 
 

@@ -1,0 +1,93 @@
+"""The workflow from another folder, from a checkout that nobody may write to, and as a module."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import Project, copy_tiny
+
+pytestmark = pytest.mark.slow
+
+FIGURE = "tiny/raisa2021dphmc/figure1.png"
+IMPORTER = """
+module dpmc:
+    snakefile: "{snakefile}"
+    config: {{"scale": "tiny", "results_dir": "of_dpmc"}}
+
+use rule * from dpmc as dpmc_*
+
+rule copied:
+    default_target: True
+    input: "of_dpmc/{figure}"
+    output: "copy.png"
+    shell: "cp {{input}} {{output}}"
+"""
+
+
+def snakemake(project: Project, folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "snakemake", "--cores", "all", *arguments]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=project.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        timeout=1800,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    return done.stdout
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Project:
+    """Return a copy of the repository; nothing in it can be written to, but by root."""
+    project = copy_tiny(tmp_path / "checkout")
+    for path in [project.folder, *project.folder.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return project
+
+
+def test_a_run_in_another_folder_writes_nothing_to_the_checkout(
+    checkout: Project, tmp_path: Path
+) -> None:
+    before = files(checkout.folder)
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    told = snakemake(
+        checkout, tmp_path, "-s", str(checkout.folder / "Snakefile"), "-d", str(folder)
+    )
+    assert "(100%) done" in told
+    assert (folder / "results" / FIGURE).stat().st_size > 1000
+    assert (folder / "results" / "tiny" / "site" / "errata.html").is_file()
+    kinds = ("__pycache__", ".pyc")
+    new = {name for name in files(checkout.folder) - before if not name.endswith(kinds)}
+    assert new == set()
+
+
+def test_another_workflow_takes_its_rules(checkout: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "importer"
+    folder.mkdir()
+    text = IMPORTER.format(snakefile=checkout.folder / "Snakefile", figure=FIGURE)
+    (folder / "Snakefile").write_text(text, encoding="utf-8")
+    snakemake(checkout, folder)
+    copied = (folder / "copy.png").read_bytes()
+    assert copied == (folder / "of_dpmc" / FIGURE).read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def writable_again(tmp_path: Path):
+    """Let pytest remove the folders of this test afterwards."""
+    yield
+    for folder, _, _ in os.walk(tmp_path):
+        Path(folder).chmod(0o755)
