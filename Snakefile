@@ -49,6 +49,6 @@ rule all:
     """All figures, tables, verdicts and pages of the chosen documents."""
     default_target: True
     input:
-        all_targets(),
+        list(all_targets()),
     message:
         "all results are there"

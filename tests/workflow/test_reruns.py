@@ -142,7 +142,7 @@ def test_a_docstring_reruns_nothing(tiny: Project) -> None:
 def test_another_claim_is_judged_alone(tiny: Project) -> None:
     with tiny.edited(f"config/published/{PAPER}.yaml", "high: 2", "high: 3"):
         found = jobs(tiny)
-    assert found == {f"verdicts on {PAPER}"} | END
+    assert found == {f"verdicts on {PAPER}"} | END | settings("verdict")
 
 
 def test_how_files_are_written_and_runs_kept_apart_reruns_nothing(tiny: Project) -> None:
