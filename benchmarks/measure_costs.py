@@ -19,12 +19,12 @@ import numpy as np
 from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.files import is_absence
-from dpmc.experiments.pipeline.jobs import Study
+from dpmc.experiments.pipeline.jobs import StudyJob
 from dpmc.experiments.pipeline.provenance import times
 from dpmc.experiments.pipeline.workload import Workload
 
 
-def seconds_of(folder: Path, study: Study) -> float | None:
+def seconds_of(folder: Path, study: StudyJob) -> float | None:
     """Return the processor time of a job, None if there is no benchmark of it."""
     stage, *place, point, name = Path(study.path).relative_to(folder).with_suffix(".jsonl").parts
     # Whatever its digest: runs of earlier code cost what they cost.
@@ -33,7 +33,7 @@ def seconds_of(folder: Path, study: Study) -> float | None:
     return found["all"]["cpu_seconds"] if found else None
 
 
-def is_absent(study: Study) -> bool:
+def is_absent(study: StudyJob) -> bool:
     """Return whether the data of a job could not be had in the run."""
     path = Path(study.data)
     found = path.parent.glob(f"{path.stem.rpartition('-')[0]}-????????.parquet")

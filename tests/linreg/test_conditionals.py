@@ -367,10 +367,10 @@ def test_releases_that_do_not_fit_are_refused(rng, change, message):
 
 def test_the_first_variance_is_the_prior_mean_or_what_is_given():
     prior = thesis_prior(2)
-    assert gibbs.ChainParams().first_variance(prior) == pytest.approx(0.5 / 19)
-    assert gibbs.ChainParams(variance_start=0.3).first_variance(prior) == 0.3
+    assert gibbs.GibbsParams().first_variance(prior) == pytest.approx(0.5 / 19)
+    assert gibbs.GibbsParams(variance_start=0.3).first_variance(prior) == 0.3
     vague = dataclasses.replace(prior, shape=0.5)
-    assert gibbs.ChainParams().first_variance(vague) == pytest.approx(0.5 / 1.5)
+    assert gibbs.GibbsParams().first_variance(vague) == pytest.approx(0.5 / 1.5)
 
 
 def test_diagnostics_tell_chains_that_agree_from_chains_that_do_not(rng):

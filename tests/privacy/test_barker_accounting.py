@@ -242,7 +242,7 @@ BOX = {SMALL: {1: 98384, 4: 1232640, 6: 2512896}, LARGE: {1: 189184, 4: 2399488}
 def test_counts_of_the_thesis_by_its_theorem(event):
     """And by the exact divergence with the conversion of the thesis, and with the better one."""
     delta = 0.1 / event.num_rows
-    exact = _renyi.Accountant(barker_rdp.ORDERS, barker_rdp._curve)
+    exact = _renyi.RenyiAccountant(barker_rdp.ORDERS, barker_rdp._curve)
     for epsilon, published, tight in zip(range(1, 7), PUBLISHED[event], TIGHT[event], strict=True):
         releases, budget = Releases((), ((event, 1),)), Budget(epsilon, delta, "barker_rdp")
         assert count_of(event, epsilon, "barker_rdp_published", delta) == published

@@ -78,7 +78,7 @@ def test_bounds_are_in_order():
 def test_better_conversion_is_better():
     counts = {minibatch(0.9).per_iteration[0][0]: 500}
     plain, better = (
-        _renyi.Accountant(rdp_integer.ORDERS, rdp_integer._curve, improved)
+        _renyi.RenyiAccountant(rdp_integer.ORDERS, rdp_integer._curve, improved)
         for improved in (False, True)
     )
     assert better.epsilon(counts, DELTA) < plain.epsilon(counts, DELTA)

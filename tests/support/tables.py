@@ -13,7 +13,7 @@ from dpmc.experiments.data import uci
 FORM = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 
 
-def shrink(monkeypatch, name: str, num_rows: int, **changes) -> uci.Table:
+def shrink(monkeypatch, name: str, num_rows: int, **changes) -> uci.UCITable:
     """Let the table `name` have so many rows, of numbers that nobody knows."""
     changes = {"file_sha256": None, "numbers_sha256": None, "num_rows": num_rows, **changes}
     table = dataclasses.replace(uci.TABLES[name], **changes)
@@ -21,13 +21,13 @@ def shrink(monkeypatch, name: str, num_rows: int, **changes) -> uci.Table:
     return table
 
 
-def some_numbers(table: uci.Table, num_rows: int, seed: int = 0) -> np.ndarray:
+def some_numbers(table: uci.UCITable, num_rows: int, seed: int = 0) -> np.ndarray:
     """Return numbers for the columns that are read, with two decimals."""
     rng = np.random.default_rng(seed)
     return np.round(rng.normal(5.0, 20.0, (num_rows, len(table.columns))), 2)
 
 
-def lines(table: uci.Table, numbers: np.ndarray) -> str:
+def lines(table: uci.UCITable, numbers: np.ndarray) -> str:
     """Return the text of a raw file."""
     mark = {"comma": ",", "semicolon": ";", "spaces": "   "}[table.kind]
     head = [mark.join(f'"{name}"' for name in table.header)] if table.named else []
@@ -39,7 +39,7 @@ def lines(table: uci.Table, numbers: np.ndarray) -> str:
     return "".join(f"{start}{line}\r\n" for line in head + rows)
 
 
-def write_workbook(path: Path, table: uci.Table, numbers: np.ndarray) -> None:
+def write_workbook(path: Path, table: uci.UCITable, numbers: np.ndarray) -> None:
     """Write a workbook of one sheet, with formatted empty cells below the numbers."""
     rows = ["".join(f'<c r="{c}1" t="s"><v>{k}</v></c>' for k, c in enumerate(letters(table)))]
     for r, row in enumerate(numbers, start=2):
@@ -59,11 +59,11 @@ def write_workbook(path: Path, table: uci.Table, numbers: np.ndarray) -> None:
         book.writestr("xl/worksheets/sheet1.xml", sheet)
 
 
-def letters(table: uci.Table) -> str:
+def letters(table: uci.UCITable) -> str:
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(table.header)]
 
 
-def write(path: Path, table: uci.Table, numbers: np.ndarray) -> Path:
+def write(path: Path, table: uci.UCITable, numbers: np.ndarray) -> Path:
     """Write a raw file at `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if table.kind == "workbook":

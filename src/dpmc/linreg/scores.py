@@ -17,7 +17,7 @@ from dpmc.types import Array, DpmcError
 LEVEL = 0.9
 
 
-class Interval(NamedTuple):
+class CredibleInterval(NamedTuple):
     """A mean over independent runs, and an interval that covers its expectation."""
 
     mean: float
@@ -103,7 +103,7 @@ def coefficient_errors(
     }
 
 
-def t_interval(values: Array, level: float = LEVEL) -> Interval:
+def t_interval(values: Array, level: float = LEVEL) -> CredibleInterval:
     """Return the mean of independent runs and its Student t interval.
 
     Parameters
@@ -132,4 +132,4 @@ def t_interval(values: Array, level: float = LEVEL) -> Interval:
     mean = float(np.mean(values))
     quantile = float(stdtrit(len(values) - 1, 0.5 + level / 2))
     half = quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return Interval(mean, mean - half, mean + half)
+    return CredibleInterval(mean, mean - half, mean + half)

@@ -34,7 +34,7 @@ from dpmc.types import Array
 Gradient = Callable[[Array], Array]
 
 
-class Settings(Protocol):
+class HMCSettings(Protocol):
     """What both methods let their user choose."""
 
     @property
@@ -86,7 +86,7 @@ class Integrator(Protocol):
         ...
 
 
-class State(NamedTuple):
+class NoisyHMCState(NamedTuple):
     """Position, its log-prior and noisy gradient, and the step sizes still to come.
 
     The points of the last trajectory are there only where they are to be stored.
@@ -100,7 +100,7 @@ class State(NamedTuple):
     points: Array | None = None
 
 
-def check(params: Settings) -> None:
+def check(params: HMCSettings) -> None:
     """Refuse settings, among those that both methods have, that are out of range."""
     checks.positive("step_size", params.step_size)
     checks.positive("ratio_noise_multiplier", params.ratio_noise_multiplier)
@@ -112,7 +112,7 @@ def check(params: Settings) -> None:
     checks.one_of("reuse_gradient", params.reuse_gradient, (False, True))
 
 
-def releases(params: Settings, num_steps: int) -> Releases:
+def releases(params: HMCSettings, num_steps: int) -> Releases:
     """Return the Gaussian releases: a ratio and L + 1 or L gradients per iteration.
 
     [raisa2021dphmc, Theorem 3.5; raisa2021thesis, Theorem 11].
@@ -126,7 +126,7 @@ def releases(params: Settings, num_steps: int) -> Releases:
 
 def sampler(
     posterior: Posterior,
-    params: Settings,
+    params: HMCSettings,
     trajectory: Integrator,
     num_steps: int,
     store_points: bool = False,
@@ -137,7 +137,7 @@ def sampler(
     ----------
     posterior : Posterior
         The model on its rows.
-    params : Settings
+    params : HMCSettings
         Step size, clip bounds, noise, mass and jitter.
     trajectory : callable
         Makes the proposal with `num_steps` gradients in addition to the one at its start.
@@ -170,12 +170,12 @@ def sampler(
         tempered: Array = tempering * noisy + posterior.log_prior_gradient(theta)
         return tempered
 
-    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
+    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> NoisyHMCState:
         sizes = moves.step_sizes(params.step_size, params.jitter, num_iterations, streams.chain)
         first = gradient(theta, ledger, streams) if params.reuse_gradient else None
-        return State(theta, posterior.log_prior(theta), first, sizes, 0)
+        return NoisyHMCState(theta, posterior.log_prior(theta), first, sizes, 0)
 
-    def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
+    def step(state: NoisyHMCState, ledger: Ledger, streams: Streams) -> tuple[NoisyHMCState, Info]:
         nonlocal clipped_rows
         clipped_rows = 0
         points = [state.theta]

@@ -18,7 +18,7 @@ from dpmc.ep.mixture.model import MixtureModel, checked_rows, moments
 from dpmc.types import Array, DpmcError
 
 
-class Truth(NamedTuple):
+class MixtureTruth(NamedTuple):
     """A Gaussian for each mean.
 
     Parameters
@@ -33,7 +33,9 @@ class Truth(NamedTuple):
     covariances: Array
 
 
-def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureModel) -> Truth:
+def label_posterior(
+    rows: Array, labels: npt.NDArray[np.int64], model: MixtureModel
+) -> MixtureTruth:
     """Return the posterior of the means given rows and their components.
 
     With n_j rows of sum t_j in component j, its precision is Lambda_j + n_j I / sigma_x^2 and
@@ -68,7 +70,7 @@ def label_posterior(rows: Array, labels: npt.NDArray[np.int64], model: MixtureMo
     variance = model.sigma_x**2
     precision = model.prior_precision + (counts / variance)[:, None, None] * np.eye(dim)
     h = model.prior_h() + totals / variance
-    return Truth(*moments(h, precision))
+    return MixtureTruth(*moments(h, precision))
 
 
 def with_inverted_prior(model: MixtureModel) -> MixtureModel:
@@ -82,7 +84,7 @@ def with_inverted_prior(model: MixtureModel) -> MixtureModel:
     return MixtureModel(model.weights, model.sigma_x, model.prior_means, inverse)
 
 
-def printed_truth(means: Array, upper_triangles: Array) -> Truth:
+def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
     """Return a reference from printed numbers.
 
     Parameters
@@ -113,4 +115,4 @@ def printed_truth(means: Array, upper_triangles: Array) -> Truth:
             "`upper_triangles` must make positive definite covariances, "
             f"got smallest eigenvalue {smallest:g}"
         )
-    return Truth(means, covariances)
+    return MixtureTruth(means, covariances)

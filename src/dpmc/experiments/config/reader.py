@@ -21,7 +21,7 @@ import yaml
 
 from dpmc.experiments.config import settings
 from dpmc.experiments.config.crosschecks import check_paper
-from dpmc.experiments.config.settings import Paper, Run, Scale, Settings
+from dpmc.experiments.config.settings import Paper, RunSettings, Scale, Settings
 from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
 
@@ -81,7 +81,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
     values = dict(read_yaml(source) if isinstance(source, Path) else source)
     if isinstance(values.get("papers"), str):
         values["papers"] = [values["papers"]]
-    run = _typed(values, Run, where)
+    run = _typed(values, RunSettings, where)
     scale_path = _known(root / "config" / "scales", "scale", run.scale)
     scale = read_typed(scale_path, Scale)
     papers = {}

@@ -195,7 +195,7 @@ class Output(Settings, frozen=True):
     accounting: list[Name] = []
 
 
-class Reference(Settings, frozen=True):
+class ReferenceSizes(Settings, frozen=True):
     """Sizes of the exact samples that chains are compared with."""
 
     num_draws: Count
@@ -220,7 +220,7 @@ class Paper(Settings, frozen=True):
         Meta(description="a list of uses of the private rows that no guarantee covers"),
     ] = []
     shared: Annotated[dict[str, Any], Meta(description="a place for YAML anchors")] = {}
-    reference: Reference | None = None
+    reference: ReferenceSizes | None = None
     experiments: dict[Name, Experiment] = {}
     studies: dict[Name, Study] = {}
     accounting: dict[Name, Curves] = {}
@@ -230,7 +230,7 @@ class Paper(Settings, frozen=True):
         return {"experiments": {}, "studies": {}, **plain(self)}
 
 
-class Run(Settings, frozen=True):
+class RunSettings(Settings, frozen=True):
     """What to compute: ``config/config.yaml``."""
 
     papers: Annotated[

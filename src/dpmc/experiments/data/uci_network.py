@@ -59,7 +59,7 @@ class Params:
         checks.one_of("preprocess", self.preprocess, ("public_bounds", "authors"))
 
 
-class Split(NamedTuple):
+class NetworkSplit(NamedTuple):
     """Training and test part of a data set, and the units of its target.
 
     Parameters
@@ -121,7 +121,7 @@ def is_here(params: Params) -> bool:
     return uci.find(params.dataset) is not None
 
 
-def split(dataset: Dataset) -> Split:
+def split(dataset: Dataset) -> NetworkSplit:
     """Return the training and test part of what :func:`generate` made.
 
     Raises
@@ -139,7 +139,7 @@ def split(dataset: Dataset) -> Split:
     if missing:
         raise DpmcError(f"`{missing[0]}` is missing in the bounds of data {dataset.name!r}")
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
-    return Split(
+    return NetworkSplit(
         np.ascontiguousarray(x[:num_train]),
         y[:num_train].copy(),
         np.ascontiguousarray(x[num_train:]),

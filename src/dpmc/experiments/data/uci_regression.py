@@ -74,7 +74,7 @@ class Params:
             raise DpmcError(f"`preprocess` must be 'authors' for {name}, got 'public_bounds'")
 
 
-class Split(NamedTuple):
+class RegressionSplit(NamedTuple):
     """Training and test part of a data set.
 
     Parameters
@@ -132,7 +132,7 @@ def is_here(params: Params) -> bool:
     return uci.find(params.dataset) is not None
 
 
-def split(dataset: Dataset) -> Split:
+def split(dataset: Dataset) -> RegressionSplit:
     """Return the training and test part of what :func:`generate` made.
 
     Raises
@@ -147,7 +147,7 @@ def split(dataset: Dataset) -> Split:
             f"got {num_train}"
         )
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
-    return Split(x[:num_train], y[:num_train], x[num_train:], y[num_train:])
+    return RegressionSplit(x[:num_train], y[:num_train], x[num_train:], y[num_train:])
 
 
 def by_ranges(numbers: Array, ranges: list[tuple[float, float, float]]) -> tuple[Array, Array]:

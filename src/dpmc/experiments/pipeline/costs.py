@@ -19,11 +19,18 @@ from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Positive, Settings
 from dpmc.experiments.data._sizes import megabytes
-from dpmc.experiments.pipeline.jobs import Curves, Job, Metrics, Output, Problem, Study
+from dpmc.experiments.pipeline.jobs import (
+    ChainJob,
+    CurvesJob,
+    MetricsJob,
+    OutputJob,
+    ProblemJob,
+    StudyJob,
+)
 from dpmc.types import DpmcError
 
 Rule = Literal["data", "reference", "baseline", "chain", "metrics", "accounting", "study", "output"]
-Entry: TypeAlias = Problem | Job | Metrics | Curves | Study | Output
+Entry: TypeAlias = ProblemJob | ChainJob | MetricsJob | CurvesJob | StudyJob | OutputJob
 
 # Of what a job is expected to hold: what it asks of a cluster at the first attempt.
 MEMORY_MARGIN = 1.6
@@ -72,7 +79,7 @@ class Costs(Settings, frozen=True):
         ----------
         rule : str
             The rule that makes it.
-        entry : Problem, Job, Metrics, Curves, Study or Output
+        entry : ProblemJob, ChainJob, MetricsJob, CurvesJob, StudyJob or OutputJob
 
         Returns
         -------
@@ -87,37 +94,37 @@ class Costs(Settings, frozen=True):
         Parameters
         ----------
         rule : str
-        entry : Problem, Job, Metrics, Curves, Study or Output
+        entry : ProblemJob, ChainJob, MetricsJob, CurvesJob, StudyJob or OutputJob
         """
         own = self.memory_mb
-        if isinstance(entry, Job):
+        if isinstance(entry, ChainJob):
             further = entry.setup.num_chains - 1
             rows = own["rows_read"] * megabytes(entry.setup.problem)
             return own["chain"] + own["chain_more"] * further + rows
-        if isinstance(entry, Study):
+        if isinstance(entry, StudyJob):
             return own["study"] + work_of(entry).megabytes + megabytes(entry.setup.problem)
-        if isinstance(entry, Problem):
+        if isinstance(entry, ProblemJob):
             factor = own["rows_made" if rule == "data" else "rows_read"]
             return own[rule] + factor * megabytes(entry.setup)
-        if isinstance(entry, Output):
+        if isinstance(entry, OutputJob):
             return own["output"] + own["output_more"] * runs_read(entry) / 1000
         return own[rule]
 
     def _work(self, rule: Rule, entry: Entry) -> float:
-        if isinstance(entry, Job):
+        if isinstance(entry, ChainJob):
             return self.seconds["chain"] + self.chains * entry.seconds
-        if isinstance(entry, Study):
+        if isinstance(entry, StudyJob):
             return self._study_seconds(entry)
-        if isinstance(entry, Metrics):
+        if isinstance(entry, MetricsJob):
             runs = ((job.last - job.first + 1) * job.setup.num_chains for job in entry.jobs)
             return self.seconds["metrics"] * sum(runs)
-        if isinstance(entry, Curves):
+        if isinstance(entry, CurvesJob):
             counted = sum(len(curve.accountants) for curve in entry.setup.settings.values())
             points = len(entry.setup.epsilons) * counted
             return self.seconds["accounting"] * points
         return self.seconds[rule]
 
-    def _study_seconds(self, study: Study) -> float:
+    def _study_seconds(self, study: StudyJob) -> float:
         setup, work = study.setup, work_of(study)
         runs = len(setup.points) * (study.last - study.first + 1)
         here = f"{setup.paper}/{study.experiment}/{study.problem}/{study.label}"
@@ -125,7 +132,7 @@ class Costs(Settings, frozen=True):
         return self.seconds["study"] + each * work.units * runs
 
 
-def work_of(study: Study) -> Work:
+def work_of(study: StudyJob) -> Work:
     """Return the work of one run of a study, as its module says it."""
     work: Work = registry.load("study", study.setup.study).work(study.setup)
     return work
@@ -210,7 +217,7 @@ def batches(seconds: Sequence[float], least: float, most_jobs: int) -> list[int]
     return numbers
 
 
-def runs_read(output: Output) -> int:
+def runs_read(output: OutputJob) -> int:
     """Return about how many runs the tables that an output reads are made of."""
     return sum(
         method.replicates or experiment.replicates

@@ -12,7 +12,7 @@ from dpmc.experiments.config.setups import ChainSetup, ProblemSetup, StudySetup
 
 
 @dataclass(frozen=True)
-class Problem:
+class ProblemJob:
     """A data set and a model.
 
     Parameters
@@ -39,7 +39,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Job:
+class ChainJob:
     """A batch of replicates of one point of a grid.
 
     Parameters
@@ -75,14 +75,14 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Metrics:
+class MetricsJob:
     """The metrics of all points of one method on one problem.
 
     Parameters
     ----------
     experiment, problem, label : str
         Where the method stands in the configuration.
-    jobs : tuple of Job
+    jobs : tuple of ChainJob
         What it measures.
     reference, path : str
         The file of the exact sample, and that of the result.
@@ -91,7 +91,7 @@ class Metrics:
     experiment: str
     problem: str
     label: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[ChainJob, ...]
     reference: str
     path: str
 
@@ -107,14 +107,14 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Curves:
+class CurvesJob:
     """The iterations that budgets buy, by several accountants.
 
     Parameters
     ----------
     name : str
         Its key in the configuration.
-    setup : Curves
+    setup : CurvesJob
         What :func:`dpmc.experiments.pipeline.accounting_curves.curve` receives.
     path : str
         The file of the result.
@@ -126,7 +126,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyJob:
     """Replicates of one point of a study, or of a few: what is measured of them goes to a table.
 
     Parameters
@@ -182,7 +182,7 @@ class Reads:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputJob:
     """A figure, a table, the verdicts, the guarantees or the page of a paper.
 
     Parameters

@@ -18,7 +18,7 @@ from dpmc.experiments.config.setups import ChainSetup
 from dpmc.experiments.data._sizes import shape
 from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.costs import Costs, Rule
-from dpmc.experiments.pipeline.jobs import Job, Study
+from dpmc.experiments.pipeline.jobs import ChainJob, StudyJob
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.numerics.source_digest import canonical
 from dpmc.privacy import accounting, events
@@ -30,7 +30,7 @@ _known: dict[str, Bought] = {}
 
 
 @dataclass(frozen=True)
-class Line:
+class PlanLine:
     """One method on one problem.
 
     Parameters
@@ -83,7 +83,7 @@ class Stage:
     memory_mb: float
 
 
-def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[Line]:
+def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[PlanLine]:
     """Yield a line for each method on each problem, in the order of the configuration.
 
     Parameters
@@ -95,7 +95,7 @@ def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[Line]:
     """
     for metrics in work.metrics:
         yield _line("chain", metrics.jobs, known, budgets, _is_here(work, metrics.problem))
-    groups: dict[tuple[str, str, str], list[Study]] = {}
+    groups: dict[tuple[str, str, str], list[StudyJob]] = {}
     for study in work.studies:
         groups.setdefault((study.experiment, study.problem, study.label), []).append(study)
     for (_, problem, _), entries in groups.items():
@@ -172,13 +172,13 @@ def duration(seconds: float) -> str:
 
 def _line(
     rule: Rule,
-    entries: Sequence[Job] | Sequence[Study],
+    entries: Sequence[ChainJob] | Sequence[StudyJob],
     known: Costs,
     budgets: bool,
     here: bool,
-) -> Line:
+) -> PlanLine:
     first = entries[0]
-    return Line(
+    return PlanLine(
         experiment=first.experiment,
         problem=first.problem,
         label=first.label,
@@ -196,16 +196,16 @@ def _is_here(work: Workload, problem: str) -> bool:
     return problems.is_here(work.problems[problem].setup)
 
 
-def _runs(entry: Job | Study) -> int:
-    points = len(entry.setup.points) if isinstance(entry, Study) else 1
+def _runs(entry: ChainJob | StudyJob) -> int:
+    points = len(entry.setup.points) if isinstance(entry, StudyJob) else 1
     return points * (entry.last - entry.first + 1)
 
 
-def _of_points(entries: Sequence[Job] | Sequence[Study]) -> Iterator[Bought]:
+def _of_points(entries: Sequence[ChainJob] | Sequence[StudyJob]) -> Iterator[Bought]:
     """Yield what different budgets buy, each once."""
     seen = set()
     for entry in entries:
-        if isinstance(entry, Job):
+        if isinstance(entry, ChainJob):
             found = [bought(entry.setup)]
         else:
             study = registry.load("study", entry.setup.study)
@@ -235,7 +235,7 @@ def _buy(setup: ChainSetup, num_rows: int) -> Bought:
     return Bought(budget.epsilon, count, multipliers or "of the Barker test")
 
 
-def _document(work: Workload, found: list[Line], made: list[Stage]) -> str:
+def _document(work: Workload, found: list[PlanLine], made: list[Stage]) -> str:
     rows = [("experiment", "problem", "method", "budget buys", "runs", "jobs", "CPU", "memory")]
     for line in found:
         told = budgets_text(line.bought)

@@ -15,7 +15,15 @@ from dpmc.experiments.config.settings import Paper, plain
 from dpmc.experiments.config.setups import BudgetSetup, ChainSetup, ProblemSetup, StudySetup
 from dpmc.experiments.pipeline import dependencies, files
 from dpmc.experiments.pipeline.batches import batches
-from dpmc.experiments.pipeline.jobs import Curves, Job, Metrics, Output, Problem, Reads, Study
+from dpmc.experiments.pipeline.jobs import (
+    ChainJob,
+    CurvesJob,
+    MetricsJob,
+    OutputJob,
+    ProblemJob,
+    Reads,
+    StudyJob,
+)
 from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import module_names, short_digest
 from dpmc.types import DpmcError
@@ -41,19 +49,19 @@ class Workload:
     ----------
     folder : str
         Folder of the paper's results.
-    problems : dict of str to Problem
+    problems : dict of str to ProblemJob
         By name.
-    jobs : tuple of Job
+    jobs : tuple of ChainJob
         In the order of the configuration.
-    metrics : tuple of Metrics
+    metrics : tuple of MetricsJob
         In the order of the configuration.
-    curves : dict of str to Curves
+    curves : dict of str to CurvesJob
         By name.
-    studies : tuple of Study
+    studies : tuple of StudyJob
         In the order of the configuration.
-    outputs : dict of str to Output
+    outputs : dict of str to OutputJob
         Figures and tables by name, ``verdict``, ``guarantees`` and ``page``.
-    files : dict of str to Problem, Job, Metrics, Curves, Study or Output
+    files : dict of str to ProblemJob, ChainJob, MetricsJob, CurvesJob, StudyJob or OutputJob
         Whatever has a digest in its name, by its path.
     """
 
@@ -76,7 +84,9 @@ class Workload:
             "guarantees", "dpmc.experiments.outputs._guarantees"
         )
         self.outputs["page"] = self._whole("page", "dpmc.experiments.site.build")
-        self.files: dict[str, Problem | Job | Metrics | Curves | Study | Output] = {
+        self.files: dict[
+            str, ProblemJob | ChainJob | MetricsJob | CurvesJob | StudyJob | OutputJob
+        ] = {
             **{p: entry for entry in self.problems.values() for p in entry.paths},
             **{entry.path: entry for entry in self.jobs},
             **{entry.path: entry for entry in self.metrics},
@@ -85,7 +95,7 @@ class Workload:
             **{entry.request: entry for entry in self.outputs.values()},
         }
 
-    def batch(self, problem: str, label: str, point: str, replicate: int) -> Job:
+    def batch(self, problem: str, label: str, point: str, replicate: int) -> ChainJob:
         """Return the job of chains that holds one replicate, of the first experiment that has it.
 
         Parameters
@@ -116,7 +126,7 @@ class Workload:
         most = max(job.last for job in jobs if job.point == point)
         raise DpmcError(f"`seed` of {label} must be 0 to {most}, got {replicate}")
 
-    def _problem(self, name: str) -> Problem:
+    def _problem(self, name: str) -> ProblemJob:
         setup = ProblemSetup.of(name, self.paper.problems[name])
         data_code = self._code(
             "data",
@@ -128,7 +138,7 @@ class Workload:
         data = short_digest([name, self.paper.seed, plain(setup.data), data_code])
         rows = self._rows(setup, data)
         if setup.model is None or self.paper.reference is None:
-            return Problem(name, setup, rows)
+            return ProblemJob(name, setup, rows)
         model_code = self._code(
             "reference", "dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}"
         )
@@ -136,7 +146,7 @@ class Workload:
         reference = short_digest([data, plain(setup.model), sizes.num_draws, model_code])
         metrics_code = self._code("baseline", "dpmc.experiments.pipeline.chain_metrics")
         baseline = short_digest([reference, plain(sizes), metrics_code])
-        return Problem(
+        return ProblemJob(
             name=name,
             setup=setup,
             data=rows,
@@ -144,7 +154,7 @@ class Workload:
             baseline=f"{self.folder}/metrics/baseline/{name}-{baseline}.parquet",
         )
 
-    def _all_metrics(self) -> Iterator[Metrics]:
+    def _all_metrics(self) -> Iterator[MetricsJob]:
         modules = ("dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store")
         code = self._code("metrics", *modules)
         for name, experiment in self.paper.experiments.items():
@@ -155,9 +165,9 @@ class Workload:
                     reads = [self._inside(reference), *self._covered(j.path for j in jobs)]
                     digest = short_digest([reads, self.paper.seed, code])
                     path = f"{self.folder}/metrics/{name}/{problem}/{label}-{digest}.parquet"
-                    yield Metrics(name, problem, label, jobs, reference, path)
+                    yield MetricsJob(name, problem, label, jobs, reference, path)
 
-    def _jobs(self, name: str, problem: str, label: str) -> Iterator[Job]:
+    def _jobs(self, name: str, problem: str, label: str) -> Iterator[ChainJob]:
         experiment = self.paper.experiments[name]
         method = experiment.methods[problem][label]
         replicates = method.replicates or experiment.replicates
@@ -172,7 +182,7 @@ class Workload:
             )
             folder = f"{self.folder}/chains/{name}/{problem}/{label}/{point}-{digest}"
             for first, last in batches(folder, replicates, size):
-                yield Job(
+                yield ChainJob(
                     experiment=name,
                     problem=problem,
                     label=label,
@@ -230,7 +240,7 @@ class Workload:
         code = self._code("chain", *modules, settings=plain(setup))
         return short_digest([plain(setup), reads, code])
 
-    def _curves(self, name: str) -> Curves:
+    def _curves(self, name: str) -> CurvesJob:
         setup = self.paper.accounting[name]
         entries = setup.settings.values()
         modules = {f"dpmc.mcmc.methods.{entry.method}" for entry in entries}
@@ -242,16 +252,16 @@ class Workload:
             *sorted(modules),
         )
         digest = short_digest([plain(setup), code])
-        return Curves(name, setup, f"{self.folder}/accounting/{name}-{digest}.parquet")
+        return CurvesJob(name, setup, f"{self.folder}/accounting/{name}-{digest}.parquet")
 
-    def _all_studies(self) -> Iterator[Study]:
+    def _all_studies(self) -> Iterator[StudyJob]:
         for name, study in self.paper.studies.items():
             for problem in study.problems:
                 for label, method in study.methods.items():
                     if problem in (method.problems or study.problems):
                         yield from self._studies(name, problem, label)
 
-    def _studies(self, name: str, problem: str, label: str) -> Iterator[Study]:
+    def _studies(self, name: str, problem: str, label: str) -> Iterator[StudyJob]:
         study = self.paper.studies[name]
         method = study.methods[label]
         rows = self.problems[problem].data
@@ -282,7 +292,7 @@ class Workload:
             folder = f"{self.folder}/studies/{name}/{problem}/{label}/{point}-{digest}"
             for first, last in batches(folder, replicates, size):
                 path = f"{folder}/{first}-{last}.parquet"
-                yield Study(name, problem, label, point, first, last, setup, rows, path)
+                yield StudyJob(name, problem, label, point, first, last, setup, rows, path)
 
     def _texts(self, name: str) -> list[Path]:
         """Return the files besides results that verdicts and pages are made from."""
@@ -325,7 +335,7 @@ class Workload:
         # Digests know files by their place in the folder: the folder itself determines nothing.
         return path.removeprefix(self.folder)
 
-    def _output(self, name: str) -> Output:
+    def _output(self, name: str) -> OutputJob:
         output, paper = self.paper.outputs[name], self.paper
         reads = Reads(
             output.kind,
@@ -353,14 +363,14 @@ class Workload:
         code = self._code(output.kind, *modules)
         return self._with_request(name, reads, part, code)
 
-    def _whole(self, name: str, module: str) -> Output:
+    def _whole(self, name: str, module: str) -> OutputJob:
         metrics = [*self.paper.experiments, *self.paper.studies]
         reads = Reads(name, metrics, accounting=list(self.curves))
         texts = dependencies.content_digest(*self._texts(name))
         code = texts + self._code(name, module, "dpmc.experiments.pipeline.store")
         return self._with_request(name, reads, self.paper, code)
 
-    def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> Output:
+    def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> OutputJob:
         used = [self.problems[key] for key in self.problems if key in part.problems]
         metrics = tuple(m.path for m in self.metrics if m.experiment in reads.metrics)
         baselines = tuple(p.baseline for p in used if p.baseline and metrics)
@@ -374,7 +384,7 @@ class Workload:
         covered = self._covered((*chains, *studies))
         config = part.plain()
         digest = short_digest([config, inside, covered, code])
-        return Output(
+        return OutputJob(
             name=name,
             reads=reads,
             config=config,
@@ -399,7 +409,7 @@ def _only(section: Mapping[str, T], names: Container[str]) -> dict[str, T]:
     return {key: value for key, value in section.items() if key in names}
 
 
-def _picked(metrics: Iterable[Metrics], wanted: settings.ChainsRead) -> tuple[str, ...]:
+def _picked(metrics: Iterable[MetricsJob], wanted: settings.ChainsRead) -> tuple[str, ...]:
     paths = []
     for entry in metrics:
         if (entry.experiment, entry.problem) == (wanted.experiment, wanted.problem):

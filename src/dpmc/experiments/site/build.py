@@ -57,7 +57,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table on a page; see :class:`Figure`."""
 
     name: str
@@ -193,9 +193,9 @@ def _figure(
 
 def _table(
     source: Source, name: str, filled: Mapping[str, captions.Parts], groups: Mapping[str, Group]
-) -> Table:
+) -> PageTable:
     shown = source.facts.named(grids.compact(source.table(name)))
-    return Table(
+    return PageTable(
         name=name,
         title=captions.title(name),
         caption=filled[name],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc import registry
-from dpmc.ep.mixture.exact import Truth, label_posterior, printed_truth
+from dpmc.ep.mixture.exact import MixtureTruth, label_posterior, printed_truth
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
 from dpmc.ep.mixture.scores import published_scores, scores
 from dpmc.experiments.config.pricing import Bought, Work, thousands
@@ -169,7 +169,7 @@ def _row(point: StudyPoint, own: Params, dataset: Dataset, replicate: int) -> di
     }
 
 
-def _scores(found: MixtureFit, exact: Truth, own: Params) -> dict[str, float]:
+def _scores(found: MixtureFit, exact: MixtureTruth, own: Params) -> dict[str, float]:
     fitted = (found.means, found.covariances)
     truth = exact
     if own.printed:

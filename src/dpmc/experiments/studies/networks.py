@@ -202,7 +202,7 @@ def make_task(point: StudyPoint, dataset: Dataset, own: Params) -> Task:
     return Task(table, hidden, pair, dataset.bounds_source == "data")
 
 
-def _scores(found: Fitted, part: uci_network.Split) -> dict[str, float]:
+def _scores(found: Fitted, part: uci_network.NetworkSplit) -> dict[str, float]:
     shift, scale = part.y_shift, part.y_scale
     targets = shift + scale * part.y_test
     trivial = float(np.sqrt(np.mean((targets - shift) ** 2)))

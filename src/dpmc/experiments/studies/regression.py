@@ -95,14 +95,14 @@ class Params:
     fresh_rows: bool = False
 
 
-class Problem(NamedTuple):
+class RegressionProblem(NamedTuple):
     """Rows to learn from, and what estimates are scored against."""
 
     x: Array
     y: Array
     bounds: tuple[float, float]
     test: tuple[Array, Array] | None
-    truth: regression_rows.Truth | None
+    truth: regression_rows.RegressionTruth | None
 
 
 def run(
@@ -223,7 +223,9 @@ def _rows(
         }
 
 
-def prepared(point: StudyPoint, dataset: Dataset) -> tuple[Problem, NodeStatistics, Prior]:
+def prepared(
+    point: StudyPoint, dataset: Dataset
+) -> tuple[RegressionProblem, NodeStatistics, Prior]:
     """Return the problem of a point, its statistics by node, and the prior of its variant."""
     problem = problem_of(point.problem, dataset)
     num_nodes, rows = int(point.point["num_nodes"]), len(problem.x)
@@ -233,15 +235,15 @@ def prepared(point: StudyPoint, dataset: Dataset) -> tuple[Problem, NodeStatisti
     return problem, exact, variants.make_prior(profile, exact.dim, rng)
 
 
-def problem_of(setup: ProblemSetup, dataset: Dataset) -> Problem:
+def problem_of(setup: ProblemSetup, dataset: Dataset) -> RegressionProblem:
     """Return the rows to learn from, and what estimates are scored against."""
     bounds = float(dataset.bounds["x_norm"]), float(dataset.bounds["y_abs"])
     if setup.data.name == "uci_regression":
         part = uci_regression.split(dataset)
-        return Problem(part.x, part.y, bounds, (part.x_test, part.y_test), None)
+        return RegressionProblem(part.x, part.y, bounds, (part.x_test, part.y_test), None)
     params = registry.parameters(regression_rows, setup.data.params)
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
-    return Problem(x, y, bounds, None, regression_rows.truth(params))
+    return RegressionProblem(x, y, bounds, None, regression_rows.truth(params))
 
 
 def estimate(
@@ -311,7 +313,9 @@ def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Arr
     return draws
 
 
-def _scores(fit: Regression, problem: Problem, reference: Array | None) -> dict[str, float]:
+def _scores(
+    fit: Regression, problem: RegressionProblem, reference: Array | None
+) -> dict[str, float]:
     found: dict[str, float] = {}
     if fit.status != "complete":
         return found

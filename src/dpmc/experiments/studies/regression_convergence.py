@@ -20,7 +20,7 @@ from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _tables, regression
 from dpmc.experiments.studies.regression import (
-    Problem,
+    RegressionProblem,
     describe_budget,
     method_params,
     prepared,
@@ -121,7 +121,7 @@ def _module(point: StudyPoint) -> Any:
 
 def _row(
     point: StudyPoint,
-    problem: Problem,
+    problem: RegressionProblem,
     given: NoisyStatistics,
     prior: Prior,
     replicate: int,
@@ -165,7 +165,7 @@ def compared(draws: dict[str, Array]) -> dict[str, float]:
     return {"rhat": both["rhat"], "ess_bulk": both["ess_bulk"], **each, "separation": separation}
 
 
-def _errors(draws: dict[str, Array], problem: Problem) -> dict[str, float]:
+def _errors(draws: dict[str, Array], problem: RegressionProblem) -> dict[str, float]:
     if problem.test is None:
         return {}
     means = {f"mse_{start}": chain.mean(axis=0) for start, chain in draws.items()}

@@ -18,7 +18,7 @@ ADAPTATIONS = ("frozen", "diminishing")
 
 
 @dataclass(frozen=True)
-class ChainParams:
+class GibbsParams:
     """Settings of a chain in theta and sigma_y^2.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dpmc.linreg.gibbs import common as gibbs
-from dpmc.linreg.gibbs.common import ChainParams
+from dpmc.linreg.gibbs.common import GibbsParams
 from dpmc.linreg.gibbs.conditionals import (
     WALK_ACCEPTANCE,
     PriorTerms,
@@ -36,7 +36,7 @@ STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"
 FAILURES = ("", "the precision of theta is not positive definite", "a draw is not finite")
 
 
-Params = ChainParams
+Params = GibbsParams
 
 
 class FixedSSettings(NamedTuple):

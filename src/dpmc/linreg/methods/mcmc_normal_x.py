@@ -40,7 +40,7 @@ STARTS = ("pooled", "node")
 
 
 @dataclass(frozen=True)
-class Params(gibbs.ChainParams):
+class Params(gibbs.GibbsParams):
     """Settings of MCMC-normalX, in addition to those of every chain.
 
     Parameters

@@ -82,7 +82,7 @@ class Params:
             )
 
 
-class State(NamedTuple):
+class BarkerState(NamedTuple):
     """Position and its log-prior."""
 
     theta: Array
@@ -118,10 +118,10 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     clip_bound = _clip_bound(posterior, params)
     most = params.clip_scale**2
 
-    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
-        return State(theta, posterior.log_prior(theta))
+    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> BarkerState:
+        return BarkerState(theta, posterior.log_prior(theta))
 
-    def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
+    def step(state: BarkerState, ledger: Ledger, streams: Streams) -> tuple[BarkerState, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
         batch = ratios.estimate(state.theta, proposal, clip_bound, streams.batches)
         # Beyond the bound by rounding alone, and a ledger that refuses would reveal rows.
@@ -131,7 +131,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         logistic = correction.draw(streams.chain)
         # NaN compares false: a rejection.
         if noisy + log_prior - state.log_prior + logistic > 0:
-            return State(proposal, log_prior), Info(True, batch.clipped)
+            return BarkerState(proposal, log_prior), Info(True, batch.clipped)
         return state, Info(False, batch.clipped)
 
     return chain_sampler(Kernel(init, step, params.batch_size))

@@ -58,7 +58,7 @@ class Params:
         checks.one_of("guided", self.guided, (False, True))
 
 
-class State(NamedTuple):
+class PenaltyState(NamedTuple):
     """Position, its log-prior, and the directions of the guided walk."""
 
     theta: Array
@@ -85,10 +85,10 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     ratio_sum, tempering = posterior.sums.ratio, posterior.tempering
     noise_multiplier = params.noise_multiplier
 
-    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
-        return State(theta, posterior.log_prior(theta), walk.direction(streams.chain))
+    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> PenaltyState:
+        return PenaltyState(theta, posterior.log_prior(theta), walk.direction(streams.chain))
 
-    def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
+    def step(state: PenaltyState, ledger: Ledger, streams: Streams) -> tuple[PenaltyState, Info]:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
         ratio, clipped = ratio_sum(state.theta, proposal, bound)
@@ -97,7 +97,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         log_prior = posterior.log_prior(proposal)
         log_ratio = tempering * noisy + log_prior - state.log_prior
         if moves.accept(log_ratio - moves.penalty(noise_std), streams.chain):
-            return State(proposal, log_prior, state.direction), Info(True, clipped)
-        return State(state.theta, state.log_prior, flipped), Info(False, clipped)
+            return PenaltyState(proposal, log_prior, state.direction), Info(True, clipped)
+        return PenaltyState(state.theta, state.log_prior, flipped), Info(False, clipped)
 
     return chain_sampler(Kernel(init, step, posterior.num_rows))

@@ -64,7 +64,7 @@ class Params:
         checks.one_of("move_length", self.move_length, tuple(moves.LENGTHS))
 
 
-class State(NamedTuple):
+class HMCState(NamedTuple):
     """Position, its log-prior and gradient, and the step sizes still to come."""
 
     theta: Array
@@ -101,11 +101,11 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         tempered: Array = tempering * total + posterior.log_prior_gradient(theta)
         return tempered
 
-    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
+    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> HMCState:
         sizes = moves.step_sizes(params.step_size, params.jitter, num_iterations, streams.chain)
-        return State(theta, posterior.log_prior(theta), gradient(theta), sizes, 0)
+        return HMCState(theta, posterior.log_prior(theta), gradient(theta), sizes, 0)
 
-    def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
+    def step(state: HMCState, ledger: Ledger, streams: Streams) -> tuple[HMCState, Info]:
         nonlocal clipped_rows
         clipped_rows = 0
         rejected = state._replace(iteration=state.iteration + 1)

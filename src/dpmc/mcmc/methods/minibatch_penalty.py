@@ -91,7 +91,7 @@ class Params:
         checks.one_of("guided", self.guided, (False, True))
 
 
-class State(NamedTuple):
+class BatchState(NamedTuple):
     """Position, its log-prior, and the directions of the guided walk."""
 
     theta: Array
@@ -149,10 +149,10 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     variance_terms = (params.batch_size, params.variance_factor, factor)
     sampled = (params.batch_size, num_rows)
 
-    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
-        return State(theta, posterior.log_prior(theta), walk.direction(streams.chain))
+    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> BatchState:
+        return BatchState(theta, posterior.log_prior(theta), walk.direction(streams.chain))
 
-    def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
+    def step(state: BatchState, ledger: Ledger, streams: Streams) -> tuple[BatchState, Info]:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
         batch = ratios.estimate(state.theta, proposal, bound, streams.batches)
@@ -162,8 +162,8 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         log_prior = posterior.log_prior(proposal)
         log_ratio = noisy + log_prior - state.log_prior
         if moves.accept(log_ratio - moves.penalty(change * noise_multiplier), streams.chain):
-            return State(proposal, log_prior, state.direction), Info(True, batch.clipped)
-        return State(state.theta, state.log_prior, flipped), Info(False, batch.clipped)
+            return BatchState(proposal, log_prior, state.direction), Info(True, batch.clipped)
+        return BatchState(state.theta, state.log_prior, flipped), Info(False, batch.clipped)
 
     return chain_sampler(Kernel(init, step, params.batch_size))
 

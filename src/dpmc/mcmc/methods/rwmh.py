@@ -48,7 +48,7 @@ class Params:
         checks.one_of("move_length", self.move_length, tuple(moves.LENGTHS))
 
 
-class State(NamedTuple):
+class WalkState(NamedTuple):
     """Position and its log-prior."""
 
     theta: Array
@@ -66,10 +66,10 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     ratio_sum, tempering = posterior.sums.ratio, posterior.tempering
     length = moves.LENGTHS[params.move_length]
 
-    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> State:
-        return State(theta, posterior.log_prior(theta))
+    def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> WalkState:
+        return WalkState(theta, posterior.log_prior(theta))
 
-    def step(state: State, ledger: Ledger, streams: Streams) -> tuple[State, Info]:
+    def step(state: WalkState, ledger: Ledger, streams: Streams) -> tuple[WalkState, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
         bound = math.inf
         if params.clip_bound is not None:
@@ -78,7 +78,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         log_prior = posterior.log_prior(proposal)
         log_ratio = tempering * ratio + log_prior - state.log_prior
         if moves.accept(log_ratio, streams.chain):
-            return State(proposal, log_prior), Info(True, clipped)
+            return WalkState(proposal, log_prior), Info(True, clipped)
         return state, Info(False, clipped)
 
     return chain_sampler(Kernel(init, step, posterior.num_rows))

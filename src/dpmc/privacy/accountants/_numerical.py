@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpmc.privacy.events import Counts
 
 
-class Accountant:
+class NumericalAccountant:
     """Upper bounds on delta and epsilon of any composition that has dominating pairs.
 
     Parameters

@@ -58,7 +58,7 @@ def amplified(fraction: float, of_batch: Array, drop_last: bool = False) -> Arra
 
 
 @dataclass(frozen=True)
-class Accountant:
+class RenyiAccountant:
     """Adds Rényi divergences up and converts them to (epsilon, delta).
 
     Parameters

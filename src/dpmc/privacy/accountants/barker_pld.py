@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpmc.privacy.accountants._barker import BarkerBatch
-from dpmc.privacy.accountants._numerical import Accountant
+from dpmc.privacy.accountants._numerical import NumericalAccountant
 from dpmc.privacy.accountants._pairs import Pair, WithoutReplacement, split
 from dpmc.privacy.events import BarkerEvent
 
@@ -31,6 +31,6 @@ def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
     return pairs + [(pair, n) for pair, n in tests if n > 0]
 
 
-_accountant = Accountant(_pairs)
+_accountant = NumericalAccountant(_pairs)
 delta = _accountant.delta
 epsilon = _accountant.epsilon

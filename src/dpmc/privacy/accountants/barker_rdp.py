@@ -30,7 +30,7 @@ def _curve(event: Event) -> Array:
     return _renyi.gaussian_curve("barker_rdp", event, ORDERS, covered=_COVERED)
 
 
-_accountant = _renyi.Accountant(ORDERS, _curve, improved=True)
+_accountant = _renyi.RenyiAccountant(ORDERS, _curve, improved=True)
 delta = _accountant.delta
 epsilon = _accountant.epsilon
 max_iterations = _accountant.max_iterations

@@ -46,7 +46,7 @@ def _curve(event: Event) -> Array:
     return _renyi.amplified(event.fraction, np.where(rest > 0, of_batch, np.inf))
 
 
-_accountant = _renyi.Accountant(ORDERS, _curve)
+_accountant = _renyi.RenyiAccountant(ORDERS, _curve)
 delta = _accountant.delta
 epsilon = _accountant.epsilon
 max_iterations = _accountant.max_iterations

@@ -25,7 +25,7 @@ def _curve(event: Event) -> Array:
     return _renyi.gaussian_curve("rdp_truncated", event, ORDERS, drop_last=True)
 
 
-_accountant = _renyi.Accountant(ORDERS, _curve)
+_accountant = _renyi.RenyiAccountant(ORDERS, _curve)
 delta = _accountant.delta
 epsilon = _accountant.epsilon
 max_iterations = _accountant.max_iterations

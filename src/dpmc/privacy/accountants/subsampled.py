@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpmc.privacy.accountants._numerical import Accountant
+from dpmc.privacy.accountants._numerical import NumericalAccountant
 from dpmc.privacy.accountants._pairs import Pair, WithoutReplacement, split
 
 if TYPE_CHECKING:
@@ -22,6 +22,6 @@ def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
     return split("subsampled", counts, WithoutReplacement)
 
 
-_accountant = Accountant(_pairs)
+_accountant = NumericalAccountant(_pairs)
 delta = _accountant.delta
 epsilon = _accountant.epsilon
