@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -11,10 +12,9 @@ from dpmc.statsel.types import Population
 from dpmc.types import Array
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from dpmc.statsel.ranking import Ranking
 
 _INK = "#222222"
 _GREY = "#767676"
@@ -35,12 +35,44 @@ _STYLE: Any = {
 NUM_POINTS, FEW_POINTS = 61, 31
 
 
-def draw(ranking: Ranking) -> Figure:
+class RankedCurves(Protocol):
+    """What the figure takes from a :class:`dpmc.statsel.ranking.Ranking`."""
+
+    @property
+    def population(self) -> Population:
+        """Distribution of one record."""
+
+    @property
+    def epsilon(self) -> float:
+        """Budget of the comparison."""
+
+    @property
+    def theta(self) -> float:
+        """Parameter of the comparison."""
+
+    @property
+    def crossovers(self) -> pd.DataFrame:
+        """Where candidates change places."""
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """Where crossovers were looked for."""
+
+    @property
+    def curves(self) -> Mapping[str, Callable[[float, float], float]]:
+        """Information of each candidate, by its name."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether an information is simulated."""
+
+
+def draw(ranking: RankedCurves) -> Figure:
     """Return the information against epsilon, with crossovers, and against theta.
 
     Parameters
     ----------
-    ranking : Ranking
+    ranking : RankedCurves
         From :func:`dpmc.statsel.rank`.
 
     Returns
@@ -54,7 +86,7 @@ def draw(ranking: Ranking) -> Figure:
         return _drawn(ranking)
 
 
-def _drawn(ranking: Ranking) -> Figure:
+def _drawn(ranking: RankedCurves) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.75, 2.6), layout="constrained")
@@ -83,14 +115,14 @@ def _drawn(ranking: Ranking) -> Figure:
     return figure
 
 
-def _budgets(ranking: Ranking) -> tuple[float, float]:
+def _budgets(ranking: RankedCurves) -> tuple[float, float]:
     """Return the range of epsilon to draw: the ranking and its crossovers, and some more."""
     places = [ranking.epsilon, *ranking.crossovers["epsilon"]]
     low, high = ranking.epsilons
     return max(low, min(places) / 10), min(high, max(places) * 4)
 
 
-def _mark(ranking: Ranking, axis: Axes) -> None:
+def _mark(ranking: RankedCurves, axis: Axes) -> None:
     """Mark the epsilons where the best candidate changes."""
     leading = ranking.crossovers[ranking.crossovers["leads"]]
     for row in leading.itertuples():
