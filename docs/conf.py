@@ -20,6 +20,7 @@ GENERATED = "_generated"
 ELSEWHERE = {
     f"{GENERATED}/contributing": ROOT / "CONTRIBUTING.md",
     f"{GENERATED}/changelog": ROOT / "CHANGELOG.md",
+    f"{GENERATED}/configuration": ROOT / "config/README.md",
     f"{GENERATED}/planted_bugs": ROOT / "tests/mutation/README.md",
 }
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\(([^)\s]+)\)")
