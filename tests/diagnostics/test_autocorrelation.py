@@ -82,7 +82,7 @@ def test_a_chain_that_stands_still_has_no_time():
 
 @pytest.mark.parametrize("bad", [[1.0, 2.0], [[1.0] * 5], [1.0, math.nan, 2.0, 3.0]])
 def test_what_is_no_chain_is_refused(bad):
-    with pytest.raises(DpmcError, match="sequence of >= 4 finite numbers"):
+    with pytest.raises(DpmcError, match="sequence of at least 4 finite numbers"):
         ac.autocovariance(bad)
 
 

@@ -323,9 +323,9 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
         ({"num_iterations": 5, "burn_in": 5}, r"num_iterations.*5"),
         ({"ridge": -1.0}, "`ridge` must be a finite number >= 0, got -1.0"),
         ({"variance_move": "square"}, r"variance_move.*'square'"),
-        ({"variance_walk_sd": 0.0}, "variance_walk_sd: 0.0"),
-        ({"variance_start": -1.0}, "variance_start: -1.0"),
-        ({"adaptation": "none"}, "adaptation: 'none'"),
+        ({"variance_walk_sd": 0.0}, "`variance_walk_sd` must be .*got 0.0"),
+        ({"variance_start": -1.0}, "`variance_start` must be .*got -1.0"),
+        ({"adaptation": "none"}, "`adaptation` must be .*got 'none'"),
     ],
 )
 @pytest.mark.parametrize("method", METHODS)

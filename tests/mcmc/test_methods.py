@@ -231,11 +231,11 @@ def test_clip_bounds_are_proportional_to_the_length_that_is_asked_for(
             {"noise_multiplier": 0},
             "`noise_multiplier` must be positive and finite, got 0",
         ),
-        ("minibatch_penalty", {"one_component": 2}, "`one_component` must be False or True, got 2"),
+        ("minibatch_penalty", {"one_component": 2}, "`one_component` must be true or false, got 2"),
         (
             "minibatch_penalty",
             {"finite_population": "no"},
-            "`finite_population` must be False or True, got 'no'",
+            "`finite_population` must be true or false, got 'no'",
         ),
         ("dp_mala", {"step_size": 0}, "`step_size` must be positive and finite, got 0"),
         ("dp_mala", {"jitter": "some"}, "`jitter` must be 'halton' or 'none', got 'some'"),

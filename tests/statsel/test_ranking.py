@@ -147,7 +147,7 @@ def test_the_picture_stays_inside_of_the_domain_of_theta():
                 "epsilon": 20.0,
                 "delta": 1e-4,
             },
-            "have delta 0.000.* at epsilon 20, .*at most 0.0001",
+            "a delta of at most 0.0001 at epsilon 20, got 0.000",
         ),
     ],
 )

@@ -17,6 +17,7 @@ from dpmc.statsel.selection import initial_distributions, planning, scoring, two
 from dpmc.statsel.selection.methods import fixed_all, fixed_split, second_only, selected
 from dpmc.statsel.selection.task import SelectionTask
 from dpmc.types import DpmcError
+from tests.support import setups
 
 LAPLACE, GAUSSIAN = lookup.mechanism("laplace"), lookup.mechanism("gaussian")
 MAGNITUDE = lookup.statistic("abs_1")
@@ -386,7 +387,7 @@ def test_data_of_another_size_are_refused():
 # ------------------------------------------------------------------ study
 def settings(method="selected", thetas=(0.2, 0.9), epsilons=(1.0,), **params):
     data = {"population": "uniform_width", "theta": 0.5, "num_rows": 100, "bound": 1.0}
-    return {
+    values = {
         "paper": "alparslan2023thesis",
         "study": "statsel_selection",
         "experiment": "selection",
@@ -399,6 +400,7 @@ def settings(method="selected", thetas=(0.2, 0.9), epsilons=(1.0,), **params):
         "outside": [],
         "seed": 5,
     }
+    return setups.study(values)
 
 
 def test_the_study_tells_errors_and_what_was_selected():

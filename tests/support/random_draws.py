@@ -82,4 +82,6 @@ def _methods(node: ast.AST, modules: set[str]) -> Iterator[str]:
         drawn = node.module in ("numpy.random", "random", "secrets", "os")
         yield from (name.name for name in node.names if drawn and name.name in METHODS)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from (match[1] or match[2] for match in _IN_TEXT.finditer(node.value))
+        for line in node.value.splitlines():
+            if not line.lstrip().startswith((">>>", "...")):  # an example of a docstring
+                yield from (match[1] or match[2] for match in _IN_TEXT.finditer(line))

@@ -91,7 +91,6 @@ rule site:
         mem_mb=1000,
     params:
         papers=papers_on_site,
-        root=str(ROOT),
     message:
         "front page at scale {wildcards.scale}"
     script:
@@ -116,7 +115,6 @@ rule published_site:
         mem_mb=1000,
     params:
         papers=reader.papers(ROOT),
-        root=str(ROOT),
         content=published_digest,
         code=code_digest("dpmc.experiments.site.build"),
     message:

@@ -144,7 +144,7 @@ def test_times_are_taken_at_every_dimension():
             {"points": [{"num_nodes": 2001, "epsilon": 1}]},
             "`num_nodes` must be at most 2000, the number of rows, got 2001",
         ),
-        ({"points": [{"num_nodes": 1, "epsilon": -1}]}, "epsilon: -1"),
+        ({"points": [{"num_nodes": 1, "epsilon": -1}]}, "`epsilon` must be .*got -1"),
     ],
 )
 def test_bad_settings_are_refused(change, message, rows):

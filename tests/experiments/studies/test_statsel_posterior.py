@@ -137,12 +137,12 @@ def test_correlations_come_by_lag():
             {"points": [{**POINTS[0], "num_particles": 3}]},
             "`num_particles` must be a parameter of mh",
         ),
-        ({"params": {"mechanism": "laplace", "prior_high": -1}}, "prior_high: -1"),
+        ({"params": {"mechanism": "laplace", "prior_high": -1}}, "`prior_high` must be .*got -1"),
         (
             {"params": {"mechanism": "laplace", "num_lags": 90, "num_iterations": 100}},
             "`num_lags` must be below .*, got 90",
         ),
-        ({"params": {}}, "mechanism: ''"),
+        ({"params": {}}, "`mechanism` must be .*got ''"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(change, message):

@@ -116,7 +116,7 @@ def test_outputs_are_those_of_the_places_but_for_the_chosen_ones(document):
 def test_claims_name_outputs_of_every_scale(scale):
     config = {"scale": scale, "results_dir": "results", "papers": PAPERS}
     for key, paper in reader.load_config(config, ROOT).papers.items():
-        claim_file.load(ROOT / f"config/published/{key}.yaml", paper["outputs"])
+        claim_file.load(ROOT / f"config/published/{key}.yaml", paper.outputs)
 
 
 def test_an_output_that_does_not_exist_is_refused_with_the_one_that_is_meant(tmp_path):
