@@ -428,18 +428,16 @@ def test_methods_share_records_and_a_replicate_stands_alone():
     assert np.isnan(row["selected_median"][0])
     assert row["selected_counts"][0] == ""
     own = statsel_selection.Params(num_runs=60)
+    points = [settings(method).each()[0] for method in ("selected", "fixed_all")]
     drawn = [
-        statsel_selection.draws(
-            {**given, "point": given["points"][0]},
-            statsel_selection.make_task({**given, "point": given["points"][0]}, own), own, 0,
-        )
-        for given in (settings("selected"), settings("fixed_all"))
-    ]  # fmt: skip
+        statsel_selection.draws(point, statsel_selection.make_task(point, own), own, 0)
+        for point in points
+    ]
     np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
 
 
 def test_the_study_refuses_parts_that_leave_nothing():
     with pytest.raises(DpmcError, match=r"num_initial.*100"):
         statsel_selection.run(settings(num_initial=100), None, [0])
-    with pytest.raises(DpmcError, match="powers: none"):
+    with pytest.raises(DpmcError, match="`powers` must have at least one"):
         statsel_selection.run(settings(powers=[]), None, [0])

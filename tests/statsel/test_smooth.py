@@ -242,9 +242,9 @@ def test_constants_that_do_not_are_refused():
     with pytest.raises(DpmcError, match=message):
         smooth_constants.check(20.0, 1e-4, alpha, beta)
     mechanism = lookup.mechanism("smooth_laplace")
-    with pytest.raises(DpmcError, match=r"have delta 0.000578 at epsilon 20"):
+    with pytest.raises(DpmcError, match=r"at epsilon 20, got 0\.000578"):
         mechanism.guarantee(20.0, 1e-4)
-    with pytest.raises(DpmcError, match=r"have delta 0.000578 at epsilon 20"):
+    with pytest.raises(DpmcError, match=r"at epsilon 20, got 0\.000578"):
         mechanism.constants(20.0, 1e-4)
     with pytest.raises(DpmcError, match=r"at epsilon 5, .*at most 0.0001"):
         lookup.mechanism("smooth_laplace", alpha=8.0).constants(5.0, 1e-4)
