@@ -246,7 +246,7 @@ def test_constants_that_do_not_are_refused():
         mechanism.guarantee(20.0, 1e-4)
     with pytest.raises(DpmcError, match=r"at epsilon 20, got 0\.000578"):
         mechanism.constants(20.0, 1e-4)
-    with pytest.raises(DpmcError, match=r"at epsilon 5, .*at most 0.0001"):
+    with pytest.raises(DpmcError, match=r"at epsilon 5, got 0\.777"):
         lookup.mechanism("smooth_laplace", alpha=8.0).constants(5.0, 1e-4)
     with pytest.raises(DpmcError, match=r"delta.*0.0"):
         mechanism.constants(5.0, 0.0)
