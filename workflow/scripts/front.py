@@ -13,7 +13,7 @@ with job(snakemake):
     scale, folder = snakemake.wildcards.scale, Path(snakemake.output[0]).parents[1]
     papers = list(snakemake.params.papers)
     config = {"scale": scale, "results_dir": str(folder.parent), "papers": papers}
-    found = reader.load_config(config, Path(snakemake.scriptdir).parents[1]).papers
+    found = reader.load_config(config, Path(snakemake.scriptdir).resolve().parents[1]).papers
     errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
     sources = [Source(paper.plain(), folder / key, scale) for key, paper in found.items()]
     for path, text in zip(

@@ -12,7 +12,7 @@ with job(snakemake):
 
     root = Path(snakemake.output[0]).parent
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
-    found = reader.load_config(config, Path(snakemake.scriptdir).parents[1]).papers
+    found = reader.load_config(config, Path(snakemake.scriptdir).resolve().parents[1]).papers
     papers = {key: paper.plain() for key, paper in found.items()}
     kept = Path("results/published")
     captions = {
