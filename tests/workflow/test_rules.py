@@ -55,7 +55,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_every_rule_ran(run: Run) -> None:
     listed = run.project.snakemake("--list-rules", "--quiet", config=CONFIG)
     assert listed.returncode == 0, listed.stdout
-    rules = set(re.findall(r"^(\w+)$", listed.stdout, re.MULTILINE))
+    # A name, and in brackets what the rule says of itself.
+    described = dict(re.findall(r"^(\w+) \((.+)\)$", listed.stdout, re.MULTILINE))
+    rules = set(described)
     assert {"all", "chain", "study", "accounting", "publish"} <= rules
     assert set(RULE.findall(run.said)) == rules
 
