@@ -112,7 +112,8 @@ def test_an_edited_method_reruns_what_uses_it(finished: Project) -> None:
 
 
 def test_a_docstring_or_comment_reruns_nothing(finished: Project) -> None:
-    old, new = '"""Return the banana posterior."""', '"""Other words."""  # and more'
+    old = '    """Return the banana posterior.'
+    new = '    # A comment.\n    """Return other words.'
     with finished.edited("src/dpmc/models/banana.py", old, new):
         assert finished.planned() == []
 
