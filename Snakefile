@@ -39,6 +39,7 @@ localrules:
     all,
     request,
     provenance,
+    by_seed,
     publish,
     site_request,
     site,

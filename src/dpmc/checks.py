@@ -41,21 +41,6 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
         raise DpmcError(f"`{name}` must be {choice}{values}, got {value!r}")
 
 
-def finite_columns(name: str, values: Array) -> None:
-    """Refuse NaN and infinity in private rows, by column: neither a row nor a value is named.
-
-    Parameters
-    ----------
-    name : str
-        Of the rows.
-    values : ndarray of shape (n,) or (n, d)
-    """
-    columns = np.atleast_1d(np.isfinite(values).all(axis=0))
-    if not columns.all():
-        where = f" in column {int(np.argmin(columns))}" if values.ndim > 1 else ""
-        raise DpmcError(f"`{name}` must hold finite numbers only, got others{where}")
-
-
 def positive_scales(name: str, value: float | Sequence[float]) -> None:
     """Refuse a number or sequence of numbers that are not all finite and > 0."""
     entries = np.atleast_1d(np.asarray(value, dtype=np.float64))

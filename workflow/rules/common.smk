@@ -12,8 +12,9 @@ from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
-from dpmc.experiments.pipeline.dependencies import content_digest
-from dpmc.experiments.pipeline.workload import Workload, site_parts
+from dpmc.experiments.pipeline.dependencies import content_digest, site_parts
+from dpmc.experiments.pipeline.jobs import batch_of
+from dpmc.experiments.pipeline.workload import Workload
 
 # The checkout: of this workflow, wherever it runs and whoever includes it as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
@@ -78,10 +79,10 @@ def of_output(field, name=None):
 
 def batch_of_seed(wildcards):
     """Return the file of chains that holds the replicate that the wildcards name."""
-    work = workload(wildcards.scale, wildcards.paper)
+    jobs = workload(wildcards.scale, wildcards.paper).jobs
     wanted = (wildcards.problem, wildcards.label, wildcards.point)
     try:
-        return work.batch(*wanted, int(wildcards.replicate)).path
+        return batch_of(jobs, *wanted, int(wildcards.replicate)).path
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 
@@ -219,23 +220,34 @@ def main_process():
 
 
 def hold_results():
-    """Keep other runs out of the results of this scale, or stop with one line.
+    """Keep other runs out of the results of the scales of this run, or stop with one line.
 
-    What earlier runs left unfinished there is removed.
+    These are the configured scale and those of files that the command names. What earlier runs
+    left unfinished there is removed.
     """
     if not main_process():
         return
-    folder = Path(RESULTS) / SCALE
+    named = {
+        scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
+    }
     try:
-        if not folders.hold(folder):
-            print(f"dpmc: {RESULTS}: no locks here, see that one run at a time writes")
-        folders.sweep(folder)
+        for scale in sorted({SCALE, *named}):
+            if not folders.hold(Path(RESULTS) / scale):
+                print(
+                    f"dpmc: {RESULTS}: no locks here, see that one run at a time writes"
+                )
+            folders.sweep(Path(RESULTS) / scale)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 
 
+def command():
+    """Return the command of this run."""
+    return shlex.join(["snakemake", *sys.argv[1:]])
+
+
 # For the record of the run alone; jobs inherit them.
-os.environ.setdefault("DPMC_COMMAND", shlex.join(["snakemake", *sys.argv[1:]]))
+os.environ.setdefault("DPMC_COMMAND", command())
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
 # A job on this machine ends when this process does; one on another machine goes on.
 if main_process():

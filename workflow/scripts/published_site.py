@@ -12,9 +12,10 @@ with job(snakemake):
 
     root = Path(snakemake.output[0]).parent
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
-    found = reader.load_config(config, Path(snakemake.scriptdir).resolve().parents[1]).papers
+    checkout = Path(snakemake.scriptdir).resolve().parents[1]
+    found = reader.load_config(config, checkout).papers
     papers = {key: paper.plain() for key, paper in found.items()}
-    kept = Path("results/published")
+    kept = checkout / "results" / "published"
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)
     }

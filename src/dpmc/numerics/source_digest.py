@@ -129,7 +129,7 @@ def versions(*module_names: str) -> dict[str, str]:
 def _others(name: str) -> frozenset[str]:
     """Return the top names of all that a module imports, wherever the import stands."""
     found: set[str] = set()
-    for node in ast.walk(module_tree(name)):
+    for node in _statements(module_tree(name)):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:

@@ -38,11 +38,8 @@ RENYI_ORDERS = (1.5, *range(2, 17), *range(18, 65, 2))
 
 # Uses of the rows that no accountant here covers, for `Guarantee.outside`.
 STANDARDISATION = "standardisation by statistics of the training rows"
-FITTED_PRIOR = "prior taken from a run without noise"
 FITTED_NOISE_PRECISION = "noise precision taken from a run without noise"
 STOPS = "a stop where no row has a finite prediction"
-SKIPPED_STEPS = "steps left out where the rows decide"
-TUNING = "settings tuned on the rows"
 COUNTERS = "counts of clipped and invalid factors, told without noise"
 
 

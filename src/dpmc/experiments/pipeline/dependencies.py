@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from dpmc.experiments.config.settings import Paper
+from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import (
     closure,
     code_digest,
@@ -72,6 +74,22 @@ def content_digest(*paths: Path) -> str:
     return total.hexdigest()[:8]
 
 
+def texts(root: Path, paper: Paper, output: str) -> list[Path]:
+    """Return the files besides results that the verdicts or the page of a paper are made from."""
+    if output == "verdict":
+        return [root / "config" / "published" / f"{paper.paper}.yaml"]
+    if output == "page":
+        captions = sorted({entry.caption for entry in paper.outputs.values()})
+        return [*(root / "workflow" / "report" / caption for caption in captions), *site_parts()]
+    return []
+
+
+def site_parts() -> list[Path]:
+    """Return the templates of all pages, and what they share."""
+    folder = source_digest.ROOT / "experiments" / "site"
+    return sorted(path for kind in ("templates", "static") for path in (folder / kind).glob("*.*"))
+
+
 def _helpers(path: Path) -> list[Path]:
     """Return the files of its own folder that a script imports, and those that these import."""
     reached: dict[Path, None] = {}
@@ -104,16 +122,20 @@ def strings(value: object) -> frozenset[str]:
     return frozenset()
 
 
-def _looked_up(reached: Iterable[str], named: frozenset[str]) -> Iterator[str]:
-    """Yield the modules that others look up and that something mentions."""
-    packages = {package for name in reached for package in _packages(name)}
-    if packages:
-        mentioned = named.union(*map(_constants, reached))
-        for package in packages:
-            for member in module_names(package):
-                # A name may go on with a parameter: abs_0.5 is made by the module abs.
-                if any(word == member or word.startswith(f"{member}_") for word in mentioned):
-                    yield f"{package}.{member}"
+def _looked_up(reached: tuple[str, ...], named: frozenset[str]) -> Iterator[str]:
+    """Yield the modules that others look up and that the code or the settings mention."""
+    for package in sorted({package for name in reached for package in _packages(name)}):
+        for member in module_names(package):
+            # A name in settings may go on with a parameter, after an underscore.
+            in_settings = any(f"{word}_".startswith(f"{member}_") for word in named)
+            if in_settings or member in _mentioned(reached):
+                yield f"{package}.{member}"
+
+
+@functools.cache
+def _mentioned(reached: tuple[str, ...]) -> frozenset[str]:
+    """Return all strings in the code of modules."""
+    return frozenset().union(*map(_constants, reached))
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from typing import Any
 from dpmc.experiments.config import settings
 from dpmc.experiments.config.settings import ChainsRead
 from dpmc.experiments.config.setups import ChainSetup, ProblemSetup, StudySetup
+from dpmc.registry import listed
+from dpmc.types import DpmcError
 
 
 @dataclass(frozen=True)
@@ -214,3 +216,35 @@ class OutputJob:
     datasets: tuple[str, ...]
     curves: tuple[str, ...]
     request: str
+
+
+def batch_of(
+    jobs: Sequence[ChainJob], problem: str, label: str, point: str, replicate: int
+) -> ChainJob:
+    """Return the job that holds one replicate, of the first experiment that has it.
+
+    Parameters
+    ----------
+    jobs : sequence of ChainJob
+        Of a paper.
+    problem, label, point : str
+        As they stand in the names of files, such as ``banana``, ``dp_hmc`` and ``eps=4``.
+    replicate : int
+
+    Raises
+    ------
+    DpmcError
+        If there are no such chains.
+    """
+    wanted = {"problem": problem, "label": label, "point": point}
+    of = {"problem": "", "label": "", "point": f" of {label}"}
+    for key, value in wanted.items():
+        known = {str(getattr(job, key)) for job in jobs}
+        if value not in known:
+            raise DpmcError(f"`{key}`{of[key]} must be one of {listed(known)}, got {value!r}")
+        jobs = [job for job in jobs if getattr(job, key) == value]
+    for job in jobs:
+        if job.first <= replicate <= job.last:
+            return job
+    most = max(job.last for job in jobs)
+    raise DpmcError(f"`seed` of {label} must be 0 to {most}, got {replicate}")

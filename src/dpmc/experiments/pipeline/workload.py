@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,9 +23,7 @@ from dpmc.experiments.pipeline.jobs import (
     Reads,
     StudyJob,
 )
-from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import module_names, short_digest
-from dpmc.types import DpmcError
 
 T = TypeVar("T")
 
@@ -95,37 +92,6 @@ class Workload:
             **{entry.request: entry for entry in self.outputs.values()},
         }
 
-    def batch(self, problem: str, label: str, point: str, replicate: int) -> ChainJob:
-        """Return the job of chains that holds one replicate, of the first experiment that has it.
-
-        Parameters
-        ----------
-        problem, label, point : str
-            As they stand in the names of files, such as ``banana``, ``dp_hmc`` and ``eps=4``.
-        replicate : int
-
-        Raises
-        ------
-        DpmcError
-            If no experiment has such chains.
-        """
-        for key, names, wanted in (
-            ("problem", [job.problem for job in self.jobs], problem),
-            ("label", [job.label for job in self.jobs if job.problem == problem], label),
-        ):
-            if wanted not in names:
-                known = ", ".join(sorted(set(names))) or "none"
-                raise DpmcError(f"`{key}` must be one of {known}, got {wanted!r}")
-        jobs = [job for job in self.jobs if (job.problem, job.label) == (problem, label)]
-        if not any(job.point == point for job in jobs):
-            known = ", ".join(dict.fromkeys(job.point for job in jobs))
-            raise DpmcError(f"`point` of {label} must be one of {known}, got {point!r}")
-        for job in jobs:
-            if job.point == point and job.first <= replicate <= job.last:
-                return job
-        most = max(job.last for job in jobs if job.point == point)
-        raise DpmcError(f"`seed` of {label} must be 0 to {most}, got {replicate}")
-
     def _problem(self, name: str) -> ProblemJob:
         setup = ProblemSetup.of(name, self.paper.problems[name])
         data_code = self._code(
@@ -143,7 +109,8 @@ class Workload:
             "reference", "dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}"
         )
         sizes = self.paper.reference
-        reference = short_digest([data, plain(setup.model), sizes.num_draws, model_code])
+        inside = self._inside(rows)
+        reference = short_digest([inside, plain(setup.model), sizes.num_draws, model_code])
         metrics_code = self._code("baseline", "dpmc.experiments.pipeline.chain_metrics")
         baseline = short_digest([reference, plain(sizes), metrics_code])
         return ProblemJob(
@@ -250,6 +217,7 @@ class Workload:
             "dpmc.experiments.pipeline.accounting_curves",
             "dpmc.experiments.pipeline.store",
             *sorted(modules),
+            settings=plain(setup),
         )
         digest = short_digest([plain(setup), code])
         return CurvesJob(name, setup, f"{self.folder}/accounting/{name}-{digest}.parquet")
@@ -293,16 +261,6 @@ class Workload:
             for first, last in batches(folder, replicates, size):
                 path = f"{folder}/{first}-{last}.parquet"
                 yield StudyJob(name, problem, label, point, first, last, setup, rows, path)
-
-    def _texts(self, name: str) -> list[Path]:
-        """Return the files besides results that verdicts and pages are made from."""
-        root = self.config.root
-        if name == "verdict":
-            return [root / "config" / "published" / f"{self.paper.paper}.yaml"]
-        if name == "page":
-            captions = sorted({output.caption for output in self.paper.outputs.values()})
-            return [*(root / "workflow" / "report" / name for name in captions), *site_parts()]
-        return []
 
     def _code(self, script: str, *modules: str, settings: object = None) -> str:
         named = dependencies.strings([self.paper.paper, settings])
@@ -360,14 +318,15 @@ class Workload:
             outputs={name: output},
         )
         modules = (f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store")
-        code = self._code(output.kind, *modules)
+        code = self._code(output.kind, *modules, settings=part.plain())
         return self._with_request(name, reads, part, code)
 
     def _whole(self, name: str, module: str) -> OutputJob:
         metrics = [*self.paper.experiments, *self.paper.studies]
         reads = Reads(name, metrics, accounting=list(self.curves))
-        texts = dependencies.content_digest(*self._texts(name))
-        code = texts + self._code(name, module, "dpmc.experiments.pipeline.store")
+        texts = dependencies.content_digest(*dependencies.texts(self.config.root, self.paper, name))
+        modules = (module, "dpmc.experiments.pipeline.store")
+        code = texts + self._code(name, *modules, settings=self.paper.plain())
         return self._with_request(name, reads, self.paper, code)
 
     def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> OutputJob:
@@ -397,12 +356,6 @@ class Workload:
             curves=curves,
             request=f"{self.folder}/requests/{name}-{digest}.json",
         )
-
-
-def site_parts() -> list[Path]:
-    """Return the templates of all pages, and what they share."""
-    folder = source_digest.ROOT / "experiments" / "site"
-    return sorted(path for kind in ("templates", "static") for path in (folder / kind).glob("*.*"))
 
 
 def _only(section: Mapping[str, T], names: Container[str]) -> dict[str, T]:
