@@ -13,7 +13,7 @@ rule chain:
         f"{PAPER}/logs/chains/{POINT}.log",
     benchmark:
         f"{PAPER}/benchmarks/chains/{POINT}.jsonl"
-    priority: priority_of
+    priority: priority_of(CHAIN)
     group:
         submission_of("chain")
     conda:
@@ -40,6 +40,7 @@ rule study:
         f"{PAPER}/logs/studies/{POINT}.log",
     benchmark:
         f"{PAPER}/benchmarks/studies/{POINT}.jsonl"
+    priority: priority_of(STUDY)
     group:
         submission_of("study")
     conda:

@@ -104,11 +104,6 @@ def settings_digest(wildcards):
     return short_digest(settings(wildcards.scale).papers[wildcards.paper].plain())
 
 
-def priority_of(wildcards):
-    """Return a priority that starts the longest jobs first."""
-    return int(of(CHAIN, "seconds")(wildcards))
-
-
 def outputs_of(wildcards):
     """Return the figures, tables, guarantees and verdicts of a paper."""
     work = workload(wildcards.scale, wildcards.paper)

@@ -11,6 +11,7 @@ rule data:
         f"{PAPER}/logs/data/{{problem}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/data/{{problem}}-{{digest}}.jsonl"
+    priority: priority_of(DATA)
     group:
         submission_of("data")
     conda:
@@ -38,6 +39,7 @@ rule reference:
         f"{PAPER}/logs/reference/{{problem}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/reference/{{problem}}-{{digest}}.jsonl"
+    priority: priority_of(REFERENCE)
     group:
         submission_of("reference")
     conda:
@@ -66,6 +68,7 @@ rule baseline:
         f"{PAPER}/logs/metrics/baseline/{{problem}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/metrics/baseline/{{problem}}-{{digest}}.jsonl"
+    priority: priority_of(BASELINE)
     group:
         submission_of("baseline")
     conda:

@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from dpmc.experiments.pipeline import costs
+from dpmc.experiments.pipeline import costs, order
 
 # A submission should take about two minutes: a scheduler of a cluster takes seconds for each,
 # and starting Snakemake on a node takes some more.
@@ -39,6 +39,28 @@ def measured():
         return costs.load(ROOT / "config" / "costs.yaml")
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
+
+
+@functools.cache
+def priorities(scale):
+    """Return the priority of each file of a scale: the cheapest outputs come first."""
+    if not main_process():
+        return {}
+    works = [workload(scale, paper) for paper in settings(scale).papers]
+    return order.priorities(works, measured())
+
+
+def priority_of(path):
+    """Return a function from wildcards to the priority of the job that makes `path`."""
+    return lambda wildcards: priorities(wildcards.scale).get(
+        path.format(**wildcards), 0
+    )
+
+
+def priority_of_output(name=None):
+    """Return the same for an output, by default the one that the wildcards name."""
+    request_of = of_output("request", name)
+    return lambda wildcards: priorities(wildcards.scale).get(request_of(wildcards), 0)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ rule metrics:
         f"{PAPER}/logs/metrics/{LABEL}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/metrics/{LABEL}-{{digest}}.jsonl"
+    priority: priority_of(METRICS)
     group:
         submission_of("metrics")
     conda:
@@ -41,6 +42,7 @@ rule accounting:
         f"{PAPER}/logs/accounting/{{name}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/accounting/{{name}}-{{digest}}.jsonl"
+    priority: priority_of(CURVES)
     group:
         submission_of("accounting")
     conda:
@@ -65,6 +67,7 @@ rule request:
         f"{PAPER}/logs/requests/{{name}}-{{digest}}.log",
     benchmark:
         f"{PAPER}/benchmarks/requests/{{name}}-{{digest}}.jsonl"
+    priority: priority_of(REQUEST)
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -103,6 +106,7 @@ rule figure:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    priority: priority_of_output()
     group:
         submission_of("figure")
     conda:
@@ -139,6 +143,7 @@ rule table:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    priority: priority_of_output()
     group:
         submission_of("table")
     conda:
@@ -173,6 +178,7 @@ rule verdict:
         f"{PAPER}/logs/verdict.log",
     benchmark:
         f"{PAPER}/benchmarks/verdict.jsonl"
+    priority: priority_of_output("verdict")
     group:
         submission_of("verdict")
     conda:
@@ -204,6 +210,7 @@ rule guarantees:
         f"{PAPER}/logs/guarantees.log",
     benchmark:
         f"{PAPER}/benchmarks/guarantees.jsonl"
+    priority: priority_of_output("guarantees")
     group:
         submission_of("guarantees")
     conda:
