@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 import dpmc
 
@@ -83,3 +84,30 @@ def test_the_reproduction_imports_what_it_declares() -> None:
 )
 def test_imports_are_found_where_they_stand(source, at_import, found) -> None:
     assert imported(ast.parse(source), at_import) == found
+
+
+def _project_requirements() -> list[str]:
+    texts = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["experiments"]]
+    return [re.match(r"[\w.-]+", text)[0].lower() for text in texts]
+
+
+def _pins() -> dict[str, str]:
+    """Return the versions of envs/requirements.txt, by distribution."""
+    text = (ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+
+
+def _conda() -> dict[str, str]:
+    """Return the versions of envs/dpmc.yaml, by distribution, those that pip installs included."""
+    entries = yaml.safe_load((ROOT / "envs" / "dpmc.yaml").read_text(encoding="utf-8"))
+    plain = [entry for entry in entries["dependencies"] if isinstance(entry, str)]
+    (by_pip,) = [entry["pip"] for entry in entries["dependencies"] if isinstance(entry, dict)]
+    pairs = [re.fullmatch(r"([\w.-]+?)(?:-base)? ?=+([\w.]+)", text) for text in plain + by_pip]
+    return {pair[1]: pair[2] for pair in pairs if pair}
+
+
+@pytest.mark.parametrize("name", _project_requirements())
+def test_the_container_and_the_conda_environment_have_every_dependency(name: str) -> None:
+    pinned, conda = _pins()[name], _conda()[name]
+    assert f"{pinned}.".startswith(f"{conda}.")
+    assert pinned == metadata.version(name)
