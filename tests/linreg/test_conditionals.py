@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpmc.diagnostics import convergence
 from dpmc.linreg.gibbs import common as gibbs
-from dpmc.linreg.gibbs import conditionals, gaussian_moves, scale_moves, wishart_moves
+from dpmc.linreg.gibbs import conditionals, gaussian_moves, wishart_moves
 from dpmc.linreg.methods import bayes_fixed_s_fast, mcmc_fixed_s, mcmc_normal_x
 from dpmc.numerics import small_matrices
 from dpmc.types import DpmcError
@@ -243,15 +243,6 @@ def test_the_gaussian_approximation_is_exact_where_the_law_is_gaussian(rng):
             - gaussian_moves.approximate_log_density(frame, matrix, scratch.x)
         )
     assert np.ptp(gaps) < 0.02
-
-
-@pytest.mark.parametrize(("i", "k"), [(0, 0), (0, 2)])
-def test_a_change_of_scale_is_a_congruence(rng, i, k):
-    basis = np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
-    s, out = positive(rng, 1, DIM)[0], np.empty((DIM, DIM))
-    scale_moves.transform(s, basis[i], basis[k], 0.3, np.empty(DIM), out)
-    matrix = np.eye(DIM) + 0.3 * np.outer(basis[i], basis[k])
-    np.testing.assert_allclose(out, matrix @ s @ matrix.T, atol=1e-12)
 
 
 def test_fixed_s_sees_the_likelihood_of_dense_algebra(rng):

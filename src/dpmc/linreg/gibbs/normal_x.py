@@ -28,7 +28,7 @@ from dpmc.linreg.gibbs.conditionals import (
     propose_variance,
 )
 from dpmc.linreg.gibbs.gaussian_moves import gaussian_move, set_frame
-from dpmc.linreg.gibbs.scale_moves import scale_move
+from dpmc.linreg.gibbs.scale_moves import sum_nodes, sweep_scales
 from dpmc.linreg.gibbs.wishart_moves import wishart_move
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import (
@@ -112,44 +112,6 @@ def refresh(released: Any, state: Any, scratch: Any) -> bool:
             state.s[j], released.z[j], state.theta, factor, scratch.x
         )
     return True
-
-
-@compiled
-def sweep_scales(
-    released: Any,
-    prior: Any,
-    settings: Any,
-    tuning: Any,
-    iteration: int,
-    state: Any,
-    scratch: Any,
-    rng: Any,
-) -> tuple[bool, int]:
-    """Sum up the S_j and change their common scale; return False if the sum has no factor."""
-    copy_matrix(prior.scale, state.total)
-    for j in range(state.s.shape[0]):
-        add_matrix(state.s[j], state.total)
-    if not cholesky(state.total, scratch.a):
-        return False, 0
-    state.log_total[0] = log_determinant(scratch.a)
-    count = 0
-    for m in range(settings.scale_moves):
-        pair = ((iteration - 1) * settings.scale_moves + m) % tuning.scale_step.size
-        i, k = tuning.pairs[pair % tuning.pairs.shape[0]]
-        carry = 0.0
-        if pair >= tuning.pairs.shape[0]:  # every other sweep takes theta along
-            carry = 2.0 if i == k else 1.0
-        sd = math.exp(tuning.scale_step[pair])
-        accepted, chance = scale_move(
-            released, prior, tuning.basis, i, k, carry, sd, state, scratch, rng
-        )
-        count += accepted
-        if iteration <= settings.burn_in or not settings.frozen:
-            tuning.scale_visits[pair] += 1
-            visits = tuning.scale_visits[pair]
-            excess = chance - WALK_ACCEPTANCE
-            tuning.scale_step[pair] = adapted(tuning.scale_step[pair], excess, visits)
-    return True, count
 
 
 @compiled
@@ -277,10 +239,12 @@ def sample(
         return 2, 0
     dof = prior.dof + released.total_rows
     for i in range(1, settings.num_iterations + 1):
-        summed, scales = sweep_scales(released, prior, settings, tuning, i, state, scratch, rng)
-        if not summed or not draw_precision(
-            state.total, dof, rng, scratch.a, scratch.b, state.precision
-        ):
+        if not sum_nodes(prior, state, scratch):
+            return 1, i - 1
+        definite, scales = sweep_scales(released, prior, settings, tuning, i, state, scratch, rng)
+        if not definite:
+            return 2, i - 1
+        if not draw_precision(state.total, dof, rng, scratch.a, scratch.b, state.precision):
             return 1, i - 1
         nodes = sweep_nodes(released, settings, tuning, i, state, frame, scratch, rng)
         if not update_coefficients(released, prior, state, scratch, rng):

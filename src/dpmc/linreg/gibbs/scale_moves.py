@@ -20,12 +20,14 @@ import math
 from typing import Any
 
 from dpmc.linreg.gibbs.conditionals import (
+    WALK_ACCEPTANCE,
     accepts,
+    adapted,
     log_coefficient_prior,
-    node_log_likelihood,
     probability,
 )
-from dpmc.linreg.gibbs.wishart_moves import noise_log_likelihood
+from dpmc.linreg.gibbs.node_changes import accept_node, propose_node, scale_change
+from dpmc.linreg.gibbs.whitened_nodes import LEFT, SHIFTS, aim, close_nodes, common, open_nodes
 from dpmc.numerics.small_matrices import (
     add_matrix,
     cholesky,
@@ -34,47 +36,32 @@ from dpmc.numerics.small_matrices import (
     copy_vector,
     inner,
     log_determinant,
-    multiply,
-    shifted_cholesky,
 )
 
 
 @compiled
-def transform(s: Any, left: Any, right: Any, stretch: float, image: Any, out: Any) -> None:
-    """Write T S T' with T = I + stretch left right', given two vectors."""
-    multiply(s, right, image)
-    square = stretch * stretch * inner(right, image)
-    for i in range(left.size):
-        for k in range(i + 1):
-            change = stretch * (left[i] * image[k] + image[i] * left[k])
-            out[i, k] = s[i, k] + change + square * left[i] * left[k]
-            out[k, i] = out[i, k]
+def propose_scale(released: Any, change: Any, state: Any, scratch: Any) -> float:
+    """Write the new sum of all nodes; return the gain of the log-likelihood.
 
-
-@compiled
-def propose_scale(
-    released: Any, scale: Any, left: Any, right: Any, stretch: float, state: Any, scratch: Any
-) -> float:
-    """Transform all nodes into `scratch`; return the gain of the log-likelihood.
-
-    That of ``scratch.theta`` over that of the state; minus infinity where rounding has left a
-    matrix that is not positive definite.
+    Minus infinity where rounding has left a matrix that is not positive definite.
     """
-    gain, variance = 0.0, state.variance[0]
-    copy_matrix(scale, scratch.total)
-    for j in range(state.s.shape[0]):
-        old, new = state.s[j], scratch.s[j]
-        transform(old, left, right, stretch, scratch.x, new)
-        add_matrix(new, scratch.total)
-        if not shifted_cholesky(new, variance, released.z_variance, scratch.factors[j]):
-            return -math.inf
-        scratch.log_likelihood[j] = node_log_likelihood(
-            new, released.z[j], scratch.theta, scratch.factors[j], scratch.x
-        )
-        gain += scratch.log_likelihood[j] - state.log_likelihood[j]
-        gain += noise_log_likelihood(new, released.s[j], released.s_variance)
-        gain -= noise_log_likelihood(old, released.s[j], released.s_variance)
-    return gain
+    nodes, gain, growth = scratch.nodes, 0.0, 1.0
+    left, shifts = common(nodes, LEFT), common(nodes, SHIFTS)
+    s_variance, z_variance = released.s_variance, released.z_variance
+    for i in range(nodes.dim):
+        nodes.room[shifts + i] = 0.0
+    for j in range(nodes.num):
+        more, ratio = propose_node(nodes, j, change, s_variance, z_variance)
+        gain, growth = gain + more, growth * ratio
+        if not 1e-100 < growth < 1e100:
+            gain, growth = gain - 0.5 * math.log(growth), 1.0
+    for i in range(nodes.dim):
+        for k in range(i + 1):
+            entry = nodes.room[left + i] * nodes.room[shifts + k]
+            entry += nodes.room[left + k] * nodes.room[shifts + i]
+            scratch.total[i, k] = state.total[i, k] + change.stretch * entry
+            scratch.total[k, i] = scratch.total[i, k]
+    return float(gain - 0.5 * math.log(growth) - nodes.num * change.log_det)
 
 
 @compiled
@@ -108,9 +95,9 @@ def scale_move(
     sd : float
         Standard deviation of the step.
     state : StatisticsState
-        State of the chain; updated in place.
+        State of the chain; updated in place, but for what the nodes hold.
     scratch : StatisticsScratch
-        Room for one move; overwritten.
+        Room for one move, overwritten; its nodes are open and updated in place.
     rng : numpy.random.Generator
         Source of the random numbers.
 
@@ -121,15 +108,17 @@ def scale_move(
     probability : float
         Its acceptance probability.
     """
-    step = sd * rng.standard_normal()
-    stretch = math.expm1(step) if i == k else step
-    along = inner(basis[i], state.theta)
-    along *= math.expm1(-carry * step) if i == k else -carry * step
-    for m in range(state.theta.size):
-        scratch.theta[m] = state.theta[m] + along * basis[k, m]
-    log_ratio = propose_scale(released, prior.scale, basis[i], basis[k], stretch, state, scratch)
-    log_ratio += log_coefficient_prior(prior, scratch.theta)
-    log_ratio -= log_coefficient_prior(prior, state.theta)
+    nodes, dim = scratch.nodes, state.theta.size
+    aim(nodes, basis[i], basis[k])
+    step, along = sd * rng.standard_normal(), inner(basis[i], state.theta)
+    lift = along * (math.expm1(-carry * step) if i == k else -carry * step)
+    for m in range(dim):
+        scratch.theta[m] = state.theta[m] + lift * basis[k, m]
+    change = scale_change(i == k, step, along, lift)
+    log_ratio = propose_scale(released, change, state, scratch)
+    if lift != 0.0:
+        log_ratio += log_coefficient_prior(prior, scratch.theta)
+        log_ratio -= log_coefficient_prior(prior, state.theta)
     if not log_ratio > -math.inf or not cholesky(scratch.total, scratch.a):
         return False, 0.0
     log_total, n = log_determinant(scratch.a), released.total_rows
@@ -142,10 +131,57 @@ def scale_move(
         copy_vector(scratch.theta, state.theta)
         state.log_total[0] = log_total
         for j in range(state.s.shape[0]):
-            copy_matrix(scratch.s[j], state.s[j])
-            copy_matrix(scratch.factors[j], state.factors[j])
-            state.log_likelihood[j] = scratch.log_likelihood[j]
-            state.stale[j] = True
+            state.log_likelihood[j] += accept_node(nodes, j, change, released.z_variance)
             if i == k:
                 state.log_det[j] += 2.0 * step
     return accepted, probability(log_ratio)
+
+
+@compiled
+def sum_nodes(prior: Any, state: Any, scratch: Any) -> bool:
+    """Sum up the S_j; return False if the sum has no factor."""
+    copy_matrix(prior.scale, state.total)
+    for j in range(state.s.shape[0]):
+        add_matrix(state.s[j], state.total)
+    if not cholesky(state.total, scratch.a):
+        return False
+    state.log_total[0] = log_determinant(scratch.a)
+    return True
+
+
+@compiled
+def sweep_scales(
+    released: Any,
+    prior: Any,
+    settings: Any,
+    tuning: Any,
+    iteration: int,
+    state: Any,
+    scratch: Any,
+    rng: Any,
+) -> tuple[bool, int]:
+    """Change the common scale of the S_j; return False if a node has no factor afterwards."""
+    if settings.scale_moves == 0:
+        return True, 0
+    if not open_nodes(released, state, scratch.nodes):
+        return False, 0
+    count = 0
+    for m in range(settings.scale_moves):
+        pair = ((iteration - 1) * settings.scale_moves + m) % tuning.scale_step.size
+        i, k = tuning.pairs[pair % tuning.pairs.shape[0]]
+        carry = 0.0
+        if pair >= tuning.pairs.shape[0]:  # every other sweep takes theta along
+            carry = 2.0 if i == k else 1.0
+        sd = math.exp(tuning.scale_step[pair])
+        accepted, chance = scale_move(
+            released, prior, tuning.basis, i, k, carry, sd, state, scratch, rng
+        )
+        count += accepted
+        if iteration <= settings.burn_in or not settings.frozen:
+            tuning.scale_visits[pair] += 1
+            visits = tuning.scale_visits[pair]
+            excess = chance - WALK_ACCEPTANCE
+            tuning.scale_step[pair] = adapted(tuning.scale_step[pair], excess, visits)
+    if count == 0:
+        return True, 0
+    return bool(close_nodes(released, scratch.nodes, state)), count

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc.linreg.gibbs.conditionals import accepts, node_log_likelihood, probability
+from dpmc.linreg.gibbs.whitened_nodes import WhitenedNodes
 from dpmc.numerics.small_matrices import (
     bartlett,
     cholesky,
@@ -76,12 +77,14 @@ class StatisticsScratch(NamedTuple):
     theta: Any  # (d,), as are x and y
     x: Any
     y: Any
+    nodes: WhitenedNodes  # those of changes of scale
 
     @classmethod
     def of(cls, num: int, dim: int) -> StatisticsScratch:
         """Allocate it."""
         nodes, matrices = np.zeros((2, num, dim, dim)), np.zeros((4, dim, dim))
-        return cls._make([*nodes, np.zeros(num), *matrices, *np.zeros((3, dim))])
+        whitened = WhitenedNodes.of(num, dim)
+        return cls._make([*nodes, np.zeros(num), *matrices, *np.zeros((3, dim)), whitened])
 
 
 @compiled
