@@ -112,13 +112,20 @@ class _Sketch:
         losses = np.concatenate([-middle[::-1], [0.0], middle])
         return cls(losses, np.concatenate([of_q[::-1], [rest], of_p]))
 
-    def moments(self, tilt: float) -> tuple[float, float]:
-        """Return mean and variance of the tilted loss."""
+    def mean(self, tilt: float) -> float:
+        """Return the mean of the tilted loss."""
+        return float(self._weights(tilt) @ self.losses)
+
+    def variance(self, tilt: float) -> float:
+        """Return the variance of the tilted loss."""
+        weights = self._weights(tilt)
+        return float(weights @ (self.losses - float(weights @ self.losses)) ** 2)
+
+    def _weights(self, tilt: float) -> Array:
         exponent = tilt * self.losses
-        weights = self.masses * np.exp(exponent - exponent.max())
+        weights: Array = self.masses * np.exp(exponent - exponent.max())
         weights /= weights.sum()
-        mean = float(weights @ self.losses)
-        return mean, float(weights @ (self.losses - mean) ** 2)
+        return weights
 
 
 def compose(pairs: Sequence[tuple[Pair, int]], epsilon: float) -> float:
@@ -168,28 +175,27 @@ def _spacing(sketches: Sequence[tuple[_Sketch, int]]) -> float:
     A grid raises the variance of one loss by spacing**2 / 6 on average.
     """
     total = sum(count for _, count in sketches)
-    variance = sum(count * sketch.moments(0.0)[1] for sketch, count in sketches)
+    variance = sum(count * sketch.variance(0.0) for sketch, count in sketches)
     return math.sqrt(6 * GRID_TOLERANCE * variance / total)
 
 
 def _centre(sketches: Sequence[tuple[_Sketch, int]], epsilon: float) -> tuple[float, float]:
     """Return the tilt that centres the sum on `epsilon`, and the standard deviation then."""
 
-    def moments(tilt: float) -> tuple[float, float]:
-        each = [(sketch.moments(tilt), count) for sketch, count in sketches]
-        return sum(c * m for (m, _), c in each), sum(c * v for (_, v), c in each)
+    def mean(tilt: float) -> float:
+        return sum(count * sketch.mean(tilt) for sketch, count in sketches)
 
     longest = max(float(sketch.losses[-1]) for sketch, _ in sketches)
     low, high = 1e-6, 1.0
-    while moments(high)[0] < epsilon and high * longest < 600:
+    while mean(high) < epsilon and high * longest < 600:
         low, high = high, 2 * high
     for _ in range(30):
         middle = (low + high) / 2
-        if moments(middle)[0] < epsilon:
+        if mean(middle) < epsilon:
             low = middle
         else:
             high = middle
-    return low, math.sqrt(moments(low)[1])
+    return low, math.sqrt(sum(count * sketch.variance(low) for sketch, count in sketches))
 
 
 def _tilted_delta(
@@ -201,15 +207,23 @@ def _tilted_delta(
     ``p(x) (1 - exp(epsilon - x))`` is taken in the frequency domain, where the
     weights are two geometric series and few frequencies matter.
     """
-    log_scale, log_spectrum = -tilt * epsilon, np.zeros(size // 2 + 1, dtype=np.complex128)
+    log_scale, spectra = -tilt * epsilon, list[npt.NDArray[np.complex128]]()
+    large = np.ones(size // 2 + 1, dtype=bool)
     for loss, count in losses:
         weights, log_total = loss.tilted(tilt)
         log_scale += count * log_total
         m = len(weights) // 2
         folded = np.bincount(np.arange(-m, m + 1) % size, weights, minlength=size)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a zero is not kept
-            log_spectrum += count * np.log(fft.rfft(folded))
-    kept = np.flatnonzero(log_spectrum.real > LOG_NEGLIGIBLE)
+        spectrum = fft.rfft(folded)
+        # No factor exceeds 1 by more than rounding: one alone shows that a product is negligible.
+        large &= spectrum.real**2 + spectrum.imag**2 > math.exp(2 * (LOG_NEGLIGIBLE - 1) / count)
+        spectra.append(spectrum)
+    kept = np.flatnonzero(large)
+    log_spectrum = np.zeros(len(kept), dtype=np.complex128)
+    for spectrum, (_, count) in zip(spectra, losses, strict=True):
+        log_spectrum += count * np.log(spectrum[kept])
+    enough = log_spectrum.real > LOG_NEGLIGIBLE
+    kept, log_spectrum = kept[enough], log_spectrum[enough]
     spacing = losses[0][0].spacing
     first = math.floor(epsilon / spacing) + 1
     turn = np.exp(2j * math.pi * ((kept * first) % size) / size)
@@ -217,7 +231,7 @@ def _tilted_delta(
     weight = _series(tilt, ahead, spacing, kept, size) - _series(
         tilt + 1, ahead, spacing, kept, size
     )
-    terms = (np.exp(log_spectrum[kept]) * turn * weight).real
+    terms = (np.exp(log_spectrum) * turn * weight).real
     terms[(kept > 0) & (kept < size // 2)] *= 2
     number = sum(count for _, count in losses)
     rounding = 1e-13 + 1e-15 * number
