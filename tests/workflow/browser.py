@@ -103,9 +103,10 @@ class Browser:
         for kind in ("rawKeyDown", "keyUp"):
             self.ask("Input.dispatchKeyEvent", type=kind, **described)
 
-    def media(self, kind: str) -> None:
-        """Show pages as on paper ("print") or as ever ("")."""
-        self.ask("Emulation.setEmulatedMedia", media=kind)
+    def media(self, kind: str, scheme: str = "") -> None:
+        """Show pages as on paper ("print") or as ever (""), in a `scheme` of colours if given."""
+        colours = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.ask("Emulation.setEmulatedMedia", media=kind, features=colours)
 
     def picture(self, path: Path, height: int = 0) -> None:
         """Write a PNG of the page, of its first `height` pixels if given."""

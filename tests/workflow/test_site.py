@@ -56,6 +56,11 @@ def pages(site: Path) -> list[str]:
     return found
 
 
+# Pictures below the first screens are loaded when a reader comes near them.
+LOADED = """Promise.all([...document.images].map((image) => {
+  image.loading = "eager";
+  return image.decode().catch(() => null);
+})).then(() => true)"""
 # Of every picture: whether it has content, room and words.
 IMAGES = """[...document.images].map((image) => [
   image.getAttribute("src"), image.complete && image.naturalWidth > 0, image.clientWidth > 100,
@@ -117,6 +122,7 @@ FOCUSED = "document.activeElement.name + '=' + document.activeElement.value"
 
 def check_page(chromium: Browser, site: Path, page: str) -> None:
     assert chromium.open(site / page) == [], page
+    chromium.run(LOADED)
     for source, *good in chromium.run(IMAGES):
         assert all(good), (page, source, good)
     levels = chromium.run(LEVELS)
@@ -141,10 +147,29 @@ def test_every_page_loads_and_can_be_read(
 
 
 @needs_browser
+def test_the_largest_page_starts_with_little(chromium: Browser, published: Path) -> None:
+    """What is loaded before a reader moves is below two megabytes; the pictures are 6.5."""
+    page = published / "raisa2021thesis" / FRONT
+    chromium.open(page)
+    rest = "[...document.images].filter((image) => !image.complete).length"
+    assert chromium.run(rest) > 10
+    asked = {
+        event["params"]["request"]["url"]
+        for event in chromium.events
+        if event.get("method") == "Network.requestWillBeSent"
+    }
+    files = [Path(url.removeprefix("file://")) for url in asked if url.startswith("file:")]
+    assert {page.resolve(), published.resolve() / "filter.js"} <= set(files)
+    assert sum(file.stat().st_size for file in files) < 2 * 2**20
+    chromium.run(LOADED)
+    assert chromium.run(rest) == 0
+
+
+@needs_browser
 def test_checks_find_what_is_wrong(chromium: Browser, published: Path, tmp_path: Path) -> None:
     """The checks of pages fail for a page that is broken in each of the ways they look for."""
     text = (published / "errata.html").read_text(encoding="utf-8")
-    for name in ("style.css", "filter.js"):
+    for name in ("style.css", "filter.js", "sort.js"):
         (tmp_path / name).write_bytes((published / name).read_bytes())
     broken = {
         "a script": ("</body>", "<script>missing()</script></body>"),
@@ -182,20 +207,76 @@ def test_pages_fit_a_phone_and_paper(chromium: Browser, published: Path) -> None
             chromium.media("")
 
 
+# How light the page is and what is behind a figure: 0 for black, 255 for white.
+LIGHT = """["body", "figure img"].map((name) => document.querySelector(name)).map((e) =>
+  e && Number(getComputedStyle(e).backgroundColor.match(/[0-9]+/)[0]))"""
+
+
+@needs_browser
+def test_pages_are_dark_where_that_is_preferred(chromium: Browser, published: Path) -> None:
+    try:
+        for page in pages(published):
+            chromium.media("", "dark")
+            chromium.open(published / page)
+            chromium.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+            behind, figure = chromium.run(LIGHT)
+            assert behind < 60, page
+            assert figure in (None, 255), page  # figures are drawn for white
+            assert chromium.run(CONTRAST) >= 4.5, page
+            chromium.media("print", "dark")
+            assert chromium.run(LIGHT)[0] == 255, page
+            chromium.media("", "light")
+            assert chromium.run(LIGHT)[0] == 255, page
+    finally:
+        chromium.media("")
+
+
 @needs_browser
 def test_the_front_page_prints(chromium: Browser, published: Path) -> None:
     chromium.open(published / FRONT)
     paper = chromium.paper()
     assert paper.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", unpacked(paper))) <= 20
-    # Settings and guarantees, folded on the screen, are on paper.
-    chromium.open(published / "raisa2021dphmc" / FRONT)
-    chromium.run("""window.addEventListener("beforeprint", () => {
-      window.unfolded = [...document.querySelectorAll("details.facts")].every((e) => e.open);
-    })""")
-    chromium.paper()
-    assert chromium.run("window.unfolded") is True
-    assert chromium.run("document.querySelector('details.facts').open") is False
+
+
+# What is folded while a page is printed, what is not there yet, and which controls are.
+PRINTED = """window.addEventListener("beforeprint", () => {
+  const seen = (e) => e.checkVisibility();
+  window.printed = {
+    folded: [...document.querySelectorAll("details.facts")].filter((e) => !e.open)
+      .map((e) => e.querySelectorAll("li").length),
+    lazy: [...document.images].filter((image) => image.loading === "lazy").length,
+    controls: [...document.querySelectorAll("nav, .filter fieldset, .filter input")].filter(seen)
+      .length,
+    told: [...document.querySelectorAll("[data-status]")].filter(seen).map((e) => e.textContent),
+  };
+})"""
+
+
+@needs_browser
+@pytest.mark.parametrize("paper", ["raisa2021dphmc", "alparslan2023thesis"])
+def test_paper_has_what_is_folded_on_the_screen(
+    chromium: Browser, published: Path, paper: str
+) -> None:
+    chromium.open(published / paper / FRONT)
+    folded = "[...document.querySelectorAll('details.facts')].filter((e) => !e.open).length"
+    before = chromium.run(folded)
+    assert before > 5
+    chromium.run(PRINTED)
+    chromium.media("print")
+    try:
+        chromium.paper()
+        printed = chromium.run("window.printed")
+        assert all(lines > 20 for lines in printed.pop("folded"))
+        assert printed == {"lazy": 0, "controls": 0, "told": []}
+        assert chromium.run(folded) == before
+        # A page that shows some of its verdicts says so on paper too.
+        chromium.run(typed("epsilon"))
+        chromium.paper()
+        (told,) = chromium.run("window.printed.told")
+        assert told.endswith("verdicts shown: “epsilon”")
+    finally:
+        chromium.media("")
 
 
 def unpacked(paper: bytes) -> bytes:
@@ -237,6 +318,104 @@ def test_the_filter_works_by_keyboard(chromium: Browser, published: Path, page: 
     assert chromium.run(STATUS) == whole
 
 
+def typed(text: str) -> str:
+    """Return a script that types into the search of the filter."""
+    return f"""(() => {{
+      const {{ find }} = document.querySelector("[data-filter]").elements;
+      find.value = {json.dumps(text)};
+      find.dispatchEvent(new Event("input", {{ bubbles: true }}));
+    }})()"""
+
+
+@needs_browser
+@pytest.mark.parametrize("page", [FRONT, "vinaroz2022dpsep/index.html"])
+def test_the_address_keeps_the_filter(chromium: Browser, published: Path, page: str) -> None:
+    texts = """[...document.querySelectorAll("tr[data-verdict]")]
+      .filter((row) => !row.hidden && !row.dataset.counts)
+      .map((row) => row.textContent.toLowerCase())"""
+    chromium.open(published / page, place="?verdict=not_reproduced&find=TABLE+nowhere")
+    assert chromium.run(texts) == []  # both words have to occur
+    chromium.run(typed("dp-sep  EPSILON" if page != FRONT else "dp-sep"))
+    shown, status = chromium.run(texts), chromium.run(STATUS)
+    assert shown
+    assert all("dp-sep" in text and "not reproduced" in text for text in shown)
+    if page != FRONT:
+        assert all("epsilon" in text for text in shown)
+    address = chromium.run("location.search")
+    assert re.fullmatch(r"\?verdict=not_reproduced&find=dp-sep(\+\+?EPSILON)?", address)
+    chromium.open(published / page, place=address)
+    assert (chromium.run(texts), chromium.run(STATUS)) == (shown, status)
+    chromium.open(published / page, place="?verdict=other")
+    assert "?" not in chromium.run("document.querySelector('[data-status]').textContent")
+    assert chromium.run("document.querySelector('[data-filter]').elements.verdict.value") == "all"
+    chromium.run(typed("wine"))
+    chromium.run(typed(""))
+    assert chromium.run("location.search") == ""
+
+
+@needs_browser
+def test_a_link_to_a_verdict_shows_it_whatever_the_filter(
+    chromium: Browser, published: Path
+) -> None:
+    name = "P-5-non-private-as_published"
+    chromium.open(published / "raisa2021dphmc" / FRONT, place=f"?find=nowhere#{name}")
+    assert chromium.run(f"document.getElementById({json.dumps(name)}).getClientRects().length") == 1
+    assert chromium.run("location.search") == ""
+
+
+# Of a column whose numbers have another order than their texts: what the headers of its table say,
+# its cells, and its place.
+COLUMN = """(() => {
+  const cells = (table, at) => [...table.tBodies[0].rows].map((row) => row.cells[at].textContent);
+  for (const table of document.querySelectorAll("table.grid")) {
+    const headers = [...table.tHead.rows[0].cells];
+    for (const [at, header] of headers.entries()) {
+      const texts = cells(table, at);
+      const numbers = [...texts].sort((a, b) => a - b);
+      if (!header.querySelector("button") || texts.some((text) => !text || isNaN(text))) continue;
+      if (String(numbers.map(Number)) === String([...texts].sort().map(Number))) continue;
+      window.sorter = header.querySelector("button");
+      return [headers.map((other) => other.ariaSort), texts, at];
+    }
+  }
+})()"""
+
+
+@needs_browser
+def test_long_tables_are_sorted_by_buttons(chromium: Browser, published: Path) -> None:
+    chromium.open(published / "raisa2021thesis" / FRONT)
+    said, before, at = chromium.run(COLUMN)
+    assert set(said) == {None}
+    assert list(map(float, before)) != sorted(map(float, before))
+    chromium.run("window.sorter.focus()")
+    for direction in ("ascending", "descending"):
+        chromium.press(" ")
+        said, now, _ = chromium.run(COLUMN)
+        assert said[at] == direction
+        assert said.count(None) == len(said) - 1
+        numbers = [float(text) for text in now]
+        assert numbers == sorted(map(float, before), reverse=direction == "descending")
+    chromium.press(" ")
+    said, now, _ = chromium.run(COLUMN)
+    assert (set(said), now) == ({None}, before)
+    short = """[...document.querySelectorAll("table")]
+      .filter((t) => t.tBodies[0].rows.length <= 8 && t.querySelector("th button")).length"""
+    assert chromium.run(short) == 0
+
+
+@needs_browser
+def test_a_count_leads_to_what_it_counts(chromium: Browser, published: Path) -> None:
+    chromium.open(published / FRONT)
+    counts = """[...document.querySelectorAll(".documents a.count")]
+      .map((link) => [link.getAttribute("href"), link.querySelector(".badge").lastChild.data])"""
+    links = chromium.run(counts)
+    assert len(links) > 8
+    for address, count in links[:3]:
+        page, _, place = address.partition("?")
+        chromium.open(published / page, place=f"?{place}")
+        assert chromium.run(STATUS).split(" of ")[0] == count.strip()
+
+
 @needs_browser
 def test_a_link_to_a_printed_number_unfolds_it(chromium: Browser, published: Path) -> None:
     page = published / "vinaroz2022dpsep" / FRONT
@@ -269,7 +448,7 @@ def test_every_file_that_a_page_links_to_is_there(published: Path) -> None:
     links = 0
     for page in published.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        for target in re.findall(r'(?:href|src)="([^"#]+)', text):
+        for target in re.findall(r'(?:href|src)="([^"#?]+)', text):
             if not target.startswith(("https:", "http:", "data:")):
                 assert (page.parent / target).is_file(), (page, target)
                 links += 1
@@ -300,3 +479,22 @@ def test_the_report_of_snakemake_works(tiny: Project) -> None:
     text = (tiny.folder / "whole.html").read_text(encoding="utf-8")
     for name in ("figure1.png", "verdict.csv", "guarantees.csv"):
         assert name in text
+
+
+def test_the_report_of_snakemake_has_the_caption_of_each_output(tiny: Project) -> None:
+    done = tiny.snakemake("--report", "captions.html", config=TINY)
+    assert done.returncode == 0, done.stdout[-5000:]
+    text = (tiny.folder / "captions.html").read_text(encoding="utf-8")
+    assert "Every box holds 2 runs (dots) of 2 chains each" in text
+    assert (
+        "<li>Plane, DP-penalty: proposal_sd 0.05, clip_bound 2, noise_multiplier 100</li>" in text
+    )
+    table = (tiny.folder / "workflow" / "report" / "budget.rst").read_text(encoding="utf-8")
+    assert re.split(r"[.:{]", table)[0] in text
+
+
+def test_a_caption_makes_no_figure_anew(tiny: Project) -> None:
+    with tiny.edited("workflow/report/figure1.rst", "MMD (left)", "The MMD (left)"):
+        jobs = tiny.planned(config=TINY)
+    assert "page about raisa2021dphmc" in jobs
+    assert not any(job.startswith(("figure1", "table")) for job in jobs)

@@ -97,6 +97,8 @@ def test_a_page_is_well_formed_and_asks_for_nothing_from_elsewhere(page):
     assert parsed.open == []
     assert [image["src"] for image in parsed.images] == ["figure1.svg", "figure3.svg"]
     assert all(int(image["width"]) > 600 and image["alt"] for image in parsed.images)
+    assert all(int(image["height"]) > 100 for image in parsed.images)
+    assert {image["loading"] for image in parsed.images} == {"lazy"}
     for target in (link[1:] for link in parsed.links if link.startswith("#")):
         assert target in parsed.ids
     assert not re.search(r'(src|rel="stylesheet" href)="https?:', page)
@@ -209,6 +211,13 @@ def test_series_count_their_cells():
     assert (series.cells[0].ours, series.cells[0].ours_se) == (1.0, 0.1)
     assert series.cells[0].output == ("figure9",)
     assert series.cells[0].anchor == "box.model.0-as_published"
+    assert series.terms == ""
+    rules = [f"mean in [{k}, 9]; exact" for k in range(len(cells))]
+    (alike,) = claims.group(verdict.from_table(cells.assign(rule=rules))).series
+    assert alike.terms == "exact"
+    rules[0] = "mean in [0, 9]; error rate 0.05"
+    (other,) = claims.group(verdict.from_table(cells.assign(rule=rules))).series
+    assert other.terms == ""
     with pytest.raises(DpmcError, match=r"`verdict` must be one of reproduced, .* got 'maybe'"):
         verdict.from_table(cells.assign(verdict="maybe"))
     with pytest.raises(DpmcError, match="column `reason` is missing"):

@@ -274,13 +274,13 @@ def test_half_widths_of_one_law_agree_and_those_of_another_do_not():
 
 def test_runs_without_data_say_so():
     rows = runs(np.full(3, math.nan), epsilon=1)
-    rows["status"] = f"{evidence.UNAVAILABLE}: no file"
+    rows["status"], rows["problem"] = f"{evidence.UNAVAILABLE}: no file", "some_rows"
     rule = {"kind": "interval", **interval_rule([0.0, 0.5, 1.0], "mean")}
     level = {"kind": "level", "metric": "mmd", "where": {"epsilon": 1}}
     for entry in (rule, level):
         found = printed.one(Context({}, rows), {"rule": entry, "low": 0, "high": 1})
         assert found["verdict"] == "not_comparable"
-        assert found["reason"] == "data not available here: no file"
+        assert found["reason"].startswith("data not available here: the raw file of some_rows was")
     rows.loc[0, "status"] = "complete"
     found = printed.one(Context({}, rows), {"rule": rule, "low": 0, "high": 1})
     assert found["reason"].startswith("not in this run")

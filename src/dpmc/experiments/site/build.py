@@ -19,7 +19,7 @@ from dpmc.experiments.site.claims import Group
 from dpmc.experiments.site.sources import Source
 from dpmc.experiments.verdicts.verdict import WORDS, Verdict
 
-STATIC = ("style.css", "filter.js")
+STATIC = ("style.css", "filter.js", "sort.js")
 # Files in the folder of the site itself.
 FILES = ("index.html", "errata.html", *STATIC)
 # A longer list of what is not reproduced is folded.
@@ -194,7 +194,9 @@ def _figure(
 def _table(
     source: Source, name: str, filled: Mapping[str, captions.Parts], groups: Mapping[str, Group]
 ) -> PageTable:
-    shown = source.facts.named(grids.compact(source.table(name)))
+    # What is outside of a guarantee stands under Privacy: each row would repeat it.
+    table = source.table(name).drop(columns="outside", errors="ignore")
+    shown = source.facts.named(grids.compact(table))
     return PageTable(
         name=name,
         title=captions.title(name),

@@ -33,6 +33,12 @@ class Series:
         """Return the number of its cells with each verdict."""
         return counts(self.cells)
 
+    @property
+    def terms(self) -> str:
+        """Return what the rules of all cells say after their limits; empty if they differ."""
+        terms = {entry.rule.partition("; ")[2] for entry in self.cells}
+        return terms.pop() if len(terms) == 1 else ""
+
 
 @dataclass(frozen=True)
 class Group:

@@ -121,13 +121,22 @@ def words(filters: Mapping[str, Any]) -> str:
 
 
 def unavailable(rule: Rule, evidence: Evidence) -> str | None:
-    """Return why the data of a rule are unavailable, or None."""
+    """Return in a plain sentence that the data of a rule are unavailable, or None.
+
+    The status of a run also says what the attempt to download them raised. That is for whoever
+    runs it, and no part of the sentence.
+    """
     if "where" not in rule or "status" not in evidence.metrics:
         return None
     filters = {k: v for k, v in rule["where"].items() if k in evidence.metrics}
-    status = select(evidence.metrics, filters)["status"].astype(str)
-    absent = status.str.startswith(UNAVAILABLE)
-    return str(status.iloc[0]) if len(status) and absent.all() else None
+    runs = select(evidence.metrics, filters)
+    if runs.empty or not runs["status"].astype(str).str.startswith(UNAVAILABLE).all():
+        return None
+    names = ", ".join(dict.fromkeys(runs["problem"].astype(str)))
+    return (
+        f"{UNAVAILABLE}: the raw file of {names} was not on the machine of this run, and could "
+        "not be downloaded"
+    )
 
 
 def or_not_run(
