@@ -24,6 +24,7 @@ DAEMONS = ("munged", "slurmctld", "slurmd")
 CLIENTS = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
 PARTITION = "compute"
 MEMORY_MB = 16_000
+LONGEST_MINUTES = 60
 
 CONFIGURATION = """\
 ClusterName=tests
@@ -58,7 +59,7 @@ ReturnToService=2
 MinJobAge=86400
 KillWait=2
 NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
-PartitionName={partition} Nodes={node} Default=YES MaxTime=60 State=UP
+PartitionName={partition} Nodes={node} Default=YES MaxTime={longest} State=UP
 """
 
 
@@ -177,6 +178,7 @@ def prepare(folder: Path, cpus: int) -> None:
         cpus=cpus,
         memory=MEMORY_MB,
         partition=PARTITION,
+        longest=LONGEST_MINUTES,
     )
     configuration = folder / "slurm.conf"
     configuration.write_text(text, encoding="utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import slurm
-from tests.workflow.conftest import Project, copy_project
+from tests.workflow.conftest import ROOT, Project, copy_project
 
 PAPER = "raisa2021dphmc"
 CONFIG = ("scale=smoke", f"papers={PAPER}")
@@ -44,21 +44,24 @@ def cluster() -> Iterator[slurm.Cluster]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a copy in which nothing has run, for a site with a partition and no accounts."""
+    """Return a copy in which nothing has run, for a site with a partition and its time limit."""
     made = copy_project(tmp_path_factory.mktemp("cluster"))
     site = made.folder / "profiles" / "slurm" / "site.yaml"
     text = site.read_text(encoding="utf-8")
-    assert text.count("partition: null") == 1
-    site.write_text(
-        text.replace("partition: null", f"partition: {slurm.PARTITION}"), encoding="utf-8"
-    )
+    for key, value in (("partition", slurm.PARTITION), ("longest_minutes", slurm.LONGEST_MINUTES)):
+        assert text.count(f"{key}: null") == 1
+        text = text.replace(f"{key}: null", f"{key}: {value}")
+    site.write_text(text, encoding="utf-8")
     return made
 
 
 def command(project: Project, *arguments: str) -> list[str]:
-    """Return the command of docs/cluster.md, with checks of the state as often as it allows."""
+    """Return the command of docs/cluster.md, with checks of the state as often as it allows.
+
+    The cluster keeps no accounts, which the profile has to find out.
+    """
     local = project.command()[:-2]
-    often = ("--slurm-init-seconds-before-status-checks", "1", "--slurm-status-command", "squeue")
+    often = ("--slurm-init-seconds-before-status-checks", "1")
     profile = ("--profile", "profiles/slurm", "--latency-wait", "5", *often)
     return [*local, *profile, *arguments, "--config", *CONFIG]
 
@@ -116,9 +119,10 @@ def check_states(cluster: slurm.Cluster, cancelled: int) -> dict[int, tuple[str,
     assert jobs[cancelled][0] == "CANCELLED"
     again = [n for n, job in jobs.items() if n > cancelled and job[1] == jobs[cancelled][1]]
     assert [jobs[number][0] for number in again] == ["COMPLETED"]
-    # Twice the memory and the time.
+    # Twice the memory and the time, as far as it is allowed.
     (first, second) = (cluster.requests(number) for number in (cancelled, *again))
-    assert second == (2 * first[0], 2 * first[1])
+    assert second == (2 * first[0], min(2 * first[1], slurm.LONGEST_MINUTES))
+    assert all(cluster.requests(number)[1] <= slurm.LONGEST_MINUTES for number in jobs)
     others = {state for number, (state, _) in jobs.items() if number != cancelled}
     assert others == {"COMPLETED"}
     return jobs
@@ -142,3 +146,43 @@ def test_smoke_on_a_cluster_with_a_cancelled_job(
     assert done == every
     assert int(every) > 40
     assert len(jobs) < 12
+
+
+@pytest.mark.parametrize(
+    ("script", "state"), [("exit 0", "success"), ("exit 3", "failed"), (None, "failed")]
+)
+def test_the_profile_for_any_scheduler_speaks_to_slurm(
+    cluster: slurm.Cluster, tmp_path: Path, script: str | None, state: str
+) -> None:
+    """A job that ends well, one that fails, and one that is cancelled while it runs."""
+    folder = Path("profiles", "generic")
+    shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "script").write_text(script or "sleep 600", encoding="utf-8")
+
+    def call(name: str, *arguments: str) -> str:
+        done = subprocess.run(
+            ["sh", str(folder / f"{name}.sh"), *arguments],
+            cwd=tmp_path,
+            env={**cluster.environment, "DPMC_SECONDS_TO_SHOW": "5"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    job = call("submit", "a_job", "500", "7", "script")
+    number = int(job.partition(".")[0])
+    assert cluster.requests(number) == (500, 7)
+    deadline = time.monotonic() + 120
+    if script is None:
+        while cluster.jobs()[number][0] != "RUNNING":
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert call("status", job) == "running"
+        call("cancel", job)
+    while (found := call("status", job)) == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert found == state
