@@ -78,7 +78,7 @@ def random_tables(monkeypatch):
     known = {name: random_table(name, 203) for name in NETWORK_RANGES}
     for name in NETWORK_RANGES:
         tables.shrink(monkeypatch, name, 203, num_train=180 if name == "year" else None)
-    monkeypatch.setattr(uci, "load", lambda name: known[uci.resolve(name)])
+    monkeypatch.setattr(uci, "load", lambda name, path=None: known[uci.resolve(name)])
     return known
 
 

@@ -86,7 +86,7 @@ def random_table(name, num_rows, seed=0):
 def random_tables(monkeypatch):
     """Let every table be random, the same each time, and changed by who asks for it."""
     known = {name: random_table(name, 203) for name in RANGES}
-    monkeypatch.setattr(uci, "load", lambda name: known[uci.resolve(name)])
+    monkeypatch.setattr(uci, "load", lambda name, path=None: known[uci.resolve(name)])
     return known
 
 

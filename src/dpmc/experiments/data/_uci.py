@@ -18,6 +18,10 @@ from dpmc.types import Array, DpmcError, UnavailableError
 FOLDER_VARIABLE = "DPMC_UCI_DIR"
 
 
+class InterruptedDownloadError(UnavailableError):
+    """A download that failed although a server answered: the next one may succeed."""
+
+
 def cache_folder() -> Path:
     """Return where downloads are kept: the user's cache, a folder for each data set in it."""
     return platformdirs.user_cache_path("dpmc")
@@ -67,7 +71,8 @@ def fetch(
     Raises
     ------
     UnavailableError
-        If the file is not there and cannot be downloaded.
+        If the file is not there and cannot be downloaded; of its kind
+        InterruptedDownloadError if a server answered.
     DpmcError
         If the file has other contents.
     """
@@ -93,7 +98,9 @@ def _download(
     folder: str, name: str, url: str, sha256: str | None, check: Callable[[Path], object] | None
 ) -> Path:
     """Download, verify, and move to the cache."""
-    import pooch.downloaders  # a tenth of the start of a job that reads what is there
+    # A tenth of the start of a job that reads what is there.
+    import pooch.downloaders
+    import requests
 
     target = cache_folder() / folder / name
     try:
@@ -110,7 +117,8 @@ def _download(
             part.replace(target)
     except Exception as error:  # pooch passes on whatever its downloader raises
         reason = " ".join(str(error).split())[:200]
-        raise UnavailableError(
+        silent = isinstance(error, requests.ConnectionError)
+        raise (UnavailableError if silent else InterruptedDownloadError)(
             f"{url} must be downloadable, or `{FOLDER_VARIABLE}` a folder that holds "
             f"{folder}/{name}, got: {reason}"
         ) from None

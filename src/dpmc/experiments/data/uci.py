@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from dpmc.experiments.data import _uci
-from dpmc.experiments.data._uci import FOLDER_VARIABLE
+from dpmc.experiments.data._uci import FOLDER_VARIABLE, InterruptedDownloadError
 from dpmc.experiments.data._uci_read import read
 from dpmc.experiments.data._uci_tables import ALIASES, TABLES, UCITable
 from dpmc.types import Array, Dataset, DpmcError
@@ -23,6 +23,7 @@ __all__ = [
     "ALIASES",
     "FOLDER_VARIABLE",
     "TABLES",
+    "InterruptedDownloadError",
     "Params",
     "RawTable",
     "UCITable",
@@ -73,16 +74,28 @@ class Params:
         resolve(self.dataset)
 
 
-def generate(params: Params, rng: np.random.Generator) -> Dataset:
+def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
     """Return the features and the target, x of shape (N, p + 1); nothing bounds them.
+
+    They are read from `path`, or else from the file that :func:`load` finds.
 
     Raises
     ------
     DpmcError
         If the file cannot be had or has other contents.
     """
-    table = load(params.dataset)
+    table = load(params.dataset, path)
     return Dataset(table.name, table.numbers)
+
+
+def raw_file(params: Params) -> str:
+    """Return the key in ``TABLES`` of the raw file of a data set."""
+    return resolve(params.dataset)
+
+
+def is_here(params: Params) -> bool:
+    """Return whether the raw file of a data set is on this machine; it is not read."""
+    return find(params.dataset) is not None
 
 
 def resolve(name: str) -> str:
@@ -129,8 +142,15 @@ def fetch(name: str) -> Path:
     )
 
 
-def load(name: str) -> RawTable:
+def load(name: str, path: Path | None = None) -> RawTable:
     """Return the numbers of a table, the target last.
+
+    Parameters
+    ----------
+    name : str
+        Key in ``TABLES``, or one of ``ALIASES``.
+    path : Path, optional
+        The raw file; by default it is found, or else downloaded.
 
     Raises
     ------
@@ -141,7 +161,7 @@ def load(name: str) -> RawTable:
     """
     key = resolve(name)
     table = TABLES[key]
-    numbers = _checked(table, find(key) or fetch(key))
+    numbers = _checked(table, path or find(key) or fetch(key))
     columns = (*table.features, table.target)
     wanted = [table.columns.index(column) for column in columns]
     verified: Literal["numbers", "shape"] = "numbers" if table.numbers_sha256 else "shape"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -81,7 +82,7 @@ class NetworkSplit(NamedTuple):
     y_scale: float
 
 
-def generate(params: Params, rng: np.random.Generator) -> Dataset:
+def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
     """Return features and target, x of shape (N, d + 1), the training rows first.
 
     ``bounds`` has ``num_train``, ``y_shift`` and ``y_scale``, and ``num_clipped``, the
@@ -92,7 +93,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     DpmcError
         If the file cannot be had or has other contents.
     """
-    table = uci.load(params.dataset)
+    table = uci.load(params.dataset, path)
     train, test = row_split(len(table.numbers), params.seed, uci.TABLES[table.name].num_train)
     numbers = table.numbers[np.concatenate((train, test))]
     num_train, num_clipped = len(train), 0
@@ -114,6 +115,11 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     }
     source: Literal["data", "public"] = "data" if params.preprocess == "authors" else "public"
     return Dataset(table.name, (numbers - shift) / scale, bounds, source)
+
+
+def raw_file(params: Params) -> str:
+    """Return the key in ``uci.TABLES`` of the raw file of a data set."""
+    return uci.resolve(params.dataset)
 
 
 def is_here(params: Params) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ class RegressionSplit(NamedTuple):
     y_test: Array
 
 
-def generate(params: Params, rng: np.random.Generator) -> Dataset:
+def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
     """Return features and target, x of shape (N, d + 1), the training rows first.
 
     They are the first four fifths of the rows, rounded up, in the order of the file, or the
@@ -104,7 +105,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     DpmcError
         If the file cannot be had or has other contents.
     """
-    table = uci.load(params.dataset)
+    table = uci.load(params.dataset, path)
     columns, numbers = _variant(table, params.variant)
     prescribed = uci.TABLES[table.name].num_train
     num_train = prescribed if prescribed is not None else -(-4 * len(numbers) // 5)
@@ -125,6 +126,11 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     }
     source: Literal["data", "public"] = "data" if params.preprocess == "authors" else "public"
     return Dataset(table.name, rows, bounds, source)
+
+
+def raw_file(params: Params) -> str:
+    """Return the key in ``uci.TABLES`` of the raw file of a data set."""
+    return uci.resolve(params.dataset)
 
 
 def is_here(params: Params) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from dpmc.experiments.data import _uci
 from dpmc.types import Dataset, DpmcError
 
+FOLDER, FILE = "wine_red", "winequality-red.csv"
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-red.csv"
 FILE_SHA256 = "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e"
 NUMBERS_SHA256 = "d4f6a6d672e0ee31d41fdd93b4b58985b45a31f2f971499c18137c42229278ac"
@@ -56,7 +58,7 @@ class Params:
                 raise DpmcError(f"`columns` must be among {', '.join(RANGES)}, got {name!r}")
 
 
-def generate(params: Params, rng: np.random.Generator) -> Dataset:
+def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
     """Return the rows (1, scaled measurements) times their label, x of shape (1599, p + 1).
 
     The signed row is all that a logistic likelihood reads. Its norm is at most
@@ -67,7 +69,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     DpmcError
         If the file cannot be had or has other contents.
     """
-    path = _uci.fetch("wine_red", "winequality-red.csv", URL, FILE_SHA256)
+    path = path or _uci.fetch(FOLDER, FILE, URL, FILE_SHA256)
     numbers = np.loadtxt(path, delimiter=";", skiprows=1)
     _uci.check_numbers(path, numbers, (1599, 12), NUMBERS_SHA256)
     label = np.where(numbers[:, -1] >= params.good_from, 1.0, -1.0)
@@ -77,3 +79,13 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
         scaled.append(np.clip(2 * (numbers[:, column] - low) / (high - low) - 1, -1, 1))
     x = label[:, None] * np.stack(scaled, axis=1)
     return Dataset("wine_red", x, {"row_norm": float(np.sqrt(x.shape[1]))})
+
+
+def raw_file(params: Params) -> str:
+    """Return the key in ``uci.TABLES`` of the raw file."""
+    return FOLDER
+
+
+def is_here(params: Params) -> bool:
+    """Return whether the raw file is on this machine; it is not read."""
+    return _uci.find(FOLDER, FILE) is not None
