@@ -25,10 +25,11 @@ include: "workflow/rules/publish.smk"
 
 onstart:
     hold_results()
+    announce_costs()
 
 
 onerror:
-    if workflow.is_main_process:
+    if main_process():
         print(
             "What is complete is kept: the same command goes on from here.",
             file=sys.stderr,
@@ -37,6 +38,7 @@ onerror:
 
 localrules:
     all,
+    raw,
     request,
     provenance,
     by_seed,
@@ -50,6 +52,6 @@ rule all:
     """All figures, tables, verdicts and pages of the chosen documents."""
     default_target: True
     input:
-        list(all_targets()),
+        all_targets,
     message:
         "all results are there"

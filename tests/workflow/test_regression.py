@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -47,6 +48,6 @@ def test_without_files_all_else_runs_and_they_are_looked_for_again(
         "rows of power_plant",
         "rows of power_plant_public",
     ]
-    studies = [job for job in jobs if "replicates" in job]
+    studies = [job for job in jobs if re.search(r" on \w+: ", job)]
     assert studies
     assert all(" on power_plant" in job for job in studies)

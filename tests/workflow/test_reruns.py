@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.workflow.conftest import TINY, Project
+import pytest
+
+from tests.workflow.conftest import TINY, Project, copy_tiny
 
 PAPER = "raisa2021dphmc"
 CONFIG = f"config/papers/{PAPER}.yaml"
@@ -51,10 +53,7 @@ def chains(
     }
 
 
-def metrics(*methods: str) -> set[str]:
-    return {f"metrics of {method} on plane (comparison)" for method in methods}
-
-
+METRICS = {"metrics of dp_penalty, dp_hmc on plane (comparison)"}
 ALL_SETTINGS = settings("figure1", "budget", "verdict", "guarantees", "page")
 
 
@@ -84,26 +83,60 @@ def test_with_no_change_nothing_runs(tiny: Project) -> None:
 def test_an_added_epsilon_runs_alone(tiny: Project) -> None:
     with tiny.edited(CONFIG, "epsilons: [2, 4]", "epsilons: [2, 4, 8]"):
         found = jobs(tiny)
-    assert found == chains(epsilons=(8,)) | metrics(*METHODS) | SHOWN | ALL_SETTINGS
+    assert found == chains(epsilons=(8,)) | METRICS | SHOWN | ALL_SETTINGS
 
 
 def test_added_seeds_run_alone(tiny: Project) -> None:
     with tiny.edited(CONFIG, "replicates: 2", "replicates: 4"):
         found = jobs(tiny)
-    assert found == chains(replicates="2 to 3") | metrics(*METHODS) | SHOWN | ALL_SETTINGS
+    assert found == chains(replicates="2 to 3") | METRICS | SHOWN | ALL_SETTINGS
+
+
+def test_one_more_seed_runs_alone(tiny: Project) -> None:
+    """Although batches of two do not divide three."""
+    with tiny.edited(CONFIG, "replicates: 2", "replicates: 3"):
+        found = jobs(tiny)
+    assert found == chains(replicates="2 to 2") | METRICS | SHOWN | ALL_SETTINGS
+
+
+def test_an_epsilon_of_one_method_runs_alone(tiny: Project) -> None:
+    method = "method: dp_hmc\n"
+    with tiny.edited(CONFIG, method, f"{method}          epsilons: [2, 4, 8]\n"):
+        found = jobs(tiny)
+    assert found == chains(("dp_hmc",), (8,)) | METRICS | SHOWN | ALL_SETTINGS
+
+
+def test_how_seeds_are_cut_into_jobs_reruns_nothing(tiny: Project) -> None:
+    assert tiny.planned(config=(*TINY, "seeds_per_job=1")) == []
+
+
+def test_another_seed_of_the_paper_reruns_all_of_it(tiny: Project) -> None:
+    with tiny.edited(CONFIG, "seed: 1\n", "seed: 2\n"):
+        found = jobs(tiny)
+    made = {"rows of plane"} | SAMPLES | chains() | METRICS
+    assert found == made | SHOWN | ALL_SETTINGS
+
+
+def test_the_folder_of_results_by_any_name_is_the_same(tiny: Project) -> None:
+    for name in ("results/", "./results", "../" + tiny.folder.name + "/results"):
+        assert tiny.planned(config=(*TINY, f"results_dir={name}")) == [], name
+    elsewhere = set(tiny.planned(config=(*TINY, "results_dir=other")))
+    assert elsewhere >= {"rows of plane"} | SAMPLES | chains() | METRICS | SHOWN
 
 
 def test_one_hyperparameter_reruns_its_method(tiny: Project) -> None:
     with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
         found = jobs(tiny)
-    assert found == chains(("dp_penalty",)) | metrics("dp_penalty") | SHOWN | ALL_SETTINGS
+    assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
 
 
-def test_a_number_written_otherwise_and_other_guesses_of_time_rerun_no_chain(tiny: Project) -> None:
+def test_a_number_written_otherwise_and_other_guesses_of_time_rerun_nothing(tiny: Project) -> None:
     with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.050"):
         assert jobs(tiny) == set()
     with tiny.edited(CONFIG, "timed_at_epsilon: 4", "timed_at_epsilon: 5"):
-        assert jobs(tiny) & (chains() | metrics(*METHODS) | SAMPLES) == set()
+        assert jobs(tiny) == set()
+    with tiny.edited(CONFIG, "halton\n          seconds: 1", "halton\n          seconds: 30"):
+        assert jobs(tiny) == set()
 
 
 def test_a_style_of_figures_redraws(tiny: Project) -> None:
@@ -122,13 +155,13 @@ def test_another_label_redoes_what_shows_it(tiny: Project) -> None:
 def test_an_edited_model_reruns_all_but_its_rows(tiny: Project) -> None:
     with tiny.edited(MODEL, FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
-    assert found == SAMPLES | chains() | metrics(*METHODS) | SHOWN | ALL_SETTINGS
+    assert found == SAMPLES | chains() | METRICS | SHOWN | ALL_SETTINGS
 
 
 def test_an_edited_method_reruns_its_chains(tiny: Project) -> None:
     with tiny.edited("src/dpmc/mcmc/methods/dp_penalty.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
-    assert found == chains(("dp_penalty",)) | metrics("dp_penalty") | SHOWN | ALL_SETTINGS
+    assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
 
 
 def test_a_docstring_reruns_nothing(tiny: Project) -> None:
@@ -157,7 +190,7 @@ def test_lost_records_change_nothing(tiny: Project) -> None:
         assert jobs(tiny) == set()
         with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
             found = jobs(tiny)
-    assert found == chains(("dp_penalty",)) | metrics("dp_penalty") | SHOWN | ALL_SETTINGS
+    assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
 
 
 def test_lost_logs_change_nothing(tiny: Project) -> None:
@@ -184,9 +217,149 @@ def test_a_lost_table_is_written_alone_and_a_lost_chain_is_not_missed(tiny: Proj
     with lost(folder / "budget.csv"):
         assert jobs(tiny) == {f"table budget of {PAPER}"} | END
     (chain,) = folder.glob("chains/comparison/plane/dp_hmc/eps=4-*/0-1.parquet")
-    (measured,) = folder.glob("metrics/comparison/plane/dp_hmc-*.parquet")
+    (measured,) = folder.glob("metrics/comparison/plane-*.parquet")
     with lost(chain):
         assert jobs(tiny) == set()
         with lost(measured), lost(folder / "budget.csv"):
             found = jobs(tiny)
-    assert found == chains(("dp_hmc",), (4,)) | metrics("dp_hmc") | SHOWN
+    assert found == chains(("dp_hmc",), (4,)) | METRICS | SHOWN
+
+
+def test_a_comment_in_a_script_or_a_new_date_of_it_reruns_nothing(tiny: Project) -> None:
+    script = "workflow/scripts/chain.py"
+    first = "from _job import job\n"
+    with tiny.edited(script, first, f"{first}\n# A comment.\n"):
+        assert jobs(tiny) == set()
+    with tiny.edited(script, first, f"{first}NEW = 1\n"):
+        assert jobs(tiny) == chains() | METRICS | SHOWN | ALL_SETTINGS
+
+
+def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
+    """Of all that reads metrics; nothing before them."""
+    with tiny.edited("workflow/scripts/_context.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+        found = jobs(tiny)
+    assert found == SHOWN | settings("figure1", "budget", "verdict", "guarantees")
+
+
+def test_new_dates_of_anything_rerun_nothing(tiny: Project) -> None:
+    """Rows, chains, captions, code, scripts and settings."""
+    paths = [
+        path
+        for part in ("config", "src", "workflow", "docs", "results/tiny")
+        for path in (tiny.folder / part).rglob("*")
+        if path.suffix in {".yaml", ".py", ".rst", ".md", ".css", ".html", ".smk"}
+        or path.match("data/*.parquet")
+        or path.match("0-1.parquet")
+    ]
+    assert len(paths) > 300
+    before = {path: path.stat() for path in paths}
+    try:
+        for path in paths:
+            path.touch()
+        assert jobs(tiny) == set()
+    finally:
+        for path, stat in before.items():
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def test_a_fresh_clone_on_finished_results_has_nothing_to_do(tiny: Project, tmp_path: Path) -> None:
+    """Its files are newer than all results, and no records of earlier runs are there."""
+    clone = copy_tiny(tmp_path / "clone")
+    for path in clone.folder.rglob("*"):
+        path.touch()
+    shutil.copytree(tiny.folder / "results", clone.folder / "results")
+    assert jobs(clone) == set()
+
+
+def test_another_version_of_a_package_reruns_what_rests_on_it(
+    tiny: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version that is installed decides, as its metadata tell."""
+    metadata = tmp_path / "scipy-9.9.9.dist-info"
+    metadata.mkdir()
+    text = "Metadata-Version: 2.1\nName: scipy\nVersion: 9.9.9\n"
+    (metadata / "METADATA").write_text(text, encoding="utf-8")
+    path = os.pathsep.join([str(tiny.folder / "src"), str(tmp_path)])
+    monkeypatch.setattr(Project, "environment", lambda self: {**os.environ, "PYTHONPATH": path})
+    assert jobs(tiny) >= chains() | METRICS | {"figure1 of raisa2021dphmc"}
+
+
+def test_a_caption_is_shown_on_its_page_alone(tiny: Project) -> None:
+    path = tiny.folder / "workflow/report/figure1.rst"
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    with tiny.edited("workflow/report/figure1.rst", first, f"In other words, {first}"):
+        found = jobs(tiny)
+    assert found == END | settings("page")
+
+
+def test_the_layout_of_claims_reruns_nothing(tiny: Project) -> None:
+    path = f"config/published/{PAPER}.yaml"
+    first = (tiny.folder / path).read_text(encoding="utf-8").splitlines()[0]
+    with tiny.edited(path, first, f"# Another comment.\n\n{first}"):
+        assert jobs(tiny) == set()
+
+
+def test_measured_costs_rerun_nothing(tiny: Project) -> None:
+    with tiny.edited("config/costs.yaml", "start_up: 0.65", "start_up: 6.5"):
+        assert jobs(tiny) == set()
+
+
+def test_errata_and_styles_redo_pages_alone(tiny: Project) -> None:
+    front = {"all results are there", "code of the site", "front page at scale tiny"}
+    with tiny.edited("docs/errata.md", "For a reader of the papers.", "For readers."):
+        assert jobs(tiny) == front
+    style = tiny.folder / "src/dpmc/experiments/site/static/style.css"
+    first = style.read_text(encoding="utf-8").splitlines()[0]
+    first += "\n" + style.read_text(encoding="utf-8").splitlines()[1]
+    with tiny.edited(str(style.relative_to(tiny.folder)), first, f"/* New. */ {first}"):
+        found = jobs(tiny)
+    assert found == front | END | settings("page")
+
+
+NEW_FILES = {
+    "models/another.py": "gaussian_mean.py",
+    "mcmc/methods/another.py": "dp_penalty.py",
+    "experiments/data/another.py": "gaussian_rows.py",
+    "experiments/studies/another.py": "mixture.py",
+    "statsel/statistics/another.py": "median.py",
+}
+
+
+def test_new_files_that_nothing_uses_rerun_nothing(tiny: Project) -> None:
+    source = tiny.folder / "src/dpmc"
+    made = [source / name for name in NEW_FILES]
+    for path, like in zip(made, NEW_FILES.values(), strict=True):
+        shutil.copy2(path.with_name(like), path)
+    try:
+        assert jobs(tiny) == set()
+    finally:
+        for path in made:
+            path.unlink()
+
+
+def test_a_new_accountant_may_be_tighter_and_reruns_what_has_a_budget(tiny: Project) -> None:
+    folder = tiny.folder / "src/dpmc/privacy/accountants"
+    path = folder / "another.py"
+    shutil.copy2(folder / "rdp.py", path)
+    try:
+        assert chains() <= jobs(tiny)
+    finally:
+        path.unlink()
+
+
+def test_the_file_of_results_is_read_by_all(tiny: Project) -> None:
+    """How files are written is code of every result."""
+    with tiny.edited("src/dpmc/experiments/pipeline/store.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+        found = jobs(tiny)
+    assert found >= {"rows of plane"} | SAMPLES | chains() | METRICS | OUTPUTS | JUDGED
+
+
+def test_a_dry_run_writes_nothing(tiny: Project) -> None:
+    def there() -> dict[Path, int]:
+        found = (tiny.folder / "results").rglob("*")
+        return {path: path.stat().st_mtime_ns for path in found}
+
+    before = there()
+    with tiny.edited(CONFIG, "seed: 1\n", "seed: 2\n"):
+        assert jobs(tiny)
+    assert there() == before

@@ -27,6 +27,10 @@ LEAST, MOST = 60.0, 60
 def submissions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Return the messages of the jobs of each submission of all papers at scale paper."""
     project: Project = copy_project(tmp_path_factory.mktemp("scale"))
+    return planned(project)
+
+
+def planned(project: Project) -> dict[str, list[str]]:
     done = project.snakemake("-n", "--profile", "profiles/slurm", config=("scale=paper",))
     assert done.returncode == 0, done.stdout[-5000:]
     return members(done.stdout)
@@ -43,7 +47,7 @@ def members(told: str) -> dict[str, list[str]]:
         elif line and not line.startswith(" "):
             inside = None
         elif member and inside is not None:
-            inside.append(member[1])
+            inside.append(member[1].removeprefix("run times of "))
     return found
 
 
@@ -52,13 +56,18 @@ def expected(paper: str) -> dict[str, float]:
     known = costs.load(ROOT / "config" / "costs.yaml")
     config = load_config({"papers": [paper], "scale": "paper", "results_dir": "results"}, ROOT)
     work = Workload(config, paper)
-    made = [("chain", job) for job in work.jobs] + [("study", study) for study in work.studies]
-    return {
+    chains = {
         f"{e.label} on {e.problem}, {e.point}, replicates {e.first} to {e.last} ({e.experiment})": (
-            known.expected_seconds(rule, e)
+            known.expected_seconds("chain", e)
         )
-        for rule, e in made
+        for e in work.jobs
     }
+    studies = {
+        f"{e.experiment} on {e.problem}: {e.told}": known.expected_seconds("study", e)
+        for e in work.studies
+    }
+    assert len(chains) + len(studies) == len(work.jobs) + len(work.studies)
+    return chains | studies
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -69,7 +78,7 @@ def test_no_submission_is_short_and_no_job_is_lost(
     of_paper = {
         name: jobs
         for name, jobs in submissions.items()
-        if re.fullmatch(rf"(chains|studies)_paper_{paper}_\d+", name)
+        if re.fullmatch(rf"(chains|studies|run_times)_paper_{paper}_\d+", name)
     }
     assert Counter(job for jobs in of_paper.values() for job in jobs) == Counter(list(seconds))
     families = defaultdict(list)
@@ -82,11 +91,41 @@ def test_no_submission_is_short_and_no_job_is_lost(
             jobs = of_paper[f"{family}_{number}"]
             assert sum(seconds[job] for job in jobs) >= LEAST or len(jobs) == MOST
     assert all(len(jobs) <= MOST for jobs in of_paper.values())
-    assert len(of_paper) * 3 < len(seconds) or len(of_paper) < 100
+    assert len(of_paper) < len(seconds)
 
 
 def test_only_small_jobs_of_the_login_node_are_alone(submissions: dict[str, list[str]]) -> None:
-    families = {name.partition("_")[0] for name in submissions}
-    computed = {"problems", "chains", "studies", "metrics", "accounting"}
+    families = {name.partition("_paper_")[0] for name in submissions}
+    computed = {"problems", "chains", "studies", "run_times", "metrics", "accounting"}
     assert families == {*computed, "outputs", "pages"}
     assert len(submissions) < 400
+
+
+def test_outputs_of_a_document_are_made_side_by_side(submissions: dict[str, list[str]]) -> None:
+    for paper in PAPERS:
+        sizes = [
+            len(jobs)
+            for name, jobs in submissions.items()
+            if re.fullmatch(rf"outputs_paper_{paper}_\d+", name)
+        ]
+        assert len(sizes) >= 3
+        assert max(sizes) <= 4
+
+
+def test_no_submission_exceeds_the_longest_time_limit(
+    submissions: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Submissions of as many jobs as before, where a site allows less time than they ask for."""
+    project = copy_project(tmp_path_factory.mktemp("limited"))
+    longest = 20
+    site = "profiles/slurm/site.yaml"
+    with project.edited(site, "longest_minutes: null", f"longest_minutes: {longest}"):
+        found = planned(project)
+    assert len(found) > len(submissions)
+    assert Counter(map(len, found.values())) != Counter(map(len, submissions.values()))
+    # Of every job at least two minutes are asked for.
+    assert max(map(len, submissions.values())) > longest // 2
+    assert max(map(len, found.values())) <= longest // 2
+    assert Counter(job for jobs in found.values() for job in jobs) == Counter(
+        job for jobs in submissions.values() for job in jobs
+    )

@@ -63,9 +63,9 @@ def test_an_edited_epsilon_reruns_what_depends_on_it(finished: Project) -> None:
     assert chains(jobs) == [
         "dp_sgld-corrected on paper_banana_2d, eps=3, replicates 0 to 1 (comparison)"
     ]
-    assert [job for job in jobs if job.startswith("metrics")] == [
-        "metrics of dp_sgld-corrected on paper_banana_2d (comparison)"
-    ]
+    (measured,) = [job for job in jobs if job.startswith("metrics")]
+    assert "dp_sgld-corrected" in measured
+    assert measured.endswith(" on paper_banana_2d (comparison)")
     ending = " of raisa2021dphmc"
     made = {job.removesuffix(ending) for job in jobs if job.endswith(ending)}
     drawn = {"figure1", "figure1_variants", "figure2", "table budget", "table comparison"}
@@ -222,7 +222,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(finished: Project) -> None:
 def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
     path = chain_file(finished, "clipping/paper_banana_2d/hmc/clip_bound=10")
     content, stat = path.read_bytes(), path.stat()
-    (metrics,) = finished.results.glob("metrics/clipping/paper_banana_2d/hmc-????????.parquet")
+    (metrics,) = finished.results.glob("metrics/clipping/paper_banana_2d-????????.parquet")
     aside = metrics.rename(metrics.with_suffix(".aside"))
     path.write_bytes(content[: len(content) // 2])
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

@@ -1,5 +1,5 @@
-# The chains themselves, and studies that keep only what is measured of theirs: a batch of
-# replicates of one point of a grid per job.
+# The chains themselves, a batch of replicates of one point of a grid per job, and studies that keep
+# only what is measured of theirs, many points per job.
 
 
 rule chain:
@@ -31,15 +31,15 @@ rule chain:
 
 
 rule study:
-    """A study at one point of its grid: a batch of replicates, of which measurements are kept."""
+    """A study on one problem: points and replicates, of which measurements are kept."""
     input:
         data=of(STUDY, "data"),
     output:
         STUDY,
     log:
-        f"{PAPER}/logs/studies/{POINT}.log",
+        f"{PAPER}/logs/studies/{PAIR}.log",
     benchmark:
-        f"{PAPER}/benchmarks/studies/{POINT}.jsonl"
+        f"{PAPER}/benchmarks/studies/{PAIR}.jsonl"
     priority: priority_of(STUDY)
     group:
         submission_of("study")
@@ -50,9 +50,39 @@ rule study:
         mem_mb=memory_of("study"),
         runtime=minutes_of("study"),
     params:
-        setup=plain_of(STUDY, "setup"),
+        parts=plain_of(STUDY, "parts"),
+        told=of(STUDY, "told"),
     message:
-        "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicates {wildcards.first} to {wildcards.last} ({wildcards.experiment})"
+        "{wildcards.experiment} on {wildcards.problem}: {params.told}"
+    script:
+        "../scripts/study.py"
+
+
+rule run_time:
+    """Run times of methods: no result but a measurement, so no other job runs beside it."""
+    input:
+        data=of(RUN_TIME, "data"),
+    output:
+        RUN_TIME,
+    log:
+        f"{PAPER}/logs/run_times/{PAIR}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/run_times/{PAIR}.jsonl"
+    priority: priority_of(RUN_TIME)
+    group:
+        submission_of("run_time")
+    conda:
+        "../../envs/dpmc.yaml"
+    # All that there are: the job itself uses one.
+    threads: workflow.cores or 1
+    resources:
+        mem_mb=memory_of("run_time"),
+        runtime=minutes_of("run_time"),
+    params:
+        parts=plain_of(RUN_TIME, "parts"),
+        told=of(RUN_TIME, "told"),
+    message:
+        "run times of {wildcards.experiment} on {wildcards.problem}: {params.told}"
     script:
         "../scripts/study.py"
 
@@ -74,3 +104,24 @@ rule by_seed:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicate {wildcards.replicate} alone"
     script:
         "../scripts/by_seed.py"
+
+
+rule study_draws:
+    """The draws of one replicate of a study, of which its table has measurements alone."""
+    input:
+        data=lambda wildcards: part_of_seed(wildcards)[0],
+    output:
+        f"{PAPER}/draws/{LABEL}/{{point}}/seed={{replicate}}.parquet",
+    log:
+        f"{PAPER}/logs/draws/{LABEL}/{{point}}/seed={{replicate}}.log",
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        part=lambda wildcards: plain(part_of_seed(wildcards)[1]),
+    message:
+        "draws of {wildcards.label} on {wildcards.problem}, {wildcards.point}, replicate {wildcards.replicate} ({wildcards.experiment})"
+    script:
+        "../scripts/study_draws.py"

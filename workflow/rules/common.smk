@@ -7,14 +7,15 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc.experiments.pipeline import folders
+from dpmc.experiments.pipeline import folders, raw_files
 from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.dependencies import content_digest, site_parts
-from dpmc.experiments.pipeline.jobs import batch_of
+from dpmc.experiments.pipeline.jobs import batch_of, part_of
 from dpmc.experiments.pipeline.workload import Workload
+from dpmc.experiments.site.report import Caption
 
 # The checkout: of this workflow, wherever it runs and whoever includes it as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
@@ -87,6 +88,25 @@ def batch_of_seed(wildcards):
         sys.exit(f"dpmc: {error}")
 
 
+def part_of_seed(wildcards):
+    """Return the file of the rows, and the part of a study, that the wildcards name."""
+    studies = workload(wildcards.scale, wildcards.paper).studies
+    wanted = (wildcards.experiment, wildcards.problem, wildcards.label, wildcards.point)
+    try:
+        return part_of(studies, *wanted, int(wildcards.replicate))
+    except DpmcError as error:
+        sys.exit(f"dpmc: {error}")
+
+
+def raw_of(wildcards):
+    """Return the record of the raw file that the rows of a problem come from, if any.
+
+    Its age counts for nothing: what the raw file holds is known by its digest.
+    """
+    path = of(DATA, "raw")(wildcards)
+    return ancient(path) if path else []
+
+
 def setting(*keys):
     """Return a function from wildcards to a setting of the paper."""
 
@@ -100,8 +120,8 @@ def setting(*keys):
 
 
 def settings_digest(wildcards):
-    """Return a digest of all settings of the paper."""
-    return short_digest(settings(wildcards.scale).papers[wildcards.paper].plain())
+    """Return a digest of all settings of the paper that determine a result."""
+    return short_digest(settings(wildcards.scale).papers[wildcards.paper].determining())
 
 
 def outputs_of(wildcards):
@@ -117,6 +137,21 @@ def captions_of(wildcards):
     outputs = settings(wildcards.scale).papers[wildcards.paper].outputs.values()
     folder = ROOT / "workflow" / "report"
     return ancient(sorted({str(folder / entry.caption) for entry in outputs}))
+
+
+def caption_of(wildcards):
+    """Return the caption of a figure or table, for the report of Snakemake.
+
+    It is no plain value, so that no output is made anew for its caption.
+    """
+    work = workload(wildcards.scale, wildcards.paper)
+    entry = work.paper.outputs[wildcards.name]
+    return Caption(
+        name=wildcards.name,
+        text=str(ROOT / "workflow" / "report" / entry.caption),
+        request=work.outputs["page"].request,
+        guarantees=f"{work.folder}/guarantees.csv",
+    )
 
 
 def papers_on_site(wildcards):
@@ -176,16 +211,19 @@ def benchmarks_of(wildcards):
     return [f"{work.folder}/benchmarks/{path}" for path in inside]
 
 
-def all_targets():
-    """Return what a run makes by default: outputs, and the requests that they answer."""
+def all_targets(wildcards=None):
+    """Return what a run makes by default: outputs, and the requests that they answer.
+
+    A job on a node, which makes something else, never asks.
+    """
+    made = []
     for paper in settings(SCALE).papers:
         work = workload(SCALE, paper)
         for name, output in work.outputs.items():
-            yield output.request
-            yield from files_of(work, name)
-        yield f"{work.folder}/provenance.json"
-    yield site_request(SCALE)
-    yield from (f"{RESULTS}/{SCALE}/site/{name}" for name in SITE_FILES)
+            made += [output.request, *files_of(work, name)]
+        made.append(f"{work.folder}/provenance.json")
+    made.append(site_request(SCALE))
+    return made + [f"{RESULTS}/{SCALE}/site/{name}" for name in SITE_FILES]
 
 
 def published_files(wildcards):
@@ -252,19 +290,22 @@ elif getattr(workflow, "remote_exec", False):
 
 RESULTS = settings(SCALE).results_dir
 PAPER = f"{RESULTS}/{{scale}}/{{paper}}"
+RAW = f"{PAPER}/raw/{{name}}-{{digest}}.json"
 DATA = f"{PAPER}/data/{{problem}}-{{digest}}.parquet"
 REFERENCE = f"{PAPER}/reference/{{problem}}-{{digest}}.parquet"
-BASELINE = f"{PAPER}/metrics/baseline/{{problem}}-{{digest}}.parquet"
+BASELINE = f"{PAPER}/baselines/{{problem}}-{{digest}}.parquet"
 LABEL = "{experiment}/{problem}/{label}"
 POINT = f"{LABEL}/{{point}}-{{digest}}/{{first}}-{{last}}"
 CHAIN = f"{PAPER}/chains/{POINT}.parquet"
-STUDY = f"{PAPER}/studies/{POINT}.parquet"
-METRICS = f"{PAPER}/metrics/{LABEL}-{{digest}}.parquet"
+PAIR = "{experiment}/{problem}-{digest}"
+STUDY = f"{PAPER}/studies/{PAIR}.parquet"
+RUN_TIME = f"{PAPER}/run_times/{PAIR}.parquet"
+METRICS = f"{PAPER}/metrics/{PAIR}.parquet"
 CURVES = f"{PAPER}/accounting/{{name}}-{{digest}}.parquet"
 REQUEST = f"{PAPER}/requests/{{name}}-{{digest}}.json"
 PAGE = f"{RESULTS}/{{scale}}/site/{{paper}}/index.html"
 # Beside the folders of the pages.
-SITE_FILES = ("index.html", "errata.html", "style.css", "filter.js")
+SITE_FILES = ("index.html", "errata.html", "style.css", "filter.js", "sort.js")
 PUBLISHED = "results/published"
 PUBLISHED_SITE = config.get("site_dir") or f"{PUBLISHED}/site"
 

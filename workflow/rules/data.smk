@@ -3,8 +3,34 @@
 # hold when the records in .snakemake are lost.
 
 
+rule raw:
+    """Where a public file is on this machine, downloaded if need be, or why it cannot be had."""
+    output:
+        RAW,
+    log:
+        f"{PAPER}/logs/raw/{{name}}-{{digest}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/raw/{{name}}-{{digest}}.jsonl"
+    # Before all work: it waits for others.
+    priority: 1_000_000_000
+    # A server that does not answer is not asked again.
+    retries: raw_files.ATTEMPTS - 1
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        attempt=lambda wildcards, attempt: attempt,
+    message:
+        "raw file of {wildcards.name}"
+    script:
+        "../scripts/raw.py"
+
+
 rule data:
     """The private rows of a problem, drawn or read from a public file."""
+    input:
+        raw=raw_of,
     output:
         DATA,
     log:
@@ -65,9 +91,9 @@ rule baseline:
     output:
         BASELINE,
     log:
-        f"{PAPER}/logs/metrics/baseline/{{problem}}-{{digest}}.log",
+        f"{PAPER}/logs/baselines/{{problem}}-{{digest}}.log",
     benchmark:
-        f"{PAPER}/benchmarks/metrics/baseline/{{problem}}-{{digest}}.jsonl"
+        f"{PAPER}/benchmarks/baselines/{{problem}}-{{digest}}.jsonl"
     priority: priority_of(BASELINE)
     group:
         submission_of("baseline")

@@ -1,35 +1,26 @@
 # What jobs ask of a cluster, from measured costs, and which of them are submitted together.
 # On this machine alone nothing of it counts but the order and the memory.
 
-import dataclasses
-
-from dpmc.experiments.pipeline import costs, order
+from dpmc.experiments.pipeline import cluster, costs, order, pace
 
 # A submission should take about two minutes: a scheduler of a cluster takes seconds for each,
 # and starting Snakemake on a node takes some more.
 SECONDS_PER_SUBMISSION = 120
 MOST_JOBS_PER_SUBMISSION = 60
-# The profile of a cluster joins groups of this name; without it every job goes alone.
-BATCH = "batch"
+# Outputs are short, and what a reader waits for: those of a document are made side by side.
+MOST_OUTPUTS_PER_SUBMISSION = 4
 # Rules whose jobs share submissions; those of a line may follow one another in one.
 FAMILIES = {
     "problems": ("data", "reference", "baseline"),
     "chains": ("chain",),
     "studies": ("study",),
+    "run_times": ("run_time",),
     "metrics": ("metrics",),
     "accounting": ("accounting",),
     "outputs": ("figure", "table", "verdict", "guarantees"),
     "pages": ("page",),
 }
 OUTPUTS = ("figure", "table", "verdict", "guarantees", "page")
-MANY = 1000
-
-# On a node, the jobs of a submission are one group again: otherwise each would be a step of its
-# own, and start Snakemake once more. The executor does not hand the option on.
-if workflow.remote_exec:
-    workflow.group_settings = dataclasses.replace(
-        workflow.group_settings, group_components={BATCH: MANY}
-    )
 
 
 @functools.cache
@@ -50,6 +41,14 @@ def priorities(scale):
     return order.priorities(works, measured())
 
 
+def announce_costs():
+    """Tell whoever shows progress what the jobs of this run are expected to take."""
+    if main_process():
+        pace.announce(
+            [workload(SCALE, paper) for paper in settings(SCALE).papers], measured()
+        )
+
+
 def priority_of(path):
     """Return a function from wildcards to the priority of the job that makes `path`."""
     return lambda wildcards: priorities(wildcards.scale).get(
@@ -64,15 +63,9 @@ def priority_of_output(name=None):
 
 
 @functools.cache
-def largest_memory_mb():
-    """Return what the largest node of the cluster has, None if nobody said."""
-    site = ROOT / "profiles" / "slurm" / "site.yaml"
-    try:
-        return (
-            reader.read_yaml(site).get("largest_memory_mb") if site.exists() else None
-        )
-    except DpmcError as error:
-        sys.exit(f"dpmc: {error}")
+def site():
+    """Return what is said of the cluster, or stop with one line."""
+    return cluster.or_stop(cluster.load_site, ROOT / "profiles" / "slurm" / "site.yaml")
 
 
 def rule_entries(work, kind):
@@ -83,7 +76,8 @@ def rule_entries(work, kind):
         return [entry for entry in work.outputs.values() if entry.reads.kind == kind]
     return {
         "chain": work.jobs,
-        "study": work.studies,
+        "study": [entry for entry in work.studies if not entry.timed],
+        "run_time": [entry for entry in work.studies if entry.timed],
         "metrics": work.metrics,
         "accounting": work.curves.values(),
     }[kind]
@@ -98,25 +92,42 @@ def key_of(kind, entry):
 
 def job_cost(kind):
     """Return the name under which costs of a rule are kept."""
-    return "output" if kind in OUTPUTS else kind
+    return {"run_time": "study", **dict.fromkeys(OUTPUTS, "output")}.get(kind, kind)
 
 
 @functools.cache
 def submissions(scale, paper, family):
-    """Return the number of the submission of each job of a family of rules."""
-    work, known, seconds = workload(scale, paper), measured(), {}
+    """Return the submission of each job of a family of rules, by number, and the submissions."""
+    work, known, seconds, minutes = workload(scale, paper), measured(), {}, {}
     for kind in FAMILIES[family]:
         for entry in rule_entries(work, kind):
             key = key_of(kind, entry)
             expected = known.expected_seconds(job_cost(kind), entry)
-            seconds[key] = seconds.get(key, 0.0) + expected
-    jobs_each = len(FAMILIES[family]) if family == "problems" else 1
-    numbers = costs.batches(
-        list(seconds.values()),
-        SECONDS_PER_SUBMISSION,
-        MOST_JOBS_PER_SUBMISSION // jobs_each,
+            seconds.setdefault(key, []).append(expected)
+            minutes.setdefault(key, []).append(costs.requested_minutes(expected, 1))
+    most = (
+        MOST_OUTPUTS_PER_SUBMISSION if family == "outputs" else MOST_JOBS_PER_SUBMISSION
     )
-    return dict(zip(seconds, numbers, strict=True))
+    numbers = costs.batches(
+        list(map(sum, seconds.values())),
+        SECONDS_PER_SUBMISSION,
+        most // max(map(len, minutes.values()), default=1),
+        list(map(sum, minutes.values())),
+        site().longest_minutes,
+    )
+    together = {}
+    for number, each in zip(numbers, minutes.values(), strict=True):
+        together.setdefault(number, []).extend(each)
+    if main_process() and site().longest_minutes:
+        told = costs.too_long(
+            {key: max(each) for key, each in seconds.items()}, site().longest_minutes
+        )
+        if told:
+            print(f"dpmc: {family} of {paper}: {told}", file=sys.stderr)
+    return dict(zip(seconds, numbers, strict=True)), {
+        number: costs.Submission(len(each), sum(each))
+        for number, each in together.items()
+    }
 
 
 @functools.cache
@@ -143,10 +154,17 @@ def wanted_key(kind, wildcards):
     path = {
         "chain": CHAIN,
         "study": STUDY,
+        "run_time": RUN_TIME,
         "metrics": METRICS,
         "accounting": CURVES,
     }[kind]
     return path.format(**wildcards)
+
+
+def family_of(kind):
+    """Return the family of a rule."""
+    (family,) = [name for name, rules in FAMILIES.items() if kind in rules]
+    return family
 
 
 def submission_of(kind):
@@ -154,21 +172,16 @@ def submission_of(kind):
 
     It is None where nothing joins jobs, as on one machine.
     """
-    (family,) = [name for name, rules in FAMILIES.items() if kind in rules]
+
+    family = family_of(kind)
 
     def look_up(wildcards):
-        if workflow.remote_exec:
-            return BATCH
-        if workflow.group_settings.group_components.get(BATCH, 1) < 2:
-            return None
-        numbers = submissions(wildcards.scale, wildcards.paper, family)
-        number = numbers.get(wanted_key(kind, wildcards))
-        if number is None:
-            return None
-        name = f"{family}_{wildcards.scale}_{wildcards.paper}_{number}"
-        # All of one name are joined: the option for groups of this kind holds for each.
-        workflow.parent_groupids[name] = BATCH
-        return name
+        def name():
+            numbers, _ = submissions(wildcards.scale, wildcards.paper, family)
+            number = numbers[wanted_key(kind, wildcards)]
+            return f"{family}_{wildcards.scale}_{wildcards.paper}_{number}"
+
+        return cluster.join(workflow, name)
 
     return look_up
 
@@ -179,18 +192,23 @@ def memory_of(kind):
     def look_up(wildcards, attempt):
         entry = entry_of(kind, wildcards)
         expected = measured().expected_memory_mb(job_cost(kind), entry)
-        return costs.requested_memory_mb(expected, attempt, largest_memory_mb())
+        return costs.requested_memory_mb(expected, attempt, site().largest_memory_mb)
 
     return look_up
 
 
 def minutes_of(kind):
     """Return a function to the time limit of a job, longer at every attempt."""
+    family = family_of(kind)
 
     def look_up(wildcards, attempt):
+        longest, together = site().longest_minutes, None
         expected = measured().expected_seconds(
             job_cost(kind), entry_of(kind, wildcards)
         )
-        return costs.requested_minutes(expected, attempt)
+        if longest is not None:
+            numbers, every = submissions(wildcards.scale, wildcards.paper, family)
+            together = every[numbers[wanted_key(kind, wildcards)]]
+        return costs.requested_minutes(expected, attempt, together, longest)
 
     return look_up

@@ -6,16 +6,16 @@
 
 
 rule metrics:
-    """Metrics of all chains of one method on one problem."""
+    """Metrics of all chains of some methods on one problem."""
     input:
         chains=of(METRICS, "chains"),
         reference=of(METRICS, "reference"),
     output:
         METRICS,
     log:
-        f"{PAPER}/logs/metrics/{LABEL}-{{digest}}.log",
+        f"{PAPER}/logs/metrics/{PAIR}.log",
     benchmark:
-        f"{PAPER}/benchmarks/metrics/{LABEL}-{{digest}}.jsonl"
+        f"{PAPER}/benchmarks/metrics/{PAIR}.jsonl"
     priority: priority_of(METRICS)
     group:
         submission_of("metrics")
@@ -26,10 +26,11 @@ rule metrics:
         mem_mb=memory_of("metrics"),
         runtime=minutes_of("metrics"),
     params:
-        points=of(METRICS, "points"),
+        methods=of(METRICS, "methods"),
         seed=setting("seed"),
+        told=of(METRICS, "told"),
     message:
-        "metrics of {wildcards.label} on {wildcards.problem} ({wildcards.experiment})"
+        "metrics of {params.told} on {wildcards.problem} ({wildcards.experiment})"
     script:
         "../scripts/metrics.py"
 
@@ -115,6 +116,8 @@ rule figure:
     resources:
         mem_mb=memory_of("figure"),
         runtime=minutes_of("figure"),
+    params:
+        caption=caption_of,
     message:
         "{wildcards.name} of {wildcards.paper}"
     script:
@@ -152,6 +155,8 @@ rule table:
     resources:
         mem_mb=memory_of("table"),
         runtime=minutes_of("table"),
+    params:
+        caption=caption_of,
     message:
         "table {wildcards.name} of {wildcards.paper}"
     script:

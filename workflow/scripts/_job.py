@@ -50,6 +50,10 @@ class Log:
         if written < len(data):
             sys.stderr.write(text)
 
+    def line(self, text: str) -> None:
+        """Write a line."""
+        self.write(f"{text}\n")
+
 
 class Progress:
     """Writes a line now and then: how much is done, what the chain says, time left.

@@ -6,12 +6,14 @@ with job(snakemake):
     from dpmc.experiments.config import problems
     from dpmc.experiments.config.settings import typed
     from dpmc.experiments.config.setups import ProblemSetup
-    from dpmc.experiments.pipeline import store
+    from dpmc.experiments.pipeline import raw_files, store
     from dpmc.types import UnavailableError
 
     problem = typed(snakemake.params.problem, ProblemSetup)
+    record = snakemake.input.get("raw")
     try:
-        rows = problems.make_data(problem, snakemake.params.seed)
+        path = raw_files.given(record) if record else None
+        rows = problems.make_data(problem, snakemake.params.seed, path)
         store.write_dataset(snakemake.output[0], rows)
     except UnavailableError as error:
         store.write_absence(snakemake.output[0], str(error))

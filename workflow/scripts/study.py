@@ -1,20 +1,23 @@
-"""Measure replicates of one point of a study."""
+"""Measure the points of a study on one problem."""
+
+from pathlib import Path
 
 from _job import job
 
 with job(snakemake) as progress:
-    from dpmc import registry
-    from dpmc.experiments.config.settings import typed
-    from dpmc.experiments.config.setups import StudySetup
-    from dpmc.experiments.pipeline import store
-    from dpmc.types import UnavailableError
+    import functools
 
-    setup, wildcards = typed(snakemake.params.setup, StudySetup), snakemake.wildcards
-    study = registry.load("study", setup.study)
-    replicates = range(int(wildcards.first), int(wildcards.last) + 1)
-    try:
-        dataset = store.read_dataset(snakemake.input.data, "rows")
-        table = study.run(setup, dataset, replicates, progress)
-    except UnavailableError as error:
-        table = study.unavailable(setup, replicates, str(error))
-    store.write_table(snakemake.output[0], table)
+    from dpmc.experiments.config.settings import typed
+    from dpmc.experiments.pipeline import run_parts, store
+    from dpmc.experiments.pipeline.jobs import StudyPart
+
+    parts = typed(snakemake.params.parts, list[StudyPart])
+    rows = functools.cache(lambda: store.read_dataset(snakemake.input.data, "rows"))
+    folder, problem = Path(snakemake.output[0]).parent, snakemake.wildcards.problem
+    known = run_parts.earlier(folder, problem, [part.digest for part in parts])
+
+    def measure(part, replicates, tell):
+        return run_parts.measured(part, replicates, rows, tell)
+
+    made = run_parts.run_parts(parts, known, measure, progress.log.line, progress)
+    store.write_parts(snakemake.output[0], made)

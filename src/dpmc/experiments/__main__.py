@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import costs, plan
+from dpmc.experiments.pipeline import affordable, costs, plan
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
 
@@ -33,7 +33,8 @@ def _plan(asked: argparse.Namespace) -> str:
     config = reader.load_config(source, root)
     works = [Workload(config, paper) for paper in config.papers]
     known = costs.load(root / "config" / "costs.yaml")
-    return plan.text(works, known, asked.cores, budgets=not asked.no_budgets)
+    with affordable.kept(affordable.default_path()):
+        return plan.text(works, known, asked.cores, budgets=not asked.no_budgets)
 
 
 def _parser() -> argparse.ArgumentParser:

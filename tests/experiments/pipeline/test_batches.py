@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmc.experiments.pipeline.batches import _divided, batches
+from dpmc.experiments.pipeline.batches import _divided, batches, filled
 
 SETTINGS = st.integers(1, 40), st.integers(1, 12)
 FILES = st.lists(
@@ -71,3 +72,15 @@ def test_the_division_stays_the_same_while_batches_finish(replicates, size, ther
     planned = list(_divided(there, replicates, size))
     done = data.draw(st.sets(st.sampled_from(planned)))
     assert list(_divided([*there, *done], replicates, size)) == planned
+
+
+@given(st.lists(st.floats(0, 50), max_size=40), st.floats(1, 60))
+def test_what_is_joined_fits_and_keeps_its_order(sizes, most):
+    parts = list(enumerate(sizes))
+    found = list(filled(parts, lambda entry: entry[1], most))
+    assert [entry for inside in found for entry in inside] == parts
+    for inside in found:
+        assert inside
+        assert len(inside) == 1 or sum(size for _, size in inside) <= most * (1 + 1e-12)
+    for before, after in itertools.pairwise(found):
+        assert sum(size for _, size in before) + after[0][1] > most * (1 - 1e-12)

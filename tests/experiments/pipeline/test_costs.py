@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,53 @@ def test_batches_are_long_enough_and_lose_no_job(seconds, least, most):
         assert last or sum(inside) >= least or len(inside) == most
 
 
+@given(
+    st.lists(st.tuples(st.floats(0.01, 500), st.integers(2, 40)), max_size=80),
+    st.floats(0.1, 300),
+    st.integers(1, 20),
+    st.integers(40, 120),
+    st.integers(1, 4),
+)
+def test_no_submission_asks_for_more_than_the_longest_limit(jobs, least, most, longest, attempt):
+    """Limits of whole minutes, as `requested_minutes` makes them, at every attempt."""
+    seconds = [15.0 * limit for _, limit in jobs]
+    numbers = costs.batches(
+        [value for value, _ in jobs], least, most, [m for _, m in jobs], longest
+    )
+    assert len(numbers) == len(jobs)
+    for number in set(numbers):
+        inside = [k for k, n in enumerate(numbers) if n == number]
+        together = costs.Submission(len(inside), sum(jobs[k][1] for k in inside))
+        assert together.minutes <= longest
+        asked = [costs.requested_minutes(seconds[k], attempt, together, longest) for k in inside]
+        assert min(asked) >= 1
+        assert sum(asked) <= longest
+        if together.minutes * 2 ** (attempt - 1) <= longest:
+            assert sum(asked) == together.minutes * 2 ** (attempt - 1)
+
+
+def test_limits_cut_submissions_and_spare_a_long_job():
+    assert costs.batches([10] * 5, 100, 10, [4] * 5, 8) == [0, 0, 1, 1, 2]
+    assert costs.batches([10] * 5, 100, 10, [4] * 5, 20) == [0] * 5
+    assert costs.batches([10] * 5, 100, 10, [4] * 5) == [0] * 5
+    # One job whose limit is too long goes alone, and the last ones do not join it.
+    assert costs.batches([10, 500, 10], 100, 10, [4, 40, 4], 8) == [0, 1, 2]
+
+
+def test_a_job_asks_for_the_longest_limit_at_most_and_is_named_if_that_is_too_short():
+    assert [costs.requested_minutes(600, attempt, None, 60) for attempt in (1, 2, 3)] == [
+        40,
+        60,
+        60,
+    ]
+    assert costs.requested_minutes(7200, 1, None, 60) == 60
+    assert costs.too_long({"a": 3600, "b": 10}, 60) is None
+    told = costs.too_long({"a": 3601, "b": 10, "c": 7200}, 60)
+    assert told is not None
+    assert told.startswith("`longest_minutes` is 60, and 2 of 3 jobs should take longer")
+    assert "(c: 120)" in told
+
+
 def test_a_short_last_batch_joins_the_one_before():
     assert costs.batches([60, 60, 5], 100, 10) == [0, 0, 0]
     assert costs.batches([60, 60, 5], 100, 2) == [0, 0, 1]
@@ -68,8 +116,9 @@ def test_requests_grow_and_stop_at_the_largest_node():
 def test_sites_of_ep_follow_rows_and_columns(works):
     """[vinaroz2022dpsep, Table 4]: 2 numbers for each row and weight; other methods have none."""
     found = {
-        (s.problem, s.setup.method): costs.work_of(s).megabytes
+        (s.problem, part.setup.method): costs.work_of(part.setup).megabytes
         for s in works["vinaroz2022dpsep"].studies
+        for part in s.parts
     }
     # Of the tables that results/published has: bytes that the method itself counts for the
     # training rows, nine tenths of all.
@@ -120,15 +169,26 @@ def test_more_work_costs_more(works):
 
 
 def test_a_table_that_was_not_measured_costs_by_its_size(works):
-    studies = {
-        (s.problem, s.label): s
+    parts = {
+        (s.problem, part.label): part
         for s in works["vinaroz2022dpsep"].studies
         if s.experiment == "networks"
+        for part in s.parts
     }
     assert "vinaroz2022dpsep/networks/year/sep-as_published" not in KNOWN.measured
-    small = KNOWN.expected_seconds("study", studies["wine", "sep-as_published"])
-    large = KNOWN.expected_seconds("study", studies["year", "sep-as_published"])
-    assert large > 100 * small
+    small, large = parts["wine", "sep-as_published"], parts["year", "sep-as_published"]
+    each = [KNOWN.seconds_of(part) / costs.runs_of(part) for part in (small, large)]
+    assert each[1] > 100 * each[0]
+
+
+def test_a_job_of_studies_costs_what_its_parts_cost(works):
+    for study in works["vinaroz2022dpsep"].studies:
+        alone = [replace(study, parts=(part,)) for part in study.parts]
+        start = KNOWN.start_up + KNOWN.seconds["study"]
+        parts = sum(KNOWN.expected_seconds("study", one) - start for one in alone)
+        assert KNOWN.expected_seconds("study", study) == pytest.approx(start + parts)
+        memory = max(KNOWN.expected_memory_mb("study", one) for one in alone)
+        assert KNOWN.expected_memory_mb("study", study) == memory
 
 
 def test_costs_are_refused_in_one_line(tmp_path):

@@ -23,7 +23,8 @@ def scripts(tmp_path: Path) -> Path:
 
 
 def code(root: Path, script: str = "metrics", **named: frozenset[str]) -> str:
-    for function in (dependencies.code, source_digest.file_digest, source_digest.versions):
+    in_this_process = (dependencies.code, dependencies.script_digest, dependencies.imports_of)
+    for function in (*in_this_process, source_digest.file_digest, source_digest.versions):
         function.cache_clear()
     return dependencies.code(root, script, "dpmc.experiments.pipeline.store", **named)
 
@@ -91,3 +92,16 @@ def test_contents_of_texts_count_and_a_missing_one_is_empty(tmp_path: Path) -> N
     assert dependencies.content_digest(one, other) != before
     one.write_text("")
     assert dependencies.content_digest(one, other) != dependencies.content_digest(other, one)
+
+
+def test_of_yaml_files_the_values_count(tmp_path: Path) -> None:
+    path = tmp_path / "claims.yaml"
+
+    def digest(text: str) -> str:
+        path.write_text(text, encoding="utf-8")
+        return dependencies.content_digest(path)
+
+    before = digest("a: 1\nb: [.inf, x]\n")
+    assert digest("# A comment.\na:   1\n\nb:\n  - .inf\n  - x\n") == before
+    changed = ("a: 2\nb: [.inf, x]\n", "b: [.inf, x]\na: 1\n", "a: 1\nb: [x, .inf]\n", "")
+    assert before not in {digest(text) for text in changed}

@@ -47,6 +47,7 @@ def test_every_file_that_an_output_needs_has_a_priority(works, found):
     needed |= {path for work in works for job in _shown([work]) for path in _batches(work, job)}
     needed |= {job.data for work in works for job in work.studies}
     assert needed <= set(found)
+    assert set(found) == {path for work in works for path in work.files}
     assert all(value > 0 for value in found.values())
 
 
@@ -77,7 +78,7 @@ def test_an_output_and_its_data_come_before_its_batches(works, found):
 
 
 def _batch_seconds(work: Workload, output: OutputJob) -> float:
-    rules = {"chains": "chain", "studies": "study"}
+    rules = {"chains": "chain", "studies": "study", "run_times": "study"}
     return sum(
         KNOWN.expected_seconds(
             rules[path.removeprefix(work.folder).split("/")[1]], work.files[path]
@@ -106,6 +107,14 @@ def test_the_longest_batch_of_an_output_comes_first(works, found):
     by_time = sorted(zip(times, same, strict=True), reverse=True)
     assert len(same) > 1
     assert [found[path] for _, path in by_time] == sorted(map(found.get, same), reverse=True)
+
+
+def test_an_output_never_waits_for_its_references_and_metrics(works, found):
+    """As batches: they have the priority of the cheapest output that needs them."""
+    for work in works:
+        for output in _shown([work]):
+            for path in (*output.metrics, *output.baselines, *output.references, *output.curves):
+                assert found[path] > found[output.request] - order.STEP, (output.name, path)
 
 
 def test_verdicts_come_last(works, found):

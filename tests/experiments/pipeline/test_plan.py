@@ -12,7 +12,7 @@ from dpmc import registry
 from dpmc.experiments.__main__ import main
 from dpmc.experiments.config.pricing import Bought
 from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.pipeline import costs, plan
+from dpmc.experiments.pipeline import affordable, costs, plan
 from dpmc.experiments.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +36,9 @@ def test_budgets_buy_what_finished_runs_had(work):
         if r["accountant"] == "gaussian"
     }
     found = {
-        (job.problem, job.label, job.setup.budget.epsilon): plan.bought(job.setup).iterations
+        (job.problem, job.label, job.setup.budget.epsilon): affordable.of_chain(
+            job.setup
+        ).iterations
         for job in work.jobs
         if job.experiment == "comparison" and job.setup.budget.accountant == "gaussian"
     }
@@ -55,9 +57,23 @@ def test_every_job_is_counted_once(work):
     assert stages["output"].jobs == len(work.outputs)
 
 
-def told_of(study, point):
-    module = registry.load("study", study.setup.study)
-    (at,) = replace(study.setup, points=[point]).each()
+def test_methods_of_studies_share_jobs_and_every_run_is_counted_once():
+    paper = "vinaroz2022dpsep"
+    config = load_config({"papers": [paper], "scale": "quick", "results_dir": "nowhere"}, ROOT)
+    work = Workload(config, paper)
+    found = list(plan.lines(work, KNOWN, budgets=False))
+    parts = [part for study in work.studies for part in study.parts]
+    assert sum(line.runs for line in found) == sum(map(costs.runs_of, parts))
+    assert sum(line.seconds for line in found) == pytest.approx(sum(map(KNOWN.seconds_of, parts)))
+    starts = len(work.studies) * (KNOWN.start_up + KNOWN.seconds["study"])
+    (stage,) = (stage for stage in plan.stages(work, KNOWN) if stage.rule == "study")
+    assert stage.jobs == len(work.studies) < len(found)
+    assert stage.seconds == pytest.approx(sum(line.seconds for line in found) + starts)
+
+
+def told_of(part, point):
+    module = registry.load("study", part.setup.study)
+    (at,) = replace(part.setup, points=[point]).each()
     return module.describe_budget(at)
 
 
@@ -68,9 +84,10 @@ def test_noise_of_studies_is_what_their_methods_add():
     papers = ["vinaroz2022dpsep", "alparslan2023thesis"]
     config = load_config({"papers": papers, "scale": "paper", "results_dir": "nowhere"}, ROOT)
     study = next(
-        s
+        part
         for s in Workload(config, papers[0]).studies
-        if s.label == "dp_sep-dp_valid" and s.experiment == "mixture"
+        for part in s.parts
+        if part.label == "dp_sep-dp_valid" and s.experiment == "mixture"
     )
     told = told_of(study, {"epsilon": 1})
     schedule = schedules.Schedule(1000, 100)
@@ -78,17 +95,19 @@ def test_noise_of_studies_is_what_their_methods_add():
     assert told.iterations == 100
     assert 0.99 < spent <= 1
     regression = next(
-        s
+        part
         for s in Workload(config, papers[1]).studies
-        if s.label == "mcmc_normal_x-correct" and s.problem == "simulated_2d"
+        for part in s.parts
+        if part.label == "mcmc_normal_x-correct" and s.problem == "simulated_2d"
     )
     told = told_of(regression, {"epsilon": 1, "num_nodes": 1})
     assert told.iterations == 10_000
     assert gaussian_noise.true_epsilon(float(told.noise), 1 / 100_000) == pytest.approx(1, rel=1e-3)
 
 
-def test_the_command_prints_a_plan(monkeypatch, capsys):
+def test_the_command_prints_a_plan(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main(["plan", "--scale", "smoke", "--papers", PAPER, "--cores", "2"]) == 0
     told = capsys.readouterr().out
     assert "raisa2021dphmc at scale smoke" in told

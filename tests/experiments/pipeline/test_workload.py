@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import yaml
 from dpmc.experiments.config.reader import Config, papers
 from dpmc.experiments.config.settings import plain
 from dpmc.experiments.config.setups import BudgetSetup, canonical
+from dpmc.experiments.pipeline.jobs import MetricsJob, MetricsPart
 from dpmc.experiments.pipeline.workload import Workload
 from tests.support.papers import KEY, ROOT, SCALES, THESIS, load, load_changed, with_paper
 
@@ -59,14 +62,18 @@ def test_jobs_do_not_depend_on_batches_order_or_notation() -> None:
 def test_batches_cover_every_replicate_once() -> None:
     for size in (1, 3, 10):
         work = Workload(load_changed(seeds_per_job=size), KEY)
-        for entry in work.metrics:
-            for point in set(entry.points):
-                batches = [range(j.first, j.last + 1) for j in entry.jobs if j.point == point]
-                experiment = work.paper.experiments[entry.experiment]
-                method = experiment.methods[entry.problem][entry.label]
-                replicates = method.replicates or experiment.replicates
+        for measured, part in parts_measured(work):
+            experiment = work.paper.experiments[measured.experiment]
+            method = experiment.methods[measured.problem][part.label]
+            replicates = method.replicates or experiment.replicates
+            for point in {job.point for job in part.jobs}:
+                batches = [range(j.first, j.last + 1) for j in part.jobs if j.point == point]
                 assert [k for batch in batches for k in batch] == list(range(replicates))
                 assert max(map(len, batches)) <= size
+
+
+def parts_measured(work: Workload) -> list[tuple[MetricsJob, MetricsPart]]:
+    return [(entry, part) for entry in work.metrics for part in entry.parts]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,8 @@ def test_the_settings_that_key_the_streams_are_what_they_were(which: str) -> Non
     paper, scale = which.split()
     work = Workload(load(scale, paper), paper)
     keys = {canonical(job.setup) for job in work.jobs}
-    keys |= {canonical(point) for study in work.studies for point in study.setup.each()}
+    parts = [part for study in work.studies for part in study.parts]
+    keys |= {canonical(point) for part in parts for point in part.setup.each()}
     text = "\n".join(sorted(keys))  # however replicates and points are cut into jobs
     assert hashlib.sha256(text.encode()).hexdigest() == KEYS[which]
 
@@ -159,13 +167,13 @@ def test_a_limit_of_iterations_is_a_setting_where_it_is_given_and_nowhere_else()
 def test_every_chain_of_the_thesis_has_the_whole_budget() -> None:
     work = Workload(load("paper", THESIS), THESIS)
     assert {job.setup.num_chains for job in work.jobs} == {1}
-    for entry in work.metrics:
-        published = entry.label.partition("-")[2] in ("", "as_published")
+    for entry, part in parts_measured(work):
+        published = part.label.partition("-")[2] in ("", "as_published")
         count = 1 if entry.experiment == "trajectory" else 20
-        if entry.experiment == "text" and not (published and entry.label != "dp_mala"):
+        if entry.experiment == "text" and not (published and part.label != "dp_mala"):
             count = 10  # what the thesis did not run
-        for point in set(entry.points):
-            assert sum(j.last - j.first + 1 for j in entry.jobs if j.point == point) == count
+        for point in {job.point for job in part.jobs}:
+            assert sum(j.last - j.first + 1 for j in part.jobs if j.point == point) == count
 
 
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
@@ -204,3 +212,96 @@ def test_curves_depend_on_their_settings_and_their_readers_on_them() -> None:
 
     assert changed(delta) == {"figure6_1", *WHOLE}
     assert changed(caption) == {"figure6_2", *WHOLE}
+
+
+STUDIES = "alparslan2023thesis"
+
+
+def parts_of(config: Config) -> dict[str, set[tuple[str, str, str, int]]]:
+    """Return the replicates of studies by experiment: label, point, digest and number."""
+    found: dict[str, set[tuple[str, str, str, int]]] = {}
+    for study in Workload(config, STUDIES).studies:
+        for part in study.parts:
+            each = {
+                (f"{study.problem} {part.label}", part.point, part.digest, replicate)
+                for replicate in range(part.first, part.last + 1)
+            }
+            place = found.setdefault(study.experiment, set())
+            assert place.isdisjoint(each)
+            place |= each
+    return found
+
+
+def test_jobs_of_studies_have_every_replicate_once_and_are_filled():
+    config = load("paper", STUDIES)
+    work = Workload(config, STUDIES)
+    for name, study in work.paper.studies.items():
+        jobs = [job for job in work.studies if job.experiment == name]
+        for problem in study.problems:
+            runs = [
+                [(part.last - part.first + 1) * len(part.setup.points) for part in job.parts]
+                for job in jobs
+                if job.problem == problem
+            ]
+            wanted = sum(
+                (method.replicates or study.replicates)
+                * math.prod(map(len, {**study.grid, **method.grid}.values()))
+                for method in study.methods.values()
+                if problem in (method.problems or study.problems)
+            )
+            assert sum(map(sum, runs)) == wanted
+            assert all(sum(own) <= study.most_runs(problem) or len(own) == 1 for own in runs)
+    assert len(parts_of(config)) == len(work.paper.studies)
+
+
+def test_how_studies_are_cut_changes_no_part():
+    config = load("paper", STUDIES)
+    before = parts_of(config)
+    name = "real_data"
+    cut = with_paper(config, lambda p: p["studies"][name].update(runs_per_job=6))
+    jobs = [len(Workload(each, STUDIES).studies) for each in (config, cut)]
+    assert jobs[1] > jobs[0]
+    assert parts_of(cut) == before
+    work, other = (Workload(each, STUDIES) for each in (config, replace(config, seeds_per_job=1)))
+    assert [job.path for job in work.studies] == [job.path for job in other.studies]
+
+
+def test_another_setting_of_a_method_changes_its_parts_alone():
+    config = load("paper", STUDIES)
+
+    def change(paper: Any) -> None:
+        paper["studies"]["selection"]["methods"]["fixed_all"]["params"] = {"num_runs": 7}
+
+    before, after = parts_of(config), parts_of(with_paper(config, change))
+    gone = {name: before[name] - after[name] for name in before}
+    assert {name for name, lost in gone.items() if lost} == {"selection"}
+    assert {label.split()[1] for label, *_ in gone["selection"]} == {"fixed_all"}
+
+
+def test_one_replicate_more_adds_one_to_every_part():
+    config = load("paper", STUDIES)
+    before = parts_of(config)
+    more = with_paper(config, lambda p: p["studies"]["selection"].update(replicates=21))
+    after = parts_of(more)
+    assert before["selection"] < after["selection"]
+    new = after["selection"] - before["selection"]
+    assert {replicate for *_, replicate in new} == {20}
+    assert {n: after[n] for n in after if n != "selection"} == {
+        n: before[n] for n in before if n != "selection"
+    }
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_run_times_are_kept_apart_from_results(scale: str) -> None:
+    """By the studies whose code takes the time."""
+    work = Workload(load(scale, STUDIES), STUDIES)
+    timed = {job.experiment for job in work.studies if job.timed}
+    source = ROOT / "src/dpmc/experiments/studies"
+    reading = {
+        name
+        for name, study in work.paper.studies.items()
+        if "process_time" in (source / f"{study.study}.py").read_text(encoding="utf-8")
+    }
+    assert timed == reading == {"run_times"}
+    folders = {job.timed: job.path.split("/")[3] for job in work.studies}
+    assert folders == {True: "run_times", False: "studies"}

@@ -149,6 +149,8 @@ def _check_study(study: Study, paper: Paper, name: str) -> None:
         _check_name(problem, paper.problems, f"{where}.problems")
     for key in study.together:
         _check_name(key, study.grid, f"{where}.together")
+    for key in study.runs_per_job if isinstance(study.runs_per_job, dict) else ():
+        _check_name(key, paper.problems, f"{where}.runs_per_job")
     for label, method in study.methods.items():
         here = f"{where}.methods.{label}"
         for problem in method.problems or ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,15 @@ def make_model(problem: ProblemSetup) -> Model:
     return model
 
 
-def make_data(problem: ProblemSetup, seed: int) -> Dataset:
-    """Draw the rows of a problem, keyed by its name and `seed`.
+def make_data(problem: ProblemSetup, seed: int, path: Path | None = None) -> Dataset:
+    """Draw the rows of a problem, keyed by its name and `seed`, or read them from a raw file.
+
+    Parameters
+    ----------
+    problem : ProblemSetup
+    seed : int
+    path : Path, optional
+        The raw file of rows that come from one; by default it is found or downloaded.
 
     Raises
     ------
@@ -39,8 +47,16 @@ def make_data(problem: ProblemSetup, seed: int) -> Dataset:
     """
     module = registry.load("data", problem.data.name)
     params = registry.parameters(module, problem.data.params)
-    dataset: Dataset = module.generate(params, stream(seed, "data", problem.name))
+    given = () if path is None else (path,)
+    dataset: Dataset = module.generate(params, stream(seed, "data", problem.name), *given)
     return dataset
+
+
+def raw_file(problem: ProblemSetup) -> str | None:
+    """Return the key of the raw file that the rows of a problem come from, None if from none."""
+    module = registry.load("data", problem.data.name)
+    look = getattr(module, "raw_file", None)
+    return None if look is None else str(look(registry.parameters(module, problem.data.params)))
 
 
 def is_here(problem: ProblemSetup) -> bool:

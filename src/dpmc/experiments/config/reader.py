@@ -80,7 +80,7 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
     where = str(source) if isinstance(source, Path) else "config"
     values = dict(read_yaml(source) if isinstance(source, Path) else source)
     if isinstance(values.get("papers"), str):
-        values["papers"] = [values["papers"]]
+        values["papers"] = [key.strip() for key in values["papers"].split(",")]
     run = _typed(values, RunSettings, where)
     scale_path = _known(root / "config" / "scales", "scale", run.scale)
     scale = read_typed(scale_path, Scale)
@@ -122,15 +122,25 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
-def read_typed(path: Path, kind: type[T]) -> T:
+def read_typed(path: Path, kind: type[T], nulls: bool = False) -> T:
     """Read a YAML file as a frozen value, checked against the schema of its type.
+
+    Parameters
+    ----------
+    path : Path
+    kind : type
+    nulls : bool
+        Whether null may stand for a key that is left out.
 
     Raises
     ------
     DpmcError
         One line: the file and key, what is allowed, and the value.
     """
-    return _typed(read_yaml(path), kind, str(path))
+    values = read_yaml(path)
+    if nulls:
+        values = {key: value for key, value in values.items() if value is not None}
+    return _typed(values, kind, str(path))
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ methods, models, data sets and studies stay mappings: their own ``Params`` check
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -130,7 +131,10 @@ class StudyMethod(Settings, frozen=True):
 class Study(Settings, frozen=True):
     """What is measured of replicates at each point of a grid, for each method and problem.
 
-    Points that differ in the keys `together` alone share a job.
+    Points that differ in the keys `together` alone are run as one. Jobs are filled up to
+    `runs_per_job` runs of a point, a number for all problems or one for each; without it, one job
+    does all of a problem. A study that is `timed` measures run times: no other job runs beside it,
+    and what it writes depends on the machine.
     """
 
     study: str
@@ -139,7 +143,21 @@ class Study(Settings, frozen=True):
     grid: dict[str, Values]
     methods: Annotated[dict[Label, StudyMethod], Meta(min_length=1)]
     together: Names = []
+    timed: bool = False
+    runs_per_job: (
+        Annotated[
+            Count | Annotated[dict[Name, Count], Meta(min_length=1)],
+            Meta(description="an integer >= 1, or a mapping from problems to such integers"),
+        ]
+        | None
+    ) = None
     params: Parameters = {}
+
+    def most_runs(self, problem: str) -> float:
+        """Return the most runs of a job on one problem."""
+        given = self.runs_per_job
+        most = given.get(problem) if isinstance(given, Mapping) else given
+        return math.inf if most is None else most
 
 
 class Curve(Settings, frozen=True):
@@ -228,6 +246,18 @@ class Paper(Settings, frozen=True):
     def plain(self) -> dict[str, Any]:
         """Return the settings as JSON has them, experiments and studies even if there are none."""
         return {"experiments": {}, "studies": {}, **plain(self)}
+
+    def determining(self) -> dict[str, Any]:
+        """Return the same without guesses of time and the sizes of jobs, which change no result."""
+        values = self.plain()
+        values.pop("timed_at_epsilon", None)
+        for experiment in values["experiments"].values():
+            for methods in experiment["methods"].values():
+                for method in methods.values():
+                    method.pop("seconds", None)
+        for study in values["studies"].values():
+            study.pop("runs_per_job", None)
+        return values
 
 
 class RunSettings(Settings, frozen=True):

@@ -1,10 +1,13 @@
-"""Batches of replicates: how the replicates of one setup are divided among jobs."""
+"""Batches: how the replicates of one setup are divided among jobs, and how small work is joined."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"(\d+)-(\d+)\.parquet")
 
@@ -43,6 +46,31 @@ def finished(folder: Path | str) -> list[tuple[int, int]]:
         return []
     matches = (_NAME.fullmatch(name) for name in names)
     return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+
+def filled(parts: Iterable[T], size_of: Callable[[T], float], most: float) -> Iterator[list[T]]:
+    """Yield neighbours together, as many as fit.
+
+    Parameters
+    ----------
+    parts : iterable
+        In an order that is kept.
+    size_of : callable
+        Returns the size of a part.
+    most : float
+        The largest size of what is joined; a part that is larger stays alone.
+    """
+    inside: list[T] = []
+    total = 0.0
+    for part in parts:
+        size = size_of(part)
+        if inside and total + size > most:
+            yield inside
+            inside, total = [], 0.0
+        inside.append(part)
+        total += size
+    if inside:
+        yield inside
 
 
 def _divided(

@@ -7,7 +7,8 @@ them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -18,6 +19,7 @@ from dpmc.experiments.config import grids
 from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Positive, Settings
+from dpmc.experiments.config.setups import StudySetup
 from dpmc.experiments.data._sizes import megabytes
 from dpmc.experiments.pipeline.jobs import (
     ChainJob,
@@ -26,6 +28,7 @@ from dpmc.experiments.pipeline.jobs import (
     OutputJob,
     ProblemJob,
     StudyJob,
+    StudyPart,
 )
 from dpmc.types import DpmcError
 
@@ -102,7 +105,8 @@ class Costs(Settings, frozen=True):
             rows = own["rows_read"] * megabytes(entry.setup.problem)
             return own["chain"] + own["chain_more"] * further + rows
         if isinstance(entry, StudyJob):
-            return own["study"] + work_of(entry).megabytes + megabytes(entry.setup.problem)
+            held = (work_of(p.setup).megabytes + megabytes(p.setup.problem) for p in entry.parts)
+            return own["study"] + max(held)
         if isinstance(entry, ProblemJob):
             factor = own["rows_made" if rule == "data" else "rows_read"]
             return own[rule] + factor * megabytes(entry.setup)
@@ -114,7 +118,7 @@ class Costs(Settings, frozen=True):
         if isinstance(entry, ChainJob):
             return self.seconds["chain"] + self.chains * entry.seconds
         if isinstance(entry, StudyJob):
-            return self._study_seconds(entry)
+            return self.seconds["study"] + total(map(self.seconds_of, entry.parts))
         if isinstance(entry, MetricsJob):
             runs = ((job.last - job.first + 1) * job.setup.num_chains for job in entry.jobs)
             return self.seconds["metrics"] * sum(runs)
@@ -124,18 +128,27 @@ class Costs(Settings, frozen=True):
             return self.seconds["accounting"] * points
         return self.seconds[rule]
 
-    def _study_seconds(self, study: StudyJob) -> float:
-        setup, work = study.setup, work_of(study)
-        runs = len(setup.points) * (study.last - study.first + 1)
-        here = f"{setup.paper}/{study.experiment}/{study.problem}/{study.label}"
-        each = self.measured.get(here, work.seconds_per_unit)
-        return self.seconds["study"] + each * work.units * runs
+    def seconds_of(self, part: StudyPart) -> float:
+        """Return the processor time of a part of a study, without the start of its job."""
+        setup, work = part.setup, work_of(part.setup)
+        each = self.measured.get(place_of(setup), work.seconds_per_unit)
+        return each * work.units * runs_of(part)
 
 
-def work_of(study: StudyJob) -> Work:
+def work_of(setup: StudySetup) -> Work:
     """Return the work of one run of a study, as its module says it."""
-    work: Work = registry.load("study", study.setup.study).work(study.setup)
+    work: Work = registry.load("study", setup.study).work(setup)
     return work
+
+
+def runs_of(part: StudyPart) -> int:
+    """Return the runs of a part of a study: replicates of all its points."""
+    return len(part.setup.points) * (part.last - part.first + 1)
+
+
+def place_of(setup: StudySetup) -> str:
+    """Return the name under which the measured seconds of a method in a study are kept."""
+    return f"{setup.paper}/{setup.experiment}/{setup.problem.name}/{setup.label}"
 
 
 def load(path: Path) -> Costs:
@@ -166,7 +179,25 @@ def requested_memory_mb(expected: float, attempt: int, most: int | None = None) 
     return asked if most is None else min(asked, most)
 
 
-def requested_minutes(expected: float, attempt: int) -> int:
+@dataclass(frozen=True)
+class Submission:
+    """Jobs that follow one another on a cluster, and whose time limits add up.
+
+    Parameters
+    ----------
+    jobs : int
+        How many, at least 1.
+    minutes : int
+        The sum of their time limits at the first attempt.
+    """
+
+    jobs: int
+    minutes: int
+
+
+def requested_minutes(
+    expected: float, attempt: int, together: Submission | None = None, longest: int | None = None
+) -> int:
     """Return the time limit of a job, whole minutes: more at every attempt.
 
     Parameters
@@ -175,16 +206,52 @@ def requested_minutes(expected: float, attempt: int) -> int:
         Seconds.
     attempt : int
         From 1.
+    together : Submission, optional
+        The submission that the job is part of; by default it is alone.
+    longest : int, optional
+        The longest limit that the cluster allows. The limits of a submission that would exceed
+        it are shortened by one factor, to add up to it at most.
     """
+    own = max(LEAST_MINUTES, math.ceil(TIME_MARGIN * expected / 60))
     doubled: int = 2 ** (attempt - 1)
-    return max(LEAST_MINUTES, math.ceil(TIME_MARGIN * expected / 60)) * doubled
+    together = together or Submission(1, own)
+    if longest is None or together.minutes * doubled <= longest:
+        return own * doubled
+    # A minute for each job; what is left by their expected times.
+    return 1 + max(0, longest - together.jobs) * own // together.minutes
 
 
-def batches(seconds: Sequence[float], least: float, most_jobs: int) -> list[int]:
+def too_long(seconds: Mapping[str, float], longest: int) -> str | None:
+    """Return a line about jobs that the longest time limit is too short for, None if none is.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        What each job should take.
+    longest : int
+        Minutes.
+    """
+    over = {key: value for key, value in seconds.items() if value > 60 * longest}
+    if not over:
+        return None
+    worst = max(over, key=over.__getitem__)
+    return (
+        f"`longest_minutes` is {longest}, and {len(over)} of {len(seconds)} jobs should take "
+        f"longer: they ask for {longest} and may be ended ({worst}: {over[worst] / 60:.0f})"
+    )
+
+
+def batches(
+    seconds: Sequence[float],
+    least: float,
+    most_jobs: int,
+    minutes: Sequence[int] | None = None,
+    longest: int | None = None,
+) -> list[int]:
     """Return the number of the submission that each job belongs to, neighbours together.
 
-    Every submission but the last is expected to take at least `least` seconds, or has
-    `most_jobs` jobs. A last one that would be too short joins the one before it where it fits.
+    Every submission but the last is expected to take at least `least` seconds, or can take no
+    further job. A last one that would be too short joins the one before it where it fits.
 
     Parameters
     ----------
@@ -193,7 +260,11 @@ def batches(seconds: Sequence[float], least: float, most_jobs: int) -> list[int]
     least : float
         > 0.
     most_jobs : int
-        At least 1.
+        Of a submission, at least 1.
+    minutes : sequence of int, optional
+        Time limit of each job.
+    longest : int, optional
+        What the time limits of a submission may add up to. A job of more goes alone.
 
     Raises
     ------
@@ -204,17 +275,25 @@ def batches(seconds: Sequence[float], least: float, most_jobs: int) -> list[int]
         raise DpmcError(f"`least` must be a number > 0, got {least}")
     if most_jobs < 1:
         raise DpmcError(f"`most_jobs` must be an integer >= 1, got {most_jobs}")
-    numbers: list[int] = []
-    number, filled, count = 0, 0.0, 0
-    for value in seconds:
-        if count and (filled >= least or count == most_jobs):
-            number, filled, count = number + 1, 0.0, 0
-        numbers.append(number)
-        filled, count = filled + value, count + 1
-    fits = number and numbers.count(number - 1) + count <= most_jobs
-    if fits and filled < least:
-        numbers[-count:] = [number - 1] * count
-    return numbers
+    limits = [0] * len(seconds) if minutes is None or longest is None else minutes
+    most = 0 if longest is None else longest
+    parts: list[list[int]] = []
+    for k in range(len(seconds)):
+        last = parts[-1] if parts else []
+        is_long = total(seconds[j] for j in last) >= least
+        if last and not is_long and _fits([*last, k], limits, most_jobs, most):
+            last.append(k)
+        else:
+            parts.append([k])
+    if len(parts) > 1 and total(seconds[j] for j in parts[-1]) < least:
+        both = parts[-2] + parts[-1]
+        if _fits(both, limits, most_jobs, most):
+            parts[-2:] = [both]
+    return [number for number, part in enumerate(parts) for _ in part]
+
+
+def _fits(part: Sequence[int], limits: Sequence[int], most_jobs: int, longest: int) -> bool:
+    return len(part) <= most_jobs and sum(limits[j] for j in part) <= longest
 
 
 def runs_read(output: OutputJob) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from dpmc.experiments.config.reader import read_yaml
 from dpmc.experiments.config.settings import Paper
 from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import (
@@ -59,6 +61,7 @@ def code(root: Path, script: str, *modules: str, named: frozenset[str] = frozens
     return short_digest([script_digest(root, script), code_digest(*every), versions(*every)])
 
 
+@functools.cache
 def script_digest(root: Path, script: str) -> str:
     """Return the digest of a script and of the helpers that it imports from its folder."""
     path = root / SCRIPTS / f"{script}.py"
@@ -66,10 +69,15 @@ def script_digest(root: Path, script: str) -> str:
 
 
 def content_digest(*paths: Path) -> str:
-    """Return the digest of the contents of text files; one that is missing counts as empty."""
+    """Return the digest of the contents of text files; one that is missing counts as empty.
+
+    Of YAML files the values count, in their order, and not how they are written.
+    """
     total = hashlib.sha256()
     for path in paths:
         content = path.read_bytes() if path.is_file() else b""
+        if path.suffix == ".yaml" and content:
+            content = json.dumps(read_yaml(path)).encode()
         total.update(hashlib.sha256(content).digest())
     return total.hexdigest()[:8]
 
@@ -95,7 +103,7 @@ def _helpers(path: Path) -> list[Path]:
     reached: dict[Path, None] = {}
     waiting = [path]
     while waiting:
-        for name in _imported(waiting.pop()):
+        for name in imports_of(waiting.pop()):
             helper = path.with_name(f"{name}.py")
             if name not in WITHOUT_EFFECT and helper.is_file() and helper not in reached:
                 reached[helper] = None
@@ -103,23 +111,32 @@ def _helpers(path: Path) -> list[Path]:
     return sorted(reached)
 
 
-def _imported(path: Path) -> Iterator[str]:
+@functools.cache
+def imports_of(path: Path) -> tuple[str, ...]:
+    """Return the names of all modules that a file imports, wherever the import stands."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module or ""
+            found.append(node.module or "")
+    return tuple(found)
 
 
 def strings(value: object) -> frozenset[str]:
     """Return all strings in nested mappings and sequences, keys too."""
-    if isinstance(value, str):
-        return frozenset({value})
-    if isinstance(value, Mapping):
-        value = [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple):
-        return frozenset().union(*map(strings, value))
-    return frozenset()
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, str):
+            found.add(entry)
+        elif isinstance(entry, list | tuple):
+            waiting.extend(entry)
+        elif isinstance(entry, Mapping):
+            waiting.extend(entry.keys())
+            waiting.extend(entry.values())
+    return frozenset(found)
 
 
 def _looked_up(reached: tuple[str, ...], named: frozenset[str]) -> Iterator[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpmc.experiments.config import settings
+from msgspec.structs import replace
+
+from dpmc.experiments.config import grids, settings
 from dpmc.experiments.config.settings import ChainsRead
 from dpmc.experiments.config.setups import ChainSetup, ProblemSetup, StudySetup
 from dpmc.registry import listed
@@ -26,6 +29,8 @@ class ProblemJob:
     data, reference, baseline : str
         Files of the rows, of the exact posterior sample and of the metrics of further ones;
         the last two empty for a problem without a model.
+    raw : str
+        The file that says where the raw file of the rows is; empty for rows of no raw file.
     """
 
     name: str
@@ -33,6 +38,7 @@ class ProblemJob:
     data: str
     reference: str = ""
     baseline: str = ""
+    raw: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -77,25 +83,48 @@ class ChainJob:
 
 
 @dataclass(frozen=True)
-class MetricsJob:
-    """The metrics of all points of one method on one problem.
+class MetricsPart:
+    """What is measured of all points of one method.
 
     Parameters
     ----------
-    experiment, problem, label : str
-        Where the method stands in the configuration.
+    label : str
+        The method, in the configuration.
+    digest : str
+        Eight hexadecimal digits of everything that determines its rows.
     jobs : tuple of ChainJob
-        What it measures.
+        What is measured.
+    """
+
+    label: str
+    digest: str
+    jobs: tuple[ChainJob, ...]
+
+
+@dataclass(frozen=True)
+class MetricsJob:
+    """The metrics of some methods on one problem.
+
+    Parameters
+    ----------
+    experiment, problem : str
+        Where the methods stand in the configuration.
+    parts : tuple of MetricsPart
+        The methods.
     reference, path : str
         The file of the exact sample, and that of the result.
     """
 
     experiment: str
     problem: str
-    label: str
-    jobs: tuple[ChainJob, ...]
+    parts: tuple[MetricsPart, ...]
     reference: str
     path: str
+
+    @property
+    def jobs(self) -> tuple[ChainJob, ...]:
+        """What it measures."""
+        return tuple(job for part in self.parts for job in part.jobs)
 
     @property
     def chains(self) -> tuple[str, ...]:
@@ -103,9 +132,17 @@ class MetricsJob:
         return tuple(job.path for job in self.jobs)
 
     @property
-    def points(self) -> tuple[str, ...]:
-        """The point of each of `chains`."""
-        return tuple(job.point for job in self.jobs)
+    def methods(self) -> list[dict[str, Any]]:
+        """For each method its label and digest, and the points of its files of chains."""
+        return [
+            {"label": part.label, "digest": part.digest, "points": [j.point for j in part.jobs]}
+            for part in self.parts
+        ]
+
+    @property
+    def told(self) -> str:
+        """What it does, in words."""
+        return ", ".join(part.label for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -128,34 +165,69 @@ class CurvesJob:
 
 
 @dataclass(frozen=True)
-class StudyJob:
-    """Replicates of one point of a study, or of a few: what is measured of them goes to a table.
+class StudyPart:
+    """Replicates of one point of a study, or of a few.
 
     Parameters
     ----------
-    experiment, problem, label : str
-        Where the point stands in the configuration.
+    label : str
+        The method, in the configuration.
     point : str
         What its points share, in words, such as ``J=5``.
+    digest : str
+        Eight hexadecimal digits of everything that determines a replicate.
     first, last : int
         The first and the last replicate.
     setup : StudySetup
         What ``run`` of the module in :mod:`dpmc.experiments.studies` receives.
+    """
+
+    label: str
+    point: str
+    digest: str
+    first: int
+    last: int
+    setup: StudySetup
+
+    @property
+    def told(self) -> str:
+        """What it is, in words."""
+        return f"{self.label}, {self.point}, replicates {self.first} to {self.last}"
+
+
+@dataclass(frozen=True)
+class StudyJob:
+    """Parts of a study on one problem: what is measured of them goes to one table.
+
+    Parameters
+    ----------
+    experiment, problem : str
+        Where the study stands in the configuration.
+    parts : tuple of StudyPart
+        What it consists of.
     data : str
         The file of the rows.
     path : str
         That of the result.
+    timed : bool
+        Whether run times are measured, so that no other job may run beside it.
     """
 
     experiment: str
     problem: str
-    label: str
-    point: str
-    first: int
-    last: int
-    setup: StudySetup
+    parts: tuple[StudyPart, ...]
     data: str
     path: str
+    timed: bool = False
+
+    @property
+    def told(self) -> str:
+        """What it does, in words."""
+        first, last = self.parts[0], self.parts[-1]
+        if len(self.parts) == 1:
+            return first.told
+        ends = [f"{part.label}, {part.point}" for part in (first, last)]
+        return f"{len(self.parts)} points, {' to '.join(dict.fromkeys(ends))}"
 
 
 @dataclass(frozen=True)
@@ -216,6 +288,52 @@ class OutputJob:
     datasets: tuple[str, ...]
     curves: tuple[str, ...]
     request: str
+
+
+def part_of(
+    studies: Sequence[StudyJob], study: str, problem: str, label: str, point: str, replicate: int
+) -> tuple[str, StudyPart]:
+    """Return the file of the rows and the part of a study that is one replicate at one point.
+
+    Parameters
+    ----------
+    studies : sequence of StudyJob
+        Of a paper.
+    study, problem, label : str
+        As they stand in the configuration.
+    point : str
+        All values of the grid, such as ``num_nodes=5,epsilon=1`` in its order and short names.
+    replicate : int
+
+    Raises
+    ------
+    DpmcError
+        If there is no such replicate.
+    """
+    parts = [(job, part) for job in studies for part in job.parts]
+    wanted = {"experiment": study, "problem": problem}
+    for key, value in wanted.items():
+        known = {str(getattr(job, key)) for job, _ in parts}
+        if value not in known:
+            raise DpmcError(f"`{key}` must be one of {listed(known)}, got {value!r}")
+        parts = [(job, part) for job, part in parts if getattr(job, key) == value]
+    known = {part.label for _, part in parts}
+    if label not in known:
+        raise DpmcError(f"`label` must be one of {listed(known)}, got {label!r}")
+    points = {
+        grids.name(values): (job.data, part, values)
+        for job, part in parts
+        if part.label == label and part.first <= replicate
+        for values in part.setup.points
+    }
+    if point not in points:
+        raise DpmcError(f"`point` of {label} must be one of {listed(points)}, got {point!r}")
+    most = max(part.last for _, part in parts if part.label == label)
+    data, part, values = points[point]
+    if replicate > most:
+        raise DpmcError(f"`seed` of {label} must be 0 to {most}, got {replicate}")
+    setup = replace(part.setup, points=[values])
+    return data, dataclasses.replace(part, first=replicate, last=replicate, setup=setup)
 
 
 def batch_of(

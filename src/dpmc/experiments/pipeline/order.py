@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from dpmc.experiments.pipeline.costs import Costs, Entry, Rule
+from dpmc.experiments.pipeline.costs import Costs, Entry, Rule, total
 from dpmc.experiments.pipeline.jobs import (
     ChainJob,
     CurvesJob,
@@ -18,6 +18,13 @@ from dpmc.experiments.pipeline.workload import Workload
 # Between the priorities of one output and the next; within it the longest job comes first.
 STEP = 1000
 LAST = ("verdict", "guarantees", "page")
+RULES: dict[type[Entry], Rule] = {
+    ChainJob: "chain",
+    CurvesJob: "accounting",
+    MetricsJob: "metrics",
+    OutputJob: "output",
+    StudyJob: "study",
+}
 
 
 def priorities(works: Iterable[Workload], known: Costs) -> dict[str, int]:
@@ -41,29 +48,27 @@ def priorities(works: Iterable[Workload], known: Costs) -> dict[str, int]:
         By path; of outputs by the request that they answer. Verdicts, guarantees and pages come
         after all figures and tables, by the files that only they need.
     """
-    needs: list[tuple[bool, float, dict[str, tuple[bool, float]]]] = []
+    works = list(works)
+    entries = {path: entry for work in works for path, entry in work.files.items()}
+    seconds = {
+        path: known.expected_seconds(_rule(entry, path), entry) for path, entry in entries.items()
+    }
+    needs: list[tuple[bool, float, list[str]]] = []
     for work in works:
-        timed = {
-            path: (
-                isinstance(entry, ChainJob | StudyJob),
-                known.expected_seconds(_rule(entry, path), entry),
-            )
-            for path, entry in work.files.items()
-        }
         for output in work.outputs.values():
-            files = {path: timed[path] for path in _upstream(work, output)}
-            total = sum(seconds for _, seconds in files.values())
-            needs.append((output.reads.kind in LAST, total, files))
+            paths = list(_upstream(output, entries))
+            needs.append((output.reads.kind in LAST, total(seconds[p] for p in paths), paths))
     needs.sort(key=lambda need: need[:2])
     found: dict[str, int] = {}
-    for rank, (_, _, files) in enumerate(needs):
-        base = STEP * (len(needs) - rank)
-        for path, (is_batch, time) in files.items():
-            found.setdefault(path, base + (min(int(time), STEP - 2) if is_batch else STEP - 1))
+    for rank, (_, _, paths) in enumerate(needs):
+        for path in paths:
+            is_batch = isinstance(entries[path], ChainJob | StudyJob)
+            within = min(int(seconds[path]), STEP - 2) if is_batch else STEP - 1
+            found.setdefault(path, STEP * (len(needs) - rank) + within)
     return found
 
 
-def _upstream(work: Workload, output: OutputJob) -> Iterator[str]:
+def _upstream(output: OutputJob, entries: Mapping[str, Entry]) -> Iterator[str]:
     """Yield all files that an output is made from, and its request."""
     yield output.request
     waiting = [*output.metrics, *output.baselines, *output.chains]
@@ -73,7 +78,7 @@ def _upstream(work: Workload, output: OutputJob) -> Iterator[str]:
         path = waiting.pop()
         if path and path not in seen:
             seen.add(path)
-            waiting += _inputs(work.files[path], path)
+            waiting += _inputs(entries[path], path)
             yield path
 
 
@@ -92,16 +97,7 @@ def _inputs(entry: Entry, path: str) -> tuple[str, ...]:
 
 
 def _rule(entry: Entry, path: str) -> Rule:
-    match entry:
-        case ProblemJob():
-            made: dict[str, Rule] = {entry.data: "data", entry.reference: "reference"}
-            return made.get(path, "baseline")
-        case ChainJob():
-            return "chain"
-        case StudyJob():
-            return "study"
-        case MetricsJob():
-            return "metrics"
-        case CurvesJob():
-            return "accounting"
-    return "output"
+    if isinstance(entry, ProblemJob):
+        made: dict[str, Rule] = {entry.data: "data", entry.reference: "reference"}
+        return made.get(path, "baseline")
+    return RULES[type(entry)]

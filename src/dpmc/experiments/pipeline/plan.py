@@ -1,7 +1,7 @@
 """Plan of a run: what each budget affords, and its jobs, processor time and memory.
 
-Times come from :mod:`dpmc.experiments.pipeline.costs`; counts of iterations and noise from the
-accountants.
+Times come from :mod:`dpmc.experiments.pipeline.costs`; counts of iterations and noise from
+:mod:`dpmc.experiments.pipeline.affordable`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpmc import registry
 from dpmc.experiments.config import problems
 from dpmc.experiments.config.pricing import Bought
-from dpmc.experiments.config.settings import plain
-from dpmc.experiments.config.setups import ChainSetup
-from dpmc.experiments.data._sizes import shape
-from dpmc.experiments.pipeline import costs
+from dpmc.experiments.pipeline import affordable, costs
 from dpmc.experiments.pipeline.costs import Costs, Rule
-from dpmc.experiments.pipeline.jobs import ChainJob, StudyJob
+from dpmc.experiments.pipeline.jobs import ChainJob, StudyJob, StudyPart
 from dpmc.experiments.pipeline.workload import Workload
-from dpmc.numerics.source_digest import canonical
-from dpmc.privacy import accounting, events
-from dpmc.registry import refusal
-from dpmc.types import Budget, DpmcError
-
-# What budgets buy, by all that it depends on: many points share it.
-_known: dict[str, Bought] = {}
 
 
 @dataclass(frozen=True)
@@ -40,9 +29,9 @@ class PlanLine:
     bought : tuple of Bought
         For each epsilon.
     runs, jobs : int
-        Replicates of all points, and the jobs that compute them.
+        Replicates of all points, and the jobs that compute them; methods of a study share jobs.
     seconds : float
-        Processor time of all these jobs.
+        Processor time of all these jobs, of studies without their start.
     memory_mb : float
         Of the largest of them.
     done : int
@@ -91,15 +80,18 @@ def lines(work: Workload, known: Costs, budgets: bool = True) -> Iterator[PlanLi
     work : Workload
     known : Costs
     budgets : bool
-        Whether to ask the accountants, which takes some seconds for the slowest.
+        Whether to say what the budgets buy, which takes an accountant up to seconds.
     """
     for metrics in work.metrics:
-        yield _line("chain", metrics.jobs, known, budgets, _is_here(work, metrics.problem))
-    groups: dict[tuple[str, str, str], list[StudyJob]] = {}
+        here = _is_here(work, metrics.problem)
+        for part in metrics.parts:
+            yield _line(part.jobs, known, budgets, here)
+    groups: dict[tuple[str, str, str], list[tuple[StudyJob, StudyPart]]] = {}
     for study in work.studies:
-        groups.setdefault((study.experiment, study.problem, study.label), []).append(study)
+        for own in study.parts:
+            groups.setdefault((study.experiment, study.problem, own.label), []).append((study, own))
     for (_, problem, _), entries in groups.items():
-        yield _line("study", entries, known, budgets, _is_here(work, problem))
+        yield _study_line(entries, known, budgets, _is_here(work, problem))
 
 
 def stages(work: Workload, known: Costs) -> list[Stage]:
@@ -122,22 +114,6 @@ def stages(work: Workload, known: Costs) -> list[Stage]:
             seconds = costs.total(known.expected_seconds(rule, entry) for entry in entries)
             found.append(Stage(rule, len(entries), seconds, max(memory)))
     return found
-
-
-def bought(setup: ChainSetup) -> Bought:
-    """Return what the budget of one point of an experiment buys, as its method and accountant say.
-
-    Raises
-    ------
-    DpmcError
-        If the method spends no budget and is given one.
-    """
-    rows, _ = shape(setup.problem)
-    wanted = (setup.params, setup.budget, setup.num_chains, setup.num_iterations)
-    key = canonical([rows, setup.method, *map(plain, wanted), setup.max_iterations])
-    if key not in _known:
-        _known[key] = _buy(setup, rows)
-    return _known[key]
 
 
 def text(works: Sequence[Workload], known: Costs, cores: int, budgets: bool = True) -> str:
@@ -170,24 +146,41 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
 
 
-def _line(
-    rule: Rule,
-    entries: Sequence[ChainJob] | Sequence[StudyJob],
-    known: Costs,
-    budgets: bool,
-    here: bool,
-) -> PlanLine:
+def _line(entries: Sequence[ChainJob], known: Costs, budgets: bool, here: bool) -> PlanLine:
     first = entries[0]
     return PlanLine(
         experiment=first.experiment,
         problem=first.problem,
         label=first.label,
-        bought=tuple(_of_points(entries)) if budgets else (),
-        runs=sum(_runs(entry) for entry in entries),
+        bought=tuple(dict.fromkeys(affordable.of_chain(job.setup) for job in entries))
+        if budgets
+        else (),
+        runs=sum(job.last - job.first + 1 for job in entries),
         jobs=len(entries),
-        seconds=costs.total(known.expected_seconds(rule, entry) for entry in entries),
-        memory_mb=max(known.expected_memory_mb(rule, entry) for entry in entries),
-        done=sum(Path(entry.path).exists() for entry in entries),
+        seconds=costs.total(known.expected_seconds("chain", job) for job in entries),
+        memory_mb=max(known.expected_memory_mb("chain", job) for job in entries),
+        done=sum(Path(job.path).exists() for job in entries),
+        here=here,
+    )
+
+
+def _study_line(
+    entries: Sequence[tuple[StudyJob, StudyPart]], known: Costs, budgets: bool, here: bool
+) -> PlanLine:
+    """Return the line of a method of a study; methods share jobs, and so their starts."""
+    jobs = {study.path: study for study, _ in entries}
+    parts = [part for _, part in entries]
+    first = parts[0].setup
+    return PlanLine(
+        experiment=first.experiment,
+        problem=first.problem.name,
+        label=first.label,
+        bought=tuple(dict.fromkeys(_bought_by_study(parts))) if budgets else (),
+        runs=sum(map(costs.runs_of, parts)),
+        jobs=len(jobs),
+        seconds=costs.total(map(known.seconds_of, parts)),
+        memory_mb=max(known.expected_memory_mb("study", job) for job in jobs.values()),
+        done=sum(Path(path).exists() for path in jobs),
         here=here,
     )
 
@@ -196,43 +189,9 @@ def _is_here(work: Workload, problem: str) -> bool:
     return problems.is_here(work.problems[problem].setup)
 
 
-def _runs(entry: ChainJob | StudyJob) -> int:
-    points = len(entry.setup.points) if isinstance(entry, StudyJob) else 1
-    return points * (entry.last - entry.first + 1)
-
-
-def _of_points(entries: Sequence[ChainJob] | Sequence[StudyJob]) -> Iterator[Bought]:
-    """Yield what different budgets buy, each once."""
-    seen = set()
-    for entry in entries:
-        if isinstance(entry, ChainJob):
-            found = [bought(entry.setup)]
-        else:
-            study = registry.load("study", entry.setup.study)
-            found = [study.describe_budget(point) for point in entry.setup.each()]
-        for value in found:
-            if value not in seen:
-                seen.add(value)
-                yield value
-
-
-def _buy(setup: ChainSetup, num_rows: int) -> Bought:
-    module = registry.load("method", setup.method)
-    budget = setup.budget
-    if budget is None:
-        return Bought(None, setup.num_iterations, "none")
-    releases = module.releases(registry.parameters(module, setup.params), num_rows)
-    if releases is None:
-        wanted = f"left out, since {setup.method} spends none"
-        raise DpmcError(refusal("accountant", wanted, budget.accountant))
-    asked = Budget(budget.epsilon, budget.delta, budget.accountant)
-    count = accounting.max_iterations(releases, asked, setup.num_chains)
-    if setup.max_iterations is not None:
-        count = min(count, setup.max_iterations)
-    noises = [events.noise_of(event) for event in releases.counts(1, 1)]
-    multipliers = ", ".join(f"{noise[0]:.4g}" for noise in noises if noise is not None)
-    # The noise of an accept test that is a Barker test is no multiple of a sensitivity.
-    return Bought(budget.epsilon, count, multipliers or "of the Barker test")
+def _bought_by_study(parts: Sequence[StudyPart]) -> Iterator[Bought]:
+    for part in parts:
+        yield from affordable.of_study(part.setup)
 
 
 def _document(work: Workload, found: list[PlanLine], made: list[Stage]) -> str:

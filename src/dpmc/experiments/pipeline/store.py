@@ -170,8 +170,51 @@ def read_array(path: str | Path) -> Array:
 
 def write_table(path: str | Path, table: pd.DataFrame) -> None:
     """Write a data frame, its index aside."""
-    values = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
-    _write(path, {name: values.column(name) for name in values.column_names}, {"dpmc_table": {}})
+    _write_rows(path, to_rows(table), {})
+
+
+def to_rows(table: pd.DataFrame) -> pa.Table:
+    """Return a data frame as it is written, its index aside."""
+    return pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
+
+
+def write_parts(path: str | Path, parts: Iterable[tuple[str, pa.Table]]) -> None:
+    """Write tables of the same columns one below the other, each with its digest.
+
+    Parameters
+    ----------
+    path : str or Path
+        File to write; `read_tables` reads it like any other table.
+    parts : iterable of (str, pyarrow.Table)
+        Digests need not be different.
+
+    Raises
+    ------
+    DpmcError
+        If there are no parts, or they have other columns.
+    """
+    given = list(parts)
+    try:
+        rows = pa.concat_tables([table for _, table in given])
+    except pa.ArrowInvalid as error:
+        raise DpmcError(f"`parts` of {path} must have the same columns, got {error}") from None
+    _write_rows(path, rows, {"parts": [[digest, len(table)] for digest, table in given]})
+
+
+def read_parts(path: str | Path) -> list[tuple[str, pa.Table]]:
+    """Read what `write_parts` wrote; of a table without parts, nothing.
+
+    Raises
+    ------
+    DpmcError
+        If the file is missing, truncated, damaged or of another kind.
+    """
+    metadata, file = _open(path, "dpmc_table")
+    table, first, found = _table(path, file.read), 0, []
+    for digest, count in metadata["dpmc_table"].get("parts", []):
+        found.append((str(digest), table.slice(first, count).replace_schema_metadata()))
+        first += count
+    return found
 
 
 def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
@@ -192,6 +235,11 @@ def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
         ignore_metadata=True
     )
     return frame
+
+
+def _write_rows(path: str | Path, rows: pa.Table, head: Mapping[str, Any]) -> None:
+    columns = {name: rows.column(name) for name in rows.column_names}
+    _write(path, columns, {"dpmc_table": head})
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

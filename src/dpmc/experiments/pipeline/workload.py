@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -12,16 +13,18 @@ from dpmc.experiments.config import grids, settings
 from dpmc.experiments.config.reader import Config
 from dpmc.experiments.config.settings import Paper, plain
 from dpmc.experiments.config.setups import BudgetSetup, ChainSetup, ProblemSetup, StudySetup
-from dpmc.experiments.pipeline import dependencies, files
-from dpmc.experiments.pipeline.batches import batches
+from dpmc.experiments.pipeline import dependencies, files, raw_files
+from dpmc.experiments.pipeline.batches import batches, filled
 from dpmc.experiments.pipeline.jobs import (
     ChainJob,
     CurvesJob,
     MetricsJob,
+    MetricsPart,
     OutputJob,
     ProblemJob,
     Reads,
     StudyJob,
+    StudyPart,
 )
 from dpmc.numerics.source_digest import module_names, short_digest
 
@@ -30,6 +33,8 @@ T = TypeVar("T")
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
 # epsilon 2 to 15 for compositions of Gaussian mechanisms at delta = 1e-6.
 EPSILON_EXPONENT = 1.74
+# The most chains that one job measures, unless those of one method are more.
+CHAINS_PER_JOB = 400
 
 
 class Workload:
@@ -104,7 +109,7 @@ class Workload:
         data = short_digest([name, self.paper.seed, plain(setup.data), data_code])
         rows = self._rows(setup, data)
         if setup.model is None or self.paper.reference is None:
-            return ProblemJob(name, setup, rows)
+            return ProblemJob(name, setup, rows, raw=self._raw(setup))
         model_code = self._code(
             "reference", "dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}"
         )
@@ -118,7 +123,8 @@ class Workload:
             setup=setup,
             data=rows,
             reference=f"{self.folder}/reference/{name}-{reference}.parquet",
-            baseline=f"{self.folder}/metrics/baseline/{name}-{baseline}.parquet",
+            baseline=f"{self.folder}/baselines/{name}-{baseline}.parquet",
+            raw=self._raw(setup),
         )
 
     def _all_metrics(self) -> Iterator[MetricsJob]:
@@ -126,13 +132,17 @@ class Workload:
         code = self._code("metrics", *modules)
         for name, experiment in self.paper.experiments.items():
             for problem, methods in experiment.methods.items():
+                reference = self.problems[problem].reference
+                parts = []
                 for label in methods:
                     jobs = tuple(self._jobs(name, problem, label))
-                    reference = self.problems[problem].reference
                     reads = [self._inside(reference), *self._covered(j.path for j in jobs)]
                     digest = short_digest([reads, self.paper.seed, code])
-                    path = f"{self.folder}/metrics/{name}/{problem}/{label}-{digest}.parquet"
-                    yield MetricsJob(name, problem, label, jobs, reference, path)
+                    parts.append(MetricsPart(label, digest, jobs))
+                for chosen in filled(parts, _chains, CHAINS_PER_JOB):
+                    digest = short_digest([[part.label, part.digest] for part in chosen])
+                    path = f"{self.folder}/metrics/{name}/{problem}-{digest}.parquet"
+                    yield MetricsJob(name, problem, tuple(chosen), reference, path)
 
     def _jobs(self, name: str, problem: str, label: str) -> Iterator[ChainJob]:
         experiment = self.paper.experiments[name]
@@ -225,11 +235,20 @@ class Workload:
     def _all_studies(self) -> Iterator[StudyJob]:
         for name, study in self.paper.studies.items():
             for problem in study.problems:
-                for label, method in study.methods.items():
-                    if problem in (method.problems or study.problems):
-                        yield from self._studies(name, problem, label)
+                parts = [
+                    part
+                    for label, method in study.methods.items()
+                    if problem in (method.problems or study.problems)
+                    for part in self._parts(name, problem, label)
+                ]
+                for chosen in filled(parts, _runs, study.most_runs(problem)):
+                    digest = short_digest([[part.digest, part.first, part.last] for part in chosen])
+                    place = "run_times" if study.timed else "studies"
+                    path = f"{self.folder}/{place}/{name}/{problem}-{digest}.parquet"
+                    rows = self.problems[problem].data
+                    yield StudyJob(name, problem, tuple(chosen), rows, path, study.timed)
 
-    def _studies(self, name: str, problem: str, label: str) -> Iterator[StudyJob]:
+    def _parts(self, name: str, problem: str, label: str) -> Iterator[StudyPart]:
         study = self.paper.studies[name]
         method = study.methods[label]
         rows = self.problems[problem].data
@@ -241,7 +260,6 @@ class Workload:
             settings=[plain(study), plain(self.problems[problem].setup)],
         )
         replicates = method.replicates or study.replicates
-        size = min(self.config.seeds_per_job, replicates)
         for point, values in grids.together({**study.grid, **method.grid}, study.together):
             setup = StudySetup(
                 paper=self.paper.paper,
@@ -257,10 +275,10 @@ class Workload:
                 points=values,
             )
             digest = short_digest([plain(setup), self._inside(rows), code])
-            folder = f"{self.folder}/studies/{name}/{problem}/{label}/{point}-{digest}"
-            for first, last in batches(folder, replicates, size):
-                path = f"{folder}/{first}-{last}.parquet"
-                yield StudyJob(name, problem, label, point, first, last, setup, rows, path)
+            size = max(1, min(replicates, study.most_runs(problem) // len(values)))
+            for first in range(0, replicates, int(size)):
+                last = min(first + int(size), replicates) - 1
+                yield StudyPart(label, point, digest, first, last, setup)
 
     def _code(self, script: str, *modules: str, settings: object = None) -> str:
         named = dependencies.strings([self.paper.paper, settings])
@@ -279,6 +297,23 @@ class Workload:
         from dpmc.experiments.config import problems
 
         return again if files.exists(again) or problems.is_here(setup) else path
+
+    def _raw(self, setup: ProblemSetup) -> str:
+        """Return the file that says where the raw file of a problem is, empty if it has none.
+
+        What an earlier run wrote counts for as long as it is true. Then another file is written.
+        """
+        from dpmc.experiments.config import problems
+
+        name = problems.raw_file(setup)
+        if name is None:
+            return ""
+        code = self._code("raw", "dpmc.experiments.pipeline.raw_files")
+        for number in itertools.count():
+            path = f"{self.folder}/raw/{name}-{short_digest([name, code, number])}.json"
+            if not raw_files.is_outdated(path, problems.is_here(setup)):
+                break
+        return path
 
     def _covered(self, paths: Iterable[str]) -> list[Any]:
         """Return the folders of batches and how many replicates they hold, however divided."""
@@ -338,10 +373,10 @@ class Workload:
         references = tuple(p.reference for p in used if p.name in reads.reference)
         datasets = tuple(p.data for p in used if p.name in reads.data)
         curves = tuple(self.curves[key].path for key in reads.accounting)
-        whole = (metrics, baselines, references, datasets, curves)
+        whole = (metrics, studies, baselines, references, datasets, curves)
         inside = [self._inside(path) for kind in whole for path in kind]
-        covered = self._covered((*chains, *studies))
-        config = part.plain()
+        covered = self._covered(chains)
+        config = part.determining()
         digest = short_digest([config, inside, covered, code])
         return OutputJob(
             name=name,
@@ -366,7 +401,18 @@ def _picked(metrics: Iterable[MetricsJob], wanted: settings.ChainsRead) -> tuple
     paths = []
     for entry in metrics:
         if (entry.experiment, entry.problem) == (wanted.experiment, wanted.problem):
-            points = list(dict.fromkeys(job.point for job in entry.jobs))
-            chosen = {"all": points, "first": points[:1], "last": points[-1:]}[wanted.point]
-            paths += [job.path for job in entry.jobs if job.point in chosen]
+            for part in entry.parts:
+                points = list(dict.fromkeys(job.point for job in part.jobs))
+                chosen = {"all": points, "first": points[:1], "last": points[-1:]}[wanted.point]
+                paths += [job.path for job in part.jobs if job.point in chosen]
     return tuple(paths)
+
+
+def _chains(part: MetricsPart) -> float:
+    """Return how many chains are measured."""
+    return sum((job.last - job.first + 1) * job.setup.num_chains for job in part.jobs)
+
+
+def _runs(part: StudyPart) -> float:
+    """Return how many runs of a point there are."""
+    return (part.last - part.first + 1) * len(part.setup.points)

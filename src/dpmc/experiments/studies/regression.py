@@ -18,6 +18,7 @@ import numpy as np
 from dpmc import checks, registry
 from dpmc.diagnostics import mmd
 from dpmc.diagnostics.convergence import split_rhat
+from dpmc.experiments.config import kept_draws
 from dpmc.experiments.config.pricing import Bought, Work, thousands
 from dpmc.experiments.config.setups import ProblemSetup, StudyPoint, StudySetup, canonical
 from dpmc.experiments.data import regression_rows, uci_regression
@@ -207,6 +208,8 @@ def _rows(
     for replicate in replicates:
         fit, guarantees = estimate(point, exact, prior, problem.bounds, dataset, replicate)
         declared = guarantees.get("declared", NO_GUARANTEE)
+        if fit.draws is not None:
+            kept_draws.offer(point, replicate, fit.draws[:, np.newaxis])
         yield {
             **_tables.place(point, replicate),
             "delta": 1 / len(problem.x),

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpmc import registry
 from dpmc.diagnostics import convergence
+from dpmc.experiments.config import kept_draws
 from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _tables, regression
@@ -136,6 +137,8 @@ def _row(
         fits[start] = module.fit(given, prior, params, stream(seed, "chain", key, replicate, start))
     complete = all(fit.status == "complete" for fit in fits.values())
     draws = {start: fit.draws for start, fit in fits.items()} if complete else {}
+    if draws:
+        kept_draws.offer(point, replicate, np.stack(list(draws.values()), axis=1))
     return {
         **_tables.place(point, replicate),
         "delta": 1 / len(problem.x),

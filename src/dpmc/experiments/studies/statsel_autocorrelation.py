@@ -9,6 +9,7 @@ import numpy as np
 
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import autocorrelation, autocorrelation_time
+from dpmc.experiments.config import kept_draws
 from dpmc.experiments.config.pricing import Work, thousands
 from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _statsel, _tables
@@ -114,6 +115,7 @@ def _rows(module: Any, point: StudyPoint, replicate: int) -> Iterator[dict[str, 
     for chain in range(study.num_chains):
         rng = stream(point.seed, "chain", key, replicate, chain)
         found.append(driver.run(module, observed.target, params, point.variant, rng, moments))
+    kept_draws.offer(point, replicate, np.stack([each.theta for each in found], axis=1)[:, :, None])
     shared = {
         **_statsel.columns(point, observed, study, replicate),
         "num_particles": int(getattr(params, "num_particles", 0)),

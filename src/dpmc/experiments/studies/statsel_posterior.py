@@ -14,6 +14,7 @@ import numpy as np
 
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import autocorrelation_time
+from dpmc.experiments.config import kept_draws
 from dpmc.experiments.config.pricing import Work, thousands
 from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
 from dpmc.experiments.studies import _statsel, _tables
@@ -131,6 +132,7 @@ def _chain(
     draws = driver.run(
         module, observed.target, params, point.variant, rng, lambda: (known.mean, known.sd)
     )
+    kept_draws.offer(point, replicate, draws.theta[:, np.newaxis, np.newaxis])
     iac = math.nan
     if draws.theta.size >= 4:
         iac = autocorrelation_time(draws.theta, warn=False).value

@@ -1,0 +1,113 @@
+"""What budgets buy, as methods and accountants say; kept in the user's cache for the next plan.
+
+A run never reads it: the code of its own process asks the accountant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from dpmc import registry
+from dpmc.experiments.config.pricing import Bought
+from dpmc.experiments.config.settings import plain
+from dpmc.experiments.config.setups import ChainSetup, StudySetup
+from dpmc.experiments.data._sizes import shape
+from dpmc.experiments.pipeline import dependencies, files
+from dpmc.numerics.source_digest import canonical
+from dpmc.privacy import accounting, events
+from dpmc.registry import refusal
+from dpmc.types import Budget, DpmcError
+
+# Beyond it the oldest are forgotten.
+MOST_KEPT = 20_000
+DIGITS = 16
+# By a digest of all that they depend on, settings and code: many jobs share them.
+_known: dict[str, tuple[Bought, ...]] = {}
+
+
+def of_chain(setup: ChainSetup) -> Bought:
+    """Return what the budget of one point of an experiment buys, as its method and accountant say.
+
+    Raises
+    ------
+    DpmcError
+        If the method spends no budget and is given one.
+    """
+    rows, _ = shape(setup.problem)
+    wanted = (setup.params, setup.budget, setup.num_chains, setup.num_iterations)
+    asked = [rows, setup.method, *map(plain, wanted), setup.max_iterations]
+    modules = [f"{registry.package('method')}.{setup.method}"]
+    if setup.budget is not None:
+        modules.append(f"{accounting.PACKAGE}.{setup.budget.accountant}")
+    (found,) = _recalled(asked, modules, lambda: (_buy(setup, rows),))
+    return found
+
+
+def of_study(setup: StudySetup) -> tuple[Bought, ...]:
+    """Return what the budget of each point of a study buys, as the study says."""
+    modules = [f"{registry.package('study')}.{setup.study}"]
+    modules.append(f"{registry.package(setup.study)}.{setup.method}")
+    study = registry.load("study", setup.study)
+    return _recalled(plain(setup), modules, lambda: tuple(map(study.describe_budget, setup.each())))
+
+
+def default_path() -> Path:
+    """Return the file in the user's cache."""
+    return platformdirs.user_cache_path("dpmc") / "budgets.json"
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[None]:
+    """Take what budgets buy from a file, and add to it what was asked for besides.
+
+    Parameters
+    ----------
+    path : Path
+        One that is missing or damaged is made anew; one that cannot be written is left.
+    """
+    found: dict[str, tuple[Bought, ...]] = {}
+    with suppress(OSError, msgspec.DecodeError):
+        found = msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[Bought, ...]])
+    _known.update(found)
+    try:
+        yield
+    finally:
+        if not _known.keys() <= found.keys():
+            newest = dict(list({**found, **_known}.items())[-MOST_KEPT:])
+            with suppress(OSError), files.replacing(path) as partial:
+                partial.write_bytes(msgspec.json.encode(newest))
+
+
+def _recalled(
+    asked: object, modules: list[str], ask: Callable[[], tuple[Bought, ...]]
+) -> tuple[Bought, ...]:
+    code = dependencies.code(Path(), "", __name__, *modules, named=dependencies.strings(asked))
+    key = hashlib.sha256(canonical([asked, code]).encode()).hexdigest()[:DIGITS]
+    if key not in _known:
+        _known[key] = ask()
+    return _known[key]
+
+
+def _buy(setup: ChainSetup, num_rows: int) -> Bought:
+    module = registry.load("method", setup.method)
+    budget = setup.budget
+    if budget is None:
+        return Bought(None, setup.num_iterations, "none")
+    releases = module.releases(registry.parameters(module, setup.params), num_rows)
+    if releases is None:
+        wanted = f"left out, since {setup.method} spends none"
+        raise DpmcError(refusal("accountant", wanted, budget.accountant))
+    asked = Budget(budget.epsilon, budget.delta, budget.accountant)
+    count = accounting.max_iterations(releases, asked, setup.num_chains)
+    if setup.max_iterations is not None:
+        count = min(count, setup.max_iterations)
+    noises = [events.noise_of(event) for event in releases.counts(1, 1)]
+    multipliers = ", ".join(f"{noise[0]:.4g}" for noise in noises if noise is not None)
+    # The noise of an accept test that is a Barker test is no multiple of a sensitivity.
+    return Bought(budget.epsilon, count, multipliers or "of the Barker test")
