@@ -27,7 +27,9 @@ STAGES = {
     "reference": ("reference",),
     "chains": ("chain",),
     "studies": ("study",),
-    "metrics": ("metrics", "baseline"),
+    "run_times": (),
+    "baselines": ("baseline",),
+    "metrics": ("metrics",),
     "accounting": ("accounting",),
     "outputs": ("output",),
 }

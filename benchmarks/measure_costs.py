@@ -1,14 +1,16 @@
 """Learn from finished runs what studies cost: the last part of ``config/costs.yaml``.
 
-``uv run python benchmarks/measure_costs.py results/paper``. Of every study in the folder whose
-jobs have benchmarks, the processor time of one run and thousand units of work is written to
-``config/costs.yaml``; entries of other studies stay as they are. Jobs whose data could not be had
-are left out. Without ``--write`` the numbers are only printed.
+``uv run python benchmarks/measure_costs.py results/paper``. Of every study in the folder, the
+processor time of one run and thousand units of work, by the logs of its jobs, is written to
+``config/costs.yaml``; entries of other studies stay as they are. Left out are jobs whose data could
+not be had, and parts of which an earlier table had some. Without ``--write`` the numbers are only
+printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,17 +22,20 @@ from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.files import is_absence
 from dpmc.experiments.pipeline.jobs import StudyJob
-from dpmc.experiments.pipeline.provenance import times
 from dpmc.experiments.pipeline.workload import Workload
 
+LINE = re.compile(r"(?m)^([0-9.]+) s of processor time: (.*)$")
 
-def seconds_of(folder: Path, study: StudyJob) -> float | None:
-    """Return the processor time of a job, None if there is no benchmark of it."""
-    stage, *place, point, name = Path(study.path).relative_to(folder).with_suffix(".jsonl").parts
-    # Whatever its digest: runs of earlier code cost what they cost.
-    pattern = "/".join([stage, *place, f"{point.rpartition('-')[0]}-????????", name])
-    found = times(folder, sorted((folder / "benchmarks").glob(pattern))[-1:])
-    return found["all"]["cpu_seconds"] if found else None
+
+def seconds_told(folder: Path, study: StudyJob) -> dict[str, float]:
+    """Return the processor time of the parts of a study on a problem, by what logs call them."""
+    # Whatever the digest: runs of earlier code cost what they cost.
+    logs = folder / "logs" / Path(study.path).parts[-3] / study.experiment
+    found = sorted(
+        logs.glob(f"{study.problem}-????????.log"), key=lambda path: path.stat().st_mtime
+    )
+    lines = (LINE.findall(path.read_text(encoding="utf-8")) for path in found)
+    return {told: float(seconds) for each in lines for seconds, told in each}
 
 
 def is_absent(study: StudyJob) -> bool:
@@ -40,18 +45,19 @@ def is_absent(study: StudyJob) -> bool:
     return any(is_absence(entry) for entry in found)
 
 
-def learn(work: Workload, known: costs.Costs) -> dict[str, float]:
-    """Return seconds per run and thousand units of every method that has benchmarks."""
+def learn(work: Workload) -> dict[str, float]:
+    """Return seconds per run and thousand units of every method that logs tell of."""
     units: dict[str, float] = defaultdict(float)
     seconds: dict[str, float] = defaultdict(float)
     for study in work.studies:
-        took = seconds_of(Path(work.folder), study)
-        if took is None or is_absent(study):
+        if is_absent(study):
             continue
-        key = f"{work.paper.paper}/{study.experiment}/{study.problem}/{study.label}"
-        runs = len(study.setup.points) * (study.last - study.first + 1)
-        units[key] += runs * costs.work_of(study).units
-        seconds[key] += max(took - known.start_up - known.seconds["study"], 0.01)
+        told = seconds_told(Path(work.folder), study)
+        for part in study.parts:
+            if part.told in told:
+                key = costs.place_of(part.setup)
+                units[key] += costs.runs_of(part) * costs.work_of(part.setup).units
+                seconds[key] += told[part.told]
     return {key: float(f"{seconds[key] / units[key]:.3g}") for key in seconds}
 
 
@@ -80,7 +86,7 @@ def main() -> int:
         return 1
     config = reader.load_config(source)
     for paper in config.papers:
-        found = learn(Workload(config, paper), known)
+        found = learn(Workload(config, paper))
         for key, value in found.items():
             print(f"{value:10.3g}  {key}")
         measured |= found

@@ -1,0 +1,142 @@
+"""Measure what a newcomer waits for: the first picture, a whole run, the tests, a plan.
+
+``uv run python benchmarks/measure_workflow.py`` clones this repository to a new folder, as it is
+committed, and runs the commands of the README there: nothing is compiled yet, and no result is
+there. ``--parts`` chooses among quick, again, plan, tests, all-tests and paper; the first four by
+default. Each line of the table has the wall clock time, the processor time of all processes, and
+the goal on two quiet cores. The stages of a run follow: jobs and their processor time. Results stay
+in the folder, for ``benchmarks/compare_results.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = {
+    "quick": ["uv", "run", "snakemake", "--cores", "all"],
+    "again": ["uv", "run", "snakemake", "--cores", "all", "-n"],
+    "plan": ["uv", "run", "python", "-m", "dpmc", "plan", "--scale", "paper"],
+    "tests": ["uv", "run", "pytest"],
+    "all-tests": ["uv", "run", "pytest", "--all"],
+    "paper": ["uv", "run", "snakemake", "--cores", "all", "--config", "scale=paper"],
+}
+# Wall clock time on two quiet cores, in seconds.
+GOALS = {
+    "first picture": 60,
+    "quick": 360,
+    "plan": 5,
+    "tests": 360,
+    "all-tests": 960,
+    "paper": 6000,
+}
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a command took, and what it said last."""
+
+    wall: float
+    processor: float
+    code: int
+    last: str
+    first_picture: float | None = None
+
+
+def run(command: list[str], folder: Path, log: Path, results: Path | None = None) -> Took:
+    """Run a command and wait for it; look for the first picture in `results` meanwhile."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    pictures: list[float] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while results is not None and not over.wait(SECONDS_BETWEEN_LOOKS):
+            if next(results.glob("*/*.png"), None):
+                pictures.append(time.monotonic() - start)
+                return
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    cache = {"XDG_CACHE_HOME": str(folder.parent / "cache")}
+    # The environment is that of the clone, whoever started this.
+    inherited = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+    with log.open("w", encoding="utf-8") as file:
+        done = subprocess.run(
+            command, cwd=folder, stdout=file, stderr=file, env=inherited | cache, check=False
+        )
+    over.set()
+    watcher.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    first = pictures[0] if pictures else None
+    return Took(time.monotonic() - start, used, done.returncode, lines[-1] if lines else "", first)
+
+
+def stages(results: Path) -> Iterator[tuple[str, int, float]]:
+    """Yield the stages of a run: their jobs and processor seconds, by the provenance of papers."""
+    jobs: dict[str, int] = defaultdict(int)
+    seconds: dict[str, float] = defaultdict(float)
+    for path in results.glob("*/provenance.json"):
+        for name, stage in json.loads(path.read_text(encoding="utf-8"))["jobs"].items():
+            jobs[name] += int(stage["jobs"])
+            seconds[name] += float(stage["cpu_seconds"])
+    for name in sorted(jobs, key=lambda name: -seconds[name]):
+        yield name, jobs[name], seconds[name]
+
+
+def line(what: str, wall: float, processor: float | None, last: str = "") -> str:
+    goal = f"{GOALS[what]:7.0f}" if what in GOALS else f"{'':7}"
+    used = f"{processor:10.0f}" if processor is not None else f"{'':10}"
+    return f"{what:14} {wall:9.1f} {used} {goal}  {last}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--parts", nargs="+", choices=COMMANDS, default=["quick", "again", "plan", "tests"]
+    )
+    parser.add_argument("--folder", type=Path, help="an empty one; a temporary one by default")
+    asked = parser.parse_args()
+    folder = asked.folder or Path(tempfile.mkdtemp(prefix="dpmc-measured-"))
+    clone = folder / "dpmc"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    print(f"commit {commit} in {clone}; load of the machine at the start {os.getloadavg()[0]:.1f}")
+    print(f"{'':14} {'wall, s':>9} {'CPU, s':>10} {'goal, s':>7}", flush=True)
+    made = run(["uv", "sync"], clone, folder / "sync.log")
+    print(line("environment", made.wall, made.processor), flush=True)
+    failed = made.code
+    for part in asked.parts:
+        results = clone / "results" / part if part in ("quick", "paper") else None
+        took = run(COMMANDS[part], clone, folder / f"{part}.log", results)
+        failed |= took.code
+        if took.first_picture is not None and part == "quick":
+            print(line("first picture", took.first_picture, None))
+        print(line(part, took.wall, took.processor, took.last), flush=True)
+        for name, jobs, seconds in stages(results) if results else ():
+            print(f"    {name:12} {jobs:6} jobs {seconds:9.0f} s of processor time")
+    return int(failed != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
