@@ -164,11 +164,22 @@ def of_first_paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a copy in which the tiny configuration has run from end to end."""
-    project = copy_tiny(tmp_path_factory.mktemp("tiny"))
-    done = project.snakemake(config=TINY)
-    assert done.returncode == 0, done.stdout[-5000:]
-    return project
+    """Return a copy in which the tiny configuration has run from end to end.
+
+    It runs once for all processes; each of them has a copy, in which nothing is to be done.
+    """
+    shared = shared_folder(tmp_path_factory)
+    kept = shared / "tiny_from_end_to_end"
+    with (shared / "tiny.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            made = copy_tiny(shared / "partial_tiny")
+            done = made.snakemake(config=TINY)
+            assert done.returncode == 0, done.stdout[-5000:]
+            made.folder.rename(kept)
+    folder = tmp_path_factory.mktemp("tiny") / "project"
+    shutil.copytree(kept, folder, symlinks=True)
+    return Project(folder)
 
 
 @pytest.fixture
