@@ -21,6 +21,11 @@ CLIPPED = (0.3, 0.15, 0.07, 0.03, 0.005, 0.004, 0.002, 0.0)  # by clip bound
 RUNS = 20
 
 
+def cells_of(block):
+    """Return the entries of the printed numbers of a series, without those of its rows."""
+    return [entry for entry in printed_series.expand(block) if "where" in entry["rule"]]
+
+
 def two_piece(printed, size=RUNS):
     """Return `size` values, ascending, whose quartiles are about the printed ones."""
     low, middle, high = printed
@@ -32,9 +37,7 @@ def boxes(file, rng):
     """Invent runs whose boxes are the printed ones, in a random order of replicates."""
     cells: dict[tuple[str, str, str, float], dict[str, np.ndarray]] = {}
     for block in file["series"]:
-        for entry in (
-            printed_series.expand(block) if block["columns"] == ["problem", "algorithm"] else ()
-        ):
+        for entry in cells_of(block) if block["columns"] == ["problem", "algorithm"] else ():
             where, metric = entry["rule"]["where"], entry["rule"]["metric"]
             key = (where["experiment"], where["problem"], where["algorithm"], where["epsilon"])
             values = rng.permutation(two_piece(entry["rule"]["printed"]))
@@ -66,7 +69,7 @@ def clipped(file, rng):
 
 def curves(file):
     blocks = [block for block in file["series"] if block["rule"]["kind"] == "curve"]
-    rules = [entry["rule"] for block in blocks for entry in printed_series.expand(block)]
+    rules = [entry["rule"] for block in blocks for entry in cells_of(block)]
     table = pd.DataFrame([{**r["where"], "num_iterations": r["printed"]} for r in rules])
     valid = table[table["accountant"] == "poisson_pair"].assign(accountant="subsampled")
     whole = table[table["accountant"] == "rdp_truncated"].assign(accountant="rdp_integer")
@@ -94,7 +97,7 @@ def judge(given, entries=(), blocks=(), metrics=None, curves=None, **changes):
     file = {
         "paper": "raisa2021thesis",
         "error_rate": 0.05,
-        "share": 0.5,
+        "printed_variants": ["as_published"],
         "resamples": 200,
         "seed": 1,
     }

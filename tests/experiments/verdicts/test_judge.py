@@ -15,6 +15,7 @@ import yaml
 from dpmc.experiments.outputs._rules import raisa2021dphmc
 from dpmc.experiments.verdicts import bootstrap, claim_file, decision, evidence, judge, verdict
 from dpmc.experiments.verdicts.bootstrap import Measurement
+from dpmc.experiments.verdicts.scales import LOG
 from dpmc.types import DpmcError
 from tests.support import synthetic
 
@@ -33,7 +34,7 @@ def one(entry, context, metrics=None, **settings):
     base = {
         "paper": "raisa2021dphmc",
         "error_rate": 0.05,
-        "share": 0.5,
+        "printed_variants": ["as_published"],
         "resamples": 300,
         "seed": 1,
         "needs": {},
@@ -72,15 +73,15 @@ def test_ratio_is_that_of_the_medians(context):
     [
         ({"low": 1.3}, "reproduced"),
         ({"low": 1.0, "high": 4.0}, "reproduced"),
-        ({"high": 1.0}, "not_reproduced"),
-        ({"low": 5.0}, "not_reproduced"),
+        ({"high": 1.0}, "contradicted"),
+        ({"low": 5.0}, "contradicted"),
     ],
 )
 def test_verdict_follows_the_limits(limits, outcome, context):
     row = one({"rule": ratio(), **limits}, context).iloc[0]
     assert row["verdict"] == outcome
     held = 7 if outcome == "reproduced" else 0
-    assert f"holds at {held} of 7 settings" in row["reason"]
+    assert f"established at {held} of 7 settings" in row["reason"]
 
 
 def test_an_ordering_that_is_turned_around_is_not_reproduced(context):
@@ -88,7 +89,7 @@ def test_an_ordering_that_is_turned_around_is_not_reproduced(context):
     swapped["method"] = swapped["method"].map({"dp_sgld": "dp_hmc", "dp_hmc": "dp_sgld"})
     entry = {"rule": ratio(), "low": 1.3}
     assert one(entry, context).iloc[0]["verdict"] == "reproduced"
-    assert one(entry, context, swapped).iloc[0]["verdict"] == "not_reproduced"
+    assert one(entry, context, swapped).iloc[0]["verdict"] == "contradicted"
 
 
 def test_one_failing_setting_is_named(context):
@@ -96,8 +97,8 @@ def test_one_failing_setting_is_named(context):
     bad = (broken["label"] == "dp_sgld-as_published") & (broken["epsilon"] == 10)
     broken.loc[bad, "mmd"] *= 0.1
     row = one({"rule": ratio(), "low": 1.3}, context, broken).iloc[0]
-    assert row["verdict"] == "not_reproduced"
-    assert "holds at 6 of 7 settings; contradicted at 1; least margin" in row["reason"]
+    assert row["verdict"] == "contradicted"
+    assert "established at 6 of 7 settings, contradicted at 1; least margin" in row["reason"]
     assert "epsilon 10" in row["reason"]
 
 
@@ -109,7 +110,7 @@ def test_missing_runs_are_not_comparable(context):
     assert math.isnan(row["ours"])
     single = context.metrics[context.metrics["replicate"] == 0]
     row = one({"rule": ratio(), "high": 1}, context, single).iloc[0]
-    assert row["verdict"] == "not_comparable"
+    assert row["verdict"] == "undecided"
     assert "from a single run" in row["reason"]
 
 
@@ -130,7 +131,7 @@ def test_variants_are_judged_on_their_own_rows(context):
     verdicts = one(entry, context, changed).set_index("variant")["verdict"]
     assert dict(verdicts) == {
         "as_published": "reproduced",
-        "corrected": "not_reproduced",
+        "corrected": "fails",
         "unknown": "not_comparable",
     }
 
@@ -152,8 +153,8 @@ def test_error_rate_of_a_claim_on_the_edge():
                 for _ in range(2)
             ]
             top, bottom = bootstrap.resample(groups, "mmd", "median", rng, 100)
-            measured.append(bootstrap.measured("s", top / bottom, groups[0], log=True))
-        rejected += decision.decide(measured, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+            measured.append(bootstrap.measured("s", top / bottom, groups[0], LOG))
+        rejected += decision.decide(measured, 0, 1, 0.05).verdict == "contradicted"
         broken += any(math.log(entry.estimate) > entry.se for entry in measured)
     assert rejected <= 22
     assert broken > 60
@@ -164,7 +165,7 @@ def test_bootstrap_standard_error_of_a_mean():
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"replicate": range(40), "mmd": rng.normal(size=40)})
     copies = bootstrap.resample([table], "mmd", "mean", rng, 4000)[0]
-    entry = bootstrap.measured("s", copies, table, log=False)
+    entry = bootstrap.measured("s", copies, table)
     assert entry.estimate == table["mmd"].mean()
     assert entry.se == pytest.approx(table["mmd"].std(ddof=1) / math.sqrt(40), rel=0.08)
 
@@ -204,14 +205,15 @@ def test_count_and_setting_are_exact(context):
     row = one({"rule": rule, "high": 0}, context).iloc[0]
     assert (row["verdict"], row["ours"], row["ours_se"]) == ("reproduced", 0, 0)
     row = one({"rule": {**rule, "between": [0.5, 5]}, "high": 0}, context).iloc[0]
-    assert (row["verdict"], row["ours"]) == ("not_reproduced", 20)
+    assert (row["verdict"], row["ours"]) == ("contradicted", 20)
     path = "problems.paper_banana_2d.model.params.variances.1"
     rule = {"kind": "setting", "path": path}
     assert (
-        one({"rule": rule, "low": 2500, "high": 2500}, context).iloc[0]["verdict"] == "reproduced"
+        one({"rule": rule, "low": 2500, "high": 2500}, context).iloc[0]["verdict"]
+        == "as_configured"
     )
     row = one({"rule": rule, "low": 1, "high": 1}, context).iloc[0]
-    assert row["verdict"] == "not_reproduced"
+    assert row["verdict"] == "configured_otherwise"
     row = one({"rule": rule, "low": 1, "high": 1, "scaled": True}, context).iloc[0]
     assert (row["verdict"], row["reason"][:22]) == ("not_comparable", "this run is cut down: ")
     rule = {"kind": "setting", "path": "problems.nowhere"}
@@ -256,11 +258,11 @@ def test_reuse_counts_iterations(context):
     assert row["verdict"] == "reproduced"
 
 
-def test_too_uncertain_is_not_comparable():
-    wide = [Measurement("a", 1.4, 0.5, 5, True), Measurement("b", 1.3, 0.5, 5, True)]
-    assert decision.decide(wide, 0, 1, 0.05, 0.5).verdict == "not_comparable"
+def test_too_uncertain_is_undecided():
+    wide = [Measurement("a", 1.4, 0.5, 5, LOG), Measurement("b", 1.3, 0.5, 5, LOG)]
+    assert decision.decide(wide, 0, 1, 0.05).verdict == "undecided"
     sure = [dataclasses.replace(entry, se=0.01) for entry in wide]
-    assert decision.decide(sure, 0, 1, 0.05, 0.5).verdict == "not_reproduced"
+    assert decision.decide(sure, 0, 1, 0.05).verdict == "contradicted"
 
 
 def test_same_seed_same_verdicts(context):
@@ -275,7 +277,13 @@ def test_every_claim_of_the_paper_is_judged(context):
     )
     assert not table.duplicated(["id", "variant"]).any()
     assert len(table) == sum(len(e.get("variants", [1])) for e in claimed["entries"])
-    assert set(table["verdict"]) == {"reproduced", "not_reproduced", "not_comparable"}
+    assert set(table["verdict"]) | {"fails"} == set(verdict.WORDS) - {"distance"}
+    assert set(table.loc[table["variant"] != "as_published", "verdict"]) <= {
+        "holds",
+        "fails",
+        "undecided",
+        "not_comparable",
+    }
     assert table["reason"].str.len().min() > 0
     lacking = set(table.loc[table["verdict"] == "not_comparable", "id"])
     # Only what the invented runs do not hold.
@@ -300,7 +308,7 @@ def test_every_claim_of_the_paper_is_judged(context):
             "`low` or `high` is missing",
         ),
         (lambda v: v["entries"].append(v["entries"][0]), "given twice"),
-        (lambda v: v.pop("share"), "`share` is missing"),
+        (lambda v: v.pop("error_rate"), "`error_rate` is missing"),
         (lambda v: v.update(shares=1), "a key must be one of .* got 'shares'"),
         (lambda v: v["entries"][0].pop("output"), "`output` is missing"),
         (

@@ -72,7 +72,7 @@ def test_standard_errors_of_few_runs_are_not_too_small(number):
     """Resamples of n runs vary by a factor (n - 1) / n less than means of n new ones."""
     rows = pd.DataFrame({"replicate": range(number)})
     estimates = np.array([0.0, 1.0, 2.0, 4.0])
-    found = measured("here", estimates, rows, log=False)
+    found = measured("here", estimates, rows)
     plain = np.std(estimates[1:], ddof=1)
     assert (found.estimate, found.runs) == (0.0, number)
     assert found.se == pytest.approx(plain * np.sqrt(number / (number - 1)))

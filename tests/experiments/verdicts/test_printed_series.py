@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpmc.experiments.verdicts import judge as judge_claims
 from dpmc.experiments.verdicts import printed_series
 from dpmc.experiments.verdicts.lookup import kinds
-from dpmc.linreg.scores import t_interval
 from dpmc.types import DpmcError
 from tests.support import printed
 from tests.support.printed import judge, one, runs, two_piece
@@ -41,7 +42,7 @@ def block(**changes):
         "where": "here",
         "output": "none",
         "rule": {"kind": "quartiles", "metric": "mmd", "count": 20, "where": {"experiment": "e"}},
-        "margin": 0.1,
+        "decimals": 1,
         "columns": ["problem"],
         "axis": {"epsilon": [1, 2]},
         "cells": {"a": [[0.4, 0.5, 0.6], None], "b": [0.3, [0.1, 0.2, 0.3]]},
@@ -50,30 +51,38 @@ def block(**changes):
 
 
 def test_a_series_is_one_entry_per_printed_cell():
-    entries = printed_series.expand(block())
+    *entries, row = printed_series.expand(block())
     assert [entry["id"] for entry in entries] == ["B/a/epsilon=1", "B/b/epsilon=1", "B/b/epsilon=2"]
     assert [entry["published"] for entry in entries] == [
         "0.5 (quartiles 0.4 and 0.6)",
         "0.3",
         "0.2 (quartiles 0.1 and 0.3)",
     ]
+    assert (row["id"], row["published"]) == ("B/b/together", "the 2 numbers of this row")
+    # Half a unit in the last place of both; that of zero to one decimal is 0.05.
+    widths = [math.log(0.4 / 0.3) / 2, math.log(0.3 / 0.2) / 2]
+    assert math.log(row["high"]) == pytest.approx(np.mean(widths))
+    assert row["low"] == pytest.approx(1 / row["high"])
     assert entries[0]["rule"]["where"] == {"experiment": "e", "problem": "a", "epsilon": 1}
-    assert (entries[1]["low"], entries[1]["high"]) == pytest.approx((0.2, 0.4))
+    assert (entries[1]["low"], entries[1]["high"]) == pytest.approx((0.25, 0.35))
     assert all(entry["family"] == 3 for entry in entries)
     words = judge_claims.describe(entries[0], {"paper": "raisa2021thesis", "error_rate": 0.05})
-    told = "error rate 0.05 over all 3 cells, both medians uncertain"
-    assert words == f"median of mmd in [0.4, 0.6]; {told}"
+    told = (
+        "error rate 0.05 for what is reproduced, 0.05 over all 3 cells for what is contradicted, "
+        "both medians uncertain"
+    )
+    assert words == f"median of mmd in [0.45, 0.55]; {told}"
 
 
 @pytest.mark.parametrize(
     ("shift", "verdict"),
-    [(0.0, "reproduced"), (0.13, "not_comparable"), (0.5, "not_reproduced")],
+    [(0.0, "reproduced"), (0.1, "undecided"), (0.5, "contradicted")],
 )
 def test_a_box_is_compared_by_its_median(shift, verdict, context):
     values = two_piece((0.4, 0.5, 0.6)) + shift
     rows = runs(values, problem="a", epsilon=1)
     cells = {"a": [[0.4, 0.5, 0.6], None]}
-    table = judge(context, blocks=[block(cells=cells)], metrics=rows)
+    table = judge(context, blocks=[block(cells=cells, decimals=4)], metrics=rows)
     assert table["verdict"].tolist() == [verdict]
     assert table["ours"].iloc[0] == pytest.approx(np.median(values))
 
@@ -91,12 +100,12 @@ def test_table_is_read_off_the_problems(context, claimed):
     lacking = rows[rows["verdict"] == "not_comparable"]
     assert lacking.index.tolist() == ["T-5.1/corr_gauss_2d/model.curvature"]
     assert lacking["reason"].iloc[0] == "not in this run: corr_gauss_2d has no model.curvature"
-    assert set(rows["verdict"]) == {"reproduced", "not_comparable"}
+    assert set(rows["verdict"]) == {"as_configured", "not_comparable"}
     assert len(rows) == 47
     wrong = copy.deepcopy(table)
     wrong["cells"]["tempered_banana_2d"][2] = 900
     rows = judge(context, blocks=[wrong]).set_index("id")
-    assert rows.loc["T-5.1/tempered_banana_2d/n0", "verdict"] == "not_reproduced"
+    assert rows.loc["T-5.1/tempered_banana_2d/n0", "verdict"] == "configured_otherwise"
 
 
 def test_a_problem_that_was_cut_down_is_not_comparable(context):
@@ -106,19 +115,38 @@ def test_a_problem_that_was_cut_down_is_not_comparable(context):
         assert one(context, LEVEL, needs=needs)["verdict"] == verdict
 
 
-def test_the_figures_of_the_thesis_obey_its_claims(context, claimed):
-    """Runs whose quartiles are the printed ones: every claim on them must be reproduced.
+# Claims that not even the printed boxes establish, on as many runs as they hold.
+NOT_ESTABLISHED = {
+    "T-6.2-2d",
+    "T-6.2-10pct",
+    "T-6.3-hmc-tempered",
+    "T-6.3-penalty-flat",
+    "T-6.4-gauss30-ocu",
+    "T-6.4-gauss30-hmc",
+    "T-6.4-narrow-eps4",
+    "T-6.4-corr-hmc",
+    "T-6.4-corr-penalties",
+    "T-6.5-clip10",
+    "T-6.6-clip-narrow",
+    "T-6.7-circle-hmc",
+    "T-6.8-gradclip",
+}
 
-    But for one: the printed spread by which T-6.7-circle-clip-spread divides is 0 to four
-    digits. Two numbers of the text are not those of the public code, nor ours.
+
+def test_the_figures_of_the_thesis_contradict_none_of_its_claims(context, claimed):
+    """Runs whose quartiles are the printed ones: some claims need more of them.
+
+    The printed spread by which T-6.7-circle-clip-spread divides is 0 to four digits. Two numbers
+    of the text are not those of the public code, nor ours.
     """
     table = judge(context, **{**claimed, "series": [], "resamples": 100})
-    bad = table[table["verdict"] != "reproduced"].set_index("id")["verdict"]
-    assert dict(bad) == {
+    table = table.set_index("id")["verdict"]
+    other = table[~table.isin(["reproduced", "holds", "as_configured"])]
+    assert set(other[other == "undecided"].index) - NOT_ESTABLISHED <= {"T-6.7-circle-clip-spread"}
+    assert dict(other[other != "undecided"]) == {
         "T-4-reuse-valid": "not_comparable",
-        "T-5.5-width": "not_reproduced",
-        "T-6.7-circle-clip-spread": "not_comparable",
-        "T-6.2-reference": "not_reproduced",
+        "T-5.5-width": "configured_otherwise",
+        "T-6.2-reference": "configured_otherwise",
     }
 
 
@@ -129,26 +157,28 @@ def test_orders_turned_around_are_not_reproduced(context, claimed):
         for entry in orders
     ]
     table = judge(context, turned, resamples=100).set_index("id")
-    assert "reproduced" not in set(table["verdict"])
+    assert set(table["verdict"]) <= {"contradicted", "fails", "undecided"}
     for name in ("T-6.3-mb-nontempered", "T-6.3-hmc-tempered"):
-        assert set(table.loc[[name], "verdict"]) == {"not_reproduced"}
+        assert set(table.loc[[name], "verdict"]) <= {"contradicted", "fails"}
 
 
 def test_the_boxes_of_the_thesis_are_their_own(context, claimed):
-    """A sample of blocks: all cells on the runs that they describe, none on halved ones."""
+    """A sample of blocks: no cell contradicted on the runs that it describes, none passed else."""
     names = ("T-fig6.4-text", "T-fig6.7-mean-final", "T-fig6.8-circle-text", "T-fig6.1")
     blocks = [entry for entry in claimed["series"] if entry["id"] in names]
     table = judge(context, blocks=blocks, resamples=50)
-    assert len(table) == 54 + 6 + 3 + 36
-    assert set(table["verdict"]) == {"reproduced"}
-    halved = context.metrics.copy()
-    halved["mmd"] *= 0.2
-    table = judge(context, blocks=blocks[1:2], metrics=halved, resamples=50)
-    assert set(table["verdict"]) == {"not_reproduced"}
+    rows = table["id"].str.endswith("/together")
+    assert (rows.sum(), (~rows).sum()) == (9 + 2 + 1, 54 + 6 + 3 + 36)
+    assert set(table["verdict"]) == {"reproduced", "undecided"}
+    assert (table.loc[rows, "verdict"] == "reproduced").mean() > 0.8
+    scaled = context.metrics.copy()
+    scaled["mmd"] *= 0.2
+    table = judge(context, blocks=blocks[1:2], metrics=scaled, resamples=50)
+    assert set(table["verdict"]) == {"contradicted"}
 
 
 def test_every_box_of_both_versions_is_there(claimed):
-    sizes = {b["id"]: len(printed_series.expand(b)) for b in claimed["series"]}
+    sizes = {b["id"]: len(printed.cells_of(b)) for b in claimed["series"]}
     boxes = {"fig6.3": 144, "fig6.4": 54, "fig6.5": 144, "fig6.6": 54, "acceptance": 198}
     boxes |= {"fig6.7-mean": 6, "fig6.7-clip": 6, "fig6.8": 42, "fig6.8-circle": 3}
     for name, size in boxes.items():
@@ -159,30 +189,40 @@ def test_every_box_of_both_versions_is_there(claimed):
     assert len(ids) == len(set(ids))
 
 
-def test_a_margin_may_be_a_share_of_the_printed_deviation():
-    cells = {"a": [[0.5, 0.2], [0.5, 0.01]], "b": [0.5, None]}
+def test_print_is_rounded_or_cut_off():
+    cells = {"a": [0.5, -0.5], "b": [0.25, None]}
     rule = {"kind": "spread", "metric": "mmd", "count": 10}
-    made = block(rule=rule, cells=cells, margin={"least": 0.02, "of_sd": 0.5})
-    assert printed_series.fault(made, kinds("p")) is None
-    widths = [entry["high"] - entry["low"] for entry in printed_series.expand(made)]
-    assert widths == pytest.approx([0.2, 0.04, 0.04])
+    for changes, limits in (
+        ({"decimals": 2}, [(0.495, 0.505), (-0.505, -0.495), (0.245, 0.255)]),
+        ({"decimals": {"a": 1, "b": 2}}, [(0.45, 0.55), (-0.55, -0.45), (0.245, 0.255)]),
+        ({"decimals": 1, "cut": True}, [(0.5, 0.6), (-0.6, -0.5), (0.25, 0.35)]),
+        ({"within": 0.1, "rule": {**rule, "count": 0}}, [(0.4, 0.6), (-0.6, -0.4), (0.15, 0.35)]),
+    ):
+        made = block(rule=rule, cells=cells) | changes
+        if "within" in changes:
+            del made["decimals"]
+        assert printed_series.fault(made, kinds("p")) is None
+        found = [(entry["low"], entry["high"]) for entry in printed.cells_of(made)]
+        assert found == [pytest.approx(pair) for pair in limits]
 
 
-def test_a_margin_may_be_a_share_of_the_deviation_that_an_interval_tells_or_of_the_number():
+def test_a_row_is_judged_together(context):
+    """Numbers that are each too uncertain to be told from print are told apart together."""
     rng = np.random.default_rng(0)
-    runs = rng.normal(0.5, 0.1, 50)
-    low, high = t_interval(runs)[1:]
-    printed = [low, runs.mean(), high]
-    rule = {"kind": "interval", "metric": "mmd", "of": "mean", "count": 50, "confidence": 0.9}
-    cells = {"a": [printed, printed]}
-    made = block(rule=rule, cells=cells, margin={"least": 0, "of_sd": 0.5})
-    assert printed_series.fault(made, kinds("p")) is None
-    entry = printed_series.expand(made)[0]
-    assert entry["high"] - entry["low"] == pytest.approx(runs.std(ddof=1))
-    made["rule"] = {**rule, "of": "half_width"}
-    made["margin"] = {"least": 0, "of_value": 0.25}
-    entry = printed_series.expand(made)[0]
-    assert entry["high"] - entry["low"] == pytest.approx(0.25 * (high - low))
+    box = [math.exp(-0.2), 1.0, math.exp(0.2)]
+    made = block(
+        axis={"epsilon": [1, 2, 3, 4, 5, 6]}, cells={"a": [box] * 6, "b": [None] * 6}, decimals=4
+    )
+    for factor, verdict in ((1.0, "reproduced"), (1.3, "contradicted")):
+        rows = [
+            runs(factor * rng.permutation(two_piece(box)), problem="a", epsilon=e)
+            for e in range(1, 7)
+        ]
+        table = judge(context, blocks=[made], metrics=pd.concat(rows)).set_index("id")["verdict"]
+        assert table["B/a/together"] == verdict
+        alone = table.drop("B/a/together")
+        assert len(alone) == 6
+        assert "undecided" in set(alone) or factor == 1.0
 
 
 @pytest.mark.parametrize(
@@ -193,7 +233,9 @@ def test_a_margin_may_be_a_share_of_the_deviation_that_an_interval_tells_or_of_t
             {"rule": {"kind": "ratio"}},
             "series 'B': `kind` of the rule must be one of curve, interval, .* got 'ratio'",
         ),
-        ({"margin": -1}, "series 'B': `margin` must be at least 0, got -1"),
+        ({"decimals": -1}, "series 'B': `decimals` must be whole numbers of at least 0, got -1"),
+        ({"within": 1}, "one of `decimals` and `within` must be given, got decimals and within"),
+        ({"decimals": {"a": 1}}, r"`decimals` must have the keys a, b, got \['a'\]"),
         ({"axis": {"epsilon": [1], "d": [1]}}, "series 'B': `axis` must be one column"),
         ({"cells": {"a": [0.1]}}, "series 'B': `cells` of 'a' must be a list of length 2"),
         ({"cells": [0.1, 0.2]}, "series 'B': `cells` must be nested by problem"),
@@ -206,13 +248,6 @@ def test_a_margin_may_be_a_share_of_the_deviation_that_an_interval_tells_or_of_t
             {"rule": {"kind": "spread", "metric": "mmd", "count": 5}, "cells": {"a": [[1, -1], 1]}},
             r"a mean and a non-negative standard deviation or null, got \[1, -1\]",
         ),
-        ({"margin": {"least": 1, "of_sd": 1}}, "must be a number, or `least` and of_value, got"),
-        ({"margin": {"least": -1}}, "must be at least 0"),
-        (
-            {"rule": {"kind": "spread"}, "margin": {"of_sd": 1}},
-            "must be a number, or `least` and of_sd or of_value, got",
-        ),
-        ({"rule": {"kind": "spread"}, "margin": {"least": 1, "of_sd": -1}}, "must be at least 0"),
         ({"id": "0"}, "entry '0' is given twice"),
     ],
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dpmc.experiments.verdicts.scales import PLAIN, Scale
 from dpmc.types import Array, DpmcError
 
 
@@ -23,24 +24,30 @@ class Measurement:
         In words, for the reason.
     estimate : float
     se : float
-        Bootstrap standard error, of ``log(estimate)`` for a ratio; 0 for an exact value.
+        Bootstrap standard error on the scale; 0 for an exact value.
     runs : int
         Replicates it rests on; 0 for an exact value.
-    log : bool
-        Whether limits are compared on the log scale.
+    scale : Scale
+        On which the estimate is compared with limits.
     limit_se : float
-        Standard error of the limits themselves, where they come from printed runs.
+        Standard error of the limits themselves on the scale, where they come from printed runs.
     """
 
     setting: str
     estimate: float
     se: float
     runs: int
-    log: bool
+    scale: Scale
     limit_se: float = 0.0
 
+    @property
+    def natural_se(self) -> float:
+        """Return the standard error of the estimate itself, off its scale."""
+        slope = self.scale.slope(self.estimate)
+        return self.se / slope if slope > 0 and math.isfinite(self.estimate) else math.nan
 
-def measured(name: str, estimates: Array, rows: pd.DataFrame, *, log: bool) -> Measurement:
+
+def measured(name: str, estimates: Array, rows: pd.DataFrame, scale: Scale = PLAIN) -> Measurement:
     """Turn an estimate that is followed by its bootstrap copies into a measurement.
 
     Parameters
@@ -50,20 +57,19 @@ def measured(name: str, estimates: Array, rows: pd.DataFrame, *, log: bool) -> M
     estimates : ndarray of shape (1 + resamples,)
     rows : pandas.DataFrame
         The runs, for the number of replicates.
-    log : bool
-        Whether the standard error is that of the logarithm.
+    scale : Scale
+        On which the standard error is taken.
 
     Returns
     -------
     Measurement
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        copies = np.log(estimates[1:]) if log else estimates[1:]
+    copies = scale(estimates[1:])
     copies = copies[np.isfinite(copies)]
     runs = int(rows["replicate"].nunique())
     se = float(np.std(copies, ddof=1)) if runs > 1 and len(copies) > 1 else math.nan
     se *= math.sqrt(runs / (runs - 1)) if runs > 1 else 1.0  # resamples of few runs vary less
-    return Measurement(name, float(estimates[0]), se, runs, log)
+    return Measurement(name, float(estimates[0]), se, runs, scale)
 
 
 def resample(

@@ -18,7 +18,7 @@ ENTRY_KEYS = {
     "id", "where", "output", "published", "variants", "rule", "low", "high", "scaled", "exceptions"
 }  # fmt: skip
 NEEDED = ("id", "where", "output", "published", "rule")
-FILE_KEYS = {"paper", "error_rate", "share", "resamples", "seed", "needs", "entries"}
+FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:

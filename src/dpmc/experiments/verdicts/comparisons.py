@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured, resample
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
     Rule,
@@ -20,6 +20,7 @@ from dpmc.experiments.verdicts.evidence import (
     words,
 )
 from dpmc.experiments.verdicts.kinds import kind, statistics_of
+from dpmc.experiments.verdicts.scales import LOG
 
 
 @kind(
@@ -48,14 +49,12 @@ def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             lacking.append(f"variant {variant}")
             continue
         for values, groups in shared_settings(sides, by):
-            top, bottom = resample(
-                groups, rule["metric"], statistic, evidence.rng, evidence.resamples
-            )
+            top, bottom = evidence.resample(groups, rule["metric"], statistic)
             with np.errstate(divide="ignore", invalid="ignore"):
                 quotient = top / bottom
             parts = [name_of({}, by, values)] if by else []
             name = ", ".join([f"{words(below)} over {words(above)}", *parts])
-            measurements.append(measured(name, quotient, fewest_replicates(groups), log=True))
+            measurements.append(measured(name, quotient, fewest_replicates(groups), LOG))
     return or_not_run(measurements, lacking, rule)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dpmc.experiments.plots.style import method_label
-from dpmc.experiments.verdicts.bootstrap import Measurement
-from dpmc.types import UNAVAILABLE, DpmcError
+from dpmc.experiments.verdicts.bootstrap import Measurement, resample
+from dpmc.types import UNAVAILABLE, Array, DpmcError
 
 Rule = Mapping[str, Any]
 AS_PUBLISHED = "as_published"
@@ -35,6 +35,8 @@ class Evidence:
     curves : mapping of str to pandas.DataFrame
         Iterations that a budget affords: columns ``label``, ``accountant``, ``epsilon`` and
         ``num_iterations``.
+    used : list of pandas.DataFrame
+        Runs that were measured so far.
     """
 
     metrics: pd.DataFrame
@@ -42,6 +44,15 @@ class Evidence:
     rng: np.random.Generator
     resamples: int
     curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    used: list[pd.DataFrame] = field(default_factory=list)
+
+    def resample(self, groups: Sequence[pd.DataFrame], metric: str, statistic: str) -> list[Array]:
+        """Return what :func:`dpmc.experiments.verdicts.bootstrap.resample` does.
+
+        The runs are kept in `used`: they are those that a verdict rests on.
+        """
+        self.used.extend(groups)
+        return resample(groups, metric, statistic, self.rng, self.resamples)
 
 
 class NotRunError(Exception):

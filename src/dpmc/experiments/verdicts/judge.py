@@ -10,14 +10,26 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpmc.experiments.verdicts import printed_series, verdict
+from dpmc.experiments.verdicts.agreement import compare
 from dpmc.experiments.verdicts.bootstrap import Measurement
 from dpmc.experiments.verdicts.claim_file import check, outputs_of
 from dpmc.experiments.verdicts.decision import Decision, decide
 from dpmc.experiments.verdicts.evidence import AS_PUBLISHED, Evidence, NotRunError, unavailable
 from dpmc.experiments.verdicts.kinds import Kind
 from dpmc.experiments.verdicts.lookup import kinds
+from dpmc.experiments.verdicts.printed import together
+from dpmc.experiments.verdicts.printed_series import TOGETHER
+from dpmc.experiments.verdicts.privacy_mark import privacy_of
 from dpmc.experiments.verdicts.rules import setting
-from dpmc.experiments.verdicts.verdict import NOT_COMPARABLE, NOT_REPRODUCED, Verdict
+from dpmc.experiments.verdicts.verdict import (
+    AS_CONFIGURED,
+    BESIDE_PRINT,
+    CONFIGURED_OTHERWISE,
+    DISTANCE,
+    NOT_COMPARABLE,
+    REPRODUCED,
+    Verdict,
+)
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 
@@ -33,20 +45,18 @@ def verdicts(
 ) -> pd.DataFrame:
     """Judge every entry of a document, once per variant that it names.
 
-    A claim is measured at several settings. A setting contradicts it if the measured
-    value lies beyond a limit by more than its uncertainty: a one-sided Student interval
-    of the bootstrap standard error (over replicates, on the log scale for ratios), its
-    level divided by the number of settings. So a claim that is true everywhere is called
-    not reproduced with a probability of about `error_rate` at most. It is reproduced if
-    no setting contradicts it and the measured values obey it in at least a `share` of
-    the settings; otherwise the run cannot tell, and it is not comparable. Neither is
-    anything measured on an experiment or problem whose sizes (`needs`) were cut down.
+    A claim is measured at several settings, each with a bootstrap standard error over replicates
+    (of the logarithm for ratios). :func:`dpmc.experiments.verdicts.decision.decide` says which of
+    three the data establish: the claim at every setting (or all but the share of `exceptions`),
+    its opposite, or neither. Every printed cell of a series has a verdict of its own by
+    :func:`dpmc.experiments.verdicts.agreement.compare`, and so has every row of cells together.
+    Nothing is judged that was measured on an experiment or problem whose sizes (`needs`) were cut
+    down. A rule with ``exact: true`` is about values that nothing random enters: one run says all.
 
-    A claim with `exceptions` counts as true if it is at all but this share of the settings:
-    it takes more contradictions than that to call it not reproduced, and it must hold at all
-    the other settings to be reproduced. A rule with ``exact: true`` is about values that
-    nothing random enters: one run says all. Every printed cell of a series has a verdict of its
-    own; the cells of one block share the error rate.
+    Print is about the variants in `printed_variants`. Under any other variant a claim holds or
+    does not, and a printed number is shown beside ours without a verdict. A setting of ours beside
+    a printed one is configured as print says, or otherwise. Whether runs have the privacy that
+    they were given is a mark of its own.
 
     Parameters
     ----------
@@ -81,20 +91,39 @@ def verdicts(
 
 def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
     """Return the rule of an entry in words."""
-    rule = entry["rule"]
+    rule, rate = entry["rule"], published["error_rate"]
     kind = kinds(published["paper"])[rule["kind"]]
+    if TOGETHER in rule:
+        cells = rule[TOGETHER]
+        what = f"mean ratio to print of {kind.describe(cells[0]['rule'])}, {len(cells)} numbers"
+        return f"{what} = 1; {_of_print(kind, rate, entry['family'], 'rows')}"
     text = f"{kind.describe(rule)} {_limits(entry)}"
+    if _in_series(entry):
+        if _exact(rule, kind):
+            return text + "; exact"
+        if rule.get("count") == 0:
+            return f"{text}; the random numbers of print repeated"
+        return f"{text}; {_of_print(kind, rate, entry['family'], 'cells')}"
     if rule.get("by"):
         text += f" at each {' and '.join(rule['by'])}"
     if "exceptions" in entry:
         text += f" but for {100 * entry['exceptions']:g} % of the settings"
     if _exact(rule, kind):
         return text + "; exact"
-    over = f"{entry['family']} cells" if "family" in entry else "settings"
-    text += f"; error rate {published['error_rate']:g} over all {over}"
-    if rule.get("count") == 0:
-        return f"{text}, the random numbers of print repeated"
-    return f"{text}, both {kind.uncertain} uncertain" if kind.uncertain else text
+    return f"{text}; error rate {rate:g} on each side, all settings together"
+
+
+def _of_print(kind: Kind, rate: float, family: int, things: str) -> str:
+    """Return in words at which error rates a printed number is judged."""
+    return (
+        f"error rate {rate:g} for what is reproduced, {rate:g} over all {family} {things} for what "
+        f"is contradicted, both {kind.uncertain} uncertain"
+    )
+
+
+def _in_series(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry is about printed numbers of a series."""
+    return "family" in entry
 
 
 def _verdict(
@@ -104,7 +133,12 @@ def _verdict(
     rows: pd.DataFrame,
     context: Context,
 ) -> Verdict:
-    decision = _judge(entry, variant, published, rows, context)
+    rng = stream(published["seed"], "bootstrap", entry["id"], variant)
+    evidence = Evidence(rows, context.config, rng, published["resamples"], context.curves)
+    decision = _judge(entry, variant, published, evidence)
+    digits = ""
+    if _in_series(entry) and TOGETHER not in entry["rule"] and not math.isnan(decision.ours):
+        digits = "same" if entry["low"] <= decision.ours <= entry["high"] else "other"
     return Verdict(
         id=entry["id"],
         where=entry["where"],
@@ -116,36 +150,60 @@ def _verdict(
         rule=describe(entry, published),
         verdict=decision.verdict,
         reason=decision.reason,
+        privacy=privacy_of(evidence.used),
+        digits=digits,
+        resolution=decision.resolution,
+        runs_needed=decision.runs_needed,
     )
 
 
 def _judge(
-    entry: Mapping[str, Any],
-    variant: str,
-    published: Mapping[str, Any],
-    rows: pd.DataFrame,
-    context: Context,
+    entry: Mapping[str, Any], variant: str, published: Mapping[str, Any], evidence: Evidence
 ) -> Decision:
-    rng = stream(published["seed"], "bootstrap", entry["id"], variant)
-    evidence = Evidence(rows, context.config, rng, published["resamples"], context.curves)
     rule = entry["rule"]
     measure = kinds(published["paper"])[rule["kind"]]
     try:
         _check_sizes(rule, published["needs"], evidence)
-        measurements = measure(rule, evidence, variant)
+        if TOGETHER in rule:
+            measurements = together(rule[TOGETHER], measure, evidence, variant)
+        else:
+            measurements = measure(rule, evidence, variant)
     except NotRunError as lacking:
         return Decision(NOT_COMPARABLE, unavailable(rule, evidence) or str(lacking))
     if rule.get("exact"):
         measurements = _without_uncertainty(measurements, entry["id"])
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))
-    exceptions = float(entry.get("exceptions", 0))
-    share = 1 - exceptions if "exceptions" in entry else published["share"]
-    error_rate = published["error_rate"] / entry.get("family", 1)
-    decision = decide(measurements, low, high, error_rate, share, exceptions)
-    if entry.get("scaled") and decision.verdict == NOT_REPRODUCED:
+    error_rate = float(published["error_rate"])
+    if _in_series(entry):
+        (measurement,) = measurements
+        decision = compare(measurement, low, high, error_rate, entry["family"])
+    else:
+        decision = decide(measurements, low, high, error_rate, float(entry.get("exceptions", 0)))
+    if measure.configuration:
+        return _of_configuration(decision, bool(entry.get("scaled")))
+    if variant in entry.get("printed_variants", published["printed_variants"]):
+        return decision
+    if _in_series(entry):
+        return replace(decision, verdict=DISTANCE, reason=_distance(decision, low, high))
+    return replace(decision, verdict=BESIDE_PRINT.get(decision.verdict, decision.verdict))
+
+
+def _of_configuration(decision: Decision, scaled: bool) -> Decision:
+    """Return the verdict on a setting of ours beside the one in print."""
+    if decision.verdict == REPRODUCED:
+        return replace(decision, verdict=AS_CONFIGURED)
+    if scaled:
         reason = f"this run is cut down: {decision.reason}"
-        return Decision(NOT_COMPARABLE, reason, decision.ours, decision.ours_se)
-    return decision
+        return replace(decision, verdict=NOT_COMPARABLE, reason=reason)
+    return replace(decision, verdict=CONFIGURED_OTHERWISE)
+
+
+def _distance(decision: Decision, low: float, high: float) -> str:
+    """Return in words how far a number of another variant is from print."""
+    printed = (low + high) / 2
+    if printed == 0 or decision.ours / printed <= 0:
+        return f"{decision.ours:.4g} where {printed:.4g} is printed"
+    return f"{decision.ours:.4g}, {decision.ours / printed:.3g} times print"
 
 
 def _exact(rule: Mapping[str, Any], kind: Kind) -> bool:

@@ -6,12 +6,16 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scipy.special import stdtrit
-
 from dpmc.experiments.verdicts.kinds import Cell, Kind
+from dpmc.experiments.verdicts.scales import scale_of
 
-KEYS = {"id", "where", "output", "rule", "margin", "columns", "axis", "cells"}
-OPTIONAL = {"variants"}
+KEYS = {"id", "where", "output", "rule", "columns", "axis", "cells"}
+# What a number may differ by for its rounding: one of these.
+ROUNDING = {"decimals", "within"}
+OPTIONAL = {"variants", "cut", "printed_variants"}
+SHARED = ("where", "output", "variants", "printed_variants")
+# Names the verdict on all numbers of one row together.
+TOGETHER = "together"
 
 
 def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -24,40 +28,55 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         what the nested keys of `cells` name; `axis`: one column and its values along each
         list of cells; `cells`: lists of a number, of ``[first quartile, median, third
         quartile]``, of ``[lower end, mean, upper end]`` of an interval or of ``[mean,
-        standard deviation]``, null where nothing is printed; `margin`: the largest
-        difference that counts as equal: a number, or the largest of `least`, of `of_value`, a
-        share of the printed number, and of `of_sd`, a share of the standard deviation of
-        printed runs, where print gives it or the interval of a mean.
+        standard deviation]``, null where nothing is printed; `decimals`: how many of them print
+        has, one number or one by the first name of a row; `cut`: true where print cuts further
+        digits off instead of rounding; `within`, in place of `decimals`: how far a number that
+        nothing random enters may be off; `printed_variants`, in place of those of the file.
 
     Returns
     -------
     list of dict
-        Entries whose limits are the printed number less and plus the margin. All cells of
-        a block share its error rate: key `family` holds their number.
+        Entries whose limits are the least and the largest number that is printed so. All cells of
+        a block share its error rate: key `family` holds their number. An entry with key
+        `together` is about all numbers of a row, where it has two or more with an error.
     """
     ((axis, points),) = block["axis"].items()
-    entries = []
+    entries, rows = [], []
     for names, row in _rows(block["cells"], len(block["columns"])):
+        unit = _unit(block, names)
+        cells = []
         for point, printed in zip(points, row, strict=True):
             if printed is None:
                 continue
-            middle, margin = _middle(printed, block["rule"]), _margin(printed, block)
+            low, high = _printed_so(_middle(printed, block["rule"]), unit, block)
             where = {**dict(zip(block["columns"], names, strict=True)), axis: point}
-            rule = {**block["rule"], "printed": printed}
+            rule = {**block["rule"], "printed": printed, "unit": unit}
             rule["where"] = {**block["rule"].get("where", {}), **where}
-            entries.append(
+            cells.append(
                 {
                     "id": "/".join([block["id"], *names, _short(axis, point)]),
-                    "where": block["where"],
-                    "output": block["output"],
                     "published": _in_words(printed, block["rule"]["kind"]),
                     "rule": rule,
-                    "low": middle - margin,
-                    "high": middle + margin,
+                    "low": low,
+                    "high": high,
                 }
             )
-    shared = {key: block[key] for key in OPTIONAL if key in block}
-    return [{**entry, **shared, "family": len(entries)} for entry in entries]
+        entries += cells
+        if len(cells) > 1 and "decimals" in block and block["rule"].get("count") != 0:
+            rows.append(
+                {
+                    "id": "/".join([block["id"], *names, TOGETHER]),
+                    "published": f"the {len(cells)} numbers of this row",
+                    "rule": {"kind": block["rule"]["kind"], TOGETHER: cells},
+                    "low": math.exp(-_rounding(cells)),
+                    "high": math.exp(_rounding(cells)),
+                }
+            )
+    shared = {key: block[key] for key in SHARED if key in block}
+    return [
+        *({**entry, **shared, "family": len(entries)} for entry in entries),
+        *({**entry, **shared, "family": len(rows)} for entry in rows),
+    ]
 
 
 def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
@@ -74,8 +93,9 @@ def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
         return f"a series must be a mapping, got {block!r}"
     for key in sorted(KEYS - set(block)):
         return f"`{key}` is missing"
-    for key in sorted(set(block) - KEYS - OPTIONAL):
-        return f"a key must be one of {', '.join(sorted(KEYS | OPTIONAL))}, got {key!r}"
+    known = KEYS | ROUNDING | OPTIONAL
+    for key in sorted(set(block) - known):
+        return f"a key must be one of {', '.join(sorted(known))}, got {key!r}"
     rule = block["rule"]
     name = rule.get("kind") if isinstance(rule, Mapping) else rule
     possible = sorted(key for key, kind in kinds.items() if kind.in_series)
@@ -84,20 +104,42 @@ def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
     axis = block["axis"]
     if not isinstance(axis, Mapping) or len(axis) != 1:
         return f"`axis` must be one column with its values, got {axis!r}"
-    return _fault_of_margin(block["margin"], name) or _fault_of_cells(block, kinds[name].cell)
+    return _fault_of_rounding(block, kinds[name]) or _fault_of_cells(block, kinds[name].cell)
 
 
-def _fault_of_margin(margin: Any, kind: str) -> str | None:
-    parts = margin if isinstance(margin, Mapping) else {"least": margin}
-    shares = {"of_value", "of_sd"} if kind in ("spread", "interval") else {"of_value"}
-    if not {"least"} <= set(parts) <= {"least", *shares}:
-        return (
-            f"`margin` must be a number, or `least` and {' or '.join(sorted(shares))}, "
-            f"got {margin!r}"
-        )
-    if not all(_is_number(part) and part >= 0 for part in parts.values()):
-        return f"`margin` must be at least 0, got {margin!r}"
+def _fault_of_rounding(block: Mapping[str, Any], kind: Kind) -> str | None:
+    given = sorted(ROUNDING & set(block))
+    if len(given) != 1:
+        return f"one of `decimals` and `within` must be given, got {' and '.join(given) or 'none'}"
+    if "within" in block:
+        if not kind.exact and block["rule"].get("count") != 0:
+            return "`within` is for numbers that nothing random enters: `decimals` must be given"
+        if not _is_number(block["within"]) or block["within"] < 0:
+            return f"`within` must be a number of at least 0, got {block['within']!r}"
+        return None
+    decimals = block["decimals"]
+    names = {names[0] for names, _ in _rows(block["cells"], len(block["columns"])) if names}
+    if isinstance(decimals, Mapping) and set(decimals) != names:
+        return f"`decimals` must have the keys {', '.join(sorted(names))}, got {sorted(decimals)}"
+    given_numbers = decimals.values() if isinstance(decimals, Mapping) else [decimals]
+    if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in given_numbers):
+        return f"`decimals` must be whole numbers of at least 0, got {decimals!r}"
     return None
+
+
+def _unit(block: Mapping[str, Any], names: tuple[str, ...]) -> float:
+    """Return half a unit in the last place of print."""
+    if "within" in block:
+        return float(block["within"])
+    decimals = block["decimals"]
+    return 0.5 * 10.0 ** -int(decimals[names[0]] if isinstance(decimals, Mapping) else decimals)
+
+
+def _printed_so(middle: float, unit: float, block: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the least and the largest number that is printed as `middle`."""
+    if not block.get("cut"):
+        return middle - unit, middle + unit
+    return (middle, middle + 2 * unit) if middle >= 0 else (middle - 2 * unit, middle)
 
 
 def _fault_of_cells(block: Mapping[str, Any], several: Cell | None) -> str | None:
@@ -147,6 +189,17 @@ def _short(axis: str, point: Any) -> str:
     return f"{axis}={point.get('at_least', 0):g}-{point.get('below', math.inf):g}"
 
 
+def _rounding(cells: list[dict[str, Any]]) -> float:
+    """Return how far rounding may move the mean of numbers, on their scale."""
+    scales = [scale_of(cell["rule"]["metric"], cell["rule"]["unit"]) for cell in cells]
+    widths = [
+        scale.of(max(cell["high"], cell["low"])) - scale.of(cell["low"])
+        for scale, cell in zip(scales, cells, strict=True)
+    ]
+    finite = [width for width in widths if math.isfinite(width)]
+    return sum(finite) / (2 * len(finite)) if finite else 0.0
+
+
 def _middle(printed: Any, rule: Mapping[str, Any]) -> float:
     if not isinstance(printed, list):
         return float(printed)
@@ -155,24 +208,6 @@ def _middle(printed: Any, rule: Mapping[str, Any]) -> float:
     if rule["kind"] == "spread":
         return float(printed[0])
     return float(printed[1])
-
-
-def _margin(printed: Any, block: Mapping[str, Any]) -> float:
-    margin, rule = block["margin"], block["rule"]
-    if not isinstance(margin, Mapping):
-        return float(margin)
-    shares = [margin.get("of_value", 0.0) * abs(_middle(printed, rule))]
-    if isinstance(printed, list) and "of_sd" in margin:
-        shares.append(margin["of_sd"] * _deviation(printed, rule))
-    return float(max(margin["least"], *shares))
-
-
-def _deviation(printed: Any, rule: Mapping[str, Any]) -> float:
-    """Return the standard deviation over printed runs: as printed, or from a printed interval."""
-    if rule["kind"] == "spread":
-        return float(printed[1])
-    half, count = (printed[2] - printed[0]) / 2, int(rule["count"])
-    return float(half * math.sqrt(count) / stdtrit(count - 1, 0.5 + rule["confidence"] / 2))
 
 
 def _in_words(printed: Any, kind: str) -> str:

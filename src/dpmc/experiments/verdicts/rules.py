@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpmc.diagnostics.mmd import PAIRS
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured, resample
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -28,6 +28,7 @@ from dpmc.experiments.verdicts.evidence import (
     words,
 )
 from dpmc.experiments.verdicts.kinds import kind, statistics_of
+from dpmc.experiments.verdicts.scales import LOG, PLAIN
 
 CONSTANTS = {"width_pairs": PAIRS}
 
@@ -94,15 +95,13 @@ def level(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             lacking.append(words(filters))
         for values, group in grid(runs, by):
             statistic = str(rule.get("statistic", "median"))
-            estimates = resample(
-                [group], rule["metric"], statistic, evidence.rng, evidence.resamples
-            )[0]
+            estimates = evidence.resample([group], rule["metric"], statistic)[0]
             name = name_of(filters, by, values)
-            measurements.append(measured(name, estimates, group, log=False))
+            measurements.append(measured(name, estimates, group, PLAIN))
     return or_not_run(measurements, lacking, rule)
 
 
-@kind("path", describe=lambda rule: f"{rule.get('path')}", exact=True)
+@kind("path", describe=lambda rule: f"{rule.get('path')}", exact=True, configuration=True)
 def setting(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """Read one number of the configuration, or of the code. Keys: `path` (keys, indices)."""
     value: Any = {**evidence.config, "constants": CONSTANTS}
@@ -113,16 +112,16 @@ def setting(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
             value = value[int(key)]
         else:
             raise NotRunError(f"not in this run: {rule['path']} in the configuration")
-    return [Measurement(str(rule["path"]), float(value), 0.0, 0, log=False)]
+    return [Measurement(str(rule["path"]), float(value), 0.0, 0, PLAIN)]
 
 
 def _ratio(
     rule: Rule, name: str, top: pd.DataFrame, rest: list[pd.DataFrame], evidence: Evidence
 ) -> Measurement:
     statistic = str(rule.get("statistic", "median"))
-    estimates = resample([top, *rest], rule["metric"], statistic, evidence.rng, evidence.resamples)
+    estimates = evidence.resample([top, *rest], rule["metric"], statistic)
     versus = np.max if rule.get("versus", "max") == "max" else np.min
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = estimates[0] / versus(np.stack(estimates[1:]), axis=0)
     smallest = min([top, *rest], key=lambda rows: rows["replicate"].nunique())
-    return measured(name, quotient, smallest, log=True)
+    return measured(name, quotient, smallest, LOG)

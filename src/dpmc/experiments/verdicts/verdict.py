@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,14 +13,35 @@ import pandas as pd
 from dpmc.types import DpmcError
 
 REPRODUCED = "reproduced"
-NOT_REPRODUCED = "not_reproduced"
+CONTRADICTED = "contradicted"
+UNDECIDED = "undecided"
+AS_CONFIGURED = "as_configured"
+CONFIGURED_OTHERWISE = "configured_otherwise"
+HOLDS = "holds"
+FAILS = "fails"
+DISTANCE = "distance"
 NOT_COMPARABLE = "not_comparable"
 # Every verdict, in words.
 WORDS = {
     REPRODUCED: "reproduced",
-    NOT_REPRODUCED: "not reproduced",
-    NOT_COMPARABLE: "not comparable",
+    CONTRADICTED: "contradicted",
+    UNDECIDED: "undecided",
+    # A setting of ours beside the one in print: nothing was run.
+    AS_CONFIGURED: "as configured",
+    CONFIGURED_OTHERWISE: "configured otherwise",
+    # What print does not show: a claim of it under a correction, or with what was added.
+    HOLDS: "holds here, too",
+    FAILS: "does not hold here",
+    DISTANCE: "beside print",
+    NOT_COMPARABLE: "not run",
 }
+# What a decision on a claim is called where print is about something else.
+BESIDE_PRINT = {REPRODUCED: HOLDS, CONTRADICTED: FAILS}
+# Whether the runs have the privacy that they were given, in words.
+PRIVATE = "holds"
+NOT_PRIVATE = "broken"
+NO_PRIVACY = "none claimed"
+MIXED = "holds in part"
 # What a claim that no figure or table shows says in place of their names.
 NO_OUTPUT = "none"
 
@@ -44,9 +66,20 @@ class Verdict:
         What was measured at the setting with the least margin, and its standard error.
     rule : str
         The rule in words.
-    verdict : {"reproduced", "not_reproduced", "not_comparable"}
+    verdict : str
+        A key of ``WORDS``.
     reason : str
         Built from the numbers.
+    privacy : {"holds", "broken", "holds in part", "none claimed", ""}
+        Whether the runs that were judged have the (epsilon, delta) that they were given; empty
+        where no run was judged.
+    digits : {"same", "other", ""}
+        The strict rule: whether the measured number is printed so; empty of a claim.
+    resolution : float
+        Of a printed number: the smallest factor between print and the truth that is not called
+        reproduced in 95 % of repetitions.
+    runs_needed : float
+        About how many runs would decide what is undecided; infinite where none would.
     """
 
     id: str
@@ -59,6 +92,10 @@ class Verdict:
     rule: str
     verdict: str
     reason: str
+    privacy: str = ""
+    digits: str = ""
+    resolution: float = math.nan
+    runs_needed: float = math.nan
 
     @property
     def kind(self) -> str:
@@ -77,6 +114,7 @@ class Verdict:
 
 
 COLUMNS = tuple(entry.name for entry in fields(Verdict))
+NUMBERS = ("ours", "ours_se", "resolution", "runs_needed")
 
 
 def table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
@@ -122,15 +160,16 @@ def from_table(rows: pd.DataFrame, where: str = "verdicts") -> tuple[Verdict, ..
 
 
 def _verdict(record: Mapping[str, Any], where: str) -> Verdict:
-    texts = {name: str(record[name]) for name in COLUMNS if not name.startswith("ours")}
+    texts = {
+        name: "" if pd.isna(record[name]) else str(record[name])
+        for name in COLUMNS
+        if name not in NUMBERS
+    }
     if texts["verdict"] not in WORDS:
         raise DpmcError(
             f"{where}: `verdict` must be one of {', '.join(WORDS)}, got {texts['verdict']!r}"
         )
     names = texts.pop("output").split()
-    return Verdict(
-        **texts,
-        output=() if names == [NO_OUTPUT] else tuple(names),
-        ours=float(record["ours"]),
-        ours_se=float(record["ours_se"]),
-    )
+    numbers = {name: float(record[name]) for name in NUMBERS}
+    fields_of: dict[str, Any] = {**texts, **numbers}
+    return Verdict(**fields_of, output=() if names == [NO_OUTPUT] else tuple(names))

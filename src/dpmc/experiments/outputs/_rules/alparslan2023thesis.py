@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured, resample
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured
 from dpmc.experiments.verdicts.comparisons import fewest_replicates, shared_settings
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
@@ -17,6 +17,7 @@ from dpmc.experiments.verdicts.evidence import (
     words,
 )
 from dpmc.experiments.verdicts.kinds import kind, statistics_of
+from dpmc.experiments.verdicts.scales import LOG
 
 
 def _in_words(rule: Rule) -> str:
@@ -48,11 +49,11 @@ def follows(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         means = [float(side[values][guide["metric"]].mean()) for side in guides]
         ahead = pair if means[0] > means[1] else pair[::-1]
         statistic = str(rule.get("statistic", "mean"))
-        top, bottom = resample(ahead, rule["metric"], statistic, evidence.rng, evidence.resamples)
+        top, bottom = evidence.resample(ahead, rule["metric"], statistic)
         with np.errstate(divide="ignore", invalid="ignore"):
             quotient = top / bottom
         larger = rule["groups"][0 if means[0] > means[1] else 1]
         name = ", ".join([f"{words(larger)} ahead", *([name_of({}, by, values)] if by else [])])
-        measurements.append(measured(name, quotient, fewest_replicates(ahead), log=True))
+        measurements.append(measured(name, quotient, fewest_replicates(ahead), LOG))
     lacking = [words(s) for s, g in zip(rule["groups"], groups, strict=True) if g.empty]
     return or_not_run(measurements, lacking or [f"settings with {guide['metric']}"], rule)

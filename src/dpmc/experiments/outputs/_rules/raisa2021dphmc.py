@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpmc import registry
 from dpmc.experiments.plots.style import method_label
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured, resample
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -24,6 +24,7 @@ from dpmc.experiments.verdicts.evidence import (
     words,
 )
 from dpmc.experiments.verdicts.kinds import kind
+from dpmc.experiments.verdicts.scales import LOG, PLAIN
 
 
 @kind(
@@ -46,7 +47,7 @@ def count(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         inside = int(((metric > low) & (metric < high)).sum())
         parts = [name_of({}, by, values)] if by else []
         name = ", ".join([*parts, f"of {len(metric)} runs"])
-        measurements.append(Measurement(name, float(inside), 0.0, 0, log=False))
+        measurements.append(Measurement(name, float(inside), 0.0, 0, PLAIN))
     return or_not_run(measurements, [words(rule.get("where", {}))], rule)
 
 
@@ -78,14 +79,12 @@ def regret(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         ]
         if len(problems) < 2 or any(group.empty for group in groups):
             continue
-        medians = np.stack(
-            resample(groups, rule["metric"], "median", evidence.rng, evidence.resamples)
-        )
+        medians = np.stack(evidence.resample(groups, rule["metric"], "median"))
         medians = medians.reshape(len(methods), len(problems), -1)
         worst = (medians / medians.min(axis=0)).max(axis=1)
         for k, other in enumerate(rule["others"], start=1):
             name = f"against {name_of({'method': other}, by, values)}"
-            measurements.append(measured(name, worst[0] / worst[k], compared, log=True))
+            measurements.append(measured(name, worst[0] / worst[k], compared, LOG))
     missing = ["two problems with " + ", ".join(map(method_label, methods))]
     return or_not_run(measurements, missing, rule)
 
@@ -123,4 +122,4 @@ def reuse(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         for keep in (False, True)
     )
     name = f"{reused} iterations instead of {fresh} at epsilon {rule['epsilon']}"
-    return [Measurement(name, reused / fresh - 1, 0.0, 0, log=False)]
+    return [Measurement(name, reused / fresh - 1, 0.0, 0, PLAIN)]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from dpmc import registry
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured, resample
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured
 from dpmc.experiments.verdicts.comparisons import fewest_replicates
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
@@ -20,6 +20,7 @@ from dpmc.experiments.verdicts.evidence import (
 )
 from dpmc.experiments.verdicts.kinds import kind, statistics_of
 from dpmc.experiments.verdicts.printed import curve_rows
+from dpmc.experiments.verdicts.scales import PLAIN
 
 
 @kind(
@@ -41,13 +42,11 @@ def difference(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement
     for values, group in grid(rows, list(rule.get("by", ()))):
         parts = list(grid(group, [column]))
         for (low, first), (high, second) in itertools.combinations(parts, 2):
-            pair = resample(
-                [first, second], rule["metric"], statistic, evidence.rng, evidence.resamples
-            )
+            pair = evidence.resample([first, second], rule["metric"], statistic)
             name = f"{column} {high[0]:g} less {low[0]:g}"
             name = ", ".join([*map(str, values), name])
             runs = fewest_replicates([first, second])
-            measurements.append(measured(name, pair[1] - pair[0], runs, log=False))
+            measurements.append(measured(name, pair[1] - pair[0], runs, PLAIN))
     return or_not_run(measurements, [f"two values of {column}"], rule)
 
 
@@ -74,7 +73,7 @@ def gain(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = both["num_iterations_more"].astype(float) / both["num_iterations_less"]
     measurements = [
-        Measurement(f"{label}, epsilon {epsilon:.3g}", float(value), 0.0, 0, log=False)
+        Measurement(f"{label}, epsilon {epsilon:.3g}", float(value), 0.0, 0, PLAIN)
         for label, epsilon, value in zip(both["label"], both["epsilon"], ratios, strict=True)
     ]
     return or_not_run(measurements, [f"{more} and {less} of {rule['curve']}"], rule)
@@ -85,6 +84,7 @@ def gain(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     describe=lambda rule: f"{rule.get('where', {}).get('quantity')} of the problem",
     exact=True,
     in_series=True,
+    configuration=True,
 )
 def problem(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     """Read one quantity of a problem, also where the configuration leaves it to the model.
@@ -105,4 +105,4 @@ def problem(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     values |= {"dim": module.build(params).dim, "n0": params.tempering * rows["num_rows"]}
     if quantity not in values:
         raise NotRunError(f"not in this run: {name} has no {quantity}")
-    return [Measurement(f"{quantity} of {name}", float(values[quantity]), 0.0, 0, log=False)]
+    return [Measurement(f"{quantity} of {name}", float(values[quantity]), 0.0, 0, PLAIN)]
