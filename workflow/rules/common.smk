@@ -243,6 +243,8 @@ def files_of(work, name):
     kind = work.outputs[name].reads.kind
     if kind == "page":
         return [PAGE.format(scale=work.config.scale, paper=work.paper.paper)]
+    if kind == "verdict":
+        return [f"{work.folder}/{file}" for file in ("verdict.csv", "power.csv", "runs.parquet")]
     endings = ("pdf", "svg", "png", "data.csv") if kind == "figure" else ("csv",)
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 

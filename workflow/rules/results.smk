@@ -164,7 +164,7 @@ rule table:
 
 
 rule verdict:
-    """The verdict on every claim and printed number of a document."""
+    """The verdict on every claim and printed number of a document, and what would be noticed."""
     input:
         request=of_output("request", "verdict"),
         published=ancient(str(ROOT / "config" / "published" / "{paper}.yaml")),
@@ -172,7 +172,9 @@ rule verdict:
         baselines=of_output("baselines", "verdict"),
         curves=of_output("curves", "verdict"),
     output:
-        report(
+        power=f"{PAPER}/power.csv",
+        runs=f"{PAPER}/runs.parquet",
+        verdicts=report(
             f"{PAPER}/verdict.csv",
             caption="../report/verdict.rst",
             category="{paper}",

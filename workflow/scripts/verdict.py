@@ -1,4 +1,4 @@
-"""Compare what the document claims with what the runs gave."""
+"""Compare what the document claims with what the runs gave, and keep these runs."""
 
 from pathlib import Path
 
@@ -7,11 +7,18 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.outputs import _tables
-    from dpmc.experiments.pipeline import files
-    from dpmc.experiments.verdicts import claim_file, judge
+    from dpmc.experiments.pipeline import files, runs_file
+    from dpmc.experiments.verdicts import claim_file, judge, power
 
     context = read_context(snakemake.input)
     claims = claim_file.load(snakemake.input.published, context.config["outputs"])
-    table = judge.verdicts(claims, context.metrics, context.baselines, context)
-    with files.replacing(Path(snakemake.output[0])) as partial:
-        _tables.write(table, partial)
+    made = {
+        snakemake.output.verdicts: judge.verdicts(
+            claims, context.metrics, context.baselines, context
+        ),
+        snakemake.output.power: power.table(claims, context),
+    }
+    runs_file.write(snakemake.output.runs, context)
+    for path, table in made.items():
+        with files.replacing(Path(path)) as partial:
+            _tables.write(table, partial)

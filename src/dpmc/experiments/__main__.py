@@ -1,4 +1,4 @@
-"""``python -m dpmc plan``: what a run would do and take."""
+"""``python -m dpmc``: what a run would do and take, and verdicts made again from published runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpmc.experiments import rejudge
 from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import affordable, costs, plan
 from dpmc.experiments.pipeline.workload import Workload
@@ -18,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 1 after one line on standard error."""
     asked = _parser().parse_args(arguments)
     try:
-        print(_plan(asked))
+        print(asked.run(asked))
     except DpmcError as error:
         print(f"dpmc: {error}", file=sys.stderr)
         return 1
@@ -49,7 +50,30 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--cores", type=_cores, default=os.cpu_count() or 1)
     command.add_argument("--no-budgets", action="store_true", help="leave the accountants out")
     command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
+    command.set_defaults(run=_plan)
+    command = commands.add_parser(
+        "verdicts", help="judge published runs again; run nothing, write nothing unless asked to"
+    )
+    command.add_argument(
+        "folders", nargs="+", metavar="FOLDER", help="results of a document that hold runs.parquet"
+    )
+    command.add_argument(
+        "--claims", default="config/published", metavar="FOLDER", help="what documents claim"
+    )
+    command.add_argument(
+        "--power", action="store_true", help="say what verdicts notice when print is made wrong"
+    )
+    command.add_argument("--write", action="store_true", help="replace verdict.csv in the folders")
+    command.set_defaults(run=_verdicts)
     return parser
+
+
+def _verdicts(asked: argparse.Namespace) -> str:
+    claims = Path(asked.claims)
+    return "\n\n".join(
+        rejudge.verdicts(Path(folder), claims, write=asked.write, notices=asked.power)
+        for folder in asked.folders
+    )
 
 
 def _cores(value: str) -> int:

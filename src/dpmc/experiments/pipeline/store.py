@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpmc.types import Array, Dataset, Diagnostic, DpmcError, Fit, Guarantee, Un
 if TYPE_CHECKING:
     import pandas as pd
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 KEYS = ("replicate", "chain", "iteration")
 # Rows that are read at once, so that a data set is held once in memory and not twice.
 ROWS_PER_GROUP = 2**15
@@ -168,9 +170,20 @@ def read_array(path: str | Path) -> Array:
     return values
 
 
-def write_table(path: str | Path, table: pd.DataFrame) -> None:
-    """Write a data frame, its index aside."""
-    _write_rows(path, to_rows(table), {})
+def write_table(path: str | Path, table: pd.DataFrame, head: Mapping[str, Any] = NOTHING) -> None:
+    """Write a data frame, its index aside; `head` is what it should say of itself."""
+    _write_rows(path, to_rows(table), head)
+
+
+def read_head(path: str | Path) -> dict[str, Any]:
+    """Return what a table says of itself.
+
+    Raises
+    ------
+    DpmcError
+        If the file is missing, truncated, damaged or of another kind.
+    """
+    return dict(_open(path, "dpmc_table")[0]["dpmc_table"])
 
 
 def to_rows(table: pd.DataFrame) -> pa.Table:

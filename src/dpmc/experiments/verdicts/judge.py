@@ -133,8 +133,7 @@ def _verdict(
     rows: pd.DataFrame,
     context: Context,
 ) -> Verdict:
-    rng = stream(published["seed"], "bootstrap", entry["id"], variant)
-    evidence = Evidence(rows, context.config, rng, published["resamples"], context.curves)
+    evidence = evidence_for(entry, variant, published, rows, context)
     decision = _judge(entry, variant, published, evidence)
     digits = ""
     if _in_series(entry) and TOGETHER not in entry["rule"] and not math.isnan(decision.ours):
@@ -157,21 +156,44 @@ def _verdict(
     )
 
 
+def evidence_for(
+    entry: Mapping[str, Any],
+    variant: str,
+    published: Mapping[str, Any],
+    rows: pd.DataFrame,
+    context: Context,
+) -> Evidence:
+    """Return what an entry is judged on: its random numbers depend on it and the variant alone."""
+    rng = stream(published["seed"], "bootstrap", entry["id"], variant)
+    return Evidence(rows, context.config, rng, published["resamples"], context.curves)
+
+
+def measurements_of(
+    entry: Mapping[str, Any], variant: str, published: Mapping[str, Any], evidence: Evidence
+) -> list[Measurement]:
+    """Measure what an entry is about, at each of its settings.
+
+    Raises
+    ------
+    NotRunError
+        If the run lacks what the rule of the entry reads, or was cut down.
+    """
+    rule = entry["rule"]
+    measure = kinds(published["paper"])[rule["kind"]]
+    _check_sizes(rule, published["needs"], evidence)
+    if TOGETHER in rule:
+        return together(rule[TOGETHER], measure, evidence, variant)
+    found = measure(rule, evidence, variant)
+    return _without_uncertainty(found, entry["id"]) if rule.get("exact") else found
+
+
 def _judge(
     entry: Mapping[str, Any], variant: str, published: Mapping[str, Any], evidence: Evidence
 ) -> Decision:
-    rule = entry["rule"]
-    measure = kinds(published["paper"])[rule["kind"]]
     try:
-        _check_sizes(rule, published["needs"], evidence)
-        if TOGETHER in rule:
-            measurements = together(rule[TOGETHER], measure, evidence, variant)
-        else:
-            measurements = measure(rule, evidence, variant)
+        measurements = measurements_of(entry, variant, published, evidence)
     except NotRunError as lacking:
-        return Decision(NOT_COMPARABLE, unavailable(rule, evidence) or str(lacking))
-    if rule.get("exact"):
-        measurements = _without_uncertainty(measurements, entry["id"])
+        return Decision(NOT_COMPARABLE, unavailable(entry["rule"], evidence) or str(lacking))
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))
     error_rate = float(published["error_rate"])
     if _in_series(entry):
@@ -179,7 +201,7 @@ def _judge(
         decision = compare(measurement, low, high, error_rate, entry["family"])
     else:
         decision = decide(measurements, low, high, error_rate, float(entry.get("exceptions", 0)))
-    if measure.configuration:
+    if kinds(published["paper"])[entry["rule"]["kind"]].configuration:
         return _of_configuration(decision, bool(entry.get("scaled")))
     if variant in entry.get("printed_variants", published["printed_variants"]):
         return decision

@@ -1,0 +1,238 @@
+"""Power of verdicts: what they say once print, or the runs, are made wrong on purpose.
+
+Printed numbers are changed one by one and compared again with the same runs. Runs are dealt at
+random over methods and settings, so that no claim about their order is true, and claims are judged
+again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpmc.experiments.verdicts import printed_series
+from dpmc.experiments.verdicts.agreement import compare
+from dpmc.experiments.verdicts.bootstrap import Measurement
+from dpmc.experiments.verdicts.evidence import NotRunError
+from dpmc.experiments.verdicts.judge import evidence_for, measurements_of, verdicts
+from dpmc.experiments.verdicts.printed_series import TOGETHER
+from dpmc.experiments.verdicts.verdict import (
+    CONTRADICTED,
+    FAILS,
+    HOLDS,
+    REPRODUCED,
+    UNDECIDED,
+)
+from dpmc.rng import stream
+
+if TYPE_CHECKING:
+    from dpmc.experiments.pipeline.results import Context
+
+# Factors by which print is made wrong: on numbers, on their odds if they are shares.
+FACTORS = (1.3, 2.0)
+ANOTHER_METHOD = "number of another method"
+REVERSED = "axis reversed"
+DEALT = "runs dealt at random"
+COLUMNS = ("what", "change", "numbers", REPRODUCED, UNDECIDED, CONTRADICTED)
+# Claims about the order of groups of runs, which runs dealt at random do not have.
+ORDERS = ("ratio", "order", "follows", "regret", "difference")
+# Columns of runs that say what was measured, and not what was run.
+MEASURED = (
+    "mmd", "mmd_u", "mmd_fixed", "mmd_white", "mean_error", "mean_norm", "tail_fraction",
+    "variance_ratio", "ratio_clip_fraction", "gradient_clip_fraction", "acceptance_rate", "rhat",
+    "iac", "iac_sokal", "squared_error", "reference_squared_error", "mse", "estimation",
+    "prediction", "mmd_squared", "rmse", "loglik", "autocorrelation", "selected_median",
+    "microseconds", "information",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A printed number with the measurement that it is compared with."""
+
+    entry: Mapping[str, Any]
+    measurement: Measurement
+    row: tuple[str, ...]
+    point: int
+
+    @property
+    def middle(self) -> float:
+        """Return the printed number on its scale."""
+        scale = self.measurement.scale
+        return (scale.of(self.entry["low"]) + scale.of(self.entry["high"])) / 2
+
+    def told_from(self, other: _Cell, error_rate: float) -> str:
+        """Return in words whether two printed numbers differ by more than what is noticed."""
+        entry = self.measurement
+        middle = (self.entry["low"] + self.entry["high"]) / 2
+        resolution = compare(
+            replace(entry, estimate=middle), self.entry["low"], self.entry["high"], error_rate
+        ).resolution
+        near = abs(other.middle - self.middle) < math.log(resolution)
+        return ", as good as the same" if near else ""
+
+    def against(self, middle: float, limit_se: float, error_rate: float) -> str:
+        """Return the verdict were `middle`, on the scale, printed with this standard error."""
+        scale = self.measurement.scale
+        width = (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
+        changed = replace(self.measurement, limit_se=limit_se)
+        low, high = (scale.back(middle + sign * width) for sign in (-1, 1))
+        return compare(changed, low, high, error_rate, self.entry["family"]).verdict
+
+
+def table(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
+    """Return the power of the verdicts on printed numbers, and then on claims."""
+    return pd.concat(
+        [of_print(published, context), of_dealt_runs(published, context)], ignore_index=True
+    )
+
+
+def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
+    """Return what becomes of reproduced numbers once print is changed, by metric and change.
+
+    Parameters
+    ----------
+    published : mapping
+        As :func:`dpmc.experiments.verdicts.claim_file.load` returns it.
+    context : Context
+        Holds the runs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``COLUMNS``: the metric, the change, how many changed numbers had been reproduced,
+        and the shares of them that still are, are undecided and are contradicted. Every number is
+        changed up and down, and replaced by those of all other methods at the same setting. Numbers
+        that are nearer to the right one than its resolution are counted apart: nobody can tell
+        them from it.
+    """
+    rows = [
+        (metric, change, verdict)
+        for block in published.get("series", ())
+        for cells in [_measured(block, published, context)]
+        for metric, change, verdict in _changed(block, cells, float(published["error_rate"]))
+    ]
+    return _shares(rows)
+
+
+def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 10) -> pd.DataFrame:
+    """Return how claims about orders are judged on runs that were dealt at random.
+
+    Within each experiment and problem, what was measured is dealt anew to the runs, whatever
+    their method and setting. Claims that groups are equal are true of such runs, and are counted
+    apart.
+
+    Parameters
+    ----------
+    published, context
+        As for :func:`of_print`.
+    draws : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of :func:`of_print`.
+    """
+    entries = [e for e in published["entries"] if e["rule"]["kind"] in ORDERS]
+    entries = [e for e in entries if not e["rule"].get("exact")]
+    claims = {**published, "entries": entries, "series": []}
+    names = {entry["id"]: _kind_of(entry) for entry in entries}
+    rows = []
+    for draw in range(draws):
+        rng = stream(published["seed"], "dealt", draw)
+        judged = verdicts(claims, _dealt(context.metrics, rng), context.baselines, context)
+        verdict = judged["verdict"].replace({HOLDS: REPRODUCED, FAILS: CONTRADICTED})
+        kind = judged["id"].map(names)
+        rows += [(k, DEALT, v) for k, v in zip(kind, verdict, strict=True)]
+    return _shares(rows)
+
+
+def _kind_of(entry: Mapping[str, Any]) -> str:
+    low, high = entry.get("low", -math.inf), entry.get("high", math.inf)
+    return "claims of equality" if math.isfinite(low) and math.isfinite(high) else "claims of order"
+
+
+def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    dealt = metrics.copy()
+    columns = [name for name in MEASURED if name in dealt]
+    for _, part in dealt.groupby(["experiment", "problem"], sort=False):
+        dealt.loc[part.index, columns] = part[columns].to_numpy()[rng.permutation(len(part))]
+    return dealt
+
+
+def _measured(
+    block: Mapping[str, Any], published: Mapping[str, Any], context: Context
+) -> list[_Cell]:
+    """Return the numbers of a series that were run with an error, for variants of print."""
+    if "decimals" not in block or block["rule"].get("count") == 0:
+        return []
+    cells = []
+    rows = context.metrics
+    order: dict[tuple[str, ...], int] = {}
+    of_print = block.get("printed_variants", published["printed_variants"])
+    for entry in printed_series.expand(block):
+        if TOGETHER in entry["rule"]:
+            continue
+        row = tuple(entry["id"].split("/")[1:-1])
+        order[row] = order.get(row, -1) + 1
+        for variant in entry.get("variants", ["as_published"]):
+            if variant not in of_print:
+                continue
+            evidence = evidence_for(entry, variant, published, rows, context)
+            try:
+                (found,) = measurements_of(entry, variant, published, evidence)
+            except NotRunError:
+                continue
+            if found.runs > 1 and not math.isnan(found.se):
+                cells.append(_Cell(entry, found, (*row, variant), order[row]))
+    return cells
+
+
+def _changed(
+    block: Mapping[str, Any], cells: list[_Cell], error_rate: float
+) -> Iterator[tuple[str, str, str]]:
+    metric = block["rule"].get("metric", "")
+    for cell in cells:
+        own = cell.measurement.limit_se
+        if cell.against(cell.middle, own, error_rate) != REPRODUCED:
+            continue
+        for factor in FACTORS:
+            for sign in (-1, 1):
+                middle = cell.middle + sign * math.log(factor)
+                yield metric, f"times {factor:g}", cell.against(middle, own, error_rate)
+        for other in cells:
+            if other.point == cell.point and _differs_by_method(cell, other):
+                limit_se = other.measurement.limit_se
+                change = ANOTHER_METHOD + cell.told_from(other, error_rate)
+                yield metric, change, cell.against(other.middle, limit_se, error_rate)
+        row = [other for other in cells if other.row == cell.row]
+        mirror = row[len(row) - 1 - row.index(cell)]
+        if mirror is not cell:
+            limit_se = mirror.measurement.limit_se
+            change = REVERSED + cell.told_from(mirror, error_rate)
+            yield metric, change, cell.against(mirror.middle, limit_se, error_rate)
+
+
+def _differs_by_method(cell: _Cell, other: _Cell) -> bool:
+    """Return whether rows differ in their last name alone, which is that of the method."""
+    return (
+        len(cell.row) > 2
+        and cell.row[:-2] == other.row[:-2]
+        and cell.row[-1] == other.row[-1]
+        and cell.row != other.row
+    )
+
+
+def _shares(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
+    changed = pd.DataFrame(rows, columns=["what", "change", "verdict"])
+    records = []
+    for (what, change), part in changed.groupby(["what", "change"], sort=False):
+        kept = part["verdict"][part["verdict"].isin([REPRODUCED, UNDECIDED, CONTRADICTED])]
+        shares = [float((kept == name).mean()) for name in (REPRODUCED, UNDECIDED, CONTRADICTED)]
+        records.append((what, change, len(kept), *shares))
+    return pd.DataFrame(records, columns=list(COLUMNS))
