@@ -142,6 +142,9 @@ rule table:
             subcategory="Tables",
             labels={"name": "{name}", "scale": "{scale}"},
         ),
+    wildcard_constraints:
+        # Those have rules of their own.
+        name="(?!(verdict|power|guarantees)$)[a-z0-9_]+",
     log:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
@@ -230,6 +233,3 @@ rule guarantees:
         "guarantees in {wildcards.paper}"
     script:
         "../scripts/guarantees.py"
-
-
-ruleorder: verdict > guarantees > table

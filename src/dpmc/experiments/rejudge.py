@@ -70,8 +70,10 @@ def _differences(made: pd.DataFrame, path: Path) -> list[str]:
     if other.empty:
         return [f"  the same as in {path}"]
     lines = [f"  {len(other):,} differ from those in {path}:"]
-    for (name, variant), row in other.iterrows():
-        lines.append(f"    {name} ({variant}): {row['there']} there, {row['here']} here")
+    lines += [
+        f"    {row['id']} ({row['variant']}): {row['there']} there, {row['here']} here"
+        for row in other.reset_index().fillna("none").to_dict("records")
+    ]
     return lines
 
 
