@@ -144,7 +144,7 @@ rule table:
         ),
     wildcard_constraints:
         # Those have rules of their own.
-        name="(?!(verdict|power|guarantees)$)[a-z0-9_]+",
+        name=r"(?!(verdict|power|guarantees)\.)[a-z0-9_]+",
     log:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
