@@ -130,6 +130,15 @@ def test_one_hyperparameter_reruns_its_method(tiny: Project) -> None:
     assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
 
 
+def test_a_figure_that_is_asked_for_by_its_path_is_never_stale(tiny: Project) -> None:
+    """Although it exists, and of what it is made from only the file of settings is missing."""
+    target = f"results/tiny/{PAPER}/figure1.png"
+    assert tiny.planned(target, config=TINY) == []
+    with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
+        found = set(tiny.planned(target, config=TINY))
+    assert found >= chains(("dp_penalty",)) | METRICS | settings("figure1")
+
+
 def test_a_number_written_otherwise_and_other_guesses_of_time_rerun_nothing(tiny: Project) -> None:
     with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.050"):
         assert jobs(tiny) == set()

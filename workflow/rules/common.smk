@@ -78,6 +78,19 @@ def of_output(field, name=None):
     return look_up
 
 
+def request_of(name=None):
+    """Return a function from wildcards to the name of the settings of an output.
+
+    The digest in it makes an output anew that is asked for by its path while its old settings
+    are gone.
+    """
+
+    def look_up(wildcards):
+        return Path(of_output("request", name)(wildcards)).name
+
+    return look_up
+
+
 def batch_of_seed(wildcards):
     """Return the file of chains that holds the replicate that the wildcards name."""
     jobs = workload(wildcards.scale, wildcards.paper).jobs

@@ -118,6 +118,7 @@ rule figure:
         runtime=minutes_of("figure"),
     params:
         caption=caption_of,
+        request=request_of(),
     message:
         "{wildcards.name} of {wildcards.paper}"
     script:
@@ -160,6 +161,7 @@ rule table:
         runtime=minutes_of("table"),
     params:
         caption=caption_of,
+        request=request_of(),
     message:
         "table {wildcards.name} of {wildcards.paper}"
     script:
@@ -197,6 +199,8 @@ rule verdict:
     resources:
         mem_mb=memory_of("verdict"),
         runtime=minutes_of("verdict"),
+    params:
+        request=request_of("verdict"),
     message:
         "verdicts on {wildcards.paper}"
     script:
@@ -229,6 +233,8 @@ rule guarantees:
     resources:
         mem_mb=memory_of("guarantees"),
         runtime=minutes_of("guarantees"),
+    params:
+        request=request_of("guarantees"),
     message:
         "guarantees in {wildcards.paper}"
     script:
