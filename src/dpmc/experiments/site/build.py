@@ -17,7 +17,7 @@ from dpmc.experiments.pipeline import files
 from dpmc.experiments.site import captions, claims, errata, grids
 from dpmc.experiments.site.claims import Group
 from dpmc.experiments.site.sources import Source
-from dpmc.experiments.verdicts.verdict import WORDS, Verdict
+from dpmc.experiments.verdicts.verdict import CONTRADICTED, Verdict
 
 STATIC = ("style.css", "filter.js", "sort.js")
 # Files in the folder of the site itself.
@@ -105,10 +105,12 @@ def render_document(source: Source, texts: Mapping[str, str]) -> str:
     experiments = list(dict.fromkeys(source.facts.table["experiment"]))
     private = [name for name in experiments if source.facts.private(name)]
     whole = claims.group(source.verdicts)
-    failed = [entry for entry in whole.claims if entry.verdict == "not_reproduced"]
+    failed = [entry for entry in whole.claims if entry.verdict == CONTRADICTED]
     figures = [_figure(source, name, filled, groups) for name in source.outputs("figure")]
     return _render(
         "document.html.j2",
+        verdicts=claims.kinds(source.verdicts),
+        power=grids.grid(source.power) if source.power is not None else None,
         root="..",
         source=source,
         figures=figures,
@@ -155,6 +157,7 @@ def front(
     groups = {source.key: claims.group(source.verdicts) for source in sources}
     page = _render(
         "front.html.j2",
+        verdicts=claims.kinds(entry for source in sources for entry in source.verdicts),
         root=".",
         scale=scale,
         sources=sources,
@@ -288,4 +291,4 @@ def _render(template: str, **values: Any) -> str:
     environment.filters["cited"] = _cited
     environment.filters["measured"] = _measured
     environment.filters["words"] = lambda text: str(text).replace("_", " ")
-    return environment.get_template(template).render(verdicts=WORDS, **values)
+    return environment.get_template(template).render(**values)

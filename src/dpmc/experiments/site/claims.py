@@ -34,6 +34,11 @@ class Series:
         return counts(self.cells)
 
     @property
+    def size(self) -> int:
+        """Return how many numbers are printed, verdicts on rows of them aside."""
+        return sum(not entry.together for entry in self.cells)
+
+    @property
     def terms(self) -> str:
         """Return what the rules of all cells say after their limits; empty if they differ."""
         terms = {entry.rule.partition("; ")[2] for entry in self.cells}
@@ -105,6 +110,11 @@ def by_output(verdicts: Iterable[Verdict], outputs: Collection[str]) -> dict[str
         name: replace(group(first.get(name, ())), elsewhere=tuple(further.get(name, ())))
         for name in dict.fromkeys([*first, *further])
     }
+
+
+def kinds(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the kinds of verdicts that occur, in words."""
+    return {key: WORDS[key] for key, number in counts(verdicts).items() if number}
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:

@@ -20,6 +20,7 @@ from dpmc.numerics.source_digest import short_digest
 from dpmc.types import DpmcError
 
 FIGURE_FILES = ("svg", "png", "pdf")
+POWER = "power.csv"
 # Files of every document besides its figures and tables.
 SHARED_FILES = ("verdict.csv", "guarantees.csv", "provenance.json")
 PIXELS_PER_POINT = 96 / 72
@@ -52,6 +53,17 @@ class Source:
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return all verdicts on the document."""
         return verdict.read(self.folder / "verdict.csv")
+
+    @cached_property
+    def power(self) -> pd.DataFrame | None:
+        """Return what the verdicts notice when print is made wrong, as shares in per cent."""
+        path = self.folder / POWER
+        if not path.exists():
+            return None
+        table = pd.read_csv(path)
+        for name in table.columns[3:]:
+            table[name] = [f"{100 * share:.0f} %" for share in table[name]]
+        return table
 
     @cached_property
     def facts(self) -> Facts:

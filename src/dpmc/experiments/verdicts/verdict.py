@@ -108,6 +108,11 @@ class Verdict:
         return f"{self.id.replace('/', '.')}-{self.variant}"
 
     @property
+    def together(self) -> bool:
+        """Return whether it is on all printed numbers of a row together."""
+        return self.id.endswith("/together")
+
+    @property
     def series(self) -> str:
         """Return the printed series that it belongs to; empty for a claim of its own."""
         return self.id.partition("/")[0] if "/" in self.id else ""

@@ -16,7 +16,7 @@
 })();
 
 // Shows the verdicts of one kind, and among them those in which all words of a search occur. Both
-// are part of the address: ?verdict=not_reproduced&find=banana.
+// are part of the address: ?verdict=contradicted&find=banana.
 (() => {
   const form = document.querySelector("[data-filter]");
   if (!form) return;
@@ -67,11 +67,11 @@
     const holders = document.querySelectorAll("[data-cells], [data-claims], table.claims, table.series");
     for (const holder of holders) holder.hidden = !hasRows(holder);
     for (const cells of document.querySelectorAll("[data-cells]")) {
-      cells.open = (kind.startsWith("not_") || words.length > 0) && !cells.hidden;
+      cells.open = (kind !== "all" && kind !== "reproduced" || words.length > 0) && !cells.hidden;
     }
     const total = rows.reduce((sum, row) => sum + size(row, "all"), 0);
     const say = (number) => number.toLocaleString("en-GB");
-    const chosen = kind === "all" ? [] : [kind.replace("_", " ")];
+    const chosen = kind === "all" ? [] : [kind.replaceAll("_", " ")];
     const what = chosen.concat(words.map((word) => `“${word}”`)).join(", ");
     form.classList.toggle("active", what !== "");
     form.querySelector("[data-status]").textContent =
