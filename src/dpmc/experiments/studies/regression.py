@@ -315,9 +315,7 @@ def released(
     return release.release(exact, *bounds, epsilon, delta, noise, **terms)
 
 
-def _noise(
-    point: StudyPoint, module: Any, y_bound: float, replicate: int
-) -> np.random.Generator:
+def _noise(point: StudyPoint, module: Any, y_bound: float, replicate: int) -> np.random.Generator:
     """Return the stream of one release, which its terms name and nothing else does."""
     kind = module.STATISTICS
     if kind == "own":
