@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from dpmc import registry
 from dpmc.linreg import methods
 from dpmc.linreg.methods import adassp
 from dpmc.linreg.release import release
+from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics
 from dpmc.linreg.variants import PROFILES, make_prior, profile
 from dpmc.rng import stream
@@ -23,6 +24,7 @@ METHODS = {
     for info in pkgutil.iter_modules(methods.__path__)
     if not info.name.startswith("_")
 }
+SHORT = {"num_iterations": 200, "burn_in": 100}
 STATISTICS = NodeStatistics(
     np.array([9]), np.eye(2)[None], np.ones((1, 2)), np.ones(1), bounds=(1.0, 1.0)
 )
@@ -56,6 +58,7 @@ def test_only_the_correct_and_the_printed_noise_keep_the_budget():
         "correct": ("replace", True),
         "thesis": ("add_remove", True),
         "authors": ("add_remove", False),
+        "final": ("add_remove", False),
     }
 
 
@@ -74,7 +77,9 @@ def test_priors_differ_in_the_width_of_the_coefficients_alone(dim):
     made = {
         name: make_prior(PROFILES[name], dim, stream(7, "tests", "prior", dim)) for name in PROFILES
     }
-    for name, variance in (("correct", 38.0), ("thesis", 38.0), ("authors", 0.5 / 19)):
+    variances = {"correct": 38.0, "thesis": 38.0, "authors": 0.5 / 19, "final": 38.0}
+    assert set(made) == set(variances)
+    for name, variance in variances.items():
         prior = made[name]
         np.testing.assert_allclose(prior.covariance, variance * np.eye(dim))
         assert (prior.shape, prior.rate, prior.dof) == (20.0, 0.5, dim + 1.0)
@@ -92,6 +97,37 @@ def test_the_conjugate_precision_of_the_public_code_is_not_the_inverse_of_its_co
     assert precision == authors.parameters("mcmc_bs", 1.0)["precision"]
     thesis = PROFILES["thesis"]
     assert precision == pytest.approx(1 / thesis.coefficient_variance)
+
+
+def test_the_last_version_of_the_public_code_has_another_prior_and_nothing_else():
+    authors, final = PROFILES["authors"], PROFILES["final"]
+    assert (authors.coefficient_variance, final.coefficient_variance) == (0.5 / 19, 19 / 0.5)
+    different = {
+        field.name
+        for field in fields(authors)
+        if getattr(authors, field.name) != getattr(final, field.name)
+    }
+    assert different == {"name", "coefficient_variance"}
+
+
+@pytest.mark.parametrize("method", ["mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "adassp"])
+def test_which_methods_the_prior_of_the_last_version_moves(method):
+    """Without the variance of theta in it, a method gives the same in both versions."""
+    rng, module = np.random.default_rng(5), METHODS[method]
+    x = rng.normal(size=(300, 2)) / 4
+    y = x @ np.array([1.0, -0.5]) + 0.1 * rng.normal(size=300)
+    exact = node_statistics((x, y), 2, 300, (1.0, 1.0))
+    found = []
+    for name in ("authors", "final"):
+        settings = PROFILES[name].release_settings(module.STATISTICS)
+        function = module.release if module.STATISTICS == "own" else release
+        noisy = function(exact, 1.0, 1.0, 1.0, 1e-3, stream(7, "noise", method), **settings)
+        short = {} if method in ("bayes_fixed_s_fast", "adassp") else SHORT
+        params = registry.parameters(module, {**PROFILES[name].parameters(method, 1.0), **short})
+        prior = make_prior(PROFILES[name], 2, stream(7, "prior", method))
+        found.append(module.fit(noisy, prior, params, stream(7, "chain", method)).coefficients)
+    moved = method in ("mcmc_fixed_s", "bayes_fixed_s_fast")
+    assert np.isclose(*found, rtol=1e-3).all() != moved
 
 
 def test_profiles_cannot_be_changed():

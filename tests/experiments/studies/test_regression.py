@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -14,6 +15,8 @@ from dpmc.experiments.config import problems
 from dpmc.experiments.data import uci
 from dpmc.experiments.pipeline import files, store
 from dpmc.experiments.studies import regression, regression_convergence, regression_time
+from dpmc.linreg import variants
+from dpmc.rng import stream
 from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
 from tests.support import setups
 
@@ -73,6 +76,106 @@ def test_a_replicate_is_the_same_in_any_company(rows):
     alone = regression.run(replace(base, points=base.points[1:]), rows, [2])
     wanted = together[(together["num_nodes"] == 4) & (together["replicate"] == 2)]
     np.testing.assert_array_equal(wanted["estimation"], alone["estimation"])
+
+
+OF_S_AND_Z = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast")
+PRIVATE = (*OF_S_AND_Z, "mcmc_bs", "adassp")
+
+
+def noise_of(setup, rows, number=0, replicate=0):
+    """Return the noise of one release of a study, in its standard deviations."""
+    point = setup.each()[number]
+    problem, exact, _ = regression.prepared(point, rows)
+    noisy = regression.released(point, exact, problem.bounds, rows, replicate)
+    s = np.stack([matrix[np.triu_indices(noisy.dim)] for matrix in noisy.s - exact.s])
+    return np.concatenate([s.ravel() / noisy.s_sd, (noisy.z - exact.z).ravel() / noisy.z_sd])
+
+
+def assert_methods_share_releases(rows, variant):
+    """Check that methods of S and z get one noise, and that all other releases are apart."""
+    for number, replicate in itertools.product(range(2), range(2)):
+        made = [noise_of(settings(m, variant), rows, number, replicate) for m in OF_S_AND_Z]
+        assert (made[0] == made[1]).all()
+        assert (made[0] == made[2]).all()
+    base = settings("mcmc_fixed_s", variant)
+    points = [{"num_nodes": n, "epsilon": e} for n, e in ((2, 1.0), (2, 5.0), (4, 1.0))]
+    different = {
+        f"{point} replicate {k}": noise_of(replace(base, points=[point]), rows, 0, k)
+        for point, k in itertools.product(points, range(2))
+    }
+    other = setups.problem({**PROBLEM, "name": "other"})
+    different["problem"] = noise_of(replace(base, problem=other), rows)
+    different["seed"] = noise_of(replace(base, seed=4), rows)
+    for name in variants.PROFILES:
+        if name != variant:
+            different[f"profile {name}"] = noise_of(settings("mcmc_fixed_s", name), rows)
+    for method in ("mcmc_bs", "adassp"):
+        different[method] = noise_of(settings(method, variant), rows)
+    for first, second in itertools.combinations(different, 2):
+        again = np.isclose(different[first][:10], different[second][:10], rtol=1e-9, atol=0)
+        assert not again.any(), f"{first} and {second} have the same noise"
+
+
+@pytest.mark.parametrize("variant", variants.PROFILES)
+def test_methods_of_one_replicate_see_one_release(variant, rows):
+    assert_methods_share_releases(rows, variant)
+
+
+def test_releases_that_the_label_or_too_little_names_are_found_out(rows, monkeypatch):
+    def by_label(point, _module, _bound, replicate):
+        key = point.label, *point.point.values(), replicate
+        return stream(point.seed, "noise", *key)
+
+    monkeypatch.setattr(regression, "_noise", by_label)
+    with pytest.raises(AssertionError):
+        assert_methods_share_releases(rows, "correct")
+
+    def without_epsilon(point, module, _bound, replicate):
+        key = point.problem.name, point.variant, module.STATISTICS, point.point["num_nodes"]
+        return stream(point.seed, "noise", *key, replicate)
+
+    monkeypatch.setattr(regression, "_noise", without_epsilon)
+    with pytest.raises(AssertionError, match="have the same noise"):
+        assert_methods_share_releases(rows, "correct")
+
+
+def test_what_a_method_is_called_and_how_long_it_runs_do_not_move_a_release(rows):
+    for method in PRIVATE:
+        base = settings(method)
+        params = {**base.params, "num_iterations": 300}
+        other = replace(base, label="another", experiment="f", study="g", params=params)
+        np.testing.assert_array_equal(noise_of(base, rows), noise_of(other, rows))
+
+
+def test_noise_of_another_scale_is_another_draw(rows):
+    # From one draw at two scales and the ratio of the scales the eigenvalue could be solved for.
+    base = settings("adassp")
+    other = replace(base, params={**base.params, "lambda_noise": "published"})
+    assert not np.isclose(noise_of(base, rows), noise_of(other, rows), rtol=1e-9, atol=0).any()
+
+
+def test_chains_on_one_release_have_randomness_of_their_own(rows):
+    base = settings("mcmc_fixed_s", points=[{"num_nodes": 2, "epsilon": 1.0}])
+    point, fits = base.each()[0], []
+    problem, exact, prior = regression.prepared(point, rows)
+    for label in ("a", "a", "b"):
+        named = replace(point, label=label)
+        fits.append(regression.estimate(named, exact, prior, problem.bounds, rows, 0)[0])
+    np.testing.assert_array_equal(fits[0].draws, fits[1].draws)
+    assert not np.isclose(fits[0].draws, fits[2].draws, rtol=1e-9, atol=0).any()
+
+
+def test_methods_that_differ_little_agree_on_a_release(rows):
+    # Chains of 2,000 draws on 30 releases: what is left of their difference is one of methods,
+    # and independent noise of 30 replicates reaches a correlation of 0.9 less than once in 1e9.
+    chains = {"num_iterations": 4000, "burn_in": 2000}
+    points = [{"num_nodes": 2, "epsilon": 1.0}]
+    errors = [
+        regression.run(settings(method, points=points, params=chains), rows, range(30))
+        for method in ("mcmc_fixed_s", "bayes_fixed_s_fast")
+    ]
+    first, second = (np.log(table["estimation"]) for table in errors)
+    assert np.corrcoef(first, second)[0, 1] > 0.9
 
 
 def test_fresh_rows_are_another_data_set_for_every_replicate(rows):

@@ -20,7 +20,7 @@ from dpmc.types import UNAVAILABLE, Array
 METHODS = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "adassp")
 # Estimators that read the rows themselves.
 EXACT = ("ols", "posterior")
-PROFILES = ("authors", "thesis", "correct")
+PROFILES = ("authors", "final", "thesis", "correct")
 # The public code scores these by the loss averaged over draws, the others by a point estimate.
 CHAINS = ("mcmc_normal_x", "mcmc_fixed_s", "mcmc_bs")
 

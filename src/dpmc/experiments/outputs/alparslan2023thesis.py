@@ -47,7 +47,7 @@ MMD_KERNELS = {
 
 @style.styled
 def figure_profiles(context: Context) -> Figure:
-    """Draw test errors of every method under the three profiles, with the privacy they have.
+    """Draw test errors of every method under each profile, with the privacy they have.
 
     Parameters
     ----------
@@ -84,7 +84,9 @@ def _profile_panel(axis: Axes, panel_rows: pd.DataFrame, profiles: list[str]) ->
         for place, method in enumerate(methods):
             runs = panel_rows[
                 (panel_rows["method"] == method) & (panel_rows["variant"] == profile)
-            ]["mse"]
+            ]["mse"].dropna()
+            if runs.empty:
+                continue
             mean, low, high = parts.interval(runs)
             at = place + 0.22 * (k - (len(profiles) - 1) / 2)
             axis.plot([at, at], [low, high], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")

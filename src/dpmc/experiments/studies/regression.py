@@ -2,6 +2,12 @@
 
 [alparslan2023thesis, chapter 7]: noise replicates of one release, its estimate scored on
 test rows or against what generated the rows, its posterior against the non-private one.
+
+As in the public code of the thesis, methods are compared on the same release: in a replicate all
+methods of a profile that need the same statistics get the same noisy ones. S and z serve three
+methods; MCMC-B&S, which needs u too, and adaSSP have releases of their own. A guarantee is that
+of the release behind one estimate. Estimates from one release are post-processing of it: whoever
+publishes several of them pays for it once, and for each other release besides.
 """
 
 from __future__ import annotations
@@ -259,6 +265,9 @@ def estimate(
 ) -> tuple[Regression, dict[str, Guarantee]]:
     """Release the statistics of one replicate and estimate from them.
 
+    Noise is that of :func:`released`, which methods share; the chain of each draws from a
+    stream of its own.
+
     Returns
     -------
     (Regression, dict of str to Guarantee)
@@ -285,11 +294,15 @@ def released(
     dataset: Dataset,
     replicate: int,
 ) -> NoisyStatistics | NodeStatistics:
-    """Return what the method of a study is given: for one that is not private, all."""
+    """Return what the method of a study is given: for one that is not private, all.
+
+    Noise depends on the problem, the profile, the number of nodes, epsilon, the replicate and
+    what is released, and on nothing else: the same for all methods that need the same release.
+    """
     module: Any = registry.load("regression", point.method)
     if module.STATISTICS == "exact":
         return exact
-    noise = stream(point.seed, "noise", canonical(point), replicate)
+    noise = _noise(point, module, bounds[1], replicate)
     terms = {
         **variants.profile(point.variant).release_settings(module.STATISTICS),
         "bounds_source": dataset.bounds_source,
@@ -300,6 +313,17 @@ def released(
         own: NoisyStatistics = module.release(exact, *bounds, epsilon, delta, noise, **terms)
         return own
     return release.release(exact, *bounds, epsilon, delta, noise, **terms)
+
+
+def _noise(point: StudyPoint, module: Any, y_bound: float, replicate: int) -> np.random.Generator:
+    """Return the stream of one release, which its terms name and nothing else does."""
+    kind = module.STATISTICS
+    if kind == "own":
+        # Parameters may change the scale of noise. One draw at two scales would give it away.
+        kind = f"{point.method}: {method_params(point, module, y_bound)}"
+    nodes, epsilon = int(point.point["num_nodes"]), float(point.point["epsilon"])
+    key = canonical(point.problem), point.variant, kind, nodes, epsilon, replicate
+    return stream(point.seed, "noise", *key)
 
 
 def method_params(point: StudyPoint, module: Any, y_bound: float) -> Any:
