@@ -194,20 +194,23 @@ def test_verdicts_stand_under_the_first_output_that_their_claims_name():
 
 
 def test_series_count_their_cells():
-    outcomes = ["reproduced", "reproduced", "not_reproduced", "not_comparable"]
+    outcomes = ["reproduced", "reproduced", "contradicted", "undecided"]
     cells = pd.DataFrame(
         [
             {"id": f"box/model/{k}", "where": "Figure 9", "output": "figure9",
              "variant": "as_published", "published": f"{k}", "ours": 1.0,
              "ours_se": 0.1, "rule": "r", "verdict": outcome,
-             "reason": "why"}
+             "reason": "why", "privacy": "broken", "digits": "same", "resolution": 1.2,
+             "runs_needed": np.nan}
             for k, outcome in enumerate(outcomes)
         ]
     )  # fmt: skip
     group = claims.group(verdict.from_table(cells))
     (series,) = group.series
     assert group.claims == ()
-    assert list(series.counts.values()) == [2, 1, 1]
+    found = {key: number for key, number in series.counts.items() if number}
+    assert found == {"reproduced": 2, "contradicted": 1, "undecided": 1}
+    assert (series.size, series.cells[0].privacy) == (4, "broken")
     assert (series.cells[0].ours, series.cells[0].ours_se) == (1.0, 0.1)
     assert series.cells[0].output == ("figure9",)
     assert series.cells[0].anchor == "box.model.0-as_published"
