@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from dpmc.types import Model
 from tests.support.posteriors import banana_model, gaussian_model
+
+# A busy machine is no fault of the code.
+hypothesis.settings.register_profile("dpmc", deadline=None)
+hypothesis.settings.load_profile("dpmc")
 
 # Files whose tests look at one run of the whole workflow.
 WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression", "site", "smoke"))
