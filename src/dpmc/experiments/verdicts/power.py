@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 FACTORS = (1.3, 2.0)
 ANOTHER_METHOD = "number of another method"
 REVERSED = "axis reversed"
+NEAR = ", as good as the same"
 DEALT = "runs dealt at random"
 COLUMNS = ("what", "change", "numbers", REPRODUCED, UNDECIDED, CONTRADICTED)
 # Claims about the order of groups of runs, which runs dealt at random do not have.
@@ -66,22 +67,34 @@ class _Cell:
         scale = self.measurement.scale
         return (scale.of(self.entry["low"]) + scale.of(self.entry["high"])) / 2
 
+    @property
+    def width(self) -> float:
+        """Return how far rounding may move the number on its scale."""
+        scale = self.measurement.scale
+        return (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
+
     def told_from(self, other: _Cell, error_rate: float) -> str:
         """Return in words whether two printed numbers differ by more than what is noticed."""
-        entry = self.measurement
+        entry = replace(self.measurement, limit_se=other.measurement.limit_se)
         middle = (self.entry["low"] + self.entry["high"]) / 2
         resolution = compare(
             replace(entry, estimate=middle), self.entry["low"], self.entry["high"], error_rate
         ).resolution
-        near = abs(other.middle - self.middle) < math.log(resolution)
-        return ", as good as the same" if near else ""
+        # What is printed the same is no difference.
+        apart = abs(other.middle - self.middle) - 2 * self.width
+        near = apart < math.log(resolution)
+        return NEAR if near else ""
+
+    def printed_as_it_is(self, error_rate: float) -> bool:
+        """Return whether the number that is printed is reproduced."""
+        limit_se = self.measurement.limit_se
+        return self.against(self.middle, limit_se, error_rate) == REPRODUCED
 
     def against(self, middle: float, limit_se: float, error_rate: float) -> str:
         """Return the verdict were `middle`, on the scale, printed with this standard error."""
         scale = self.measurement.scale
-        width = (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
         changed = replace(self.measurement, limit_se=limit_se)
-        low, high = (scale.back(middle + sign * width) for sign in (-1, 1))
+        low, high = (scale.back(middle + sign * self.width) for sign in (-1, 1))
         return compare(changed, low, high, error_rate, self.entry["family"]).verdict
 
 
@@ -107,9 +120,10 @@ def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``COLUMNS``: the metric, the change, how many changed numbers had been reproduced,
         and the shares of them that still are, are undecided and are contradicted. Every number is
-        changed up and down, and replaced by those of all other methods at the same setting. Numbers
-        that are nearer to the right one than its resolution are counted apart: nobody can tell
-        them from it.
+        changed up and down, and replaced by those of all other methods at the same setting; that
+        an axis is reversed is noticed of a row if it is of one of its numbers. Numbers that are
+        nearer to the right one than its resolution are counted apart: nobody can tell them from
+        it.
     """
     rows = [
         (metric, change, verdict)
@@ -199,7 +213,7 @@ def _changed(
     metric = block["rule"].get("metric", "")
     for cell in cells:
         own = cell.measurement.limit_se
-        if cell.against(cell.middle, own, error_rate) != REPRODUCED:
+        if not cell.printed_as_it_is(error_rate):
             continue
         for factor in FACTORS:
             for sign in (-1, 1):
@@ -210,12 +224,30 @@ def _changed(
                 limit_se = other.measurement.limit_se
                 change = ANOTHER_METHOD + cell.told_from(other, error_rate)
                 yield metric, change, cell.against(other.middle, limit_se, error_rate)
-        row = [other for other in cells if other.row == cell.row]
-        mirror = row[len(row) - 1 - row.index(cell)]
-        if mirror is not cell:
-            limit_se = mirror.measurement.limit_se
-            change = REVERSED + cell.told_from(mirror, error_rate)
-            yield metric, change, cell.against(mirror.middle, limit_se, error_rate)
+    for change, verdict in _reversed(cells, error_rate):
+        yield metric, change, verdict
+
+
+def _reversed(cells: list[_Cell], error_rate: float) -> Iterator[tuple[str, str]]:
+    """Yield what becomes of each row with a reproduced number once its axis is reversed.
+
+    It is contradicted if one of its numbers is, and reproduced if all that were still are.
+    """
+    for name in dict.fromkeys(cell.row for cell in cells):
+        row = [cell for cell in cells if cell.row == name]
+        pairs = [
+            (cell, mirror)
+            for cell, mirror in zip(row, row[::-1], strict=True)
+            if cell is not mirror and cell.printed_as_it_is(error_rate)
+        ]
+        if not pairs:
+            continue
+        found = [c.against(m.middle, m.measurement.limit_se, error_rate) for c, m in pairs]
+        told = all(cell.told_from(mirror, error_rate) for cell, mirror in pairs)
+        outcome = CONTRADICTED if CONTRADICTED in found else UNDECIDED
+        if set(found) == {REPRODUCED}:
+            outcome = REPRODUCED
+        yield REVERSED + (NEAR if told else ""), outcome
 
 
 def _differs_by_method(cell: _Cell, other: _Cell) -> bool:
