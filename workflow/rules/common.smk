@@ -78,6 +78,14 @@ def of_output(field, name=None):
     return look_up
 
 
+def printed_of(wildcards):
+    """Return the printed numbers of the document, for an output that shows them."""
+    outputs = settings(wildcards.scale).papers[wildcards.paper].outputs
+    shown = wildcards.name in outputs and outputs[wildcards.name].published
+    file = ROOT / "config" / "published" / f"{wildcards.paper}.yaml"
+    return ancient([str(file)] if shown else [])
+
+
 def batch_of_seed(wildcards):
     """Return the file of chains that holds the replicate that the wildcards name."""
     jobs = workload(wildcards.scale, wildcards.paper).jobs

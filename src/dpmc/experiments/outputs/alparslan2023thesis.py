@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 
 from dpmc.experiments.outputs import _regression as parts
 from dpmc.experiments.outputs import (
+    _held,
     _regression_tables,
+    _slopes,
     _statsel_errors,
     _statsel_information,
     _statsel_selection,
@@ -25,6 +27,7 @@ table_profiles = _regression_tables.table_profiles
 table_convergence = _regression_tables.table_convergence
 
 figure4_1 = figure4_2 = figure4_3 = _statsel_information.information_by_theta
+figure_claimed = _held.figure_claimed
 figure4_4 = _statsel_information.information_of_bits
 figure6_1 = figure6_2 = figure6_4 = _statsel_errors.errors_by_epsilon
 figure6_3 = _statsel_errors.information_and_autocorrelation
@@ -99,6 +102,56 @@ def _profile_panel(axis: Axes, panel_rows: pd.DataFrame, profiles: list[str]) ->
     names = [style.look(name).label.replace("-fast", "\nfast") for name in methods]
     axis.set_xticks(range(len(methods)), names, rotation=35, ha="right", fontsize=6)
     axis.set_xlim(-0.5, len(methods) - 0.5)
+
+
+@style.styled
+def figure_slopes(context: Context) -> Figure:
+    """Draw the numbers of Table 7.1 as printed, rerun, and rerun with valid privacy.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``real_data``, and the printed numbers.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per problem, one column per number of nodes: mean test errors, one line per
+        method.
+    """
+    rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
+    problems = context.problems(rows)
+    nodes = sorted(rows["num_nodes"].unique())
+    looks = parts.looks(rows)
+    ends = {look.label: name for name, look in looks.items()}
+    height = 0.8 + 1.75 * len(problems)
+    figure, axes = style.figure(len(problems), len(nodes), height, sharey="row")
+    for i, problem in enumerate(problems):
+        of_problem = rows[(rows["problem"] == problem)]
+        for j, count in enumerate(nodes):
+            axis, cell = axes[i, j], of_problem[of_problem["num_nodes"] == count]
+            values = {
+                look.label: [
+                    _slopes.number(numbers, problem=problem, method=name, num_nodes=count),
+                    _slopes.means(_of(cell, name, "authors"), "mse"),
+                    _slopes.means(_of(cell, name, "correct"), "mse"),
+                ]
+                for name, look in looks.items()
+            }
+            _slopes.lines(axis, values, ends)
+            axis.set(yscale="log", title=f"{context.problem_label(problem)}, J = {count}")
+            _slopes.columns(axis, ["printed", "rerun", "valid"])
+            if parts.unavailable(of_problem):
+                _slopes.absent(axis)
+        axes[i, 0].set_ylabel("test error")
+        _slopes.privacy(axes[i], of_problem, "authors", "correct")
+    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
+    style.heading(figure, "Table 7.1: printed, rerun as the public code, with valid privacy")
+    return figure
+
+
+def _of(rows: pd.DataFrame, method: str, variant: str) -> pd.DataFrame:
+    return rows[(rows["method"] == method) & (rows["variant"] == variant)]
 
 
 @style.styled

@@ -15,10 +15,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpmc.experiments.config.grids import algorithm
 from dpmc.experiments.data import mixture_rows
-from dpmc.experiments.outputs import _dpsep_tables
+from dpmc.experiments.outputs import _dpsep_tables, _held, _slopes
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import style
+from dpmc.types import UNAVAILABLE
 
+figure_claimed = _held.figure_claimed
 table1 = _dpsep_tables.table1
 table2 = _dpsep_tables.table2
 table3 = _dpsep_tables.table3
@@ -169,6 +171,70 @@ def _named(experiment: str, label: str, epsilon: float, runs: pd.DataFrame) -> s
         real = runs["guarantee_epsilon"].max() if len(runs) else math.nan
         parts.append(f"ε {epsilon:g}, really {_number(float(real))}")
     return ", ".join(parts)
+
+
+SLOPES = {
+    # Name of a line: what it is as published, and with valid privacy or really clipped.
+    "EP": ("ep", "as_published", ""),
+    "SEP": ("sep", "as_published", ""),
+    "SEP clipped": ("clipped_sep", "as_published", "clipped_true"),
+    "DP-SEP": ("dp_sep", "as_published", "dp_valid"),
+    "DP-SEP, valid privacy tuned": ("dp_sep", "as_published", "dp_valid_tuned"),
+}
+
+
+@style.styled
+def figure_slopes(context: Context) -> Figure:
+    """Draw the numbers of Tables 2 and 3 as printed, rerun, and rerun with valid privacy.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``networks``, and the printed numbers.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel per data set and table, one line per method: above, root mean squared
+        errors on test rows; below, test log-likelihoods.
+    """
+    rows = context.metrics
+    problems = context.problems(rows)
+    columns = min(3, len(problems))
+    half = math.ceil(len(problems) / columns)
+    figure, axes = style.figure(2 * half, columns, 0.9 + 1.5 * 2 * half)
+    ends = {name: method for name, (method, *_) in SLOPES.items()}
+    tables = (("rmse", "T-2", "test RMSE", "log"), ("loglik", "T-3", "log-likelihood", "linear"))
+    for k, (metric, series, words, scale) in enumerate(tables):
+        ids = [series, f"{series}-clipped", f"{series}-dp"]
+        numbers = _slopes.printed(context.published, ids)
+        grid = axes[k * half : (k + 1) * half]
+        for axis in grid.flat[len(problems) :]:
+            axis.set_axis_off()
+        for place, (axis, problem) in enumerate(zip(grid.flat, problems, strict=False)):
+            here = rows[rows["problem"] == problem]
+            values = {
+                name: [
+                    _slopes.number(numbers, problem=problem, algorithm=method),
+                    *(
+                        _slopes.means(here[here["label"] == f"{method}-{variant}"], metric)
+                        for variant in variants
+                    ),
+                ]
+                for name, (method, *variants) in SLOPES.items()
+            }
+            _slopes.lines(axis, values, ends)
+            axis.set_title(f"Table {series[-1]}: {context.problem_label(problem)}")
+            axis.set_yscale(scale)
+            _slopes.columns(axis, ["printed", "rerun", "valid"])
+            axis.set_ylabel(words if place % columns == 0 else "")
+            if here["status"].str.startswith(UNAVAILABLE).all():
+                _slopes.absent(axis)
+            _slopes.privacy([axis], here[here["method"].str.startswith("dp_sep")],
+                            "as_published", "dp_valid")  # fmt: skip
+    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
+    style.heading(figure, "Tables 2 and 3: printed, rerun as published, with valid privacy")
+    return figure
 
 
 @style.styled

@@ -83,8 +83,9 @@ def content_digest(*paths: Path) -> str:
 
 
 def texts(root: Path, paper: Paper, output: str) -> list[Path]:
-    """Return the files besides results that the verdicts or the page of a paper are made from."""
-    if output == "verdict":
+    """Return the files besides results that the verdicts, page or figure of a paper are made from."""
+    entry = paper.outputs.get(output)
+    if output == "verdict" or (entry is not None and entry.published):
         return [root / "config" / "published" / f"{paper.paper}.yaml"]
     if output == "page":
         captions = sorted({entry.caption for entry in paper.outputs.values()})
