@@ -192,7 +192,7 @@ def _spans(rows: pd.DataFrame) -> pd.DataFrame:
             low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
             held, count = runs["guarantee_epsilon"].max(), runs["num_iterations"].max()
             points.append((float(held), low, middle, high, float(count)))
-    return pd.DataFrame(points, columns=["held", "low", "median", "high", "iterations"])
+    return pd.DataFrame(points, columns=["held", "low", "median", "high", "iterations"], dtype=float)
 
 
 def _frontier(axis: Axes, points: pd.DataFrame) -> None:
