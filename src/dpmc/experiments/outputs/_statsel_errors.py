@@ -79,7 +79,7 @@ def epsilon_axis(axis: Axes, values: pd.Series[float]) -> None:
     grid = sorted(values.dropna().unique())
     shown: list[float] = []
     for value in grid:
-        if not shown or value >= 1.35 * shown[-1]:
+        if not shown or value >= 1.7 * shown[-1]:
             shown.append(float(value))
     axis.set_xticks(shown)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

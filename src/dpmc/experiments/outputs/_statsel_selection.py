@@ -27,6 +27,8 @@ SELECTIONS = (
 ONCE = "fixed_all"
 # The two that the thesis compares.
 PUBLISHED = ("selected-as_published", "fixed_split")
+# Ways to choose a statistic: other releases make the same choices.
+CHOICES = ("selected-as_published", "selected-mean_log")
 THICK, THIN = 1.8, 0.7
 PANELS = ("mean squared error", "relative to |x| once", "selected power a")
 
@@ -122,10 +124,10 @@ def _means(rows: pd.DataFrame) -> pd.Series[float]:
 def _boxes(axis: Axes, rows: pd.DataFrame) -> None:
     """Draw boxes of the selected powers, side by side for every way to select."""
     counted = rows[rows["selected_counts"].map(len) > 2]
-    labels = [label for label in SELECTIONS if label in set(counted["label"])]
+    labels = [label for label in CHOICES if label in set(counted["label"])]
     thetas = sorted(rows["theta"].unique())
     step = min(np.diff(thetas)) if len(thetas) > 1 else 0.1
-    width = 0.8 * min(step, 0.1) / max(1, len(labels))
+    width = 0.84 * min(step, 0.1) / max(1, len(labels))
     for k, label in enumerate(labels):
         look, shift = style.look(label), (k - (len(labels) - 1) / 2) * width
         groups = list(counted[counted["label"] == label].groupby("theta", sort=True))

@@ -95,7 +95,7 @@ def figure_profiles(context: Context) -> Figure:
     names = [style.look(name).label.replace("Bayes-fixedS-fast", "Bayes-\nfixedS-fast")
              for name in methods]  # fmt: skip
     axes[0, 0].set_yticks(range(len(methods)), names)
-    axes[0, 0].set_ylim(len(methods) - 0.4, -0.6)
+    axes[0, 0].set_ylim(len(methods) - 0.05, -0.6)
     figure.legend(handles=_profile_entries(rows, profiles), loc="outside upper center", ncols=3)
     style.heading(figure, "Table 7.1 by profile, ε = 1 asked for; in brackets ε that holds")
     return figure
