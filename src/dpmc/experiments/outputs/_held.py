@@ -23,6 +23,7 @@ from dpmc.types import UNAVAILABLE
 FILLS = {"as_published": "none", "valid_count": "left", "langevin": "bottom"}
 EDGES = {"pld": style.INK}
 STRIP = 1.8  # the strip of results without a guarantee begins at so many times the largest epsilon
+MUCH = 0.3  # of ratios clipped: with so many a chain need not approach the exact posterior
 NO_GUARANTEE = "no guarantee"
 # Of points that share an epsilon, one stands so many times further right than the one before it.
 APART = 1.07
@@ -126,9 +127,7 @@ def _held_panel(axis: Axes, context: Context, rows: pd.DataFrame, beyond: float)
     return any_capped
 
 
-def variant_panel(
-    axis: Axes, context: Context, rows: pd.DataFrame, looks: dict[str, Look]
-) -> bool:
+def variant_panel(axis: Axes, context: Context, rows: pd.DataFrame, looks: dict[str, Look]) -> bool:
     """Draw the variants of one algorithm on one model; return whether any run was capped.
 
     Runs without a finite guarantee are not drawn.
@@ -192,7 +191,9 @@ def _spans(rows: pd.DataFrame) -> pd.DataFrame:
             low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
             held, count = runs["guarantee_epsilon"].max(), runs["num_iterations"].max()
             points.append((float(held), low, middle, high, float(count)))
-    return pd.DataFrame(points, columns=["held", "low", "median", "high", "iterations"], dtype=float)
+    return pd.DataFrame(
+        points, columns=["held", "low", "median", "high", "iterations"], dtype=float
+    )
 
 
 def _frontier(axis: Axes, points: pd.DataFrame) -> None:
@@ -213,6 +214,7 @@ def _held_looks(rows: pd.DataFrame) -> dict[str, tuple[Look, dict[str, Any]]]:
             look = style.look(algorithm)
             several = len(same) > 1
             words = f"{look.label}, {style.look(variant).label}" if several else look.label
+            words += _clipped(rows[rows["label"] == label])
             fill = FILLS.get(variant, "full") if several else "full"
             options = {
                 "fillstyle": fill,
@@ -221,6 +223,17 @@ def _held_looks(rows: pd.DataFrame) -> dict[str, tuple[Look, dict[str, Any]]]:
             }
             looks[label] = (Look(words, look.colour, look.marker, look.line), options)
     return looks
+
+
+def _clipped(rows: pd.DataFrame) -> str:
+    """Return which shares of ratios were clipped, where they reach ``MUCH`` on some model."""
+    if "ratio_clip_fraction" not in rows:
+        return ""
+    medians = rows.groupby(["problem", "epsilon"])["ratio_clip_fraction"].median().dropna()
+    if medians.empty or medians.max() < MUCH:
+        return ""
+    low, high = (round(100 * float(value)) for value in (medians.min(), medians.max()))
+    return f" ({low}–{high} % clipped)" if low < high else f" ({low} % clipped)"
 
 
 def _held_entries(rows: pd.DataFrame) -> list[Any]:
@@ -340,6 +353,4 @@ def _claimed_panel(axis: Axes, points: pd.DataFrame, order: list[str], rim: floa
         drawn.record(axis, look.label, here["epsilon"], here["held"])
         at = here["epsilon"] * APART ** (k - (len(present) - 1) / 2)
         height = here["held"].where(np.isfinite(here["held"]), rim)
-        axis.plot(
-            at, height, look.marker, color=look.colour, ls="", zorder=3, **_mark(look)
-        )
+        axis.plot(at, height, look.marker, color=look.colour, ls="", zorder=3, **_mark(look))

@@ -154,18 +154,18 @@ def against_epsilon(
 def bars(axis: Axes, rows: pd.DataFrame, metric: str, shown: dict[str, Look]) -> None:
     """Draw medians against epsilon with bars at the quartiles, groups side by side."""
     for k, (name, look) in enumerate(shown.items()):
-        groups = rows[rows["method"] == name].groupby("epsilon", sort=True)[metric]
-        spans = groups.quantile([0.25, 0.5, 0.75]).unstack().dropna()
-        if spans.empty:
+        runs = rows[(rows["method"] == name) & rows[metric].notna()]
+        groups = runs.groupby("epsilon", sort=True)[metric]
+        low, middle, high = (groups.quantile(share) for share in (0.25, 0.5, 0.75))
+        if middle.empty:
             continue
-        at = spans.index.to_numpy(float) * APART ** (k - (len(shown) - 1) / 2)
-        low, middle, high = spans.to_numpy().T
+        at = middle.index.to_numpy(float) * APART ** (k - (len(shown) - 1) / 2)
         axis.errorbar(
             at, middle, yerr=[middle - low, high - middle], fmt=look.marker, color=look.colour,
             ms=3, mew=0.3, mec="white", lw=0.8,
         )  # fmt: skip
         for words, values in (("median", middle), ("quartile", low), ("quartile", high)):
-            drawn.record(axis, f"{look.label}: {words}", spans.index, values)
+            drawn.record(axis, f"{look.label}: {words}", values.index, values)
 
 
 def with_guarantees(rows: pd.DataFrame, shown: dict[str, Look]) -> dict[str, Look]:

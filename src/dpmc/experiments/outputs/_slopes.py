@@ -35,11 +35,13 @@ def printed(claims: Mapping[str, Any], ids: Sequence[str]) -> pd.DataFrame:
         mean, where its spread or interval is printed too).
     """
     blocks = {block["id"]: block for block in claims.get("series", ())}
-    rows = []
-    for name in ids:
-        for entry in printed_series.expand(blocks[name]) if name in blocks else ():
-            rows.append({**entry["rule"]["where"], "value": _middle(entry["rule"]["printed"])})
-    return pd.DataFrame(rows)
+    rules = [
+        entry["rule"]
+        for name in ids
+        if name in blocks
+        for entry in printed_series.expand(blocks[name])
+    ]
+    return pd.DataFrame([{**rule["where"], "value": _middle(rule["printed"])} for rule in rules])
 
 
 def _middle(cell: Any) -> float:

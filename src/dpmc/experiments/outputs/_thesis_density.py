@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from dpmc.experiments.config.problems import make_model, start_points
 from dpmc.experiments.pipeline.results import Context
@@ -269,7 +270,7 @@ def _arcs(axis: Axes, proposals: list[Proposal], number: int) -> None:
     axis.set(title=f"all {len(arcs)} proposals", xlabel="degrees round the circle")
     axis.set_ylabel("proposals")
     axis.set_ylim(0, 1.45 * axis.get_ylim()[1])
-    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axis.legend(loc="upper right", bbox_to_anchor=(1, 0.9), handlelength=1)
 
 

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from dpmc.experiments.outputs import _regression as parts
 from dpmc.experiments.outputs import (
     _held,
     _regression_tables,
@@ -22,6 +21,7 @@ from dpmc.experiments.outputs import (
     _statsel_selection,
     _statsel_tables,
 )
+from dpmc.experiments.outputs import _regression as parts
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import drawn, style
 from dpmc.types import UNAVAILABLE
@@ -253,12 +253,12 @@ def figure_convergence(context: Context) -> Figure:
         for k in shown.values()
     ]
     grey: dict[str, Any] = {"color": style.GREY, "lw": 1.1}
-    dots = (0, (1, 2))
+    dashed: Any = (0, (1, 2))
     handles += [
         Line2D([], [], label="above: two chains, two starts", **grey),
-        Line2D([], [], ls=dots, label="above: halves of one chain", **grey),
+        Line2D([], [], ls=dashed, label="above: halves of one chain", **grey),
         Line2D([], [], label="below: published start", **grey),
-        Line2D([], [], ls=dots, label="below: pooled start", **grey),
+        Line2D([], [], ls=dashed, label="below: pooled start", **grey),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     style.heading(figure, "MCMC-normalX: do chains reach one distribution?")

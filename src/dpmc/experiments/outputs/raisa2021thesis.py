@@ -252,16 +252,16 @@ def figure_variants(context: Context) -> Figure:
     algorithms = parts.looks_of(rows)
     looks = {v: style.look(v) for v in style.ordered(rows["variant"], style.VARIANTS)}
     height = 0.8 + 1.65 * len(problems)
-    figure, axes = style.figure(
-        len(problems), len(algorithms), height, sharex="col", sharey=True
-    )
+    figure, axes = style.figure(len(problems), len(algorithms), height, sharex="col", sharey=True)
     capped = False
     for i, problem in enumerate(problems):
         for axis, (name, shape) in zip(axes[i], algorithms.items(), strict=True):
             same = (rows["problem"] == problem) & (rows["algorithm"] == name)
             capped |= _held.variant_panel(axis, context, rows[same], looks)
             title = shape.label.replace(" OCU", "\nOCU")
-            axis.set_title(f"{title}\n" if i == 0 and "\n" not in title else title if i == 0 else "")
+            axis.set_title(
+                f"{title}\n" if i == 0 and "\n" not in title else title if i == 0 else ""
+            )
             axis.set_xlabel("ε that holds" if i == len(problems) - 1 else "")
             axis.tick_params(labelbottom=True)
         label = context.problem_label(problem).replace(", ", "\n")

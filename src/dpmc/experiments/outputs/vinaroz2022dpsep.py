@@ -181,7 +181,7 @@ def figure_networks(context: Context) -> Figure:
         axis.axvline(1, color=style.GREY, lw=0.7, ls=(0, (1, 2)), zorder=0)
         axis.set(title=context.problem_label(table), xscale="log", ylim=(len(lines) - 0.5, -0.5))
         if place + columns >= len(tables):
-            axis.set_xlabel("RMSE / RMSE of the mean")
+            axis.set_xlabel("RMSE (the mean: 1)")
             axis.tick_params(labelbottom=True)
     axes[0, 0].set_yticks(range(len(lines)), names)
     figure.legend(handles=_network_entries(rows), loc="outside upper center", ncols=3)

@@ -83,7 +83,7 @@ def content_digest(*paths: Path) -> str:
 
 
 def texts(root: Path, paper: Paper, output: str) -> list[Path]:
-    """Return the files besides results that the verdicts, page or figure of a paper are made from."""
+    """Return the files besides results that the verdicts, the page or a figure is made from."""
     entry = paper.outputs.get(output)
     if output == "verdict" or (entry is not None and entry.published):
         return [root / "config" / "published" / f"{paper.paper}.yaml"]

@@ -165,8 +165,8 @@ def _line_mark(axis: Axes, style: Look, right: float, down: float) -> None:
         AnnotationBbox(
             box, (0, 0), (right, down), xycoords="axes fraction", boxcoords="offset points",
             frameon=False, pad=0, annotation_clip=False,
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
 
 
 def _box(axis: Axes, runs: Array, place: float, width: float, style: Look) -> None:

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import (
     FuncFormatter,
     LogFormatter,
@@ -208,7 +209,7 @@ def heading(figure: Figure, text: str) -> None:
     The words stand above the legend of the figure, so draw that first.
     """
     for legend in figure.legends[:1]:
-        legend.set_title(text, prop={"size": 8, "weight": "bold"})
+        legend.set_title(text, prop=FontProperties(size=8, weight="bold"))
         return
     figure.suptitle(text, fontweight="bold")
 
