@@ -88,10 +88,9 @@ def shown(figure):
     FigureCanvasAgg(figure).draw()
     assert figure.get_figwidth() == style.WIDTH == 5.5
     assert figure.get_figheight() < 8.6
-    assert overlaps(figure) == []
-    assert crossing(figure) == []
-    assert beyond(figure) == []
-    assert small(figure) == []
+    for check in (overlaps, crossing, beyond, small):
+        found = check(figure)
+        assert not found, f"{check.__name__}: {found}"
     return [axis for axis in figure.axes if axis.axison]
 
 

@@ -48,8 +48,8 @@ BASE = "mcmc_fixed_s"  # the method that others are compared with
 NO_DATA = "The data of this figure are not available."
 
 MMD_KERNELS = {
-    "mmd_squared": "h = 0.1 (public code)",
-    "mmd_squared_median": "median width (added)",
+    "mmd_squared": "width 0.1",
+    "mmd_squared_median": "median width",
     "mmd_squared_printed": "as printed",
 }
 

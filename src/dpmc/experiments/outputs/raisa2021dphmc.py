@@ -319,15 +319,14 @@ def figure3(context: Context) -> Figure:
         panel_rows = rows[rows["problem"] == problem]
         left, right = axes[i]
         label, ceiling = context.problem_label(problem), CEILINGS.get(problem)
-        if ceiling is not None and panel_rows["mmd"].max() > ceiling:
-            ceiling = 1.03 * float(panel_rows["mmd"].max())
+        high = ceiling is not None and bool((panel_rows["mmd"] > ceiling).any())
         panels.boxes(left, panel_rows, "clip_bound", "mmd", "method", looks, ceiling)
         panels.points(right, panel_rows, "ratio_clip_fraction", "mmd", "method", looks, ceiling)
         right.axvline(GUIDELINE, color=style.INK, lw=0.7, ls=":")
         right.set_xlim(-0.02, 1.02)
         left.set_ylabel("MMD")
         for axis, by in ((left, "bound"), (right, "fraction")):
-            axis.set_title(f"{label}: by clip {by}")
+            axis.set_title(f"{label}: by clip {by}", pad=12 if high else 6)
             panels.levels(axis, context.exact(problem, "mmd"))
     axes[-1, 0].set_xlabel("clip bound")
     axes[-1, 1].set_xlabel("fraction of log-likelihood ratios clipped")

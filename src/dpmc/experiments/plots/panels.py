@@ -18,7 +18,7 @@ from dpmc.experiments.plots.style import GREY, INK, Look, epsilon_text
 from dpmc.types import Array
 
 TOLERANCE = 0.05  # an epsilon that holds within this share of the one asked for is that one
-TICK_LINE = 9  # points from one line of numbers below an axis to the next
+TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
 NO_VALUE = "no value"
 NOT_RUN = "not run"
 GROUP = 0.82  # share of the distance between grid points that the boxes of one take
@@ -140,7 +140,7 @@ def held(
         texts = tuple(epsilon_text(real[e]) if e in real.index else "" for e in grid)
         lines.setdefault(texts, []).append(style)
     for k, (texts, styles) in enumerate(lines.items()):
-        down = -TICK_LINE * (k + 1) - 4
+        down = -TICK_LINE * (k + 1) - 6
         for i, text in enumerate(texts):
             axis.annotate(
                 text, (i, 0), (0, down), xycoords=axis.get_xaxis_transform(),
@@ -148,7 +148,7 @@ def held(
             )  # fmt: skip
         for j, style in enumerate(styles):
             _line_mark(axis, style, -8 - 7 * (len(styles) - 1 - j), down - 4)
-    axis.xaxis.labelpad = 2 + TICK_LINE * len(lines)
+    axis.xaxis.labelpad = 4 + TICK_LINE * len(lines)
     return len(lines)
 
 
