@@ -86,7 +86,19 @@ def table(rows, columns):
 
 
 def drawn(figure):
-    return shown(figure)
+    axes = shown(figure)
+    renderer = figure.canvas.get_renderer()
+    for axis in axes:  # nothing is cut off at the edges of the page
+        box = axis.get_tightbbox(renderer)
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1
+    for legend in figure.legends:
+        box = legend.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert not any(box.overlaps(axis.get_window_extent(renderer)) for axis in axes)
+    return axes
 
 
 def lines(axis, points):

@@ -121,8 +121,8 @@ def test_every_box_is_there_or_a_mark_in_its_place():
 
 
 def test_the_epsilon_that_holds_stands_below_the_axis_where_it_differs():
-    rows = [(name, e, e * share) for name, share in (("dp_hmc", 0.97), ("dp_barker", 0.5), ("vi", 0.5))
-            for e in (1.0, 2.0)]  # fmt: skip
+    shares = {"dp_hmc": 0.97, "dp_barker": 0.5, "vi": 0.5}
+    rows = [(name, e, e * share) for name, share in shares.items() for e in (1.0, 2.0)]
     table = pd.DataFrame(rows, columns=["hue", "epsilon", "guarantee_epsilon"])
     _, axes = style.figure(1, 1, 2)
     looks = {name: style.look(name) for name in ("dp_hmc", "dp_barker", "vi")}

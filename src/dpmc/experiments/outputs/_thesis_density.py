@@ -145,7 +145,7 @@ def figure5_1(context: Context) -> Figure:
         )  # fmt: skip
         axis.use_sticky_edges = False  # a margin around start points off the regions
         axis.set(title=context.problem_label(name), xlabel="θ₁", ylabel="θ₂")
-        axis.locator_params(nbins=4)
+        axis.locator_params(nbins=3)
         if problem.model is not None and problem.model.name == "circle":
             axis.set_aspect("equal", adjustable="datalim")
     handles = [*_region_entries(), _dot("#D55E00", "start points")]

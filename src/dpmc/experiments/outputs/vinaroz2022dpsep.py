@@ -102,7 +102,7 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
         if first["epsilon"] > 0:
             held = first["guarantee_epsilon"]
             if abs(held - first["epsilon"]) > panels.TOLERANCE * first["epsilon"]:
-                title = f"{title}: really {_number(held)}"
+                title = f"{title}:\nreally {_number(held)}"
         for mean, covariance in zip(means[:, :2], covariances[:, :2, :2], strict=True):
             axis.add_patch(_ring(mean, covariance))
             axis.plot(*mean, "+", color="black", ms=4, mew=0.8)
@@ -263,7 +263,7 @@ def figure_slopes(context: Context) -> Figure:
         One panel per data set and table, one line per method: above, root mean squared
         errors on test rows; below, test log-likelihoods.
     """
-    rows = context.metrics
+    rows = context.experiment("networks")
     problems = context.problems(rows)
     columns = min(3, len(problems))
     half = math.ceil(len(problems) / columns)
