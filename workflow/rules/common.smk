@@ -12,7 +12,11 @@ from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
-from dpmc.experiments.pipeline.dependencies import content_digest, site_parts
+from dpmc.experiments.pipeline.dependencies import (
+    SHOW_PRINTED,
+    content_digest,
+    site_parts,
+)
 from dpmc.experiments.pipeline.jobs import batch_of, part_of
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.experiments.site.report import Caption
@@ -81,7 +85,8 @@ def of_output(field, name=None):
 def printed_of(wildcards):
     """Return the printed numbers of the document, for an output that shows them."""
     outputs = settings(wildcards.scale).papers[wildcards.paper].outputs
-    shown = wildcards.name in outputs and outputs[wildcards.name].published
+    entry = outputs.get(wildcards.name)
+    shown = entry is not None and entry.function in SHOW_PRINTED
     file = ROOT / "config" / "published" / f"{wildcards.paper}.yaml"
     return ancient([str(file)] if shown else [])
 

@@ -81,7 +81,7 @@ def test_rings_hold_98_per_cent_of_the_posterior(mixtures):
 def test_titles_say_what_was_really_private(mixtures):
     titles = [axis.get_title() for axis in drawn(outputs.figure1(mixtures))]
     assert titles[1] == "EP"
-    assert titles[3] == "DP-SEP, ε = 1: really 12.7"
+    assert titles[3] == "DP-SEP, ε = 1:\nreally 12.7"
 
 
 def test_table1_has_means_of_runs_and_what_they_spent(mixtures):

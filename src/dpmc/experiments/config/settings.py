@@ -197,7 +197,7 @@ class Output(Settings, frozen=True):
     """A figure or a table, the function that makes it, and what it reads.
 
     `metrics` names experiments and studies, `reference` and `data` problems, `accounting`
-    curves. With `published` it reads the printed numbers of the document too.
+    curves.
     """
 
     kind: Literal["figure", "table"]
@@ -211,7 +211,6 @@ class Output(Settings, frozen=True):
     reference: list[Name] = []
     data: list[Name] = []
     accounting: list[Name] = []
-    published: bool = False
 
 
 class ReferenceSizes(Settings, frozen=True):
