@@ -14,6 +14,8 @@ import yaml
 from dpmc import registry
 from dpmc.experiments.outputs import _guarantees, _tables
 from dpmc.experiments.outputs import raisa2021dphmc as outputs
+from dpmc.experiments.outputs._facts import Facts
+from dpmc.experiments.site import captions
 from dpmc.types import DpmcError
 from tests.support import synthetic
 from tests.support.figures import legend_of, shown
@@ -185,3 +187,24 @@ def test_guarantees_are_read_as_they_were_written(context, tmp_path):
     (tmp_path / "b.csv").write_text("problem\nbanana\n")
     with pytest.raises(DpmcError, match=r"b.csv: columns must be experiment, .*, got problem"):
         _guarantees.read(tmp_path / "b.csv")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_caption_of_the_repository_can_be_filled_in(paper):
+    config = yaml.safe_load((ROOT / f"config/papers/{paper}.yaml").read_text())
+    table = _guarantees.read(ROOT / f"results/published/{paper}/guarantees.csv")
+    facts = Facts({"studies": {}, "experiments": {}, **config}, table)
+    for name, output in config["outputs"].items():
+        text = (ROOT / "workflow/report" / output["caption"]).read_text(encoding="utf-8")
+        assert captions.caption(name, text, facts)
+
+
+def test_runs_are_counted_by_method_where_they_differ():
+    table = _guarantees.read(ROOT / "results/published/raisa2021thesis/guarantees.csv")
+    config = yaml.safe_load((ROOT / "config/papers/raisa2021thesis.yaml").read_text())
+    facts = Facts(config, table)
+    told = facts.counts("text", None, [], ["dp_penalty", "dp_hmc", "dp_mala"])
+    assert told == "20 runs (10 of DP-MALA, added here)"
+    assert facts.counts("text", "as_published") == "20 runs"
+    assert facts.counts("text", None, ["nothing"]) == "0 runs"
+    assert facts.capped("text") == "DP-Barker, PLD accounting at 100,000 iterations"

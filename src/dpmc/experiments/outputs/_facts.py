@@ -196,7 +196,7 @@ class Facts:
                 where = "" if len(places) == len(by_problem) else f" on {' and '.join(places)}"
                 entry = f"{method_label(str(name), str(kind))}{where}"
                 named.setdefault(int(count), []).append(entry)
-        others = "; ".join(f"{count} of {', '.join(names)}" for count, names in named.items())
+        others = "; ".join(f"{count} of {'; '.join(names)}" for count, names in named.items())
         return f"{usual} runs" + (f" ({others})" if others else "")
 
     def capped(self, experiment: str) -> str:
