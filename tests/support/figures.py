@@ -41,9 +41,10 @@ def beyond(figure):
     axes = [text for axis in figure.axes if axis.axison for text in (axis.title, *axis.texts)]
     legends = [text for legend in figure.legends for text in legend.get_texts()]
     titles = [legend.get_title() for legend in figure.legends]
+    labels = [label for axis in figure.axes for label in (axis.xaxis.label, axis.yaxis.label)]
     boxes = [
         (text.get_text(), text.get_window_extent(renderer))
-        for text in (*axes, *legends, *titles)
+        for text in (*axes, *legends, *titles, *figure.texts, *labels)
         if text.get_visible() and text.get_text().strip()
     ]
     return [

@@ -127,7 +127,7 @@ def _clip_fractions(context: Context, name: str, wanted: Sequence[str], columns:
             continue
         parts.square_root(axis, top)
         if axis.get_ylabel():
-            axis.set_ylabel("fraction clipped (square-root axis)")
+            axis.set_ylabel("fraction clipped\n(square-root axis)")
     return figure
 
 
@@ -197,7 +197,7 @@ def figure6_8(context: Context) -> Figure:
         parts.panel(axis, context, panel_rows, "gradient_clip_fraction", looks, 1.0)
         axis.set_title(context.problem_label(problem))
     parts.finish(axes, len(problems), "row gradients clipped")
-    parts.heading(figure, context, "Figure 6.8: DP-HMC, fraction of row gradients clipped")
+    parts.heading(figure, context, "Figure 6.8: row gradients clipped")
     return figure
 
 
