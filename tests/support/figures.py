@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from matplotlib.text import Text
+
+from dpmc.experiments.plots import style
+
 
 def overlaps(figure):
     """Return pairs of overlapping texts within each axes."""
@@ -19,14 +23,75 @@ def overlaps(figure):
     return found
 
 
+def small(figure):
+    """Return texts of a figure that are smaller than allowed, super- and subscripts too."""
+    texts = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    return [
+        (t.get_text(), t.get_fontsize())
+        for t in texts
+        if t.get_fontsize() < style.SMALLEST
+        or (t.get_text().count("$") > 1 and "^" in t.get_text())
+    ]
+
+
+def beyond(figure):
+    """Return texts that run off the edge of a figure by more than a pixel."""
+    renderer = figure.canvas.get_renderer()
+    whole = figure.bbox
+    axes = [text for axis in figure.axes if axis.axison for text in (axis.title, *axis.texts)]
+    legends = [text for legend in figure.legends for text in legend.get_texts()]
+    titles = [legend.get_title() for legend in figure.legends]
+    labels = [label for axis in figure.axes for label in (axis.xaxis.label, axis.yaxis.label)]
+    boxes = [
+        (text.get_text(), text.get_window_extent(renderer))
+        for text in (*axes, *legends, *titles, *figure.texts, *labels)
+        if text.get_visible() and text.get_text().strip()
+    ]
+    return [
+        words
+        for words, box in boxes
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > whole.x1 + 1 or box.y1 > whole.y1 + 1
+    ]
+
+
+def crossing(figure):
+    """Return pairs of texts of different panels, or of a panel and a legend, that overlap."""
+    renderer = figure.canvas.get_renderer()
+    owners = []
+    for k, axis in enumerate(figure.axes):
+        if not axis.axison:
+            continue
+        texts = [axis.title, axis.xaxis.label, axis.yaxis.label, *axis.texts]
+        for side in (axis.xaxis, axis.yaxis):
+            low, high = sorted(side.get_view_interval())
+            ticks = [tick for tick in side.get_major_ticks() if low <= tick.get_loc() <= high]
+            texts += [tick.label1 for tick in ticks if tick.label1.get_visible()]
+        owners += [(k, text) for text in texts]
+    for k, legend in enumerate(figure.legends):
+        owners += [(-1 - k, text) for text in (*legend.get_texts(), legend.get_title())]
+    boxes = [
+        (owner, text.get_text(), text.get_window_extent(renderer).shrunk(0.98, 0.9))
+        for owner, text in owners
+        if text.get_visible() and text.get_text().strip()
+    ]
+    return [
+        (one, other)
+        for i, (a, one, box) in enumerate(boxes)
+        for b, other, against in boxes[:i]
+        if a != b and box.overlaps(against)
+    ]
+
+
 def shown(figure):
-    """Draw a figure and return its axes that hold something."""
+    """Draw a figure, check its texts, and return its axes that hold something."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure).draw()
-    assert figure.get_figwidth() == 6.75
-    assert figure.get_figheight() < 9.5
-    assert overlaps(figure) == []
+    assert figure.get_figwidth() == style.WIDTH == 5.5
+    assert figure.get_figheight() < 8.6
+    for check in (overlaps, crossing, beyond, small):
+        found = check(figure)
+        assert not found, f"{check.__name__}: {found}"
     return [axis for axis in figure.axes if axis.axison]
 
 

@@ -12,7 +12,11 @@ from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
-from dpmc.experiments.pipeline.dependencies import content_digest, site_parts
+from dpmc.experiments.pipeline.dependencies import (
+    SHOW_PRINTED,
+    content_digest,
+    site_parts,
+)
 from dpmc.experiments.pipeline.jobs import batch_of, part_of
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.experiments.site.report import Caption
@@ -89,6 +93,15 @@ def request_of(name=None):
         return Path(of_output("request", name)(wildcards)).name
 
     return look_up
+
+
+def printed_of(wildcards):
+    """Return the printed numbers of the document, for an output that shows them."""
+    outputs = settings(wildcards.scale).papers[wildcards.paper].outputs
+    entry = outputs.get(wildcards.name)
+    shown = entry is not None and entry.function in SHOW_PRINTED
+    file = ROOT / "config" / "published" / f"{wildcards.paper}.yaml"
+    return ancient([str(file)] if shown else [])
 
 
 def batch_of_seed(wildcards):

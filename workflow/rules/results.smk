@@ -92,6 +92,7 @@ rule figure:
         references=of_output("references"),
         datasets=of_output("datasets"),
         curves=of_output("curves"),
+        published=printed_of,
     output:
         pdf=f"{PAPER}/{{name}}.pdf",
         svg=f"{PAPER}/{{name}}.svg",

@@ -1,5 +1,6 @@
 """Draw a figure in three formats."""
 
+import dataclasses
 from pathlib import Path
 
 from _context import read_context
@@ -10,8 +11,12 @@ with job(snakemake):
     from dpmc.experiments.outputs import _tables
     from dpmc.experiments.pipeline import files
     from dpmc.experiments.plots import drawn, save
+    from dpmc.experiments.verdicts import claim_file
 
     context = read_context(snakemake.input)
+    for path in snakemake.input.get("published", ()):
+        claims = claim_file.load(path)
+        context = dataclasses.replace(context, published=claims)
     name = context.config["outputs"][snakemake.wildcards.name]["function"]
     figure = getattr(registry.load("output", snakemake.wildcards.paper), name)(context)
     for path in map(Path, snakemake.output):

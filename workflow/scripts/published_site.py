@@ -19,7 +19,11 @@ with job(snakemake):
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)
     }
-    sources = [Source(p, kept / key, "paper") for key, p in papers.items() if (kept / key).is_dir()]
+    sources = [
+        Source.of_earlier(p, kept / key, "paper")
+        for key, p in papers.items()
+        if (kept / key).is_dir()
+    ]
     absent = [p for key, p in papers.items() if not (kept / key).is_dir()]
     for source in sources:
         build.document(source, captions, root / source.key / "index.html")

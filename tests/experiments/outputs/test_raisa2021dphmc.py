@@ -14,13 +14,15 @@ import yaml
 from dpmc import registry
 from dpmc.experiments.outputs import _guarantees, _tables
 from dpmc.experiments.outputs import raisa2021dphmc as outputs
+from dpmc.experiments.outputs._facts import Facts
+from dpmc.experiments.site import captions
 from dpmc.types import DpmcError
 from tests.support import synthetic
-from tests.support.figures import overlaps
+from tests.support.figures import legend_of, shown
 
 ROOT = Path(__file__).parents[3]
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
-FIGURES = ("figure1", "figure1_variants", "figure2", "figure3")
+FIGURES = ("figure1", "figure1_variants", "figure2", "figure3", "figure_claimed")
 TABLES = ("budget_table", "comparison_table", "clipping_table", "dimension_table")
 
 
@@ -45,12 +47,17 @@ def test_figure3_fills_the_page_when_all_or_no_runs_exceed_the_limits(context):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_draw_and_their_labels_do_not_overlap(name, context):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    shown(getattr(outputs, name)(context))
 
-    figure = getattr(outputs, name)(context)
-    FigureCanvasAgg(figure).draw()
-    assert figure.get_figwidth() == 6.75
-    assert overlaps(figure) == []
+
+def test_figure_held_shows_all_variants(context):
+    rows = context.metrics[context.metrics["experiment"] == "comparison"]
+    figure = outputs.figure_held(dataclasses.replace(context, metrics=rows))
+    axes = shown(figure)
+    assert len(axes) == rows["problem"].nunique()
+    assert {"DP-penalty", "DP-SGLD, Langevin noise"} <= set(legend_of(figure))
+    few = rows[(rows["epsilon"] == rows["epsilon"].max()) & (rows["replicate"] < 2)]
+    shown(outputs.figure_held(dataclasses.replace(context, metrics=few)))
 
 
 def test_figure1_shows_every_epsilon_and_only_published_runs(context):
@@ -180,3 +187,24 @@ def test_guarantees_are_read_as_they_were_written(context, tmp_path):
     (tmp_path / "b.csv").write_text("problem\nbanana\n")
     with pytest.raises(DpmcError, match=r"b.csv: columns must be experiment, .*, got problem"):
         _guarantees.read(tmp_path / "b.csv")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_caption_of_the_repository_can_be_filled_in(paper):
+    config = yaml.safe_load((ROOT / f"config/papers/{paper}.yaml").read_text())
+    table = _guarantees.read(ROOT / f"results/published/{paper}/guarantees.csv")
+    facts = Facts({"studies": {}, "experiments": {}, **config}, table)
+    for name, output in config["outputs"].items():
+        text = (ROOT / "workflow/report" / output["caption"]).read_text(encoding="utf-8")
+        assert captions.caption(name, text, facts)
+
+
+def test_runs_are_counted_by_method_where_they_differ():
+    table = _guarantees.read(ROOT / "results/published/raisa2021thesis/guarantees.csv")
+    config = yaml.safe_load((ROOT / "config/papers/raisa2021thesis.yaml").read_text())
+    facts = Facts(config, table)
+    told = facts.counts("text", None, [], ["dp_penalty", "dp_hmc", "dp_mala"])
+    assert told == "20 runs (10 of DP-MALA, added here)"
+    assert facts.counts("text", "as_published") == "20 runs"
+    assert facts.counts("text", None, ["nothing"]) == "0 runs"
+    assert facts.capped("text") == "DP-Barker, PLD accounting at 100,000 iterations"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from scipy import stats
 from dpmc.experiments.outputs import alparslan2023thesis as outputs
 from dpmc.experiments.outputs._regression import METHODS, PROFILES
 from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
 from dpmc.experiments.studies import _tables, regression, regression_convergence, regression_time
+from dpmc.experiments.verdicts import claim_file
 from dpmc.types import UNAVAILABLE
-from tests.support.figures import overlaps
+from tests.support.figures import shown
 
 ROOT = Path(__file__).parents[3]
 NODES = (1, 5, 10)
@@ -125,19 +128,15 @@ def test_profiles_show_what_was_asked_for_beside_what_holds(real):
         assert [row[f"rhat_J{n}"] for n in NODES] == pytest.approx([1.014, 1.054, 1.104])
 
 
-def drawn(figure, slanted=False):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(figure).draw()
-    # The boxes of slanted labels overlap, not the labels.
-    assert slanted or overlaps(figure) == []
-    return [axis for axis in figure.axes if axis.axison]
+def drawn(figure):
+    return shown(figure)
 
 
 def test_profiles_are_drawn_where_data_are(real):
-    axes = drawn(outputs.figure_profiles(real), slanted=True)
+    axes = drawn(outputs.figure_profiles(real))
     assert len(axes) == 2 * len(NODES)
-    points = [float(line.get_ydata()[0]) for line in axes[0].lines if line.get_marker() != "None"]
+    marked = [line for line in axes[0].lines if line.get_marker() != "None"]
+    points = [float(line.get_xdata()[0]) for line in marked if line.get_label() != "printed"]
     expected = [1.2 * level("power_plant", m, p, 1) for p, m in CELLS]
     assert sorted(points) == pytest.approx(sorted(expected))
     gone = real.metrics[real.metrics["problem"] == "road_3d"]
@@ -185,6 +184,33 @@ def bands(axis):
     return [item.get_paths()[0].get_extents().intervaly for item in axis.collections]
 
 
+@pytest.fixture(scope="module")
+def claims():
+    return claim_file.load(ROOT / "config/published/alparslan2023thesis.yaml")
+
+
+def test_slopes_join_printed_numbers_with_ours(real, claims):
+    figure = outputs.figure_slopes(dataclasses.replace(real, published=claims))
+    axes = drawn(figure)
+    assert len(axes) == len(PROBLEMS) * len(NODES)
+    lines = {line.get_color(): line for line in axes[0].lines}
+    found = lines[style.look("mcmc_normal_x").colour].get_ydata()
+    printed = 0.0129  # Table 7.1, power plant, one node
+    ours = [1.2 * level("power_plant", "mcmc_normal_x", p, 1) for p in ("authors", "correct")]
+    assert list(found) == pytest.approx([printed, *ours])
+    words = [text.get_text() for text in axes[0].get_xticklabels()]
+    assert words == ["printed\nε 1", "rerun\nε 2.3", "valid\nε 0.9"]
+    road = axes[-1]
+    assert "data not\navailable" in [text.get_text() for text in road.texts]
+    assert all(len(line.get_xdata()) == 1 for line in road.lines)  # what is printed
+
+
+def test_profiles_show_printed_numbers(real, claims):
+    axes = drawn(outputs.figure_profiles(dataclasses.replace(real, published=claims)))
+    rings = [line for line in axes[0].lines if line.get_label() == "printed"]
+    assert rings[0].get_xdata()[0] == 0.0129
+
+
 def test_one_data_set_is_drawn_by_means_and_the_loss_of_the_public_code(simulated):
     axes = drawn(outputs.figure7_1(simulated))
     assert len(axes) == 4 * len(NODES)
@@ -199,11 +225,15 @@ def test_one_data_set_is_drawn_by_means_and_the_loss_of_the_public_code(simulate
 
 def test_several_data_sets_are_drawn_by_medians_and_quartiles_of_runs(simulated):
     axes = drawn(outputs.figure7_1_draws(simulated))
-    medians = np.array([10.0, 1.0, 0.1]) * 2 * 4
-    assert all(values == pytest.approx(medians) for values in curves(axes[0]))
-    for low, high in bands(axes[0]):
-        # Quartiles of 1, 2, 4, 8, 16 are 2 and 8, the widest range over all epsilons.
-        assert (low, high) == pytest.approx((0.1 * 2 * 2, 10 * 2 * 8))
+    # Errors relative to one method on the same data sets, which are all equal here.
+    assert len(axes[0].containers) == len(METHODS) - 1
+    for bars in axes[0].containers:
+        assert bars.lines[0].get_ydata() == pytest.approx([1, 1, 1])
+    rows = simulated.metrics.copy()
+    rows.loc[rows["method"] == "adassp", "prediction"] *= 3
+    axes = drawn(outputs.figure7_1_draws(dataclasses.replace(simulated, metrics=rows)))
+    heights = [bars.lines[0].get_ydata().tolist() for bars in axes[0].containers]
+    assert sorted(heights)[-1] == pytest.approx([3, 3, 3])
 
 
 @pytest.mark.parametrize(("name", "centre"), [("figure7_3", 6.2), ("figure7_3_draws", 4.0)])

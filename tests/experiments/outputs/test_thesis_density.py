@@ -13,6 +13,7 @@ from dpmc.experiments.config import problems
 from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.outputs import _thesis_density
 from dpmc.experiments.outputs import raisa2021thesis as outputs
+from dpmc.experiments.plots import drawn
 from dpmc.types import DpmcError
 from tests.support import synthetic_thesis as synthetic
 from tests.support.figures import legend_of, shown
@@ -32,13 +33,22 @@ def trajectory():
 
 def test_figure4_1_follows_the_sixteenth_proposal(trajectory):
     axes = shown(outputs.figure4_1(trajectory))
-    assert [axis.get_title() for axis in axes] == [f"step {4 * k}" for k in range(1, 13)]
+    steps = [f"close by, step {12 * k} of 48" for k in range(1, 5)]
+    titles = [axis.get_title() for axis in axes]
+    assert titles == ["the whole posterior", *steps, "all 20 proposals"]
     draws = trajectory.fits["circle_from_start", "dp_hmc"][0][1].draws[:, 0]
-    for k, axis in enumerate(axes, start=1):
+    for axis, last in zip(axes, (48, 12, 24, 36, 48), strict=False):
         path, start, current = axis.lines
-        np.testing.assert_array_equal(path.get_xydata(), draws[15 * 49 : 15 * 49 + 4 * k + 1])
+        np.testing.assert_array_equal(path.get_xydata(), draws[15 * 49 : 15 * 49 + last + 1])
         np.testing.assert_array_equal(start.get_xydata()[0], draws[15 * 49])
-        np.testing.assert_array_equal(current.get_xydata()[0], draws[15 * 49 + 4 * k])
+        np.testing.assert_array_equal(current.get_xydata()[0], draws[15 * 49 + last])
+    # Degrees from the start to the end of each proposal.
+    arcs = drawn.table(outputs.figure4_1(trajectory)).query("series.str.endswith('degrees')",
+                                                             engine="python")  # fmt: skip
+    assert len(arcs) == 20
+    angles = np.unwrap(np.arctan2(draws[:, 1], draws[:, 0])).reshape(20, 49)
+    expected = np.degrees(angles[:, -1] - angles[:, 0])
+    assert sorted(arcs["x"]) == pytest.approx(sorted(expected))
     assert "path of proposal 16, accepted" in legend_of(outputs.figure4_1(trajectory))
 
 

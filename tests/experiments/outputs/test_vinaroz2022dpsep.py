@@ -15,8 +15,9 @@ from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.outputs import vinaroz2022dpsep as outputs
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.studies import _tables, mixture, networks, perturbation
+from dpmc.experiments.verdicts import claim_file
 from dpmc.types import UNAVAILABLE
-from tests.support.figures import overlaps
+from tests.support.figures import shown
 
 ROOT = Path(__file__).parents[3]
 LABELS = {"ep": 0.2, "sep": 0.3, "clipped_sep": 0.25, "dp_sep": 0.6}
@@ -32,11 +33,7 @@ def table(rows, columns):
 
 
 def drawn(figure):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(figure).draw()
-    assert overlaps(figure) == []
-    return [axis for axis in figure.axes if axis.axison]
+    return shown(figure)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +81,7 @@ def test_rings_hold_98_per_cent_of_the_posterior(mixtures):
 def test_titles_say_what_was_really_private(mixtures):
     titles = [axis.get_title() for axis in drawn(outputs.figure1(mixtures))]
     assert titles[1] == "EP"
-    assert titles[3] == "DP-SEP, ε = 1: really 12.7"
+    assert titles[3] == "DP-SEP, ε = 1:\nreally 12.7"
 
 
 def test_table1_has_means_of_runs_and_what_they_spent(mixtures):
@@ -159,12 +156,38 @@ def test_networks_are_drawn_relative_to_the_centre(nets):
     assert any("really ∞" in name for name in names)
     assert any("public ranges" in name for name in names)
     places = sorted(
-        float(line.get_xdata()[0]) for line in axes[0].lines if line.get_marker() == "o"
+        float(line.get_xdata()[0])
+        for line in axes[0].lines
+        if line.get_marker() == "o" and line.get_label() != "printed"
     )
     assert places == pytest.approx(sorted([*LABELS.values(), *LABELS.values()]))
     gone = nets.metrics[nets.metrics["problem"].str.startswith("year")]
     note = outputs.figure_networks(Context(nets.config, gone))
     assert any("not available" in text.get_text() for axis in note.axes for text in axis.texts)
+
+
+def test_slopes_join_printed_numbers_with_ours(nets):
+    claims = claim_file.load(ROOT / "config/published/vinaroz2022dpsep.yaml")
+    figure = outputs.figure_slopes(Context(nets.config, nets.metrics, published=claims))
+    axes = drawn(figure)
+    power = next(axis for axis in axes if axis.get_title() == "Table 2: power")
+    ends = [list(line.get_ydata()) for line in power.lines]
+    assert any(values[0] == 4.032 for values in ends)  # DP-SEP as printed
+    year = next(axis for axis in axes if axis.get_title() == "Table 3: year")
+    assert "data not\navailable" in [text.get_text() for text in year.texts]
+
+
+def test_a_bound_below_the_truth_is_ringed(config):
+    rows = [
+        {
+            "method": "moments", "dim": 2, "noise_sd": 0.3, "threshold": a, "probability": 0.1,
+            "published_bound": 1 / a, "corrected_bound": 2 / a, "simulated_bound": 1.5 / a,
+        }
+        for a in (1.0, 100.0)
+    ]  # fmt: skip
+    (axis,) = drawn(outputs.figure_bound(Context(config, table(rows, perturbation.COLUMNS))))
+    rings = [line for line in axis.lines if line.get_markersize() == 7]
+    assert [list(line.get_xdata()) for line in rings] == [[100.0]]
 
 
 def test_bounds_are_drawn_with_the_truth_below(config):

@@ -13,6 +13,7 @@ from dpmc.experiments import plots
 from dpmc.experiments.config import grids
 from dpmc.experiments.plots import panels, style
 from dpmc.types import DpmcError
+from tests.support.figures import small
 
 
 def drawn():
@@ -68,10 +69,13 @@ def test_new_methods_and_variants_have_a_look():
 def test_style_does_not_depend_on_the_settings_of_the_caller():
     @style.styled
     def size():
-        return mpl.rcParams["font.size"], mpl.rcParams["lines.linestyle"]
+        seen.append((mpl.rcParams["font.size"], mpl.rcParams["lines.linestyle"]))
+        return Figure()
 
+    seen = []
     with mpl.rc_context({"font.size": 30, "lines.linestyle": ":"}):
-        assert size() == (8, "-")
+        size()
+        assert seen == [(7.5, "-")]
         assert mpl.rcParams["font.size"] == 30
 
 
@@ -97,6 +101,51 @@ def test_boxes_show_quartiles_and_count_runs_above_the_axis():
     medians = [line for line in axis.lines if line.get_color() == style.INK]
     assert [line.get_ydata()[0] for line in medians] == pytest.approx([0.3, 0.15])
     assert axis.get_ylim() == (0, 0.5)
+
+
+def test_every_box_is_there_or_a_mark_in_its_place():
+    rows = [("a", 1, 0.2)] * 5 + [("a", 2, np.nan)] * 5 + [("b", 1, 0.3)] * 5
+    table = pd.DataFrame(rows, columns=["hue", "x", "y"])
+    figure, axes = style.figure(1, 1, 2)
+    looks = {name: style.look(name) for name in "ab"}
+    panels.boxes(axes[0, 0], table, "x", "y", "hue", looks, grid=[1, 2])
+    assert len(axes[0, 0].patches) == 2
+    marks = {line.get_gid(): line for line in axes[0, 0].lines if line.get_gid()}
+    assert {gid: line.get_marker() for gid, line in marks.items()} == {
+        "no value": "x",
+        "not run": "_",
+    }
+    assert marks["no value"].get_xdata()[0] < 1 < marks["not run"].get_xdata()[0]
+    entries = [entry.get_label() for entry in panels.missing_entries(figure)]
+    assert entries == ["no value", "not run"]
+
+
+def test_the_epsilon_that_holds_stands_below_the_axis_where_it_differs():
+    shares = {"dp_hmc": 0.97, "dp_barker": 0.5, "vi": 0.5}
+    rows = [(name, e, e * share) for name, share in shares.items() for e in (1.0, 2.0)]
+    table = pd.DataFrame(rows, columns=["hue", "epsilon", "guarantee_epsilon"])
+    _, axes = style.figure(1, 1, 2)
+    looks = {name: style.look(name) for name in ("dp_hmc", "dp_barker", "vi")}
+    assert panels.held(axes[0, 0], table, "hue", looks, [1.0, 2.0, 4.0]) == 1
+    assert [text.get_text() for text in axes[0, 0].texts] == ["0.5", "1", ""]
+    assert len(axes[0, 0].artists) == 2  # whose numbers these are
+
+
+def test_numbers_at_logarithmic_axes_have_no_superscripts():
+    @style.styled
+    def draw():
+        figure, axes = style.figure(1, 2, 2)
+        axes[0, 0].plot([1, 1e7], [1e-6, 3])
+        axes[0, 0].set(xscale="log", yscale="log")
+        axes[0, 1].plot([1, 2], [3, 5])
+        axes[0, 1].set_yscale("log")
+        return figure
+
+    figure = draw()
+    assert small(figure) == []
+    wide, narrow = figure.axes
+    assert "1e-6" in [text.get_text() for text in wide.get_yticklabels()]
+    assert sum(3 <= place <= 5 for place in narrow.get_yticks()) >= 2
 
 
 def test_boxes_keep_a_place_for_grid_points_without_runs():
@@ -132,10 +181,15 @@ def test_guarantees_are_drawn_against_the_epsilon_asked_for():
     looks = {name: style.look(name) for name in ("corrected", "pld")}
     table = pd.DataFrame(rows, columns=columns)
     panels.guarantees(axes[0, 0], table, "method", groups, "variant", looks)
-    diagonal, *drawn = axes[0, 0].lines
-    assert diagonal.get_xydata().tolist() == [[0, 0], [2, 2]]
-    points = [(line.get_marker(), line.get_xydata().tolist()) for line in drawn]
-    assert [p for p in points if p[0] != "None"] == [("s", [[1, 1], [2, 2]]), ("D", [[2, 0.7]])]
+    one, two, *drawn = axes[0, 0].lines
+    assert [set(line.get_ydata()) for line in (one, two)] == [{1}, {2}]  # what was asked for
+    points = [(line.get_marker(), line.get_ydata().tolist()) for line in drawn]
+    assert points == [("s", [1, 2]), ("D", [0.7])]
+    # Side by side, in the columns of 1 and of 2.
+    places = [line.get_xdata().tolist() for line in drawn]
+    assert [round(place) for place in places[0]] == [0, 1]
+    assert round(places[1][0]) == 1
+    assert places[1][0] > places[0][1]
 
 
 def test_a_note_says_what_is_missing():

@@ -96,7 +96,7 @@ def test_a_page_is_well_formed_and_asks_for_nothing_from_elsewhere(page):
     parsed = Page(page)
     assert parsed.open == []
     assert [image["src"] for image in parsed.images] == ["figure1.svg", "figure3.svg"]
-    assert all(int(image["width"]) > 600 and image["alt"] for image in parsed.images)
+    assert all(int(image["width"]) > 500 and image["alt"] for image in parsed.images)
     assert all(int(image["height"]) > 100 for image in parsed.images)
     assert {image["loading"] for image in parsed.images} == {"lazy"}
     for target in (link[1:] for link in parsed.links if link.startswith("#")):
@@ -135,6 +135,18 @@ def test_other_settings_and_missing_files_are_told(source, tmp_path):
         Source(config, source.folder, "quick").all_files()
     with pytest.raises(DpmcError, match=r"verdict.csv: "):
         _ = Source(source.config, tmp_path, "quick").verdicts
+
+
+def test_earlier_results_lack_what_is_new_and_say_so(source):
+    new = {**source.config["outputs"]["figure1"]}
+    config = {**source.config, "outputs": {**source.config["outputs"], "figure_new": new}}
+    with pytest.raises(DpmcError, match="figure_new.svg is missing"):
+        Source(config, source.folder, "quick").all_files()
+    earlier = Source.of_earlier(config, source.folder, "quick")
+    assert earlier.left_out == ("figure_new",)
+    assert earlier.all_files() == source.all_files()
+    assert "Not among these results: figure_new." in build.render_document(earlier, TEXTS)
+    assert Source.of_earlier(source.config, source.folder, "quick") == source
 
 
 def test_a_document_is_written_whole_and_old_files_go(source, tmp_path):

@@ -52,11 +52,7 @@ class Facts:
         algorithms : sequence of str
             Only these; all of them by default.
         """
-        rows = self._rows(experiment, variant)
-        chosen = [_starts(name, problems) for name in rows["problem"]]
-        rows = rows[pd.Series(chosen, index=rows.index, dtype=bool)]
-        if algorithms:
-            rows = rows[rows["algorithm"].isin(algorithms)]
+        rows = self._chosen(experiment, variant, problems, algorithms)
         lines = []
         for keys, group in rows.groupby(["problem", "algorithm", "variant"], sort=False):
             problem, name, kind = keys if isinstance(keys, tuple) else (keys, "", "")
@@ -174,12 +170,62 @@ class Facts:
         """Return how many replicates an experiment, or one method of it, has at most."""
         rows = self._rows(experiment, None)
         rows = rows if method is None else rows[rows["method"] == method]
-        return int(rows["runs"].max())
+        return int(rows["runs"].max()) if len(rows) else 0
+
+    def counts(
+        self,
+        experiment: str,
+        variant: str | None = None,
+        problems: Sequence[str] = (),
+        algorithms: Sequence[str] = (),
+    ) -> str:
+        """Return how many runs each result has: the usual number, then those with another.
+
+        Parameters are those of :meth:`guarantees`.
+        """
+        rows = self._chosen(experiment, variant, problems, algorithms)
+        if rows.empty:
+            return "0 runs"
+        usual = int(rows["runs"].mode().iloc[0])
+        named: dict[int, list[str]] = {}
+        for keys, group in rows.groupby(["algorithm", "variant"], sort=False):
+            name, kind = keys if isinstance(keys, tuple) else (keys, "")
+            by_problem = group.groupby("problem", sort=False)["runs"].first()
+            for count in sorted(set(by_problem) - {usual}):
+                places = [self.problem(str(key)) for key in by_problem.index[by_problem == count]]
+                where = "" if len(places) == len(by_problem) else f" on {' and '.join(places)}"
+                entry = f"{method_label(str(name), str(kind))}{where}"
+                named.setdefault(int(count), []).append(entry)
+        others = "; ".join(f"{count} of {'; '.join(names)}" for count, names in named.items())
+        return f"{usual} runs" + (f" ({others})" if others else "")
+
+    def capped(self, experiment: str) -> str:
+        """Return which methods are cut off before their budget is spent, and where."""
+        entry = self.config.get("experiments", {}).get(experiment, {})
+        found: dict[str, int] = {}
+        for methods in entry.get("methods", {}).values():
+            for label, method in methods.items():
+                if "max_iterations" in method:
+                    named = method_label(algorithm(label), method["variant"])
+                    found[named] = max(found.get(named, 0), int(method["max_iterations"]))
+        return "; ".join(f"{name} at {most:,} iterations" for name, most in found.items())
 
     def grid(self, experiment: str) -> str:
         """Return the different values of epsilon that were asked for, in order."""
         values = sorted(self._rows(experiment, None)["epsilon"].dropna().unique())
         return ", ".join(f"{value:g}" for value in values)
+
+    def _chosen(
+        self,
+        experiment: str,
+        variant: str | None,
+        problems: Sequence[str],
+        algorithms: Sequence[str],
+    ) -> pd.DataFrame:
+        rows = self._rows(experiment, variant)
+        chosen = [_starts(name, problems) for name in rows["problem"]]
+        rows = rows[pd.Series(chosen, index=rows.index, dtype=bool)]
+        return rows[rows["algorithm"].isin(algorithms)] if algorithms else rows
 
     def _rows(self, experiment: str, variant: str | None) -> pd.DataFrame:
         rows = self.table[self.table["experiment"] == experiment]

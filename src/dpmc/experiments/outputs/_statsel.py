@@ -169,7 +169,7 @@ def mark_leads(axis: Axes, changes: Sequence[Lead], digits: int = 2, top: bool =
         axis.axvline(lead.place, color=style.GREY, lw=0.7, ls=(0, (1, 2)), zorder=0)
         axis.annotate(
             f"{lead.place:.{digits}f}", (lead.place, 0.98 if top else 0.02), (2, 0),
-            textcoords="offset points", xycoords=("data", "axes fraction"), fontsize=6.5,
+            textcoords="offset points", xycoords=("data", "axes fraction"), fontsize=7,
             color=style.INK, rotation=90, va="top" if top else "bottom",
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
-from scipy import special
 
 from dpmc.experiments.outputs import _statsel as parts
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import style
+from dpmc.experiments.plots import drawn, style
 from dpmc.experiments.plots.style import Look
 
 
@@ -42,7 +42,7 @@ def errors_by_epsilon(context: Context) -> Figure:
     rows = context.metrics
     runs, exact, known = parts.chains(rows), parts.references(rows), parts.information(rows)
     names = parts.statistics(runs)
-    figure, axes = style.figure(1, 3, 3.0)
+    figure, axes = style.figure(1, 3, 3.3)
     errors, informations, gaps = axes[0]
     _error_panel(errors, runs, exact, names)
     noisy = known[known["epsilon"].map(math.isfinite)]
@@ -58,8 +58,19 @@ def errors_by_epsilon(context: Context) -> Figure:
     gaps.set(title="chain minus quadrature", ylabel="in posterior sd")
     for axis in axes.flat:
         epsilon_axis(axis, pd.concat([runs["epsilon"], exact["epsilon"]]))
-    figure.legend(handles=_error_entries(runs, exact, names), loc="outside upper center", ncols=3)
+    entries = _error_entries(runs, exact, names)
+    figure.legend(handles=entries, loc="outside upper center", ncols=2)
+    style.heading(figure, _error_heading(runs))
     return figure
+
+
+def _error_heading(runs: pd.DataFrame) -> str:
+    """Say which mechanism is drawn, and which variants of its chains."""
+    method = str(runs["method"].iloc[0])
+    number = {"mh": "6.1", "pmmh": "6.2", "sequential": "6.4"}.get(method, "")
+    variants = style.ordered(runs["variant"], style.VARIANTS)
+    told = " and ".join(style.look(name).label for name in variants)
+    return " ".join(["Alparslan 2023, Figure", number]).strip() + f": {told}"
 
 
 def epsilon_axis(axis: Axes, values: pd.Series[float]) -> None:
@@ -68,7 +79,7 @@ def epsilon_axis(axis: Axes, values: pd.Series[float]) -> None:
     grid = sorted(values.dropna().unique())
     shown: list[float] = []
     for value in grid:
-        if not shown or value >= 1.35 * shown[-1]:
+        if not shown or value >= 1.7 * shown[-1]:
             shown.append(float(value))
     axis.set_xticks(shown)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -90,7 +101,7 @@ def _error_panel(axis: Axes, runs: pd.DataFrame, exact: pd.DataFrame, names: lis
                 points.append((at, parts.positive_interval(group["squared_error"])))
                 same.append((at, float(group["reference_squared_error"].mean())))
             parts.marks(axis, points, style.look(name), open_=k > 0)
-            if same:
+            if same and (k == 0 or len(groups) == 1):
                 x, y = np.array(same).T
                 axis.plot(x, y, "_", color=style.INK, ms=7, mew=0.9, zorder=4)
 
@@ -134,7 +145,8 @@ def _error_entries(runs: pd.DataFrame, exact: pd.DataFrame, names: list[str]) ->
             parts.key(f"quadrature, {style.look(name).label}", style.look(name)) for name in names
         ]
     dash = style.look(parts.QUADRATURE)
-    entries.append(parts.key("quadrature, same releases", dash, ls="", marker="_", ms=7))
+    words = "dash in a marker: quadrature, its releases"
+    entries.append(parts.key(words, dash, ls="", marker="_", ms=7))
     return entries
 
 
@@ -166,11 +178,8 @@ def information_and_autocorrelation(context: Context) -> Figure:
         exact = statistic_rows[~statistic_rows["method"].isin(parts.ESTIMATED)]
         parts.band(line[0], exact, "theta", "information", look)
         simulated = statistic_rows[statistic_rows["method"].isin(parts.ESTIMATED)]
-        points = [
-            (float(str(theta)), _estimated(group))
-            for theta, group in simulated.groupby("theta", sort=True)
-        ]
-        parts.marks(line[0], points, look)
+        for theta, group in simulated.groupby("theta", sort=True):
+            _estimates(line[0], float(str(theta)), group["information"].dropna(), look)
     line[0].set(yscale="log", xlabel="θ", title="Fisher information F(θ)")
     for name in parts.statistics(lags) if len(lags) else []:
         _correlation_line(line[1], lags[lags["statistic"] == name], style.look(name))
@@ -179,18 +188,22 @@ def information_and_autocorrelation(context: Context) -> Figure:
     entries = [parts.key(style.look(name).label, style.look(name)) for name in names]
     if known["method"].isin(parts.ESTIMATED).any():
         dot = Look("", style.INK)
-        entries.append(parts.key("Algorithm 7", dot, ls="", marker="o", ms=4, mec="white"))
+        hollow: dict[str, Any] = {"ls": "", "mfc": "none", "mew": 0.8}
+        entries.append(parts.key("Algorithm 7: a run", dot, marker="o", ms=4, **hollow))
+        entries.append(parts.key("their mean", dot, ls="", marker="_", ms=9))
     figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
+    style.heading(figure, "Alparslan 2023, Figure 6.3: median and maximum, as published")
     return figure
 
 
-def _estimated(group: pd.DataFrame) -> parts.Interval:
-    """Return a mean of estimates; from one, by the standard error that it comes with."""
-    if len(group) > 1:
-        return parts.interval(group["information"])
-    value, error = float(group["information"].iloc[0]), float(group["information_se"].iloc[0])
-    half = float(special.ndtri(0.5 + parts.CONFIDENCE / 2)) * error
-    return parts.Interval(value, value - half, value + half)
+def _estimates(axis: Axes, theta: float, values: pd.Series[float], look: Look) -> None:
+    """Draw every single estimate, and a dash at the mean of several."""
+    drawn.record(axis, f"{look.label}: Algorithm 7", theta, values)
+    at = [theta] * len(values)
+    axis.plot(at, values, look.marker, color=look.colour, ms=4, mfc="none", mew=0.8, zorder=3)
+    if len(values) > 1:
+        mean = float(values.mean())
+        axis.plot([theta], [mean], "_", color=look.colour, ms=9, mew=1.4, zorder=4)
 
 
 def _correlation_line(axis: Axes, rows: pd.DataFrame, look: Look) -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import special
 
@@ -48,12 +49,26 @@ def information_by_theta(context: Context) -> Figure:
         parts.mark_leads(lower, parts.leads(panel_rows, "theta"))
         parts.fit_scale(upper, panel_rows["information"])
         upper.set(title=title, xlim=(0, panel_rows["theta"].max()))
-        lower.set(xlabel="θ", ylim=(0, 1.05))
+        lower.set(xlabel="θ")
+        _ratio_axis(lower, panel_rows["share"])
     axes[0, 0].set_ylabel("Fisher information F(θ)")
     axes[1, 0].set_ylabel("F(θ) / largest of them")
     entries = [parts.key(style.look(name).label, style.look(name)) for name in names]
     figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
+    problem = str(rows["problem"].iloc[0])
+    numbers = {"normal_mean": "4.1", "normal_variance": "4.2"}
+    number = next((words for name, words in numbers.items() if problem.startswith(name)), "4.3")
+    style.heading(figure, f"Alparslan 2023, Figure {number} (above) and ratios (below, added)")
     return figure
+
+
+def _ratio_axis(axis: Axes, ratios: pd.Series[float]) -> None:
+    """Show all ratios: on a logarithmic axis if any would be a line at zero."""
+    least = float(ratios[ratios > 0].min())
+    if least < 0.1:
+        axis.set(yscale="log", ylim=(least / 2, 2))
+    else:
+        axis.set_ylim(0, 1.05)
 
 
 @style.styled
@@ -68,9 +83,10 @@ def information_of_bits(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        One column per theta. First against the number that each release calls epsilon, then
-        against mu, the parameter of Gaussian differential privacy that each tightly has, and
-        last the formulas as printed, and the exact mixture, relative to the right formulas.
+        One column per theta. First the information at the same number called epsilon; then
+        that of randomised response relative to noisy bits, at the same number and at the same
+        privacy (mu of Gaussian differential privacy); last the formulas as printed, and the
+        exact mixture, relative to the right formulas.
 
     References
     ----------
@@ -79,33 +95,57 @@ def information_of_bits(context: Context) -> Figure:
     rows = parts.information(context.metrics)
     normal = rows["method"].isin(("noisy_bits", "noisy_mean"))
     rows = rows[~normal | (rows["variant"] == "corrected")].copy()
-    rows["mu"] = np.where(
-        rows["method"] == "randomised_response", matched_mu(rows["epsilon"]), rows["epsilon"]
-    )
     rows["ratio"] = _ratios(rows)
     thetas = sorted(rows["theta"].unique())
     methods = style.ordered(rows["method"], style.METHODS)
     others = parts.having(rows, "ratio")
-    figure, axes = style.figure(3 if len(others) else 2, len(thetas), 5.6, sharey="row")
-    panels = (
-        ("epsilon", "information", "ε", "Fisher information"),
-        ("mu", "information", "μ (Gaussian DP)", "Fisher information"),
-        ("epsilon", "ratio", "ε", "relative to right F₂, F₃"),
-    )
-    for line, (x, y, name, value) in zip(axes, panels, strict=False):
-        for axis, theta in zip(line, thetas, strict=True):
-            panel_rows = rows[rows["theta"] == theta]
+    figure, axes = style.figure(3 if len(others) else 2, len(thetas), 5.9, sharey="row")
+    for k, theta in enumerate(thetas):
+        panel_rows = rows[rows["theta"] == theta]
+        for i, y in ((0, "information"), (2, "ratio")):
+            if i >= len(axes):
+                continue
             for method in methods:
-                parts.curve(
-                    axis, panel_rows[panel_rows["method"] == method], x, y, style.look(method)
-                )
-            axis.set(xscale="log", xlabel=name, title=f"θ = {theta:g}" if y != "ratio" else "")
-            if y == "information":
-                axis.set_yscale("log")
-        line[0].set_ylabel(value)
+                same = panel_rows[panel_rows["method"] == method]
+                parts.curve(axes[i, k], same, "epsilon", y, style.look(method))
+            axes[i, k].set_xscale("log")
+        axes[0, k].set(yscale="log", title=f"θ = {theta:g}")
+        _first_to_second(axes[1, k], panel_rows)
+        axes[1, k].set(xscale="log")
+        for line in axes:
+            line[k].set_xlabel("ε")
+    axes[1, 0].set_ylabel("F₁ / F₂")
+    axes[0, 0].set_ylabel("F(θ), the same number ε")
+    if len(axes) > 2:
+        axes[2, 0].set_ylabel("printed / right F₂, F₃")
     entries = [parts.key(style.look(name).label, style.look(name)) for name in methods]
-    figure.legend(handles=entries, loc="outside upper center", ncols=min(4, len(entries)))
+    ink = style.look("quadrature")
+    entries += [
+        parts.key("F₁ / F₂ at the same number", ink, ls="-"),
+        parts.key("F₁ / F₂ at the same privacy", ink, ls=(0, (4, 2))),
+    ]
+    figure.legend(handles=entries, loc="outside upper center", ncols=3)
+    style.heading(figure, "Alparslan 2023, Figure 4.4 (first row) and what it compares")
     return figure
+
+
+def _first_to_second(axis: Axes, rows: pd.DataFrame) -> None:
+    """Draw the information of randomised response relative to noisy bits, compared in two ways."""
+    first, second = (
+        rows[rows["method"] == name].groupby(x)["information"].mean()
+        for name, x in (("randomised_response", "epsilon"), ("noisy_bits", "epsilon"))
+    )
+    if first.empty or second.empty:
+        return
+    axis.axhline(1, color=style.GREY, lw=0.6, zorder=0)
+    at = first.index.to_numpy(float)
+    places = second.index.to_numpy(float)
+    mu = matched_mu(pd.Series(at))
+    for x, words, line in ((at, "the same number", "-"), (mu, "the same privacy", (0, (4, 2)))):
+        inside = (x >= places.min()) & (x <= places.max())
+        logs = np.interp(np.log(x[inside]), np.log(places), np.log(second.to_numpy()))
+        ratio = first.to_numpy()[inside] / np.exp(logs)
+        axis.plot(at[inside], ratio, color=style.INK, ls=line, lw=1.1, label=words)
 
 
 def _ratios(rows: pd.DataFrame) -> pd.Series[float]:

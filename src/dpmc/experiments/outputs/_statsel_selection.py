@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -23,6 +25,12 @@ SELECTIONS = (
     "fixed_all",
 )
 ONCE = "fixed_all"
+# The two that the thesis compares.
+PUBLISHED = ("selected-as_published", "fixed_split")
+# Ways to choose a statistic: other releases make the same choices.
+CHOICES = ("selected-as_published", "selected-mean_log")
+THICK, THIN = 1.8, 0.7
+PANELS = ("mean squared error", "relative to |x| once", "selected power a")
 
 
 @style.styled
@@ -37,9 +45,10 @@ def selection_by_theta(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        One column per problem and epsilon. First mean squared errors and their 90 % intervals,
-        then relative to the release of |x| on all rows, last quartiles of the selected power
-        and whiskers, without outliers.
+        One row per problem and epsilon. Left, mean squared errors and their 90 % intervals;
+        in the middle, relative to the release of |x| on all rows; right, quartiles of the
+        selected power and whiskers, without outliers. What the thesis shows is set off by
+        thick lines.
 
     References
     ----------
@@ -47,28 +56,32 @@ def selection_by_theta(context: Context) -> Figure:
     """
     rows = parts.having(context.metrics, "mse")
     cells = [(str(title), cell) for title, cell in _cells(context, rows)]
-    figure, axes = style.figure(3, len(cells), 5.8, sharex="col", sharey="row")
     labels = style.ordered(rows["label"], dict.fromkeys(SELECTIONS, style.look(ONCE)))
-    for column, (title, panel_rows) in zip(axes.T, cells, strict=True):
+    figure, axes = style.figure(len(cells), 3, 1.0 + 1.7 * len(cells), sharex=True)
+    for row, (title, panel_rows) in zip(axes, cells, strict=True):
         whole = _means(panel_rows[panel_rows["label"] == ONCE])
         for label in labels:
             statistic_rows, look = panel_rows[panel_rows["label"] == label], style.look(label)
-            _selection_line(column[0], statistic_rows, look)
+            _selection_line(row[0], statistic_rows, look, label in PUBLISHED)
             ratio = (_means(statistic_rows) / whole).dropna()
             if len(ratio):
-                column[1].plot(ratio.index, ratio, marker=look.marker, ls=look.line, lw=1.1,
-                               color=look.colour, ms=3.2, mew=0.4, mec="white")  # fmt: skip
-        _boxes(column[2], panel_rows)
-        column[0].set(yscale="log", title=title)
-        column[2].set(xlabel="θ")
-    axes[0, 0].set_ylabel("mean squared error")
-    axes[1, 0].set_ylabel("relative to |x| once")
-    axes[2, 0].set_ylabel("selected power a")
+                row[1].plot(ratio.index, ratio, **_line(look, label in PUBLISHED))
+        _boxes(row[2], panel_rows)
+        row[0].set(yscale="log", ylabel=title)
+        for axis in row:
+            axis.tick_params(labelbottom=True)
+    for axis, title in zip(axes[0], PANELS, strict=True):
+        axis.set_title(title)
+    for axis in axes[-1]:
+        axis.set(xlabel="θ", xticks=(0.2, 0.4, 0.6, 0.8, 1), xlim=(0.03, 1.07))
     entries = [
-        parts.key(k.label, k, marker=k.marker, ms=3.5, mec="white", mew=0.4)
-        for k in map(style.look, labels)
-    ]
-    figure.legend(handles=entries, loc="outside upper center", ncols=min(3, len(entries)))
+        parts.key(k.label, k, marker=k.marker, ms=3.5, mec="white", mew=0.4,
+                  lw=THICK if label in PUBLISHED else THIN)
+        for label in labels
+        for k in [style.look(label)]
+    ]  # fmt: skip
+    figure.legend(handles=entries, loc="outside upper center", ncols=3)
+    style.heading(figure, "Alparslan 2023, Figure 6.5 (thick) and added baselines (thin)")
     return figure
 
 
@@ -82,7 +95,16 @@ def _cells(context: Context, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame
     return panels
 
 
-def _selection_line(axis: Axes, rows: pd.DataFrame, look: Look) -> None:
+def _line(look: Look, published: bool) -> dict[str, Any]:
+    width = THICK if published else THIN
+    size = 3.8 if published else 2.6
+    return {
+        "marker": look.marker, "ls": look.line, "lw": width, "color": look.colour, "ms": size,
+        "mew": 0.4, "mec": "white", "label": look.label, "zorder": 3 if published else 2,
+    }  # fmt: skip
+
+
+def _selection_line(axis: Axes, rows: pd.DataFrame, look: Look, published: bool) -> None:
     curve = np.array(
         [(float(str(t)), *parts.pooled(group)) for t, group in rows.groupby("theta", sort=True)]
     )
@@ -90,8 +112,7 @@ def _selection_line(axis: Axes, rows: pd.DataFrame, look: Look) -> None:
         place, mean, low, high = curve.T
         low = np.maximum(low, mean / 10)
         axis.fill_between(place, low, high, color=look.colour, alpha=0.18, lw=0)
-        axis.plot(place, mean, marker=look.marker, ls=look.line, color=look.colour, ms=3.2,
-                  mew=0.4, mec="white", lw=1.1)  # fmt: skip
+        axis.plot(place, mean, **_line(look, published))
 
 
 def _means(rows: pd.DataFrame) -> pd.Series[float]:
@@ -103,10 +124,10 @@ def _means(rows: pd.DataFrame) -> pd.Series[float]:
 def _boxes(axis: Axes, rows: pd.DataFrame) -> None:
     """Draw boxes of the selected powers, side by side for every way to select."""
     counted = rows[rows["selected_counts"].map(len) > 2]
-    labels = [label for label in SELECTIONS if label in set(counted["label"])]
+    labels = [label for label in CHOICES if label in set(counted["label"])]
     thetas = sorted(rows["theta"].unique())
     step = min(np.diff(thetas)) if len(thetas) > 1 else 0.1
-    width = 0.7 * min(step, 0.1) / max(1, len(labels))
+    width = 0.84 * min(step, 0.1) / max(1, len(labels))
     for k, label in enumerate(labels):
         look, shift = style.look(label), (k - (len(labels) - 1) / 2) * width
         groups = list(counted[counted["label"] == label].groupby("theta", sort=True))

@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from dpmc.experiments.config.problems import make_model, start_points
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import style
+from dpmc.experiments.plots import drawn, style
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError, Model
 
@@ -24,7 +25,6 @@ CELLS = 301  # grid points along each axis
 DRAWS = 10_000  # exact draws that place the borders of the regions
 MARGIN = 0.12
 PROPOSAL = 16  # of Figure 4.1, counted from one
-FRAMES = 12
 STARTS = 20  # chains of Figure 5.1, section 5.4
 
 
@@ -145,19 +145,41 @@ def figure5_1(context: Context) -> Figure:
         )  # fmt: skip
         axis.use_sticky_edges = False  # a margin around start points off the regions
         axis.set(title=context.problem_label(name), xlabel="θ₁", ylabel="θ₂")
-        axis.locator_params(nbins=4)
+        axis.locator_params(nbins=3)
         if problem.model is not None and problem.model.name == "circle":
             axis.set_aspect("equal", adjustable="datalim")
     handles = [*_region_entries(), _dot("#D55E00", "start points")]
     for axis in axes.flat[len(problems) :]:
         axis.set_axis_off()
-    axes.flat[len(problems)].legend(handles=handles, loc="center", fontsize=8)
+    axes.flat[len(problems)].legend(handles=handles, loc="center", fontsize=7)
+    style.heading(figure, "Räisä 2021, Figure 5.1: exact posteriors and start points")
     return figure
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Every point of one proposal.
+
+    Parameters
+    ----------
+    points : ndarray of shape (L + 1, 2)
+    accepted : bool or None
+        None where it was not recorded.
+    """
+
+    points: Array
+    accepted: bool | None
+
+    @property
+    def arc(self) -> float:
+        """Return how far round the origin its end lies from its start, in degrees."""
+        angles = np.unwrap(np.arctan2(self.points[:, 1], self.points[:, 0]))
+        return float(np.degrees(abs(angles[-1] - angles[0])))
 
 
 @style.styled
 def figure4_1(context: Context) -> Figure:
-    """Draw one proposal of DP-HMC on the circle, leapfrog step by leapfrog step.
+    """Draw one proposal of DP-HMC on the circle, and how far all proposals go.
 
     Parameters
     ----------
@@ -168,8 +190,8 @@ def figure4_1(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Up to twelve panels, read from left to right and top to bottom: the path so far,
-        its start and the current point on the exact posterior.
+        The path on the whole posterior; close to it, the path after each quarter of its
+        steps; and the angles between start and end of all proposals of the chain.
 
     Raises
     ------
@@ -180,43 +202,80 @@ def figure4_1(context: Context) -> Figure:
     ----------
     Räisä 2021, Figure 4.1.
     """
-    problem, path, number, accepted = _trajectory(context)
+    problem, proposals = _trajectory(context)
     density = surface(make_model(context.problem_setup(problem)), context.dataset(problem))
-    every = -(-(len(path) - 1) // FRAMES)
-    frames = range(every, len(path), every)
-    rows = -(-len(frames) // 3)
-    figure, axes = style.figure(rows, 3, 0.4 + 2.1 * rows, sharex=True, sharey=True)
-    for axis, last in zip(axes.flat, frames, strict=False):
-        _regions(axis, density)
-        axis.plot(*path[: last + 1].T, color="#0072B2", lw=1.0, marker=".", ms=2.2, label="path")
-        axis.plot(
-            *path[0], "o", color="#E69F00", ms=5, mec=style.INK, mew=0.5, zorder=4, label="start"
-        )
-        axis.plot(
-            *path[last], "D", color="#0072B2", ms=4, mec="white", mew=0.5, zorder=4,
-            label="current point",
+    number = min(PROPOSAL, len(proposals))
+    chosen = proposals[number - 1]
+    path = chosen.points
+    steps = len(path) - 1
+    figure, axes = style.figure(2, 3, 4.3)
+    whole, far = axes[0, 0], axes[1, 2]
+    _path(whole, density, path)
+    whole.set(title="the whole posterior", aspect="equal", xlabel="θ₁", ylabel="θ₂")
+    low, high = path.min(axis=0), path.max(axis=0)
+    middle, half = (low + high) / 2, 0.65 * float(np.max(high - low))
+    frames = [max(1, round(steps * share / 4)) for share in (1, 2, 3, 4)]
+    for axis, last in zip((*axes[0, 1:], *axes[1, :2]), frames, strict=True):
+        _path(axis, density, path[: last + 1])
+        axis.set(
+            title=f"close by, step {last} of {steps}", xlabel="θ₁", ylabel="θ₂",
+            xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half),
         )  # fmt: skip
-        axis.set_title(f"step {last}")
         axis.set_box_aspect(1)
-    for axis in axes.flat[len(frames) :]:
-        axis.set_axis_off()
-    for axis in axes[-1]:
-        axis.set_xlabel("θ₁")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("θ₂")
-    verdict = "" if accepted is None else ", accepted" if accepted else ", rejected"
+        axis.locator_params(nbins=4)
+    _arcs(far, proposals, number)
+    marks: dict[str, Any] = {"ls": "", "mec": style.INK, "mew": 0.5}
+    told = "" if chosen.accepted is None else ", accepted" if chosen.accepted else ", rejected"
     handles = [
         *_region_entries(),
-        Line2D([], [], color="#E69F00", marker="o", ls="", ms=5, mec=style.INK, label="start"),
-        Line2D([], [], color="#0072B2", marker=".", label=f"path of proposal {number}{verdict}"),
+        Line2D([], [], color="#E69F00", marker="o", ms=5, label="start", **marks),
+        Line2D([], [], color="#0072B2", marker=".", label=f"path of proposal {number}{told}"),
         Line2D([], [], color="#0072B2", marker="D", ls="", ms=4, label="current point"),
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    figure.legend(handles=handles, loc="outside upper center", ncols=5)
+    style.heading(figure, "Räisä 2021, Figure 4.1: one proposal of DP-HMC, and all of them")
     return figure
 
 
-def _trajectory(context: Context) -> tuple[str, Array, int, bool | None]:
-    """Return the problem, the points of one proposal, its number and whether it was accepted."""
+def _path(axis: Axes, density: Surface, path: Array) -> None:
+    _regions(axis, density)
+    axis.plot(*path.T, color="#0072B2", lw=0.9, marker=".", ms=2.2, label="path")
+    axis.plot(*path[0], "o", color="#E69F00", ms=5, mec=style.INK, mew=0.5, label="start")
+    axis.plot(
+        *path[-1], "D", color="#0072B2", ms=4, mec="white", mew=0.5, zorder=4,
+        label="current point",
+    )  # fmt: skip
+
+
+def _arcs(axis: Axes, proposals: list[Proposal], number: int) -> None:
+    """Draw how many proposals end how far round the circle from their start."""
+    arcs = np.array([proposal.arc for proposal in proposals])
+    edges = np.linspace(0, max(float(arcs.max()), 1.0), 13)
+    unknown = [proposal.accepted is None for proposal in proposals]
+    taken = np.array([bool(proposal.accepted) for proposal in proposals])
+    groups = [(~taken, "rejected", "#d0d0d0"), (taken, "accepted", "#0072B2")]
+    if any(unknown):
+        groups = [(np.ones(len(arcs), dtype=bool), "proposals", "#0072B2")]
+    for group, name, _ in groups:
+        drawn.record(axis, f"{name}: degrees", arcs[group], np.nan)
+    axis.hist(
+        [arcs[group] for group, _, _ in groups], bins=list(edges), stacked=True,
+        color=[colour for *_, colour in groups], label=[name for _, name, _ in groups],
+    )  # fmt: skip
+    axis.axvline(arcs[number - 1], color="#E69F00", lw=1.2)
+    axis.annotate(
+        f"proposal {number}", (arcs[number - 1], 0.98), (3, 0), xycoords=("data", "axes fraction"),
+        textcoords="offset points", va="top", fontsize=7,
+    )  # fmt: skip
+    axis.set(title=f"all {len(arcs)} proposals", xlabel="degrees round the circle")
+    axis.set_ylabel("proposals")
+    axis.set_ylim(0, 1.45 * axis.get_ylim()[1])
+    axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.legend(loc="upper right", bbox_to_anchor=(1, 0.9), handlelength=1)
+
+
+def _trajectory(context: Context) -> tuple[str, list[Proposal]]:
+    """Return the problem and all proposals of its chain."""
     experiments = context.config["experiments"]
     for (problem, label), runs in context.fits.items():
         settings = experiments.get("trajectory", {}).get("methods", {}).get(problem, {}).get(label)
@@ -224,11 +283,14 @@ def _trajectory(context: Context) -> tuple[str, Array, int, bool | None]:
         if settings is None or fit.draws is None:
             continue
         size = settings["params"]["num_leapfrog_steps"] + 1
-        number = min(PROPOSAL, len(fit.draws) // size)
-        first = (number - 1) * size
         taken = fit.info.get("accepted")
-        accepted = None if taken is None else bool(taken[first, 0])
-        return problem, fit.draws[first : first + size, 0], number, accepted
+        return problem, [
+            Proposal(
+                fit.draws[first : first + size, 0],
+                None if taken is None else bool(taken[first, 0]),
+            )
+            for first in range(0, len(fit.draws) - size + 1, size)
+        ]
     raise DpmcError("chains of experiment 'trajectory' are missing for figure4_1")
 
 
@@ -240,8 +302,8 @@ def _regions(axis: Axes, density: Surface) -> None:
             *density.grids, values, heights, colors=style.GREY, linewidths=0.4, linestyles="-"
         )
         # As an image: in twelve panels their points would be megabytes.
-        for drawn in (regions, borders):
-            drawn.set_rasterized(True)
+        for artist in (regions, borders):
+            artist.set_rasterized(True)
 
 
 def _region_entries() -> list[Any]:

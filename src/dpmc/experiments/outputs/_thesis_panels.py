@@ -47,15 +47,16 @@ def grid(
     share = "row" if top is not None else False
     if top is not None and rows[metric].max() > top:
         top = 1.03 * rows[metric].max()
-    figure, axes = style.figure(height, columns, 0.5 + 1.75 * height, sharey=share)
+    figure, axes = style.figure(height, columns, 0.65 + 1.85 * height, sharey=share)
     epsilons = sorted(rows["epsilon"].dropna().unique()) if aligned else None
+    lines = 0
     for axis, problem in zip(axes.flat, problems, strict=False):
         panel_rows = rows[rows["problem"] == problem]
-        panel(axis, context, panel_rows, metric, looks, top, epsilons)
+        lines = max(lines, panel(axis, context, panel_rows, metric, looks, top, epsilons))
         axis.set_title(context.problem_label(problem))
-    finish(axes, len(problems), NAMES[metric])
+    finish(axes, len(problems), NAMES[metric], lines)
     exact = len(context.exact(problems[0], metric))
-    legend(figure, looks, exact, 4 if len(looks) > 4 else 5)
+    legend(figure, looks, exact, 4)
     return figure
 
 
@@ -67,40 +68,72 @@ def panel(
     looks: dict[str, Look],
     top: float | None = None,
     epsilons: Sequence[float] | None = None,
-) -> None:
-    """Draw a metric against epsilon with what exact samples reach, or the guideline."""
-    panels.boxes(axis, rows, "epsilon", metric, "algorithm", looks, grid=epsilons)
+) -> int:
+    """Draw a metric against epsilon with what exact samples reach, or the guideline.
+
+    Algorithms without a run in `rows` have no place. Returns how many lines of numbers
+    below the ticks tell which epsilon holds.
+    """
+    present = set(rows["algorithm"])
+    shown = {name: look for name, look in looks.items() if name in present}
+    grid = sorted(rows["epsilon"].dropna().unique()) if epsilons is None else epsilons
+    panels.boxes(axis, rows, "epsilon", metric, "algorithm", shown, grid=grid)
     axis.set_ylim(0, top)
     if metric == "ratio_clip_fraction":
         axis.axhline(GUIDELINE, color=style.INK, lw=0.7, ls=":", zorder=0.5)
         axis.set_ylim(0, max(axis.get_ylim()[1], 1.1 * GUIDELINE))
     for problem in rows["problem"].unique():
         panels.levels(axis, context.exact(str(problem), metric))
+    return panels.held(axis, rows, "algorithm", shown, grid)
 
 
-def square_root(axis: Axes) -> None:
-    """Give small fractions more of the axis than large ones, from 0 to 1."""
+def square_root(axis: Axes, top: float = 1.0) -> None:
+    """Give small fractions more of the axis than large ones, from 0 to `top`."""
     axis.set_yscale("function", functions=(np.sqrt, np.square))
-    axis.set_ylim(0, 1)
-    ticks = (0, 0.02, 0.1, 0.25, 0.5, 1)
+    axis.set_ylim(0, top)
+    ticks = [tick for tick in (0, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1) if tick <= top]
+    if top > 0.3:
+        ticks = [tick for tick in ticks if tick not in (0.005, 0.05)]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
 
 
-def finish(axes: Any, used: int, ylabel: str) -> None:
-    """Label the outer axes of a grid and hide those that hold nothing."""
+def finish(axes: Any, used: int, ylabel: str, lines: int = 0) -> None:
+    """Label the outer axes of a grid and hide those that hold nothing.
+
+    With `lines` of numbers below the ticks, the label says what they are.
+    """
     columns = axes.shape[1]
     for k, axis in enumerate(axes.flat):
         if k >= used:
             axis.set_axis_off()
             continue
         axis.set_ylabel(ylabel if k % columns == 0 else "")
-        axis.set_xlabel("ε" if k + columns >= used else "")
+        axis.set_xlabel(epsilon_label(lines, columns) if k + columns >= used else "")
+
+
+def epsilon_label(lines: int, columns: int = 1) -> str:
+    """Return the label of an axis of epsilon, with `lines` of numbers below its ticks.
+
+    In more than two `columns` of panels it has two lines.
+    """
+    words = "ε asked for; beside marks: ε that holds" if lines else "ε asked for, and that holds"
+    return words.replace("; ", ";\n") if columns > 2 else words
 
 
 def legend(figure: Figure, looks: dict[str, Look], exact: int, columns: int) -> None:
     """Draw the legend of boxes and of `exact` samples above all panels."""
-    handles = panels.legend_entries(looks, exact)
+    handles = [*panels.legend_entries(looks, exact), *panels.missing_entries(figure)]
+    if any(len(str(handle.get_label())) > 20 for handle in handles):
+        columns = min(columns, 3)
     figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+
+
+def heading(figure: Figure, context: Context, name: str, note: str = "as published") -> None:
+    """Say above a figure of which document and of which experiment it is."""
+    experiments = set(context.metrics["experiment"])
+    settings = {"text": "settings of the text", "final": "FINAL code"}
+    told = [words for key, words in settings.items() if key in experiments]
+    style.heading(figure, ", ".join([f"Räisä 2021, {name}", note, *told]))
 
 
 def markers(figure: Figure, shapes: dict[str, Look]) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from dpmc.experiments.outputs import _regression as parts
 from dpmc.experiments.outputs import (
+    _held,
     _regression_tables,
+    _slopes,
     _statsel_errors,
     _statsel_information,
     _statsel_selection,
     _statsel_tables,
 )
+from dpmc.experiments.outputs import _regression as parts
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import style
+from dpmc.experiments.plots import drawn, style
+from dpmc.types import UNAVAILABLE
 
 table7_1 = _regression_tables.table7_1
 table7_2 = _regression_tables.table7_2
@@ -25,6 +32,7 @@ table_profiles = _regression_tables.table_profiles
 table_convergence = _regression_tables.table_convergence
 
 figure4_1 = figure4_2 = figure4_3 = _statsel_information.information_by_theta
+figure_claimed = _held.figure_claimed
 figure4_4 = _statsel_information.information_of_bits
 figure6_1 = figure6_2 = figure6_4 = _statsel_errors.errors_by_epsilon
 figure6_3 = _statsel_errors.information_and_autocorrelation
@@ -36,11 +44,12 @@ table_leads = _statsel_tables.table_leads
 table_monte_carlo = _statsel_tables.table_monte_carlo
 table_prior_bound = _statsel_tables.table_prior_bound
 
+BASE = "mcmc_fixed_s"  # the method that others are compared with
 NO_DATA = "The data of this figure are not available."
 
 MMD_KERNELS = {
-    "mmd_squared": "Gaussian, h = 0.1",
-    "mmd_squared_median": "Gaussian, median width",
+    "mmd_squared": "width 0.1",
+    "mmd_squared_median": "median width",
     "mmd_squared_printed": "as printed",
 }
 
@@ -52,55 +61,148 @@ def figure_profiles(context: Context) -> Figure:
     Parameters
     ----------
     context : Context
-        Runs of the experiment ``real_data``.
+        Runs of the experiment ``real_data``, and the printed numbers.
 
     Returns
     -------
     matplotlib.figure.Figure
         One row per problem, one column per number of nodes. Means of runs with their 90 %
-        intervals; dotted: least squares without privacy.
+        intervals; hollow circles: printed numbers; dotted: least squares without privacy.
     """
-    rows = context.metrics
+    rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
     problems = parts.available(context)
     if not problems:
         return style.note(NO_DATA)
     nodes = sorted(rows["num_nodes"].unique())
     profiles = [p for p in parts.PROFILES if p in set(rows["variant"])]
-    figure, axes = style.figure(len(problems), len(nodes), 0.6 + 1.7 * len(problems), sharey="row")
+    methods = list(parts.looks(rows))
+    height = 0.9 + 1.95 * len(problems)
+    figure, axes = style.figure(len(problems), len(nodes), height, sharex="row", sharey=True)
     for i, problem in enumerate(problems):
+        of_problem = rows[rows["problem"] == problem]
         for j, count in enumerate(nodes):
-            panel_rows = rows[(rows["problem"] == problem) & (rows["num_nodes"] == count)]
-            _profile_panel(axes[i, j], panel_rows, profiles)
-            axes[i, j].set_title(f"{context.problem_label(problem)}, J = {count}")
-        axes[i, 0].set_ylabel("test error")
-    parts.legend(figure, {name: style.look(name) for name in profiles})
+            axis = axes[i, j]
+            _profile_panel(axis, of_problem[of_problem["num_nodes"] == count], profiles, methods)
+            for place, method in enumerate(methods):
+                at = _slopes.number(numbers, problem=problem, method=method, num_nodes=count)
+                axis.plot(
+                    [at], [place - 0.36], "o", color=style.INK, mfc="none", ms=4, mew=0.8,
+                    label="printed",
+                )  # fmt: skip
+            axis.set_title(f"{context.problem_label(problem)}, J = {count}")
+            axis.set_xlabel("test error" if i == len(problems) - 1 else "")
+        _beside(axes[i], of_problem)
+    names = [style.look(name).label.replace("Bayes-fixedS-fast", "Bayes-\nfixedS-fast")
+             for name in methods]  # fmt: skip
+    axes[0, 0].set_yticks(range(len(methods)), names)
+    axes[0, 0].set_ylim(len(methods) - 0.05, -0.6)
+    figure.legend(handles=_profile_entries(rows, profiles), loc="outside upper center", ncols=3)
+    style.heading(figure, "Table 7.1 by profile, ε = 1 asked for; in brackets ε that holds")
     return figure
 
 
-def _profile_panel(axis: Axes, panel_rows: pd.DataFrame, profiles: list[str]) -> None:
-    methods = list(parts.looks(panel_rows))
+def _profile_entries(rows: pd.DataFrame, profiles: list[str]) -> list[Line2D]:
+    """Return legend entries that tell the epsilon which holds for each profile."""
+    entries = []
+    for name in profiles:
+        look = style.look(name)
+        private = rows[(rows["variant"] == name) & ~rows["method"].isin(parts.EXACT)]
+        held = parts.replaced(private[~private["status"].str.startswith(UNAVAILABLE)])
+        words = f"{look.label} ({_slopes.held_text(held)})"
+        entries.append(
+            Line2D([], [], color=look.colour, marker=look.marker, lw=1.2, ms=4, label=words)
+        )
+    ring: dict[str, Any] = {"marker": "o", "ls": "", "mfc": "none", "ms": 4, "mew": 0.8}
+    entries.append(Line2D([], [], color=style.INK, label="printed", **ring))
+    dots: dict[str, Any] = {"lw": 0.9, "ls": (0, (1, 2))}
+    entries.append(Line2D([], [], color=style.INK, label="least squares, no privacy", **dots))
+    return entries
+
+
+def _profile_panel(
+    axis: Axes, panel_rows: pd.DataFrame, profiles: list[str], methods: list[str]
+) -> None:
     for k, profile in enumerate(profiles):
         look = style.look(profile)
         for place, method in enumerate(methods):
-            runs = panel_rows[
-                (panel_rows["method"] == method) & (panel_rows["variant"] == profile)
-            ]["mse"].dropna()
+            runs = _of(panel_rows, method, profile)["mse"].dropna()
             if runs.empty:
                 continue
             mean, low, high = parts.interval(runs)
-            at = place + 0.22 * (k - (len(profiles) - 1) / 2)
-            axis.plot([at, at], [low, high], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")
+            at = place + 0.2 * (k - (len(profiles) - 1) / 2)
+            axis.plot([low, high], [at, at], color=look.colour, lw=1.2, label=f"{look.label}, 90 %")
             axis.plot(
-                at, mean, look.marker, color=look.colour, ms=4, mew=0.4, mec="white",
+                mean, at, look.marker, color=look.colour, ms=3.8, mew=0.4, mec="white",
                 label=look.label,
             )  # fmt: skip
-    exact = panel_rows.loc[panel_rows["method"] == "ols", "mse"].dropna()
-    if len(exact) and exact.iloc[0] > 1e-12:
-        axis.axhline(float(exact.iloc[0]), color=style.INK, lw=0.8, ls=(0, (1, 2)), zorder=0)
-    axis.set_yscale("log")
-    names = [style.look(name).label.replace("-fast", "\nfast") for name in methods]
-    axis.set_xticks(range(len(methods)), names, rotation=35, ha="right", fontsize=6)
-    axis.set_xlim(-0.5, len(methods) - 0.5)
+    axis.set_xscale("log")
+
+
+def _beside(axes: Sequence[Axes], rows: pd.DataFrame) -> None:
+    """Draw the error of least squares, or say where it is if that is far away."""
+    exact = rows.loc[rows["method"] == "ols", "mse"].dropna()
+    if exact.empty:
+        return
+    value, low = float(exact.iloc[0]), axes[0].get_xlim()[0]
+    for axis in axes:
+        if value > low / 3:
+            axis.axvline(value, color=style.INK, lw=0.9, ls=(0, (1, 2)), zorder=0)
+        else:
+            axis.annotate(
+                f"← least squares: {value:.0e}" if value > 1e-12 else "← least squares: 0",
+                (0.03, 0.01), xycoords="axes fraction", fontsize=7,
+            )  # fmt: skip
+        drawn.record(axis, "least squares", value, np.nan)
+
+
+@style.styled
+def figure_slopes(context: Context) -> Figure:
+    """Draw the numbers of Table 7.1 as printed, rerun, and rerun with valid privacy.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``real_data``, and the printed numbers.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per problem, one column per number of nodes: mean test errors, one line per
+        method.
+    """
+    rows, numbers = context.metrics, _slopes.printed(context.published, ["T-7.1"])
+    problems = context.problems(rows)
+    nodes = sorted(rows["num_nodes"].unique())
+    looks = parts.looks(rows)
+    ends = {look.label: name for name, look in looks.items()}
+    height = 0.8 + 1.75 * len(problems)
+    figure, axes = style.figure(len(problems), len(nodes), height, sharey="row")
+    for i, problem in enumerate(problems):
+        of_problem = rows[(rows["problem"] == problem)]
+        for j, count in enumerate(nodes):
+            axis, cell = axes[i, j], of_problem[of_problem["num_nodes"] == count]
+            values = {
+                look.label: [
+                    _slopes.number(numbers, problem=problem, method=name, num_nodes=count),
+                    _slopes.means(_of(cell, name, "authors"), "mse"),
+                    _slopes.means(_of(cell, name, "correct"), "mse"),
+                ]
+                for name, look in looks.items()
+            }
+            _slopes.lines(axis, values, ends)
+            axis.set(yscale="log", title=f"{context.problem_label(problem)}, J = {count}")
+            _slopes.columns(axis, ["printed", "rerun", "valid"])
+            if parts.unavailable(of_problem):
+                _slopes.absent(axis)
+        axes[i, 0].set_ylabel("test error")
+        _slopes.privacy(axes[i], of_problem, "authors", "correct")
+    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
+    style.heading(figure, "Table 7.1: printed, rerun as the public code, with valid privacy")
+    return figure
+
+
+def _of(rows: pd.DataFrame, method: str, variant: str) -> pd.DataFrame:
+    return rows[(rows["method"] == method) & (rows["variant"] == variant)]
 
 
 @style.styled
@@ -128,7 +230,7 @@ def figure_convergence(context: Context) -> Figure:
         rows[f"relative_{start}"] = rows[f"mse_{start}"] / rows["mse_zero"]
     shown = {name: style.look(name) for name in parts.PROFILES if name in set(rows["variant"])}
     dotted = {name: replace(look, line=(0, (1, 2))) for name, look in shown.items()}
-    figure, axes = style.figure(2, len(problems), 3.6, sharex=True, sharey="row")
+    figure, axes = style.figure(2, len(problems), 4.0, sharex=True, sharey="row")
     panels = [
         ("rhat", "rhat_node", "R-hat"),
         ("relative_node", "relative_pooled", "test error / error of zero"),
@@ -148,7 +250,20 @@ def figure_convergence(context: Context) -> Figure:
         row[0].set_ylabel(name)
     for axis in axes[1]:
         axis.set_xlabel("J")
-    parts.legend(figure, shown)
+    handles = [
+        Line2D([], [], color=k.colour, marker=k.marker, ms=3.5, mew=0.4, mec="white", label=k.label)
+        for k in shown.values()
+    ]
+    grey: dict[str, Any] = {"color": style.GREY, "lw": 1.1}
+    dashed: Any = (0, (1, 2))
+    handles += [
+        Line2D([], [], label="above: two chains, two starts", **grey),
+        Line2D([], [], ls=dashed, label="above: halves of one chain", **grey),
+        Line2D([], [], label="below: published start", **grey),
+        Line2D([], [], ls=dashed, label="below: pooled start", **grey),
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    style.heading(figure, "MCMC-normalX: do chains reach one distribution?")
     return figure
 
 
@@ -175,7 +290,10 @@ def figure7_1(context: Context) -> Figure:
     rows = context.metrics.copy()
     chains = rows["method"].isin(parts.CHAINS)
     rows["loss"] = rows["prediction"].where(~chains, rows["prediction_over_draws"])
-    return _errors(rows, {"loss": "prediction error", "estimation": "estimation error"}, "mean")
+    metrics = {"loss": "prediction error", "estimation": "estimation error"}
+    figure = _errors(rows, metrics, "mean")
+    style.heading(figure, "Alparslan 2023, Figure 7.1, as the public code; ε that holds by name")
+    return figure
 
 
 @style.styled
@@ -190,10 +308,22 @@ def figure7_1_draws(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        As :func:`figure7_1`: medians of runs, each on its own data set, and quartiles.
+        Two rows per dimension, one column per number of nodes: errors relative to those of
+        MCMC-fixedS on the same data set, medians of runs and their quartiles.
     """
+    rows = context.metrics.copy()
+    base = BASE if BASE in set(rows["method"]) else str(rows["method"].iloc[0])
     names = {"prediction": "prediction error", "estimation": "estimation error"}
-    return _errors(context.metrics, names, "median")
+    for metric in names:
+        rows[f"{metric}_ratio"] = parts.ratios(rows, metric, base)
+    metrics = {f"{metric}_ratio": f"{words} / that of\n{style.look(base).label}"
+               for metric, words in names.items()}  # fmt: skip
+    figure = _errors(rows[rows["method"] != base], metrics, "median")
+    for axis in figure.axes:
+        axis.axhline(1, color=style.GREY, lw=0.6, zorder=0)
+    title = f"Figure 7.1, CORRECT noise: relative to {style.look(base).label}, same data set"
+    style.heading(figure, title)
+    return figure
 
 
 def _errors(rows: pd.DataFrame, metrics: dict[str, str], centre: str) -> Figure:
@@ -236,7 +366,8 @@ def figure7_2(context: Context) -> Figure:
         parts.lines(axis, panel_rows, "dim", "microseconds", shown, hue="drawn", centre="median")
         axis.set(yscale="log", xlabel="d", title=f"J = {count}")
     axes[0, 0].set_ylabel("µs per iteration")
-    parts.legend(figure, shown)
+    parts.legend(figure, shown, 3)
+    style.heading(figure, "Alparslan 2023, Figure 7.2: time of an iteration")
     return figure
 
 
@@ -258,17 +389,21 @@ def figure7_3(context: Context) -> Figure:
     ----------
     [alparslan2023thesis, Figure 7.3].
     """
-    return _discrepancies(context.metrics, "mean")
+    figure = _discrepancies(context.metrics, "mean")
+    style.heading(figure, "Alparslan 2023, Figure 7.3, as the public code; ε that holds by name")
+    return figure
 
 
 @style.styled
 def figure7_3_draws(context: Context) -> Figure:
     """Draw the same as :func:`figure7_3`: medians and quartiles over data sets."""
-    return _discrepancies(context.metrics, "median")
+    figure = _discrepancies(context.metrics, "median")
+    style.heading(figure, "Figure 7.3, CORRECT noise, over several data sets")
+    return figure
 
 
 def _discrepancies(rows: pd.DataFrame, centre: str) -> Figure:
     rows = rows[rows["dim"] == rows["dim"].min()]
     shown = {name: look for name, look in parts.looks(rows).items() if name != "adassp"}
     panels = [(rows, metric, name, "squared MMD") for metric, name in MMD_KERNELS.items()]
-    return parts.against_epsilon(panels, shown, centre, scale="linear")
+    return parts.against_epsilon(panels, shown, centre, scale="symlog")

@@ -10,15 +10,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from scipy.optimize import linear_sum_assignment
 
 from dpmc.experiments.config.grids import algorithm
 from dpmc.experiments.data import mixture_rows
-from dpmc.experiments.outputs import _dpsep_tables
+from dpmc.experiments.outputs import _dpsep_tables, _held, _slopes
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import style
+from dpmc.experiments.plots import panels, style
+from dpmc.types import UNAVAILABLE
 
+figure_claimed = _held.figure_claimed
 table1 = _dpsep_tables.table1
 table2 = _dpsep_tables.table2
 table3 = _dpsep_tables.table3
@@ -60,13 +63,21 @@ def figure1(context: Context) -> Figure:
         for epsilon in (1.0, 5.0, 50.0):
             chosen = rows[(rows["label"] == f"dp_sep-{variant}") & (rows["epsilon"] == epsilon)]
             shown.append((f"{name}, ε = {epsilon:g}", chosen))
-    figure, axes = style.figure(3, 3, 6.6, sharex=True, sharey=True)
+    figure, axes = style.figure(3, 3, 6.4, sharex=True, sharey=True)
     for axis, (title, runs) in zip(axes.flat, shown, strict=True):
         _panel(axis, title, runs, parts)
     for axis in axes[-1]:
         axis.set_xlabel("x₁")
     for axis in axes[:, 0]:
         axis.set_ylabel("x₂")
+    dots: dict[str, Any] = {"ls": "", "color": "black"}
+    handles = [
+        Line2D([], [], marker="o", ms=7, mfc="none", mew=0.8, label="98 % of a posterior", **dots),
+        Line2D([], [], marker="+", ms=5, label="posterior mean", **dots),
+        Line2D([], [], marker="x", ms=5, label="true mean", **dots),
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    style.heading(figure, "Vinaroz and Park 2022, Figure 1; last row: with VALID privacy")
     return figure
 
 
@@ -81,15 +92,35 @@ def _panel(axis: Axes, title: str, chosen: pd.DataFrame | None, parts: mixture_r
         fit = json.loads(first["posterior"])
         means, covariances = np.array(fit["means"]), np.array(fit["covariances"])
         squares = np.sum((parts.rows[:, None, :] - means) ** 2, axis=2)
-        nearest = np.argmin(squares, axis=1)
+        # Colours of the true components, whatever the order of the fitted ones.
+        gaps = np.linalg.norm(means[:, None, :] - parts.means[None, :, :], axis=2)
+        fitted, true = linear_sum_assignment(gaps)
+        names = np.empty(len(means), dtype=int)
+        names[fitted] = true
+        nearest = names[np.argmin(squares, axis=1)]
+        _remarks(axis, means, covariances, parts.means[true][np.argsort(fitted)])
         if first["epsilon"] > 0:
-            title = f"{title}: really {_number(first['guarantee_epsilon'])}"
+            held = first["guarantee_epsilon"]
+            if abs(held - first["epsilon"]) > panels.TOLERANCE * first["epsilon"]:
+                title = f"{title}:\nreally {_number(held)}"
         for mean, covariance in zip(means[:, :2], covariances[:, :2, :2], strict=True):
             axis.add_patch(_ring(mean, covariance))
             axis.plot(*mean, "+", color="black", ms=4, mew=0.8)
+    axis.plot(*parts.means[:, :2].T, "x", color="black", ms=4, mew=0.8, zorder=3)
     colours = [COMPONENTS[k % len(COMPONENTS)] for k in nearest]
     axis.scatter(points[:, 0], points[:, 1], s=1.5, c=colours, lw=0, rasterized=True)
     axis.set_title(title)
+
+
+def _remarks(axis: Axes, means: Any, covariances: Any, truth: Any) -> None:
+    """Say in a panel what its rings do not show by themselves."""
+    gaps = means[:, :2] - truth[:, :2]
+    inverses = np.linalg.inv(covariances[:, :2, :2])
+    held = np.einsum("ki,kij,kj->k", gaps, inverses, gaps) <= RADIUS**2
+    words = f"{int(held.sum())} of {len(held)} rings hold\ntheir true mean"
+    if np.ptp(means[:, :2], axis=0).max() < np.ptp(truth[:, :2], axis=0).max() / 5:
+        words = f"all {len(means)} means\nat one place"
+    axis.annotate(words, (0.97, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=7)
 
 
 def _ring(mean: Any, covariance: Any) -> Ellipse:
@@ -126,49 +157,149 @@ def figure_networks(context: Context) -> Figure:
     keys = rows[["experiment", "label", "epsilon"]].drop_duplicates()
     lines = [(str(a), str(b), float(c)) for a, b, c in keys.itertuples(index=False)]
     tables = [name for name in context.problems(rows) if name in set(rows["table"])]
-    height = 0.6 + 0.19 * len(lines) * math.ceil(len(tables) / 3)
-    figure, axes = style.figure(math.ceil(len(tables) / 3), min(3, len(tables)), height)
+    printed = _slopes.printed(context.published, ["T-2", "T-2-clipped", "T-2-dp", "T-2-vi"])
+    columns = min(3, len(tables))
+    grid = math.ceil(len(tables) / columns)
+    height = 1.2 + grid * (0.5 + 0.155 * len(lines))
+    figure, axes = style.figure(grid, columns, height, sharey=True)
     for axis in axes.flat[len(tables) :]:
         axis.set_axis_off()
+    names = [_named(*line, rows) for line in lines]
+    private = [k for k, (_, label, _) in enumerate(lines) if label.startswith("dp_sep")]
     for place, (axis, table) in enumerate(zip(axes.flat, tables, strict=False)):
         panel_rows = rows[rows["table"] == table]
-        ticks = []
-        for k, (experiment, label, epsilon) in enumerate(lines):
-            same = panel_rows["epsilon"].eq(epsilon) | (
-                panel_rows["epsilon"].isna() & math.isnan(epsilon)
-            )
-            runs = panel_rows[
-                (panel_rows["experiment"] == experiment) & (panel_rows["label"] == label) & same
-            ]
-            ticks.append(_named(experiment, label, epsilon, runs))
-            if len(runs):
-                look = style.look(str(runs["variant"].iloc[0]))
-                low, middle, high = runs["relative"].quantile([0.25, 0.5, 0.75])
-                axis.errorbar(
-                    middle, k, xerr=[[middle - low], [high - middle]], fmt=look.marker,
-                    color=look.colour, ms=4, mew=0.4, mec="white", lw=1.0,
-                )  # fmt: skip
-        axis.axvline(1, color=style.GREY, lw=0.6, ls=(0, (1, 2)), zorder=0)
+        for k, line in enumerate(lines):
+            _network_point(axis, k, panel_rows, line)
+            number = _slopes.number(printed, problem=table, algorithm=algorithm(line[1]))
+            if line[1].partition("-")[2] in PRINTED and line[0] == "networks":
+                at = number / panel_rows["rmse_of_mean"].mean()
+                axis.plot(
+                    [at], [k], "o", color=style.INK, mfc="none", ms=6.5, mew=0.7, label="printed"
+                )
+        for k in private:
+            axis.axhspan(k - 0.5, k + 0.5, color="#f0f4f8", lw=0, zorder=0)
+        axis.axvline(1, color=style.GREY, lw=0.7, ls=(0, (1, 2)), zorder=0)
         axis.set(title=context.problem_label(table), xscale="log", ylim=(len(lines) - 0.5, -0.5))
-        shown = ticks if place % 3 == 0 else [""] * len(ticks)
-        axis.set_yticks(range(len(lines)), shown, fontsize=6)
-        axis.set_xlabel("relative RMSE")
-        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.xaxis.set_minor_formatter(NullFormatter())
+        if place + columns >= len(tables):
+            axis.set_xlabel("RMSE (the mean: 1)")
+            axis.tick_params(labelbottom=True)
+    axes[0, 0].set_yticks(range(len(lines)), names)
+    figure.legend(handles=_network_entries(rows), loc="outside upper center", ncols=3)
+    style.heading(figure, "Table 2 by variant; claimed private on blue")
     return figure
 
 
-def _named(experiment: str, label: str, epsilon: float, runs: pd.DataFrame) -> str:
-    name = style.look(algorithm(label)).label
-    variant = style.look(label.partition("-")[2]).label
-    parts = [name, variant] if "-" in label else [name]
+# Variants that are the rerun of what is printed.
+PRINTED = ("as_published", "graves")
+
+
+def _network_point(
+    axis: Axes, place: int, rows: pd.DataFrame, line: tuple[str, str, float]
+) -> None:
+    """Draw the median and the quartiles of one line, a cross if it has no runs."""
+    experiment, label, epsilon = line
+    same = rows["epsilon"].eq(epsilon) | (rows["epsilon"].isna() & math.isnan(epsilon))
+    runs = rows[(rows["experiment"] == experiment) & (rows["label"] == label) & same]
+    if runs.empty:
+        axis.plot(
+            [0.03], [place], "x", color=style.GREY, ms=4, transform=axis.get_yaxis_transform()
+        )
+        return
+    look = style.look(str(runs["variant"].iloc[0]))
+    low, middle, high = runs["relative"].quantile([0.25, 0.5, 0.75])
+    axis.errorbar(
+        middle, place, xerr=[[middle - low], [high - middle]], fmt=look.marker, color=look.colour,
+        ms=4, mew=0.9 if look.marker == "P" else 0.4, mec="white", lw=1.0, label=look.label,
+    )  # fmt: skip
+
+
+def _network_entries(rows: pd.DataFrame) -> list[Line2D]:
+    looks = [style.look(name) for name in style.ordered(rows["variant"], style.VARIANTS)]
+    marks: dict[str, Any] = {"ls": "", "ms": 4, "mew": 0.4, "mec": "white"}
+    handles = [
+        Line2D([], [], color=k.colour, marker=k.marker, label=k.label, **marks) for k in looks
+    ]
+    ring: dict[str, Any] = {"ls": "", "ms": 6.5, "mfc": "none", "mew": 0.7, "marker": "o"}
+    handles.append(Line2D([], [], color=style.INK, label="printed", **ring))
+    handles.append(Line2D([], [], color=style.GREY, lw=0.7, ls=(0, (1, 2)), label="the mean"))
+    return handles
+
+
+def _named(experiment: str, label: str, epsilon: float, rows: pd.DataFrame) -> str:
+    """Return the name of a line; the variant is in the colour."""
+    parts = [style.look(algorithm(label)).label]
     if experiment.endswith("public"):
         parts.append("public ranges")
     if not math.isnan(epsilon):
-        real = runs["guarantee_epsilon"].max() if len(runs) else math.nan
-        parts.append(f"ε {epsilon:g}, really {_number(float(real))}")
+        same = rows["experiment"].eq(experiment) & rows["label"].eq(label)
+        real = float(rows.loc[same & rows["epsilon"].eq(epsilon), "guarantee_epsilon"].max())
+        differs = not abs(real - epsilon) <= panels.TOLERANCE * epsilon
+        parts.append(f"ε {epsilon:g}" + (f": really {_number(real)}" if differs else ""))
     return ", ".join(parts)
+
+
+SLOPES = {
+    # Name of a line: what it is as published, and with valid privacy or really clipped.
+    "EP": ("ep", "as_published", ""),
+    "SEP": ("sep", "as_published", ""),
+    "SEP clipped": ("clipped_sep", "as_published", "clipped_true"),
+    "DP-SEP": ("dp_sep", "as_published", "dp_valid"),
+    "DP-SEP, valid privacy tuned": ("dp_sep", "as_published", "dp_valid_tuned"),
+}
+
+
+@style.styled
+def figure_slopes(context: Context) -> Figure:
+    """Draw the numbers of Tables 2 and 3 as printed, rerun, and rerun with valid privacy.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``networks``, and the printed numbers.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel per data set and table, one line per method: above, root mean squared
+        errors on test rows; below, test log-likelihoods.
+    """
+    rows = context.experiment("networks")
+    problems = context.problems(rows)
+    columns = min(3, len(problems))
+    half = math.ceil(len(problems) / columns)
+    figure, axes = style.figure(2 * half, columns, 0.9 + 1.5 * 2 * half)
+    ends = {name: method for name, (method, *_) in SLOPES.items()}
+    tables = (("rmse", "T-2", "test RMSE", "log"), ("loglik", "T-3", "log-likelihood", "linear"))
+    for k, (metric, series, words, scale) in enumerate(tables):
+        ids = [series, f"{series}-clipped", f"{series}-dp"]
+        numbers = _slopes.printed(context.published, ids)
+        grid = axes[k * half : (k + 1) * half]
+        for axis in grid.flat[len(problems) :]:
+            axis.set_axis_off()
+        for place, (axis, problem) in enumerate(zip(grid.flat, problems, strict=False)):
+            here = rows[rows["problem"] == problem]
+            values = {
+                name: [
+                    _slopes.number(numbers, problem=problem, algorithm=method),
+                    *(
+                        _slopes.means(here[here["label"] == f"{method}-{variant}"], metric)
+                        for variant in variants
+                    ),
+                ]
+                for name, (method, *variants) in SLOPES.items()
+            }
+            _slopes.lines(axis, values, ends)
+            axis.set_title(f"Table {series[-1]}: {context.problem_label(problem)}")
+            axis.set_yscale(scale)
+            _slopes.columns(axis, ["printed", "rerun", "valid"])
+            axis.set_ylabel(words if place % columns == 0 else "")
+            if here["status"].str.startswith(UNAVAILABLE).all():
+                _slopes.absent(axis)
+            _slopes.privacy([axis], here[here["method"].str.startswith("dp_sep")],
+                            "as_published", "dp_valid")  # fmt: skip
+    figure.legend(handles=_slopes.entries(ends), loc="outside upper center", ncols=3)
+    style.heading(figure, "Tables 2 and 3: printed, rerun as published, with valid privacy")
+    return figure
 
 
 @style.styled
@@ -193,12 +324,12 @@ def figure_bound(context: Context) -> Figure:
     rows = context.metrics
     sizes, dims = sorted(rows["noise_sd"].unique()), sorted(rows["dim"].unique())
     figure, axes = style.figure(
-        len(sizes), len(dims), 0.6 + 1.7 * len(sizes), sharex=True, sharey=True
+        len(sizes), len(dims), 1.0 + 1.6 * len(sizes), sharex=True, sharey=True
     )
     curves = (
         ("published_bound", "published bound", "#D55E00", "s", "-"),
-        ("corrected_bound", "corrected bound", "#0072B2", "D", "-"),
-        ("simulated_bound", "the same, event simulated", "#56B4E9", "v", "-"),
+        ("corrected_bound", "corrected bound, closed form", "#0072B2", "D", "-"),
+        ("simulated_bound", "corrected bound, event simulated", "#56B4E9", "v", (0, (3, 1))),
         ("probability", "truth (simulated)", "#000000", "o", "-"),
     )
     for i, size in enumerate(sizes):
@@ -212,6 +343,12 @@ def figure_bound(context: Context) -> Figure:
                     moments["threshold"], moments[column], marker=marker, ls=line, color=colour,
                     ms=3, lw=1.0, label=name,
                 )  # fmt: skip
+            below = moments[moments["published_bound"] < moments["probability"]]
+            if len(below):
+                axis.plot(
+                    below["threshold"], below["published_bound"], "o", color="#D55E00", ms=7,
+                    mfc="none", mew=0.9,
+                )  # fmt: skip
             natural = panel_rows[panel_rows["method"] == "natural"]
             axis.plot(
                 natural["threshold"], natural["probability"], color=style.GREY, lw=1.0,
@@ -222,6 +359,9 @@ def figure_bound(context: Context) -> Figure:
             axis.set_title(f"d = {dim}, σ₂ = {size:g}")
             axis.set_xlabel("a" if i == len(sizes) - 1 else "")
         axes[i, 0].set_ylabel("P(KL ≥ a)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    handles, _ = axes[0, 0].get_legend_handles_labels()
+    ring: dict[str, Any] = {"ls": "", "marker": "o", "ms": 7, "mfc": "none", "mew": 0.9}
+    handles.append(Line2D([], [], color="#D55E00", label="published bound is FALSE here", **ring))
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
+    style.heading(figure, "Vinaroz and Park 2022, Theorem 4.1 and its correction (no figure there)")
     return figure

@@ -25,6 +25,8 @@ from dpmc.numerics.source_digest import (
 SCRIPTS = Path("workflow", "scripts")
 # Logs, locks and the names of unfinished files: no result depends on it.
 WITHOUT_EFFECT = {"_job"}
+# Functions of figures that show printed numbers of the document beside ours.
+SHOW_PRINTED = ("figure_networks", "figure_profiles", "figure_slopes")
 
 
 @functools.cache
@@ -83,8 +85,9 @@ def content_digest(*paths: Path) -> str:
 
 
 def texts(root: Path, paper: Paper, output: str) -> list[Path]:
-    """Return the files besides results that the verdicts or the page of a paper are made from."""
-    if output == "verdict":
+    """Return the files besides results that the verdicts, the page or a figure is made from."""
+    entry = paper.outputs.get(output)
+    if output == "verdict" or (entry is not None and entry.function in SHOW_PRINTED):
         return [root / "config" / "published" / f"{paper.paper}.yaml"]
     if output == "page":
         captions = sorted({entry.caption for entry in paper.outputs.values()})

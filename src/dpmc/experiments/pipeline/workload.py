@@ -354,6 +354,9 @@ class Workload:
         )
         modules = (f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store")
         code = self._code(output.kind, *modules, settings=part.plain())
+        texts = dependencies.texts(self.config.root, self.paper, name)
+        if texts:
+            code = dependencies.content_digest(*texts) + code
         return self._with_request(name, reads, part, code)
 
     def _whole(self, name: str, module: str) -> OutputJob:

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 from matplotlib.patches import Patch
 
 from dpmc.experiments.plots import drawn
-from dpmc.experiments.plots.style import GREY, INK, Look
+from dpmc.experiments.plots.style import GREY, INK, Look, epsilon_text
 from dpmc.types import Array
 
+TOLERANCE = 0.05  # an epsilon that holds within this share of the one asked for is that one
+TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
+NO_VALUE = "no value"
+NOT_RUN = "not run"
 GROUP = 0.82  # share of the distance between grid points that the boxes of one take
 
 
@@ -32,7 +38,8 @@ def boxes(
 
     Boxes span the quartiles with a line at the median, whiskers reach the furthest
     run within 1.5 times that span. With fewer than five runs only the dots and
-    the median are drawn.
+    the median are drawn. A cross at the bottom stands for runs without a value, a dash for a
+    grid point at which a group was not run.
 
     Parameters
     ----------
@@ -57,6 +64,9 @@ def boxes(
             drawn.record(axis, style.label, value, runs)
             place = i + (k - (len(looks) - 1) / 2) * width
             _box(axis, runs, place, width, style)
+            if not len(runs):
+                tried = bool((rows[x] == value).any())
+                _missing(axis, place, tried, style)
             if ceiling is not None and np.any(runs > ceiling):
                 axis.plot(place, ceiling, "^", color=style.colour, ms=4, clip_on=False, zorder=4)
                 count = f"{np.sum(runs > ceiling)}"
@@ -69,6 +79,94 @@ def boxes(
     axis.set_ylim(0, ceiling)
     for edge in np.arange(0.5, len(grid) - 1):
         axis.axvline(edge, color="#e6e6e6", lw=0.5, zorder=0)
+
+
+def _missing(axis: Axes, place: float, tried: bool, style: Look) -> None:
+    """Mark the place of a box that is not there."""
+    shape = {"marker": "x", "ms": 4.5, "mew": 1.2} if tried else {"marker": "_", "ms": 4}
+    at = axis.get_xaxis_transform()
+    kind = NO_VALUE if tried else NOT_RUN
+    axis.plot([place], [0.035], color=style.colour, transform=at, ls="", gid=kind, **shape)  # type: ignore[arg-type]
+
+
+def missing_entries(figure: Figure) -> list[Line2D]:
+    """Return legend entries of the marks that stand for boxes which are not there."""
+    lines = [line for axis in figure.axes for line in axis.lines]
+    kinds = {str(line.get_gid()) for line in lines}
+    return [
+        Line2D([], [], color=GREY, marker=marker, ls="", ms=4.5, label=kind)
+        for kind, marker in ((NO_VALUE, "x"), (NOT_RUN, "_"))
+        if kind in kinds
+    ]
+
+
+def held(
+    axis: Axes,
+    table: pd.DataFrame,
+    hue: str,
+    looks: Mapping[str, Look],
+    grid: Sequence[float],
+    x: str = "epsilon",
+) -> int:
+    """Write below the ticks the epsilon that holds, where it is not the one asked for.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+        Of :func:`boxes` over epsilon.
+    table : pandas.DataFrame
+        One row per run, of one problem.
+    hue : str
+        Column of the groups.
+    looks : mapping of str to Look
+        The groups in drawing order. A marker tells whose line of numbers it is.
+    grid : sequence of float
+        The grid points in order.
+    x : str
+        Column of the epsilon that was asked for.
+
+    Returns
+    -------
+    int
+        How many lines were written: groups with the same numbers share one.
+    """
+    lines: dict[tuple[str, ...], list[Look]] = {}
+    for name, style in looks.items():
+        rows = table[table[hue] == name]
+        real = rows.groupby(x)["guarantee_epsilon"].max()
+        if not differs(real):
+            continue
+        drawn.record(axis, f"{style.label}: epsilon that holds", real.index, real)
+        texts = tuple(epsilon_text(real[e]) if e in real.index else "" for e in grid)
+        lines.setdefault(texts, []).append(style)
+    for k, (texts, styles) in enumerate(lines.items()):
+        down = -TICK_LINE * (k + 1) - 6
+        for i, text in enumerate(texts):
+            axis.annotate(
+                text, (i, 0), (0, down), xycoords=axis.get_xaxis_transform(),
+                textcoords="offset points", ha="center", va="top", fontsize=7, color=INK,
+            )  # fmt: skip
+        for j, style in enumerate(styles):
+            _line_mark(axis, style, -8 - 7 * (len(styles) - 1 - j), down - 4)
+    axis.xaxis.labelpad = 4 + TICK_LINE * len(lines)
+    return len(lines)
+
+
+def differs(real: pd.Series[float]) -> bool:
+    """Return whether any epsilon that holds is not within 5 % of the one asked for, its index."""
+    asked = real.index.to_numpy(float)
+    return bool(np.any(np.abs(real.to_numpy(float) - asked) > TOLERANCE * asked))
+
+
+def _line_mark(axis: Axes, style: Look, right: float, down: float) -> None:
+    box = DrawingArea(6, 6, 0, 0)
+    box.add_artist(Line2D([3], [3], color=style.colour, marker=style.marker, ms=4.5))
+    axis.add_artist(
+        AnnotationBbox(
+            box, (0, 0), (right, down), xycoords="axes fraction", boxcoords="offset points",
+            frameon=False, pad=0, annotation_clip=False,
+        )
+    )  # fmt: skip
 
 
 def _box(axis: Axes, runs: Array, place: float, width: float, style: Look) -> None:
@@ -198,7 +296,7 @@ def guarantees(
     hue: str,
     looks: Mapping[str, Look],
 ) -> None:
-    """Draw the epsilon that holds against the epsilon that was asked for.
+    """Draw the epsilon that holds over the epsilon that was asked for, side by side.
 
     Parameters
     ----------
@@ -210,24 +308,30 @@ def guarantees(
     groups : mapping of str to Look
         The groups in drawing order.
     hue : str
-        Column of the groups distinguished by colour and line.
+        Column of the groups distinguished by colour.
     looks : mapping of str to Look
         The groups in drawing order.
     """
-    most = table["epsilon"].max()
-    axis.plot([0, most], [0, most], color=GREY, lw=0.6, ls=(0, (4, 3)), zorder=0)
-    for name, shape in groups.items():
-        for kind, style in looks.items():
-            chosen = table[(table[group] == name) & (table[hue] == kind)]
-            if chosen.empty:
-                continue
-            real = chosen.groupby("epsilon")["guarantee_epsilon"].max()
-            drawn.record(axis, f"{shape.label}, {style.label}", real.index, real)
-            axis.plot(real.index, real, ls=style.line, color=style.colour, lw=0.9, alpha=0.8)
-            axis.plot(
-                real.index, real, shape.marker, color=style.colour, ms=3.2, mfc="white", mew=0.9
-            )
-    axis.set(xlabel="ε asked for", ylabel="ε that holds", xlim=(0, None), ylim=(0, None))
+    grid = sorted(table["epsilon"].dropna().unique())
+    pairs = [
+        (shape, style, table[(table[group] == name) & (table[hue] == kind)])
+        for name, shape in groups.items()
+        for kind, style in looks.items()
+    ]
+    pairs = [pair for pair in pairs if not pair[2].empty]
+    for i, asked in enumerate(grid):
+        axis.plot([i - GROUP / 2, i + GROUP / 2], [asked] * 2, color=GREY, lw=0.8, zorder=0)
+    for k, (shape, style, rows) in enumerate(pairs):
+        real = rows.groupby("epsilon")["guarantee_epsilon"].max()
+        drawn.record(axis, f"{shape.label}, {style.label}", real.index, real)
+        shift = (k - (len(pairs) - 1) / 2) * GROUP / max(1, len(pairs))
+        axis.plot(
+            [grid.index(asked) + shift for asked in real.index], real, shape.marker, ls="",
+            color=style.colour, ms=3.2, mfc="white", mew=0.9,
+        )  # fmt: skip
+    axis.set_xticks(range(len(grid)), [f"{asked:g}" for asked in grid])
+    axis.set_xlim(-0.5, len(grid) - 0.5)
+    axis.set(xlabel="ε asked for", ylabel="ε that holds", yscale="log")
 
 
 def legend_entries(looks: Mapping[str, Look], exact: int = 0) -> list[Any]:

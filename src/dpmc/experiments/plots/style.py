@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    ScalarFormatter,
+)
 
-WIDTH = 6.75  # inches: the text width of a page with two columns
+WIDTH = 5.5  # inches: the text width of a page with one column, in which figures are set
+SMALLEST = 7  # points: no text of a figure is smaller
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8,
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
-    "legend.fontsize": 7.5,
+    "legend.fontsize": 7,
     "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "legend.columnspacing": 1.2,
+    "figure.titlesize": 8,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -27,7 +44,7 @@ RC: dict[str, Any] = {
     "ytick.major.width": 0.6,
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
-    "lines.linewidth": 1.2,
+    "lines.linewidth": 1.1,
     "figure.facecolor": "white",
     "pdf.fonttype": 42,
     "svg.hashsalt": "dpmc",
@@ -66,7 +83,7 @@ METHODS = {
     "dp_penalty": Look("DP-penalty", "#0072B2", "o", "-"),
     "dp_penalty_ocu_gwmh": Look("DP-penalty OCU+GWMH", "#56B4E9", "v", (0, (3, 1))),
     "dp_hmc": Look("DP-HMC", "#D55E00", "s", (0, (5, 1.5))),
-    "dp_mala": Look("DP-MALA", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
+    "dp_mala": Look("DP-MALA", "#882255", "X", (0, (2.5, 1, 1, 1, 1, 1))),
     "minibatch_penalty": Look("Minibatch penalty", "#009E73", "^", (0, (1.2, 1.2))),
     "minibatch_penalty_ocu_gwmh": Look(
         "Minibatch penalty OCU+GWMH", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))
@@ -111,13 +128,13 @@ METHODS = {
 # Statistics of one record, and order statistics of its absolute value.
 STATISTICS = {
     "pow_1": Look("x", "#0072B2", "o", "-"),
-    "pow_3": Look("x³", "#D55E00", "s", (0, (5, 1.5))),
+    "pow_3": Look("x^3", "#D55E00", "s", (0, (5, 1.5))),
     "abs_0.1": Look("|x|^0.1", "#CC79A7", "D", (0, (4, 1.2, 1.2, 1.2))),
     "abs_0.5": Look("|x|^0.5", "#009E73", "^", (0, (1.2, 1.2))),
     "abs_1": Look("|x|", "#0072B2", "o", "-"),
     "abs_1.5": Look("|x|^1.5", "#56B4E9", "v", (0, (3, 1))),
-    "abs_2": Look("x²", "#D55E00", "s", (0, (5, 1.5))),
-    "abs_3": Look("|x|³", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))),
+    "abs_2": Look("|x|^2", "#D55E00", "s", (0, (5, 1.5))),
+    "abs_3": Look("|x|^3", "#E69F00", "P", (0, (6, 1.2, 1.2, 1.2))),
     "median": Look("median of |x|", "#0072B2", "o", "-"),
     "max": Look("maximum of |x|", "#D55E00", "s", (0, (5, 1.5))),
     "bit": Look("bit", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
@@ -143,7 +160,7 @@ VARIANTS = {
     "matched": Look("at matched privacy", "#CC79A7", "v", (0, (2.5, 1))),
     "added": Look("added here", "#4D4D4D", "X", (0, (2.5, 1, 1, 1, 1, 1))),
 }
-SPARE = ("#F0E442", "#999999", "#882255", "#44AA99", "#AA4499", "#117733")
+SPARE = ("#F0E442", "#999999", "#332288", "#44AA99", "#AA4499", "#117733")
 
 
 def look(name: str) -> Look:
@@ -187,6 +204,34 @@ def figure(rows: int, columns: int, height: float, **options: Any) -> tuple[Figu
     return made, made.subplots(rows, columns, squeeze=False, **options)
 
 
+def heading(figure: Figure, text: str) -> None:
+    """Say above all panels what a figure shows: document, figure and variant.
+
+    The words stand above the legend of the figure, so draw that first.
+    """
+    for legend in figure.legends[:1]:
+        legend.set_title(text, prop=FontProperties(size=8, weight="bold"))
+        return
+    figure.suptitle(text, fontweight="bold")
+
+
+def plain_number(value: float, _: int | None = None) -> str:
+    """Return a number at a tick, without superscripts, which would be too small to read."""
+    if value == 0 or 1e-4 < abs(value) < 1e5:
+        return f"{value:g}"
+    mantissa, _e, exponent = f"{value:.0e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def epsilon_text(value: float) -> str:
+    """Return an epsilon with two significant digits; in words where there is none."""
+    if math.isinf(value):
+        return "∞"
+    if value >= 9.95:
+        return f"{value:.0f}"
+    return f"{value:.2g}"
+
+
 def note(text: str) -> Figure:
     """Return a figure that says only `text`: what the run lacks for the figure asked for."""
     made, axes = figure(1, 1, 1.0)
@@ -201,6 +246,29 @@ def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
     @functools.wraps(draw)
     def in_style(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Figure:
         with mpl.rc_context(SETTINGS):
-            return draw(*args, **kwargs)
+            made = draw(*args, **kwargs)
+            for axis in made.axes:
+                for side in (axis.xaxis, axis.yaxis):
+                    if side.get_scale() in ("log", "symlog"):
+                        _plain_ticks(side)
+            return made
 
     return in_style
+
+
+def _plain_ticks(side: Axis) -> None:
+    """Write numbers of a logarithmic axis at full size, and between decades where few fit."""
+    if isinstance(side.get_major_formatter(), (LogFormatter, ScalarFormatter)):
+        side.set_major_formatter(FuncFormatter(plain_number))
+    if side.get_scale() == "symlog" or not isinstance(side.get_minor_formatter(), LogFormatter):
+        side.set_minor_formatter(NullFormatter())
+        return
+    low, high = sorted(side.get_view_interval())
+    side.set_minor_formatter(NullFormatter())
+    if isinstance(side.get_major_locator(), LogLocator) and 0 < low < high < 70 * low:
+        subs = (1.0, 2.0, 5.0) if high > 4 * low else tuple(np.arange(1.0, 10.0, 1.0))
+        if high < 1.8 * low:
+            side.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        else:
+            side.set_major_locator(LogLocator(subs=subs, numticks=12))
+        side.set_minor_locator(NullLocator())

@@ -38,11 +38,26 @@ class Source:
         Where the results are.
     scale : str
         Name of the scale.
+    left_out : tuple of str
+        Figures and tables of the configuration of today that these results do not have.
     """
 
     config: Mapping[str, Any]
     folder: Path
     scale: str
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of_earlier(cls, config: Mapping[str, Any], folder: Path, scale: str) -> Source:
+        """Return the source of results that may have been made before the latest figures."""
+        whole = cls(config, folder, scale)
+        outputs = {
+            name: spec
+            for name, spec in config["outputs"].items()
+            if all((folder / file).is_file() for file in whole.files(name))
+        }
+        left_out = tuple(name for name in config["outputs"] if name not in outputs)
+        return cls({**config, "outputs": outputs}, folder, scale, left_out)
 
     @property
     def key(self) -> str:
