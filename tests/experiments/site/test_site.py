@@ -140,7 +140,7 @@ def test_other_settings_and_missing_files_are_told(source, tmp_path):
 def test_earlier_results_lack_what_is_new_and_say_so(source):
     new = {**source.config["outputs"]["figure1"]}
     config = {**source.config, "outputs": {**source.config["outputs"], "figure_new": new}}
-    with pytest.raises(DpmcError, match="figure_new.svg is missing"):
+    with pytest.raises(DpmcError, match=r"figure_new\.svg is missing"):
         Source(config, source.folder, "quick").all_files()
     earlier = Source.of_earlier(config, source.folder, "quick")
     assert earlier.left_out == ("figure_new",)

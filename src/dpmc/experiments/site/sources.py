@@ -104,7 +104,7 @@ class Source:
     @property
     def settings_changed(self) -> bool:
         """Return whether the results were made with other settings than those shown."""
-        return bool(self.provenance["settings"] != short_digest(self.config))
+        return bool(self.left_out) or self.provenance["settings"] != short_digest(self.config)
 
     def outputs(self, kind: str) -> list[str]:
         """Return the names of all figures or of all tables."""
