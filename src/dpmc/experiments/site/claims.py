@@ -40,8 +40,8 @@ class Series:
 
     @property
     def terms(self) -> str:
-        """Return what the rules of all cells say after their limits; empty if they differ."""
-        terms = {entry.rule.partition("; ")[2] for entry in self.cells}
+        """Return what the rules of all numbers say after their limits; empty if they differ."""
+        terms = {entry.rule.partition("; ")[2] for entry in self.cells if not entry.together}
         return terms.pop() if len(terms) == 1 else ""
 
 

@@ -52,19 +52,18 @@ def compare(
     scale, ours = measurement.scale, measurement.estimate
     middle, bottom, top = (scale.of(number) for number in (ours, low, high))
     away = max(bottom - middle, middle - top, 0.0)
-    digits = f"{ours:.4g} ({measurement.setting})"
     if measurement.runs == 0:
         same = away <= 1e-9 * max(abs(bottom), abs(top), 1e-300)
         said = f"{ours:.7g} ({measurement.setting}), to be within {low:.7g} and {high:.7g}"
         return Decision(REPRODUCED if same else CONTRADICTED, said, ours, 0.0, resolution=1.0)
     if measurement.runs == 1 or math.isnan(measurement.se):
         lacking = "from a single run" if measurement.runs == 1 else "in no finite resample"
-        return Decision(UNDECIDED, f"{digits} {lacking}: no uncertainty", ours)
+        return Decision(UNDECIDED, f"{lacking}: no uncertainty", ours)
     error = math.hypot(measurement.se, measurement.limit_se)
     single = student(measurement.runs, error_rate) * error
     joint = student(measurement.runs, error_rate / (2 * family)) * error
     resolution = math.exp(min(2 * single, TOLERANCE) if single <= TOLERANCE else 2 * single)
-    reason = f"{digits}, {_distance(away, error)} from {measurement.runs} runs"
+    reason = f"{_distance(away, error)}, {measurement.runs} runs"
     needed = math.nan
     if away > joint:
         verdict = CONTRADICTED
@@ -88,7 +87,7 @@ def _distance(away: float, error: float) -> str:
 
 def _lack(measurement: Measurement, away: float, single: float) -> str:
     if away > single:
-        return "further from print than chance brings one number in ten, not one of all"
+        return "further away than one number in ten is by chance, but not one of all"
     if measurement.limit_se > measurement.se:
         return "print is too uncertain for a factor of 1.3"
     return "too uncertain for a factor of 1.3"
