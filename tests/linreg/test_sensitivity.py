@@ -151,6 +151,18 @@ def test_ratios_of_the_two_relations(bounds, ratio):
     assert both[1] / both[0] == pytest.approx(ratio, abs=6e-5)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_releasing_y_y_too_costs_more_where_features_are_few(relation):
+    """With features of unit size B^2 is d; a replaced row costs nothing more from d = 5 on."""
+    few, more, most = (
+        statistics_sensitivity(math.sqrt(d), 3.0, d, relation, with_u=True)
+        / statistics_sensitivity(math.sqrt(d), 3.0, d, relation)
+        for d in (2, 5, 20)
+    )
+    assert few > 1.1 * more
+    assert more >= most >= 1
+
+
 @pytest.mark.parametrize("with_u", [False, True])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_closed_forms_equal_the_maximum_on_a_grid(with_u, dim):

@@ -403,6 +403,12 @@ def settings(method="selected", thetas=(0.2, 0.9), epsilons=(1.0,), **params):
     return setups.study(values)
 
 
+def test_the_study_starts_from_what_the_thesis_does():
+    params = statsel_selection.Params()
+    assert params.powers == pytest.approx(np.arange(1, 21) / 10)
+    assert (params.first_power, params.num_initial, params.mechanism) == (1.0, 10, "laplace")
+
+
 def test_the_study_tells_errors_and_what_was_selected():
     table = statsel_selection.run(settings(epsilons=(1.0, 5.0)), None, range(2))
     assert list(table.columns) == list(statsel_selection.COLUMNS)
