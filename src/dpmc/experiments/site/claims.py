@@ -45,6 +45,14 @@ class Series:
         return terms.pop() if len(terms) == 1 else ""
 
 
+    @property
+    def rule(self) -> str:
+        """Return the rule of all numbers but for their limits; empty if there is no such rule."""
+        subjects = {entry.rule.rpartition(" in [")[0] for entry in self.cells if not entry.together}
+        subject = subjects.pop() if len(subjects) == 1 and self.terms else ""
+        return f"{subject} within the printed digits; {self.terms}" if subject else ""
+
+
 @dataclass(frozen=True)
 class Group:
     """The claims and series about one output, or about none.
