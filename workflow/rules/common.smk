@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc.experiments.pipeline import folders, raw_files
+from dpmc.experiments.pipeline import folders, provenance, raw_files, stale
 from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
@@ -143,6 +143,12 @@ def setting(*keys):
         return value
 
     return look_up
+
+
+def requests_of(wildcards):
+    """Return the digest of each output of a paper, by its name."""
+    outputs = workload(wildcards.scale, wildcards.paper).outputs
+    return {name: stale.digest_of(output.request) for name, output in outputs.items()}
 
 
 def settings_digest(wildcards):
@@ -310,6 +316,8 @@ def command():
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", command())
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
+if main_process():
+    os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
 # A job on this machine ends when this process does; one on another machine goes on.
 if main_process():
     os.environ.update(DPMC_SCHEDULER=folders.this_process())

@@ -16,6 +16,7 @@ rule provenance:
         mem_mb=500,
     params:
         digest=settings_digest,
+        outputs=requests_of,
         benchmarks=benchmarks_of,
     message:
         "provenance of {wildcards.paper}"

@@ -22,6 +22,8 @@ SECONDS_BETWEEN_LINES = 5.0
 SECONDS_OF_SILENCE = 60.0
 # The workflow puts the process that started a job here, where both are on one machine.
 SCHEDULER = "DPMC_SCHEDULER"
+# And the commit of the code.
+COMMIT = "DPMC_COMMIT"
 # What the disk says, in place of a fault of the code.
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE}
 
@@ -117,7 +119,8 @@ def job(snakemake: Any) -> Iterator[Progress]:
         with _finished(snakemake, log):
             yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
         # Benchmarks sample the processor time and miss the end of a job.
-        log.write(f"done, {time.process_time():.2f} s of processor time\n")
+        commit = os.environ.get(COMMIT) or "unknown"
+        log.write(f"done, {time.process_time():.2f} s of processor time, commit {commit}\n")
 
 
 @contextmanager

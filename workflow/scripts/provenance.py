@@ -12,6 +12,7 @@ with job(snakemake):
 
     started = float(os.environ["DPMC_STARTED"])
     folder = Path(snakemake.output[0]).parent
+    benchmarks = [Path(path) for path in snakemake.params.benchmarks]
     record = {
         "date": provenance.now(),
         "command": os.environ["DPMC_COMMAND"],
@@ -19,6 +20,8 @@ with job(snakemake):
         "settings": snakemake.params.digest,
         **provenance.machine(),
         "last_run_wall_seconds": round(time.time() - started, 1),
-        "jobs": provenance.times(folder, map(Path, snakemake.params.benchmarks)),
+        "jobs": provenance.times(folder, benchmarks),
+        "commits": provenance.commits(folder, benchmarks),
+        "outputs": snakemake.params.outputs,
     }
     files.write_text(snakemake.output[0], json.dumps(record, indent=1) + "\n")

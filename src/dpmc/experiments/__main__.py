@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpmc.experiments import rejudge
 from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import affordable, costs, plan
+from dpmc.experiments.pipeline import affordable, costs, plan, stale
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
 
@@ -65,7 +65,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--write", action="store_true", help="replace verdict.csv in the folders")
     command.set_defaults(run=_verdicts)
+    command = commands.add_parser(
+        "stale", help="say which published outputs the code of today would make anew"
+    )
+    command.add_argument("--folder", default="results/published", help="where the results lie")
+    command.add_argument("--scale", default="paper", help="that of the results")
+    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
+    command.set_defaults(run=_stale)
     return parser
+
+
+def _stale(asked: argparse.Namespace) -> str:
+    root = Path(asked.root)
+    source = reader.read_yaml(root / "config" / "config.yaml")
+    config = reader.load_config(source | {"scale": asked.scale}, root)
+    lines = []
+    for paper in config.papers:
+        provenance = Path(asked.folder) / paper / "provenance.json"
+        if not provenance.parent.is_dir():
+            lines.append(f"{paper}: no results in {provenance.parent}")
+            continue
+        try:
+            found = stale.outputs(Workload(config, paper), provenance)
+        except DpmcError as error:
+            lines.append(f"{paper}: {error}")
+            continue
+        lines.append(f"{paper}: {f'{len(found)} outputs are stale' if found else 'nothing stale'}")
+        lines += [f"  {name}: {what}" for name, what in found.items()]
+    return "\n".join(lines)
 
 
 def _verdicts(asked: argparse.Namespace) -> str:

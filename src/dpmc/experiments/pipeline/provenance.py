@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -85,15 +86,40 @@ def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
     }
 
 
+def commits(folder: Path, benchmarks: Iterable[Path]) -> dict[str, int]:
+    """Return how many of the jobs behind a result were run at which commit.
+
+    Parameters
+    ----------
+    folder, benchmarks
+        As for :func:`times`.
+
+    Returns
+    -------
+    dict of str to int
+        Jobs by commit, as the log of each job tells it; most jobs first.
+    """
+    logs = [
+        (folder / "logs" / path.relative_to(folder / "benchmarks")).with_suffix(".log")
+        for path in benchmarks
+        if path.is_file()
+    ]
+    told = [re.findall(r"^done, .* commit (.+)$", _text(log), re.MULTILINE) for log in logs]
+    return dict(Counter(found[-1] if found else "unknown" for found in told).most_common())
+
+
 def now() -> str:
     """Return the date and time in UTC, to the second."""
     return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
 
 
 def _logged(path: Path) -> float:
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    found = re.findall(r"done, ([0-9.]+) s of processor time", text)
+    found = re.findall(r"done, ([0-9.]+) s of processor time", _text(path))
     return float(found[-1]) if found else 0.0
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _number(value: object) -> float:

@@ -44,7 +44,6 @@ class Series:
         terms = {entry.rule.partition("; ")[2] for entry in self.cells if not entry.together}
         return terms.pop() if len(terms) == 1 else ""
 
-
     @property
     def rule(self) -> str:
         """Return the rule of all numbers but for their limits; empty if there is no such rule."""
