@@ -47,7 +47,7 @@ def boxes(file, rng):
         for variant in variants:
             named = {"experiment": experiment, "problem": problem, "algorithm": algorithm}
             runs = {"variant": variant, "epsilon": epsilon, "replicate": range(RUNS)}
-            kept = {"num_iterations": 1000, "num_draws": 500}
+            kept = {"num_iterations": 1000, "num_draws": 500, "guarantee_epsilon": epsilon}
             yield pd.DataFrame({**named, **runs, **kept, **metrics})
 
 
@@ -64,6 +64,8 @@ def clipped(file, rng):
                     runs = {"variant": variant, "clip_bound": bound, "replicate": range(RUNS)}
                     values = two_piece((0.8 * middle, middle, 1.2 * middle))
                     kept = {"ratio_clip_fraction": share, "mmd": rng.permutation(values)}
+                    kept |= {"num_iterations": 500, "num_draws": 250, "rhat": 1.01}
+                    kept |= {"acceptance_rate": 0.9 if method == "hmc" else 0.4}
                     yield pd.DataFrame({**named, **runs, **kept})
 
 

@@ -92,6 +92,7 @@ def clipping(rng, replicates=10):
                         guarantee_delta=0.0, guarantee_accountant="", noise_multipliers="",
                         accountant="", delta=None,
                         ratio_clip_fraction=float(np.clip(clipped + 0.01 * rng.normal(), 0, 1)),
+                        gradient_clip_fraction=0.001 if method == "hmc" else None,
                     )  # fmt: skip
 
 

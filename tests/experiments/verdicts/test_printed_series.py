@@ -123,13 +123,27 @@ NOT_ESTABLISHED = {
     "T-6.3-penalty-flat",
     "T-6.4-gauss30-ocu",
     "T-6.4-gauss30-hmc",
+    "T-6.4-gauss30-hmc-narrowly",
     "T-6.4-narrow-eps4",
     "T-6.4-corr-hmc",
     "T-6.4-corr-penalties",
     "T-6.5-clip10",
     "T-6.6-clip-narrow",
     "T-6.7-circle-hmc",
+    "T-6.7-circle-hmc-slightly",
+    "T-6.7-circle-well",
     "T-6.8-gradclip",
+}
+
+# Claims about what no figure of the thesis gives numbers for: acceptance without noise, epsilon
+# below 1, the worst run at a clip bound, R-hat, exact samples, and the privacy that holds.
+NOT_PRINTED = {
+    "T-4-hmc-accepts-more",
+    "T-6.1-minibatch-below-1",
+    "T-6.2-10d-not-converged",
+    "T-6.2-unclipped-converges",
+    "T-6.2-single-line",
+    "T-6.3-private",
 }
 
 
@@ -139,7 +153,8 @@ def test_the_figures_of_the_thesis_contradict_none_of_its_claims(context, claime
     The printed spread by which T-6.7-circle-clip-spread divides is 0 to four digits. Two numbers
     of the text are not those of the public code, nor ours.
     """
-    table = judge(context, **{**claimed, "series": [], "resamples": 100})
+    entries = [entry for entry in claimed["entries"] if entry["id"] not in NOT_PRINTED]
+    table = judge(context, **{**claimed, "entries": entries, "series": [], "resamples": 100})
     table = table.set_index("id")["verdict"]
     other = table[~table.isin(["reproduced", "holds", "as_configured"])]
     assert set(other[other == "undecided"].index) - NOT_ESTABLISHED <= {"T-6.7-circle-clip-spread"}
