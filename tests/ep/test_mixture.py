@@ -34,6 +34,7 @@ from dpmc.experiments.data import mixture_rows
 from dpmc.numerics.small_eigen import raise_eigenvalues
 from dpmc.privacy import events
 from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.published_noise import autodp_published
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 from tests.support.ep_settings import mixture_settings
@@ -504,6 +505,22 @@ def test_a_row_of_table_1_is_reproduced_to_the_digits():
     assert scores["kl_proxy"] == pytest.approx(516.87, abs=0.01)
     assert found.releases == (("gaussian(0.449414)", 100), ("gaussian(0.631581)", 100))
     assert found.counters["skipped"] > 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "f", "kl_proxy"), [(5, 1.4873, 909.0191), (5.5, 1.6237, 955.0533)]
+)
+def test_the_row_of_epsilon_5_was_run_at_5_5(epsilon, f, kl_proxy):
+    """Table 1 prints 1.6237 and 955.0533, cut off after four digits."""
+    model = MixtureModel.isotropic(0.5, mixture_rows.prior_means(), 0.1)
+    multipliers = [
+        autodp_published(share * epsilon, share * 1e-5, 1000, 100_000) for share in (0.8, 0.2)
+    ]
+    found, _ = published(model, *multipliers)
+    truth = np.array(NUTS_MEANS), symmetric(NUTS_UPPER_TRIANGLES)
+    scores = published_scores(truth, (found.means, found.covariances))
+    assert math.floor(scores["f"] * 1e4) == round(f * 1e4)
+    assert math.floor(scores["kl_proxy"] * 1e4) == round(kl_proxy * 1e4)
 
 
 def symmetric(upper):

@@ -17,7 +17,8 @@ Words = npt.NDArray[np.uint32]
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
-MANTISSA_BITS = 52
+# Bits of the fraction of a float, by its width.
+FRACTION_BITS = {32: 23, 64: 52}
 
 
 def seed_key(seed: int) -> Words:
@@ -40,9 +41,11 @@ def hash_pairs(key: Words, first: Words, second: Words) -> tuple[Words, Words]:
 
 
 def bits(key: Words, count: int) -> Words:
-    """Return `count` random words, an even number: the counters in two halves, hashed."""
-    counters = np.arange(count, dtype=np.uint32)
-    return np.concatenate(hash_pairs(key, counters[: count // 2], counters[count // 2 :]))
+    """Return `count` random words: the counters in two halves, hashed; zero fills an odd half."""
+    half = (count + 1) // 2
+    counters = np.zeros(2 * half, dtype=np.uint32)
+    counters[:count] = np.arange(count, dtype=np.uint32)
+    return np.concatenate(hash_pairs(key, counters[:half], counters[half:]))[:count]
 
 
 def split(key: Words, num: int) -> Words:
@@ -50,13 +53,38 @@ def split(key: Words, num: int) -> Words:
     return bits(key, 2 * num).reshape(num, 2)
 
 
-def normal(key: Words, shape: tuple[int, ...]) -> Array:
-    """Return standard normal numbers in double precision, by inversion of a uniform on (-1, 1)."""
+def normal(key: Words, shape: tuple[int, ...], width: int = 64) -> Array:
+    """Return standard normal numbers, by inversion of a uniform on (-1, 1).
+
+    Parameters
+    ----------
+    key : array of shape (2,)
+        The key.
+    shape : tuple of int
+        Shape of the result.
+    width : {64, 32}
+        Bits of a float. JAX has 32 unless it is told to have 64, and a key then gives other
+        numbers, not the same ones rounded.
+    """
+    uniform = _uniform_double(key, shape) if width == 64 else _uniform_single(key, shape)
+    drawn: Array = (np.sqrt(uniform.dtype.type(2)) * erfinv(uniform)).astype(np.float64)
+    return drawn
+
+
+def _uniform_double(key: Words, shape: tuple[int, ...]) -> Array:
     count = int(np.prod(shape))
     high, low = np.split(bits(key, 2 * count).astype(np.uint64), 2)
-    mantissa = ((high << np.uint64(32)) | low) >> np.uint64(64 - MANTISSA_BITS)
-    unit = (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
+    fraction = ((high << np.uint64(32)) | low) >> np.uint64(64 - FRACTION_BITS[64])
+    unit = (fraction | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
     low_end = np.nextafter(-1.0, 0.0)
-    uniform = np.maximum(low_end, unit * (1.0 - low_end) + low_end)
-    drawn: Array = np.sqrt(2) * erfinv(uniform)
+    drawn: Array = np.maximum(low_end, unit * (1.0 - low_end) + low_end).reshape(shape)
+    return drawn
+
+
+def _uniform_single(key: Words, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    one = np.float32(1)
+    fraction = bits(key, int(np.prod(shape))) >> np.uint32(32 - FRACTION_BITS[32])
+    unit = (fraction | np.uint32(0x3F800000)).view(np.float32) - one
+    low_end = np.nextafter(-one, np.float32(0))
+    drawn: npt.NDArray[np.float32] = np.maximum(low_end, unit * (one - low_end) + low_end)
     return drawn.reshape(shape)

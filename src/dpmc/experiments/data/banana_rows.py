@@ -28,6 +28,8 @@ class Params:
     threefry_seed : int, optional
         Draw the rows as JAX does from this seed, one key for x_1, one for x_2 and one for
         the rest, instead of from the stream: the rows of a published experiment.
+    threefry_width : {64, 32}
+        Bits of a float in JAX as it drew the rows. From one seed the two give other rows.
     """
 
     num_rows: int
@@ -37,6 +39,7 @@ class Params:
     shift: float = 0.0
     centre: float = 0.0
     threefry_seed: int | None = None
+    threefry_width: int = 64
 
     def __post_init__(self) -> None:
         if self.num_rows < 1:
@@ -46,6 +49,8 @@ class Params:
                 f"`theta` must have two or more components, as many as `variances` "
                 f"({len(self.variances)}), got {len(self.theta)}"
             )
+        if self.threefry_width not in _threefry.FRACTION_BITS:
+            raise DpmcError(f"`threefry_width` must be 32 or 64, got {self.threefry_width}")
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:
@@ -59,7 +64,8 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
         keys = _threefry.split(_threefry.seed_key(params.threefry_seed), 3)
         widths = (1, 1, theta.size - 2)
         columns = [
-            _threefry.normal(k, (params.num_rows, w)) for k, w in zip(keys, widths, strict=True)
+            _threefry.normal(key, (params.num_rows, width), params.threefry_width)
+            for key, width in zip(keys, widths, strict=True)
         ]
         noise = np.hstack(columns)
     return Dataset("banana_rows", mean + np.sqrt(params.variances) * noise, truth=theta)
