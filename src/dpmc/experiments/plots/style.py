@@ -141,6 +141,7 @@ STATISTICS = {
 }
 VARIANTS = {
     "as_published": Look("as published", "#000000", "o", "-"),
+    "as_run": Look("as run", "#000000", "P", "-"),
     "valid_count": Look("valid count", "#0072B2", "s", (0, (5, 1.5))),
     "langevin": Look("Langevin noise", "#E69F00", "^", (0, (1.2, 1.2))),
     "corrected": Look("corrected", "#009E73", "D", (0, (4, 1.2, 1.2, 1.2))),
