@@ -99,6 +99,7 @@ ELSEWHERE = {
         statsel/fisher/order_simulation.py::simulate uniform
         statsel/fisher/order_simulation.py::sorted_latents uniform 2
         experiments/verdicts/bootstrap.py::resample integers
+        experiments/verdicts/power.py::_dealt permutation
     """,
     "start points, priors and simulated records": """
         ep/network/states.py::first_arrays standard_normal

@@ -337,7 +337,7 @@ def test_the_address_keeps_the_filter(chromium: Browser, published: Path, page: 
       .filter((row) => !row.hidden && !row.dataset.counts)
       .map((row) => row.textContent.toLowerCase())"""
     kind, words = ("not_comparable", "not run") if page == FRONT else ("contradicted",) * 2
-    chromium.open(published / page, place=f"?verdict={kind}&find=TABLE+nowhere")
+    chromium.open(published / page, place=f"?verdict={kind}&find=TABLE+unwritten")
     assert chromium.run(texts) == []  # both words have to occur
     name = "dp-sep" if page == FRONT else "dp_sep"
     chromium.run(typed(f"{name}  EPSILON" if page != FRONT else name))

@@ -24,6 +24,8 @@ PAPER = "config/papers/raisa2021dphmc.yaml"
 DRAWN = ("png", "svg", "pdf", "data.csv")
 
 
+# Tables of experiments that are not run at this scale.
+LEFT_OUT = {"starts", "minibatch"}
 CORRECTED = "dp_sgld-corrected: {epsilons: [2], replicates: 2}"
 FUTURE = "from __future__ import annotations\n"
 
@@ -42,8 +44,10 @@ def test_a_run_makes_everything(finished: Project, paper: str) -> None:
     folder = finished.of_paper(paper)
     made = {path.name for path in folder.iterdir() if path.is_file()}
     whole = load_config({"papers": [paper], "scale": "paper", "results_dir": "results"}, ROOT)
-    wanted = {"verdict.csv", "guarantees.csv", "provenance.json"}
+    wanted = {"verdict.csv", "power.csv", "runs.parquet", "guarantees.csv", "provenance.json"}
     for name, output in whole.papers[paper].outputs.items():
+        if name in LEFT_OUT:
+            continue
         endings = DRAWN if output.kind == "figure" else ("csv",)
         wanted |= {f"{name}.{ending}" for ending in endings}
     assert made == wanted
@@ -69,6 +73,7 @@ def test_an_edited_epsilon_reruns_what_depends_on_it(finished: Project) -> None:
     ending = " of raisa2021dphmc"
     made = {job.removesuffix(ending) for job in jobs if job.endswith(ending)}
     drawn = {"figure1", "figure1_variants", "figure2", "table budget", "table comparison"}
+    drawn |= {"figure_held", "figure_claimed"}
     assert made == {*drawn, "provenance"}
 
 

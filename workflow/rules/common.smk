@@ -146,9 +146,8 @@ def setting(*keys):
 
 
 def requests_of(wildcards):
-    """Return the digest of each output of a paper, by its name."""
-    outputs = workload(wildcards.scale, wildcards.paper).outputs
-    return {name: stale.digest_of(output.request) for name, output in outputs.items()}
+    """Return the digest of each figure, table and list of a paper, by its name."""
+    return stale.digests(workload(wildcards.scale, wildcards.paper))
 
 
 def settings_digest(wildcards):
@@ -276,7 +275,10 @@ def files_of(work, name):
     if kind == "page":
         return [PAGE.format(scale=work.config.scale, paper=work.paper.paper)]
     if kind == "verdict":
-        return [f"{work.folder}/{file}" for file in ("verdict.csv", "power.csv", "runs.parquet")]
+        return [
+            f"{work.folder}/{file}"
+            for file in ("verdict.csv", "power.csv", "runs.parquet")
+        ]
     endings = ("pdf", "svg", "png", "data.csv") if kind == "figure" else ("csv",)
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 

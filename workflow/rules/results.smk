@@ -144,13 +144,13 @@ rule table:
             subcategory="Tables",
             labels={"name": "{name}", "scale": "{scale}"},
         ),
-    wildcard_constraints:
-        # Those have rules of their own.
-        name=r"(?!(verdict|power|guarantees)\.)[a-z0-9_]+",
     log:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    wildcard_constraints:
+        # Those have rules of their own.
+        name=r"(?!(verdict|power|guarantees)\.)[a-z0-9_]+",
     priority: priority_of_output()
     group:
         submission_of("table")

@@ -8,10 +8,17 @@ from pathlib import Path
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
 
+PAGE = "page"
+
 
 def digest_of(request: str) -> str:
     """Return the digest in the name of a file of settings."""
     return Path(request).stem.rpartition("-")[2]
+
+
+def digests(work: Workload) -> dict[str, str]:
+    """Return the digest of each output but the page, which depends on where results lie."""
+    return {name: digest_of(o.request) for name, o in work.outputs.items() if name != PAGE}
 
 
 def outputs(work: Workload, provenance: Path) -> dict[str, str]:
@@ -43,7 +50,7 @@ def outputs(work: Workload, provenance: Path) -> dict[str, str]:
         raise DpmcError(f"{provenance}: {str(error).splitlines()[0]}") from None
     if "outputs" not in record:
         raise DpmcError(f"{provenance}: `outputs` is missing: made before digests were recorded")
-    there, now = record["outputs"], {n: digest_of(o.request) for n, o in work.outputs.items()}
+    there, now = record["outputs"], digests(work)
     found = {name: "not there" for name in now if name not in there}
     found |= {name: "made otherwise" for name in now if there.get(name, now[name]) != now[name]}
     return found | {name: "no longer made" for name in there if name not in now}

@@ -193,7 +193,9 @@ def _judge(
     try:
         measurements = measurements_of(entry, variant, published, evidence)
     except NotRunError as lacking:
-        return Decision(NOT_COMPARABLE, unavailable(entry["rule"], evidence) or str(lacking))
+        rule = entry["rule"]
+        first = rule[TOGETHER][0]["rule"] if TOGETHER in rule else rule
+        return Decision(NOT_COMPARABLE, unavailable(first, evidence) or str(lacking))
     low, high = float(entry.get("low", -math.inf)), float(entry.get("high", math.inf))
     error_rate = float(published["error_rate"])
     if _in_series(entry):
