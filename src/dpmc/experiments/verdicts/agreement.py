@@ -82,7 +82,7 @@ def _distance(away: float, error: float) -> str:
         return f"printed the same; error of both {100 * error:.2g} %"
     if error == 0:
         return f"{100 * away:.2g} % from print, all values the same"
-    return f"{100 * away:.2g} % from print, {away / error:.2g} standard errors of both"
+    return f"{100 * away:.2g} % from print, {away / error:.2g} standard errors"
 
 
 def _lack(measurement: Measurement, away: float, single: float) -> str:
