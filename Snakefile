@@ -25,6 +25,7 @@ include: "workflow/rules/publish.smk"
 
 onstart:
     hold_results()
+    note_commit()
     announce_costs()
 
 

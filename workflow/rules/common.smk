@@ -310,6 +310,12 @@ def hold_results():
         sys.exit(f"dpmc: {error}")
 
 
+def note_commit():
+    """Let the jobs of this run know the commit of the checkout, which their logs tell."""
+    if main_process():
+        os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
+
+
 def command():
     """Return the command of this run."""
     return shlex.join(["snakemake", *sys.argv[1:]])
@@ -318,8 +324,6 @@ def command():
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", command())
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
-if main_process():
-    os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
 # A job on this machine ends when this process does; one on another machine goes on.
 if main_process():
     os.environ.update(DPMC_SCHEDULER=folders.this_process())

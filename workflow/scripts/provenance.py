@@ -16,7 +16,7 @@ with job(snakemake):
     record = {
         "date": provenance.now(),
         "command": os.environ["DPMC_COMMAND"],
-        "commit": provenance.commit(Path.cwd()),
+        "commit": os.environ.get("DPMC_COMMIT") or None,
         "settings": snakemake.params.digest,
         **provenance.machine(),
         "last_run_wall_seconds": round(time.time() - started, 1),

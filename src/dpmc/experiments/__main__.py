@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpmc.experiments import rejudge
 from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import affordable, costs, plan, stale
 from dpmc.experiments.pipeline.workload import Workload
@@ -26,12 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _config(root: Path, **given: object) -> reader.Config:
+    """Return the configuration of a checkout, with what the command line gives."""
+    source = reader.read_yaml(root / "config" / "config.yaml")
+    return reader.load_config(source | {k: v for k, v in given.items() if v}, root)
+
+
 def _plan(asked: argparse.Namespace) -> str:
     root = Path(asked.root)
-    source = reader.read_yaml(root / "config" / "config.yaml")
-    given = {"scale": asked.scale, "papers": asked.papers, "results_dir": asked.results_dir}
-    source |= {key: value for key, value in given.items() if value}
-    config = reader.load_config(source, root)
+    config = _config(root, scale=asked.scale, papers=asked.papers, results_dir=asked.results_dir)
     works = [Workload(config, paper) for paper in config.papers]
     known = costs.load(root / "config" / "costs.yaml")
     with affordable.kept(affordable.default_path()):
@@ -76,9 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _stale(asked: argparse.Namespace) -> str:
-    root = Path(asked.root)
-    source = reader.read_yaml(root / "config" / "config.yaml")
-    config = reader.load_config(source | {"scale": asked.scale}, root)
+    config = _config(Path(asked.root), scale=asked.scale)
     lines = []
     for paper in config.papers:
         provenance = Path(asked.folder) / paper / "provenance.json"
@@ -96,6 +96,8 @@ def _stale(asked: argparse.Namespace) -> str:
 
 
 def _verdicts(asked: argparse.Namespace) -> str:
+    from dpmc.experiments import rejudge  # a plan needs nothing of it
+
     claims = Path(asked.claims)
     return "\n\n".join(
         rejudge.verdicts(Path(folder), claims, write=asked.write, notices=asked.power)

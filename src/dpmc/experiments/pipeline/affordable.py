@@ -1,4 +1,4 @@
-"""What budgets buy, as methods and accountants say; kept in the user's cache for the next plan.
+"""Iterations and noise that budgets buy, kept in the user's cache for the next plan.
 
 A run never reads it: the code of its own process asks the accountant.
 """

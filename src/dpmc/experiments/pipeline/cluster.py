@@ -1,4 +1,4 @@
-"""What the workflow must know of a cluster: its limits, and whom to ask about jobs.
+"""Limits of a cluster, groups of its jobs, and whom to ask about them.
 
 No result depends on this module.
 """

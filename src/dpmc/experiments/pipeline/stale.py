@@ -1,4 +1,4 @@
-"""Which published outputs the code and the settings of today would make anew."""
+"""Published outputs that the code and the settings of today would make anew."""
 
 from __future__ import annotations
 
