@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import runpy
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,11 +20,13 @@ from scipy import stats
 import dpmc
 from dpmc import statsel
 from dpmc.experiments.data import _uci
+from dpmc.experiments.site import errata
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics import compile_cache
 from dpmc.privacy import Ledger, Releases, gaussian
 from dpmc.statsel.fisher import information
 from dpmc.types import Dataset, DpmcError, Guarantee
+from tests.support.selection import names_of_tests, select_nothing
 
 ROOT = Path(__file__).parents[1]
 
@@ -124,14 +128,67 @@ def test_the_index_lists_every_page():
     assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
 
 
+def errata_text() -> str:
+    return (ROOT / "docs/errata.md").read_text(encoding="utf-8")
+
+
+def commands(text: str) -> list[str]:
+    """What the commands of a page give to `-k`, each of them a command in full."""
+    assert text.count("-k ") == text.count("`uv run pytest -k ")
+    return re.findall(r"`uv run pytest -k ([^`]+)`", text)
+
+
+def repeated_anchors(text: str) -> list[str]:
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    counts = Counter(errata.address(title) for title in titles)
+    return sorted(anchor for anchor, number in counts.items() if number > 1)
+
+
+def missing_rows(text: str, rows: set[str]) -> list[str]:
+    """Rows of verdict.csv that a page names as code, shell patterns included, and nobody has."""
+    lines = re.findall(r"(?:`[^`]+`(?:,| to| and)? )+(?:in|of) `verdict\.csv`", text)
+    named = [name for line in lines for name in re.findall(r"`([A-Z]-[^`]+|\*[^`]+)`", line)]
+    assert named
+    return [name for name in named if not fnmatch.filter(rows, name)]
+
+
 def test_every_test_that_the_errata_name_is_there():
-    text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`-k (\w+)`", text))
-    source = "".join(
-        path.name + path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
-    )
-    assert len(named) > 8
-    assert [name for name in sorted(named) if name not in source] == []
+    words = commands(errata_text())
+    assert len(words) > 100
+    assert select_nothing(words, names_of_tests(ROOT / "tests")) == []
+
+
+def test_a_command_that_selects_no_test_is_found():
+    """A helper, a word of a docstring and a name that was changed select nothing."""
+    text = "`uv run pytest -k printed_sign`, `uv run pytest -k acceptance_rate`"
+    words = commands(f"{text}, `uv run pytest -k no_such_fault`, `uv run pytest -k test_langevin`")
+    names = names_of_tests(ROOT / "tests/documents") | {"test_langevin.py"}
+    assert select_nothing(words, names) == ["acceptance_rate", "no_such_fault"]
+    with pytest.raises(AssertionError):
+        commands("`-k printed_sign`")
+
+
+def test_every_heading_of_the_errata_has_an_anchor_of_its_own():
+    text = errata_text()
+    assert repeated_anchors(text) == []
+    point = re.search(r"^#### (.*)$", text, re.MULTILINE)
+    assert repeated_anchors(f"{text}\n#### {point[1].upper()}!\n") == [errata.address(point[1])]
+
+
+def test_every_verdict_that_the_errata_name_is_a_claim():
+    files = (ROOT / "config/published").glob("*.yaml")
+    rows = {row for path in files for row in re.findall(r"\bid: ([^\s,}]+)", path.read_text())}
+    text = " ".join(errata_text().split())
+    assert missing_rows(text, rows) == []
+    assert missing_rows("`A-1` to `*-two` in `verdict.csv`", {"A-2"}) == ["A-1", "*-two"]
+
+
+def test_the_errata_start_with_links_to_the_gravest():
+    chapter = errata_text().partition("## The gravest\n")[2].partition("\n## ")[0]
+    linked = re.findall(r"\]\(#([\w-]+)\)", chapter)
+    titles = re.findall(r"^#### (.*)$", errata_text(), re.MULTILINE)
+    assert len(linked) == chapter.count("\n- ") > 5
+    assert set(linked) <= {errata.address(title) for title in titles}
 
 
 @pytest.fixture

@@ -264,28 +264,60 @@ def test_compact_merges_quartiles_only():
     assert grids.grid(shown).columns == ("a",)
 
 
-def test_errata_have_a_place_for_each_document_and_links():
-    text = (
-        "# What is wrong\n\nFor readers.\n\n## A title (`paper2020`)\n\n### Privacy\n\n"
-        "| says | is |\n| --- | --- |\n| one | see `table1.csv` & `-k x` |\n| a | b |\n"
+def errata_page(*points, parts=errata.PARTS):
+    """Return errata with a point of each title in the chapter of one document."""
+    said = "".join(f"- **{part}.** See `table1.csv` & `-k x`.\n" for part in parts)
+    body = "".join(f"#### {title}\n\n{said}\n" for title in points)
+    return (
+        "# What is wrong\n\nFor readers.\n\n## The gravest\n\n- [one](#the-first)\n\n"
+        f"## A title (`paper2020`)\n\nA word.\n\n### Paper: privacy\n\n{body}"
     )
-    found = errata.read(text, {"paper2020": {"table1.csv": "paper2020/index.html#table1"}})
-    assert found.title == "What is wrong"
-    assert found.sections == {"paper2020": "A title"}
-    assert found.points == {"paper2020": 2}
-    assert '<h2 id="paper2020">' in found.body
-    assert '<h3 id="paper2020-privacy">' in found.body
-    assert '<a href="paper2020/index.html#table1"><code>table1.csv</code></a> &amp;' in found.body
-    assert '<td role="cell" data-label="is">' in found.body
-    assert Page(found.body).open == []
+
+
+def test_errata_have_a_place_for_each_document_and_point_and_links():
+    links = {"paper2020": {"table1.csv": "paper2020/index.html#table1"}}
+    found = errata.read(errata_page("The first", "Of x, not `y`"), links)
+    assert (found.title, found.body) == ("What is wrong", "<p>For readers.</p>\n")
+    gravest, chapter = found.chapters
+    assert (gravest.anchor, gravest.points) == ("the-gravest", ())
+    assert (chapter.anchor, chapter.title) == ("paper2020", "A title")
+    assert [point.anchor for point in chapter.points] == ["the-first", "of-x-not-y"]
+    assert found.points == {"the-gravest": 0, "paper2020": 2}
+    assert '<h3 id="paper-privacy">' in chapter.body
+    assert '<h4 id="the-first">The first' in chapter.body
+    assert '<a class="here" href="#the-first"' in chapter.body
+    assert chapter.body.count('<ul class="parts">') == 2
+    assert '<a href="paper2020/index.html#table1"><code>table1.csv</code></a> &amp;' in chapter.body
+    assert Page(chapter.body).open == []
+
+
+def test_errata_refuse_points_without_their_parts_and_one_address_for_two():
+    for parts in (errata.PARTS[:2], errata.PARTS[::-1], [*errata.PARTS, "Remark"], []):
+        with pytest.raises(DpmcError, match="errata: 'The first' must be a list of"):
+            errata.read(errata_page("The first", parts=parts), {})
+    with pytest.raises(DpmcError, match="several headings have the address the-first"):
+        errata.read(errata_page("The first", "Another", "The first!"), {})
 
 
 def test_the_errata_of_the_repository_name_every_paper():
     found = errata.read((ROOT / "docs/errata.md").read_text(encoding="utf-8"), {})
     papers = {path.stem for path in ROOT.glob("config/papers/*.yaml")}
-    assert papers <= set(found.sections)
+    assert found.chapters[0].anchor == "the-gravest"
+    assert papers <= set(found.points)
     assert all(found.points[key] > 5 for key in papers)
-    assert Page(found.body).open == []
+    assert all(Page(chapter.body).open == [] for chapter in found.chapters)
+
+
+def test_the_page_of_the_errata_has_one_place_for_each_link(source):
+    text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
+    files = build.front([source], [], text, "quick")
+    page = Page(files["errata.html"])
+    assert page.open == []
+    assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
+    ids = re.findall(r' id="([^"]+)"', files["errata.html"])
+    assert len(ids) == len(set(ids)) > 100
+    fronts = [link for link in Page(files["index.html"]).links if link.startswith("errata.html#")]
+    assert {link.partition("#")[2] for link in fronts} <= page.ids
 
 
 def test_the_numbers_behind_a_figure_are_those_of_its_runs(context):

@@ -1,13 +1,55 @@
-"""Page of the errata: Markdown to HTML, with a section per document and links to outputs."""
+"""Page of the errata: Markdown to HTML, with an address for each point and links to outputs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from dpmc.types import DpmcError
+
+# What the list below the title of a point says, in this order.
+PARTS = ["Claim", "Correction", "Evidence"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the errata.
+
+    Parameters
+    ----------
+    anchor : str
+        Its address on the page, the same as that of its heading on GitHub.
+    title : str
+    """
+
+    anchor: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A section of the errata.
+
+    Parameters
+    ----------
+    anchor : str
+        Its address on the page: the key of the document, if it is about one.
+    title : str
+    body : str
+        HTML below the title.
+    points : tuple of Point
+        In the order in which they stand.
+    """
+
+    anchor: str
+    title: str
+    body: str
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True)
@@ -19,17 +61,18 @@ class Errata:
     title : str
         Heading of the page.
     body : str
-        HTML below it.
-    sections : mapping of str to str
-        Heading of each document's section; the key of the document is its place on the page.
-    points : mapping of str to int
-        How many points the tables of each section have.
+        HTML below it, before the first chapter.
+    chapters : tuple of Chapter
     """
 
     title: str
     body: str
-    sections: Mapping[str, str]
-    points: Mapping[str, int]
+    chapters: tuple[Chapter, ...]
+
+    @property
+    def points(self) -> dict[str, int]:
+        """Return how many points each chapter has."""
+        return {chapter.anchor: len(chapter.points) for chapter in self.chapters}
 
 
 def read(text: str, links: Mapping[str, Mapping[str, str]]) -> Errata:
@@ -38,51 +81,98 @@ def read(text: str, links: Mapping[str, Mapping[str, str]]) -> Errata:
     Parameters
     ----------
     text : str
-        Markdown. A section of a document is headed by its title and, as code in parentheses,
-        its key.
+        Markdown. A chapter about a document is headed by its title and, as code in parentheses,
+        its key. A point is a heading of the fourth level, above a list of ``PARTS``.
     links : mapping of str to mapping of str to str
-        For each document, the address of what may stand in its section as code.
+        For each document, the address of what may stand in its chapter as code.
 
     Returns
     -------
     Errata
+
+    Raises
+    ------
+    DpmcError
+        If a point lacks one of its parts, or two headings have the same address.
     """
-    parser = MarkdownIt("commonmark").enable("table")
-    tokens = parser.parse(text)
-    title, sections, points, key = "", dict[str, str](), dict[str, int](), ""
-    inside, headings, column = "", list[str](), 0
-    for index, token in enumerate(tokens):
-        if token.type == "heading_open":
-            words = tokens[index + 1].content
-            match = re.search(r"\s*\(`(\w+)`\)$", words)
-            if token.tag == "h1":
-                title = words
-            elif token.tag == "h2":
-                key = match[1] if match else _place(words)
-                sections[key], points[key] = words[: match.start()] if match else words, 0
-            token.attrSet("id", key if token.tag == "h2" else f"{key}-{_place(words)}".strip("-"))
-        elif token.type in ("thead_open", "tbody_open"):
-            inside = token.tag
-            headings = [] if inside == "thead" else headings
-        elif token.type == "tr_open":
-            column = 0
-            points[key] = points.get(key, 0) + (inside == "tbody")
-        elif token.type in ("th_open", "td_open"):
-            if inside == "thead":
-                headings.append(tokens[index + 1].content)
-                token.attrSet("scope", "col")
-            else:
-                token.attrSet("data-label", headings[column])
-                column += 1
-        elif token.type == "inline":
-            _link(token, links.get(key, {}))
-    start = next((k + 1 for k, t in enumerate(tokens) if t.type == "heading_close"), 0)
-    body = parser.renderer.render(tokens[start:], parser.options, {})
-    return Errata(title, _accessible(body), sections, points)
+    parser = MarkdownIt("commonmark")
+    first, *others = _split(parser.parse(text), "h2")
+    title = first[1].content if first else ""
+    chapters = tuple(_chapter(parser, tokens, links) for tokens in others)
+    headings = [*(chapter.anchor for chapter in chapters), *_headings(others)]
+    if twice := sorted(name for name, number in Counter(headings).items() if number > 1):
+        raise DpmcError(f"errata: several headings have the address {', '.join(twice)}")
+    return Errata(title, _html(parser, first[3:]), chapters)
 
 
-def _place(words: str) -> str:
-    return "-".join(re.findall(r"[a-z0-9]+", words.lower()))
+def address(title: str) -> str:
+    """Return the address of a heading on a page, as GitHub and Sphinx make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _split(tokens: Sequence[Token], *tags: str) -> list[list[Token]]:
+    """Return what stands before the first heading of these levels, and from each of them on."""
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.type == "heading_open" and token.tag in tags:
+            parts.append([])
+        parts[-1].append(token)
+    return parts
+
+
+def _headings(chapters: Iterable[Sequence[Token]]) -> Iterator[str]:
+    """Return the addresses of all headings inside of chapters."""
+    for tokens in chapters:
+        for part in _split(tokens, "h3", "h4")[1:]:
+            yield address(part[1].content)
+
+
+def _chapter(
+    parser: MarkdownIt, tokens: list[Token], links: Mapping[str, Mapping[str, str]]
+) -> Chapter:
+    title = tokens[1].content
+    key = re.search(r"\s*\(`(\w+)`\)$", title)
+    anchor = key[1] if key else address(title)
+    for token in tokens:
+        _link(token, links.get(anchor, {}))
+    introduction, *parts = _split(tokens[3:], "h3", "h4")
+    body, points = [_html(parser, introduction)], []
+    for part in parts:
+        name = part[1].content
+        place = address(name)
+        part[0].attrSet("id", place)
+        if part[0].tag == "h4":
+            _check(name, part)
+            points.append(Point(place, name))
+            _point_at(part, name)
+        html = _html(parser, part)
+        body.append(f'<div class="point">\n{html}</div>\n' if part[0].tag == "h4" else html)
+    return Chapter(anchor, title[: key.start()] if key else title, "".join(body), tuple(points))
+
+
+def _check(name: str, tokens: Sequence[Token]) -> None:
+    """Refuse a point that is no list of its parts."""
+    items = [
+        re.match(r"\*\*(\w+)\.\*\*\s+\S", tokens[k + 2].content)
+        for k, token in enumerate(tokens)
+        if token.type == "list_item_open" and token.level == 1
+    ]
+    found = [item[1] if item else "none" for item in items]
+    if found != PARTS:
+        raise DpmcError(f"errata: {name!r} must be a list of {PARTS}, got {found}")
+
+
+def _point_at(tokens: Sequence[Token], name: str) -> None:
+    """Let the heading of a point link to itself, and mark the list of its parts."""
+    opening = Token("link_open", "a", 1)
+    opening.attrs = {"class": "here", "href": f"#{address(name)}", "aria-label": f"Link to: {name}"}
+    sign = Token("text", "", 0)
+    sign.content = "#"
+    space = Token("text", "", 0)
+    space.content = "\N{NO-BREAK SPACE}"
+    children = tokens[1].children or []
+    tokens[1].children = [*children, space, opening, sign, Token("link_close", "a", -1)]
+    next(token for token in tokens if token.type == "bullet_list_open").attrSet("class", "parts")
 
 
 def _link(token: Token, links: Mapping[str, str]) -> None:
@@ -95,12 +185,8 @@ def _link(token: Token, links: Mapping[str, str]) -> None:
             parts += [opening, child, Token("link_close", "a", -1)]
         else:
             parts.append(child)
-    token.children = parts
+    token.children = parts if token.children is not None else None
 
 
-def _accessible(html: str) -> str:
-    """Keep the roles of tables that a narrow screen shows as cards."""
-    html = html.replace("<table>", '<table class="cards" role="table">')
-    html = re.sub(r"<(thead|tbody)>", r'<\1 role="rowgroup">', html)
-    html = html.replace("<tr>", '<tr role="row">')
-    return html.replace("<th ", '<th role="columnheader" ').replace("<td ", '<td role="cell" ')
+def _html(parser: MarkdownIt, tokens: Sequence[Token]) -> str:
+    return str(parser.renderer.render(tokens, parser.options, {}))
