@@ -175,7 +175,7 @@ def test_checks_find_what_is_wrong(chromium: Browser, published: Path, tmp_path:
         "a script": ("</body>", "<script>missing()</script></body>"),
         "a missing file": ("</body>", '<img src="no.png" alt="a picture of nothing"></body>'),
         "the network": ("</body>", '<script src="https://example.org/a.js"></script></body>'),
-        "a level": ("</body>", "<h5>too deep</h5></body>"),
+        "a level": ("</body>", "<h6>too deep</h6></body>"),
         "a link": ("</body>", '<a href="#nowhere">lost</a></body>'),
         "contrast": ("</body>", '<p style="color: #999">pale</p></body>'),
         "width": ("</body>", '<div style="width: 5000px">wide</div></body>'),
