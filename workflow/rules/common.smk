@@ -7,14 +7,20 @@ import sys
 import time
 from pathlib import Path
 
-from dpmc.experiments.pipeline import folders, provenance, raw_files, stale
+from dpmc.experiments.pipeline import (
+    folders,
+    output_files,
+    provenance,
+    raw_files,
+    stale,
+)
 from dpmc.experiments.config import reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.dependencies import (
-    SHOW_PRINTED,
     content_digest,
+    shows_printed,
     site_parts,
 )
 from dpmc.experiments.pipeline.jobs import batch_of, part_of
@@ -97,9 +103,8 @@ def request_of(name=None):
 
 def printed_of(wildcards):
     """Return the printed numbers of the document, for an output that shows them."""
-    outputs = settings(wildcards.scale).papers[wildcards.paper].outputs
-    entry = outputs.get(wildcards.name)
-    shown = entry is not None and entry.function in SHOW_PRINTED
+    paper = settings(wildcards.scale).papers[wildcards.paper]
+    shown = shows_printed(paper, wildcards.name)
     file = ROOT / "config" / "published" / f"{wildcards.paper}.yaml"
     return ancient([str(file)] if shown else [])
 
@@ -279,7 +284,7 @@ def files_of(work, name):
             f"{work.folder}/{file}"
             for file in ("verdict.csv", "power.csv", "runs.parquet")
         ]
-    endings = ("pdf", "svg", "png", "data.csv") if kind == "figure" else ("csv",)
+    endings = output_files.endings(name, kind)
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 
 

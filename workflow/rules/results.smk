@@ -136,6 +136,7 @@ rule table:
         references=of_output("references"),
         datasets=of_output("datasets"),
         curves=of_output("curves"),
+        published=printed_of,
     output:
         report(
             f"{PAPER}/{{name}}.csv",
@@ -150,7 +151,7 @@ rule table:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
     wildcard_constraints:
         # Those have rules of their own.
-        name=r"(?!(verdict|power|guarantees)\.)[a-z0-9_]+",
+        name=rf"(?!(?:verdict|power|guarantees|{output_files.NUMBERED})\.)[a-z0-9_]+",
     priority: priority_of_output()
     group:
         submission_of("table")
@@ -167,6 +168,24 @@ rule table:
         "table {wildcards.name} of {wildcards.paper}"
     script:
         "../scripts/table.py"
+
+
+use rule table as numbered_table with:
+    output:
+        report(
+            f"{PAPER}/{{name}}.csv",
+            caption="../report/output.rst",
+            category="{paper}",
+            subcategory="Tables",
+            labels={"name": "{name}", "scale": "{scale}"},
+        ),
+        expand(
+            f"{PAPER}/{{{{name}}}}.{{ending}}",
+            ending=output_files.LAYOUT_ENDINGS,
+            allow_missing=True,
+        ),
+    wildcard_constraints:
+        name=output_files.NUMBERED,
 
 
 rule verdict:

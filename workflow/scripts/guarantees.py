@@ -9,6 +9,7 @@ with job(snakemake):
     from dpmc.experiments.outputs import _guarantees, _tables
     from dpmc.experiments.pipeline import files
 
-    table = _guarantees.summary(read_context(snakemake.input).metrics)
+    context = read_context(snakemake.input)
+    table = _guarantees.summary(context.metrics, context.config)
     with files.replacing(Path(snakemake.output[0])) as partial:
         _tables.write(table, partial)

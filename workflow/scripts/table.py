@@ -1,5 +1,6 @@
-"""Write a table."""
+"""Write a table, and a numbered one in the layout of its document too."""
 
+import dataclasses
 from pathlib import Path
 
 from _context import read_context
@@ -7,11 +8,21 @@ from _job import job
 
 with job(snakemake):
     from dpmc import registry
-    from dpmc.experiments.outputs import _tables
+    from dpmc.experiments.outputs import _layout, _tables
     from dpmc.experiments.pipeline import files
+    from dpmc.experiments.verdicts import claim_file
 
     context = read_context(snakemake.input)
+    for path in snakemake.input.get("published", ()):
+        context = dataclasses.replace(context, published=claim_file.load(path))
     name = context.config["outputs"][snakemake.wildcards.name]["function"]
-    table = getattr(registry.load("output", snakemake.wildcards.paper), name)(context)
-    with files.replacing(Path(snakemake.output[0])) as partial:
+    module = registry.load("output", snakemake.wildcards.paper)
+    table = getattr(module, name)(context)
+    long, *others = map(Path, snakemake.output)
+    with files.replacing(long) as partial:
         _tables.write(table, partial)
+    if others:
+        declared = getattr(module, f"layout_{name}", None)
+        layout = declared(context) if declared else _layout.of_table(table, name)
+        for path, text in zip(others, _layout.files(layout), strict=True):
+            files.write_text(path, text)

@@ -11,7 +11,8 @@ import pandas as pd
 
 from dpmc import registry
 from dpmc.experiments.config.grids import algorithm
-from dpmc.experiments.plots.style import method_label
+from dpmc.experiments.plots.style import METHODS, method_label
+from dpmc.experiments.verdicts.verdict import NO_RECORDS
 from dpmc.types import NEIGHBOURS, UNAVAILABLE, Neighbours
 
 # What no guarantee of a tuned experiment covers, whatever the run records.
@@ -85,10 +86,19 @@ class Facts:
         shown = table.copy()
         if "problem" in shown:
             shown["problem"] = shown["problem"].map(lambda name: self.problem(str(name)))
-        if {"label", "method", "variant"} <= set(shown.columns):
+        if "settings" in shown:
+            shown["method"] = [method_label(algorithm(label)) for label in shown["label"]]
+        elif {"label", "method", "variant"} <= set(shown.columns):
             pairs = zip(shown["label"], shown["variant"], strict=True)
             shown["method"] = [method_label(algorithm(label), variant) for label, variant in pairs]
-        return shown.drop(columns=["label", "variant"], errors="ignore")
+        left_out = ["label", "variant"]
+        if "experiment" in shown and shown["experiment"].nunique() < 2:
+            left_out.append("experiment")
+        shown = shown.drop(columns=left_out, errors="ignore")
+        # In a table with a column for each method.
+        return shown.rename(
+            columns={name: METHODS[name].label for name in shown if name in METHODS}
+        )
 
     def outside(self, experiment: str, variant: str | None = None) -> str:
         """Return which uses of the data no guarantee of the experiment covers."""
@@ -100,6 +110,10 @@ class Facts:
         """Return whether any run of the experiment has a guarantee."""
         rows = self._rows(experiment, None)
         return bool(rows["guarantee_epsilon"].map(math.isfinite).any())
+
+    def has_records(self, experiment: str) -> bool:
+        """Return whether anything of the experiment is computed from records."""
+        return not self._rows(experiment, None)["privacy"].eq(NO_RECORDS).all()
 
     def settings(
         self,
@@ -239,6 +253,8 @@ def _starts(name: str, prefixes: Sequence[str]) -> bool:
 def _guarantee(group: pd.DataFrame) -> str:
     if group["status"].str.startswith(UNAVAILABLE).all():
         return UNAVAILABLE
+    if group["privacy"].eq(NO_RECORDS).all():
+        return "nothing is computed from records"
     real = group["guarantee_epsilon"]
     if not real.map(math.isfinite).all():
         return "no privacy guarantee (no noise was added)"

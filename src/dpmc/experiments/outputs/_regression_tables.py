@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -31,25 +31,20 @@ def table7_1(context: Context) -> pd.DataFrame:
     ----------
     [alparslan2023thesis, Table 7.1].
     """
-    return _table(context, lambda rows: parts.interval(rows)[0])
+    return _table(context, lambda rows: parts.interval(rows)[:1])
 
 
 def table7_2(context: Context) -> pd.DataFrame:
     """Return 90 % intervals of the mean test error over draws of the noise.
 
-    Parameters and return value are those of :func:`table7_1`, each entry the text
-    ``low to high``.
+    Parameters and return value are those of :func:`table7_1`, with two columns for each method:
+    the ``_lower`` and the ``_upper`` end.
 
     References
     ----------
     [alparslan2023thesis, Table 7.2].
     """
-
-    def text(rows: pd.Series[float]) -> str:
-        _, low, high = parts.interval(rows)
-        return "" if math.isnan(low) else f"{low:.4f} to {high:.4f}"
-
-    return _table(context, text)
+    return _table(context, lambda rows: parts.interval(rows)[1:], ("_lower", "_upper"))
 
 
 def table_profiles(context: Context) -> pd.DataFrame:
@@ -115,14 +110,19 @@ def table_convergence(context: Context) -> pd.DataFrame:
     )
 
 
-def _table(context: Context, entry: Any) -> pd.DataFrame:
+def _table(
+    context: Context,
+    entry: Callable[[pd.Series[float]], Sequence[float]],
+    endings: Sequence[str] = ("",),
+) -> pd.DataFrame:
     rows = []
     data = context.metrics
     for problem, nodes, variant, chosen in parts.cells(context, data):
         row: dict[str, Any] = {"problem": problem, "num_nodes": nodes, "profile": variant}
         present = [m for m in parts.METHODS if m in set(data["method"])]
         for method in present:
-            row[method] = entry(chosen.loc[chosen["method"] == method, "mse"])
+            values = entry(chosen.loc[chosen["method"] == method, "mse"])
+            row |= {f"{method}{end}": value for end, value in zip(endings, values, strict=True)}
         exact = data[(data["problem"] == problem) & (data["num_nodes"] == nodes)]
         row["ols"] = exact.loc[exact["method"] == "ols", "mse"].mean()
         rows.append({**row, "status": _status(chosen)})

@@ -26,7 +26,7 @@ def table6_1(context: Context) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per number of particles and method: the mean over chains by the window of
+        One row per number of particles, method and settings: the mean over chains by the window of
         Sokal with its 90 % interval, the mean by the monotone sequence of Geyer, the share of
         chains that are long enough for that, acceptance rate, and the guarantee.
 
@@ -42,6 +42,7 @@ def table6_1(context: Context) -> pd.DataFrame:
             {
                 **dict(zip(["num_particles", *SETTING], keys, strict=True)),
                 "algorithm": style.look(str(keys[2])).label,
+                "settings": style.look(str(keys[1]).partition("-")[2]).label,
                 "iac": mean,
                 "iac_low": low,
                 "iac_high": high,

@@ -46,12 +46,12 @@ def budget_table(context: Context) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per problem, method and epsilon: iterations of one chain and of all,
+        One row per experiment, problem, method and epsilon: iterations of one chain and of all,
         noise multipliers (noise sd over substitution sensitivity), the accountant
         that set the count, and the guarantee by a valid accountant.
     """
     rows = context.metrics[context.metrics["epsilon"].notna()]
-    keys = ["problem", "label", "method", "variant", "epsilon"]
+    keys = ["experiment", "problem", "label", "method", "variant", "epsilon"]
     names = ["delta", "accountant", "num_chains", "num_iterations", "noise_multipliers"]
     table = _ordered(context, rows).groupby(keys, sort=False)[[*names, *GUARANTEE]].first()
     table = table.reset_index()
@@ -62,7 +62,7 @@ def budget_table(context: Context) -> pd.DataFrame:
 
 
 def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
-    """Return quartiles of every metric per problem, method and epsilon.
+    """Return quartiles of every metric per experiment, problem, method and epsilon.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.D
         those that did not complete, and the guarantee.
     """
     rows = context.metrics[context.metrics["epsilon"].notna()]
-    keys = ["problem", "label", "method", "variant", "epsilon"]
+    keys = ["experiment", "problem", "label", "method", "variant", "epsilon"]
     return _summary(context, rows, keys, metrics)
 
 
@@ -95,7 +95,8 @@ def clipping_table(context: Context) -> pd.DataFrame:
         As `comparison_table`, by clip bound.
     """
     rows = context.experiment("clipping")
-    return _summary(context, rows, ["problem", "label", "method", "variant", "clip_bound"])
+    keys = ["experiment", "problem", "label", "method", "variant", "clip_bound"]
+    return _summary(context, rows, keys)
 
 
 def dimension_table(context: Context) -> pd.DataFrame:
@@ -112,7 +113,7 @@ def dimension_table(context: Context) -> pd.DataFrame:
         As `comparison_table`, by dimension.
     """
     rows = context.experiment("dimension")
-    keys = ["problem", "dim", "label", "method", "variant", "epsilon"]
+    keys = ["experiment", "problem", "dim", "label", "method", "variant", "epsilon"]
     return _summary(context, rows, keys)
 
 

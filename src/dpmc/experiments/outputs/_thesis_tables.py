@@ -8,10 +8,23 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.experiments.outputs import _tables
+from dpmc.experiments.outputs import _printed, _tables
+from dpmc.experiments.outputs._layout import Cell, Layout, block
+from dpmc.experiments.outputs._printed import Printed
 from dpmc.experiments.pipeline.results import Context
 
 METRICS = (*_tables.METRICS, "mean_norm")
+# Columns of Table 5.1: as the document names them, and as the file of claims does.
+CONSTANTS = {
+    "dim": ("Dim", ("dim",)),
+    "n": ("n", ("data.num_rows",)),
+    "n0": ("n₀", ("n0",)),
+    "start_deviation": ("Start Deviation", ("start.scale",)),
+    "a": ("a", ("model.curvature", "model.scale")),
+    "prior_variance": ("σ₀²", ("model.prior_variance",)),
+}
+# Models that the document names otherwise than figures do.
+NAMES = {"gauss_30d": "High dimensional Gauss", "corr_gauss_2d": "Correlated Gauss"}
 
 budget_table = _tables.budget_table
 clipping_table = _tables.clipping_table
@@ -58,6 +71,26 @@ def table5_1(context: Context) -> pd.DataFrame:
     experiments = list(context.config.get("experiments", {}).values())
     names = list(experiments[0]["methods"]) if experiments else list(problems)
     return pd.DataFrame([_constants(name, problems[name]) for name in problems if name in names])
+
+
+def layout_table5_1(context: Context) -> Layout:
+    """Return Table 5.1 in the layout of the document."""
+    long = table5_1(context)
+    ours = {name: _printed.numbers(long, ["problem"], name) for name in CONSTANTS}
+    printed = Printed(context.published, "T-5.1")
+
+    def cell(problem: str, name: str) -> Cell:
+        value = ours[name].get((problem,), math.nan)
+        quantities = CONSTANTS[name][1]
+        found = (printed.find(problem=problem, quantity=quantity) for quantity in quantities)
+        number = next((entry for entry in found if entry is not None), None)
+        return Cell() if math.isnan(value) and number is None else _printed.cell(value, number)
+
+    problems = printed.values("problem") or list(long["problem"])
+    rows = {name: [NAMES.get(name, context.problem_label(name))] for name in problems}
+    title = "Räisä 2021, Table 5.1: models. Ours, and in parentheses the printed number"
+    columns = tuple(words for words, _ in CONSTANTS.values())
+    return Layout(title, ("Name",), columns, (block("", rows, CONSTANTS, cell),))
 
 
 def _constants(name: str, problem: Mapping[str, Any]) -> dict[str, Any]:

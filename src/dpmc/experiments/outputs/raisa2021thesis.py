@@ -34,6 +34,7 @@ figure6_1 = _thesis_accounting.figure6_1
 figure_held = _held.figure_held
 figure_claimed = _held.figure_claimed
 table5_1 = _thesis_tables.table5_1
+layout_table5_1 = _thesis_tables.layout_table5_1
 budget_table = _thesis_tables.budget_table
 comparison_table = _thesis_tables.comparison_table
 clipping_table = _thesis_tables.clipping_table

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dpmc.experiments.config.reader import read_yaml
 from dpmc.experiments.config.settings import Paper
+from dpmc.experiments.pipeline.output_files import is_numbered
 from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import (
     closure,
@@ -25,7 +26,7 @@ from dpmc.numerics.source_digest import (
 SCRIPTS = Path("workflow", "scripts")
 # Logs, locks and the names of unfinished files: no result depends on it.
 WITHOUT_EFFECT = {"_job"}
-# Functions of figures that show printed numbers of the document beside ours.
+# Functions of figures that show printed numbers of the document beside ours; numbered tables do.
 SHOW_PRINTED = ("figure_networks", "figure_profiles", "figure_slopes")
 
 
@@ -85,14 +86,21 @@ def content_digest(*paths: Path) -> str:
 
 
 def texts(root: Path, paper: Paper, output: str) -> list[Path]:
-    """Return the files besides results that the verdicts, the page or a figure is made from."""
-    entry = paper.outputs.get(output)
-    if output == "verdict" or (entry is not None and entry.function in SHOW_PRINTED):
+    """Return the files besides results that verdicts, a page, a figure or a table is made from."""
+    if output == "verdict" or shows_printed(paper, output):
         return [root / "config" / "published" / f"{paper.paper}.yaml"]
     if output == "page":
         captions = sorted({entry.caption for entry in paper.outputs.values()})
         return [*(root / "workflow" / "report" / caption for caption in captions), *site_parts()]
     return []
+
+
+def shows_printed(paper: Paper, output: str) -> bool:
+    """Return whether a figure or table shows printed numbers of the document beside ours."""
+    entry = paper.outputs.get(output)
+    if entry is None:
+        return False
+    return entry.function in SHOW_PRINTED or (entry.kind == "table" and is_numbered(output))
 
 
 def site_parts() -> list[Path]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpmc.experiments.pipeline.output_files import endings, is_numbered
+
 if TYPE_CHECKING:
     from dpmc.experiments.pipeline.costs import Costs, Entry, Rule
     from dpmc.experiments.pipeline.workload import Workload
@@ -52,8 +54,9 @@ def _made(work: Workload) -> Iterable[tuple[str, Rule, str, Entry]]:
     yield from (("accounting", "accounting", entry.path, entry) for entry in work.curves.values())
     for name, output in work.outputs.items():
         kind = output.reads.kind
-        ending = "pdf" if kind == "figure" else "csv"
-        yield kind, "output", f"{work.folder}/{name}.{ending}", output
+        first = endings(name, kind)[0]
+        rule = "numbered_table" if kind == "table" and is_numbered(name) else kind
+        yield rule, "output", f"{work.folder}/{name}.{first}", output
 
 
 class Pace:

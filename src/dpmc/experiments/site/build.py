@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpmc.experiments.outputs._facts import number_text, value_text
 from dpmc.experiments.pipeline import files
-from dpmc.experiments.site import captions, claims, errata, grids
+from dpmc.experiments.site import captions, claims, errata, grids, layouts
 from dpmc.experiments.site.claims import Group
 from dpmc.experiments.site.sources import Source
 from dpmc.experiments.verdicts.verdict import CONTRADICTED, Verdict
@@ -58,7 +58,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table on a page; see :class:`Figure`."""
+    """A table on a page; see :class:`Figure`.
+
+    Parameters
+    ----------
+    layout : str
+        HTML of the table in the layout of the document, shown in place of `grid`; empty if none.
+    files : list of str
+    """
 
     name: str
     title: str
@@ -66,6 +73,8 @@ class PageTable:
     grid: grids.Grid
     group: Group
     main: str
+    layout: str
+    files: list[str]
 
 
 def document(source: Source, texts: Mapping[str, str], page: Path) -> None:
@@ -121,6 +130,7 @@ def render_document(source: Source, texts: Mapping[str, str]) -> str:
         short_list=SHORT_LIST,
         guarantees={name: grids.grid(source.facts.guarantee_table(name)) for name in private},
         without=[name for name in experiments if name not in private],
+        has_records=source.facts.has_records,
         provenance=_provenance(source.provenance),
         stages=_stages(source.provenance),
         packages=source.provenance.get("packages", {}),
@@ -207,6 +217,8 @@ def _table(
         grid=grids.grid(shown),
         group=groups.get(name, Group()),
         main=_main(name, source),
+        layout=layouts.html(source.folder, name, source.layout_files(name)),
+        files=[*source.files(name), *source.layout_files(name)],
     )
 
 

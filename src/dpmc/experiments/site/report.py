@@ -52,7 +52,7 @@ class Caption:
         if not (Path(self.request).is_file() and Path(self.guarantees).is_file()):
             return ""
         config = json.loads(Path(self.request).read_text(encoding="utf-8"))
-        facts = Facts(config, _guarantees.read(self.guarantees))
+        facts = Facts(config, _guarantees.read(self.guarantees, config))
         template = Path(self.text).read_text(encoding="utf-8")
         parts = captions.caption(self.name, template, facts)
         return "\n\n".join(_block(kind, lines) for kind, lines in parts)

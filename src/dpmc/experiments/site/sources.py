@@ -14,6 +14,7 @@ import pandas as pd
 
 from dpmc.experiments.outputs import _guarantees
 from dpmc.experiments.outputs._facts import Facts
+from dpmc.experiments.pipeline.output_files import LAYOUT_ENDINGS, is_numbered
 from dpmc.experiments.verdicts import verdict
 from dpmc.experiments.verdicts.verdict import Verdict
 from dpmc.numerics.source_digest import short_digest
@@ -83,7 +84,7 @@ class Source:
     @cached_property
     def facts(self) -> Facts:
         """Return the facts that captions may use."""
-        return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv"))
+        return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv", self.config))
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -116,6 +117,11 @@ class Source:
             return [f"{name}.csv"]
         return [f"{name}.{ending}" for ending in FIGURE_FILES]
 
+    def layout_files(self, name: str) -> list[str]:
+        """Return the files of a table in the layout of the document; earlier results have none."""
+        files = [f"{name}.{ending}" for ending in LAYOUT_ENDINGS if is_numbered(name)]
+        return files if all((self.folder / file).is_file() for file in files) else []
+
     def data_of(self, name: str) -> list[str]:
         """Return the CSV files behind a figure: what is drawn, and tables of the same runs."""
         drawn = [f"{name}.data.csv"] if (self.folder / f"{name}.data.csv").is_file() else []
@@ -137,7 +143,8 @@ class Source:
         """
         made = [name for output in self.config["outputs"] for name in self.files(output)]
         drawn = [name for f in self.outputs("figure") for name in self.data_of(f)]
-        wanted = list(dict.fromkeys([*made, *drawn, *SHARED_FILES]))
+        laid_out = [name for t in self.outputs("table") for name in self.layout_files(t)]
+        wanted = list(dict.fromkeys([*made, *laid_out, *drawn, *SHARED_FILES]))
         for name in wanted:
             if not (self.folder / name).is_file():
                 raise DpmcError(f"{self.folder / name} is missing: the run must be finished first")

@@ -149,7 +149,7 @@ def _verdict(
         rule=describe(entry, published),
         verdict=decision.verdict,
         reason=decision.reason,
-        privacy=privacy_of(evidence.used),
+        privacy=privacy_of(evidence.used, context.config),
         digits=digits,
         resolution=decision.resolution,
         runs_needed=decision.runs_needed,

@@ -42,6 +42,8 @@ PRIVATE = "holds"
 NOT_PRIVATE = "broken"
 NO_PRIVACY = "none claimed"
 MIXED = "holds in part"
+# Nothing was computed from records, so that there is nothing to protect.
+NO_RECORDS = "no records"
 # What a claim that no figure or table shows says in place of their names.
 NO_OUTPUT = "none"
 
