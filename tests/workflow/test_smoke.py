@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 
 from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.pipeline import store
+from dpmc.experiments.pipeline import output_files, store
 from tests.workflow.conftest import PAPERS, ROOT, SMOKE, THESIS_ALONE, Project
 
 pytestmark = pytest.mark.slow
 
 SCALE = "config/scales/smoke.yaml"
 PAPER = "config/papers/raisa2021dphmc.yaml"
-DRAWN = ("png", "svg", "pdf", "data.csv")
 
 
 # Tables of experiments that are not run at this scale.
@@ -48,8 +47,7 @@ def test_a_run_makes_everything(finished: Project, paper: str) -> None:
     for name, output in whole.papers[paper].outputs.items():
         if name in LEFT_OUT:
             continue
-        endings = DRAWN if output.kind == "figure" else ("csv",)
-        wanted |= {f"{name}.{ending}" for ending in endings}
+        wanted |= {f"{name}.{ending}" for ending in output_files.endings(name, output.kind)}
     assert made == wanted
     record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     assert record["jobs"]["all"]["jobs"] > 20

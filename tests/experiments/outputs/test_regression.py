@@ -94,7 +94,8 @@ def test_intervals_are_those_of_student(real):
         & (found["profile"] == "thesis")
         & (found["num_nodes"] == 5)
     ]
-    assert row["adassp"].item() == f"{low:.4f} to {high:.4f}"
+    assert row["adassp_lower"].item() == pytest.approx(low)
+    assert row["adassp_upper"].item() == pytest.approx(high)
 
 
 def test_a_problem_without_data_says_so_and_has_no_numbers(real):
@@ -102,7 +103,9 @@ def test_a_problem_without_data_says_so_and_has_no_numbers(real):
         found = function(real)
         rows = found[found["problem"] == "road_3d"]
         assert (rows["status"] == UNAVAILABLE).all()
-        assert rows[list(METHODS)].replace("", np.nan).isna().all(axis=None)
+        numbers = [name for name in found if name.startswith(METHODS)]
+        assert len(numbers) >= len(METHODS)
+        assert rows[numbers].isna().all(axis=None)
 
 
 def test_runs_that_stopped_are_counted(real):
