@@ -175,6 +175,12 @@ def captions_of(wildcards):
     return ancient(sorted({str(folder / entry.caption) for entry in outputs}))
 
 
+def text_of(wildcards):
+    """Return the text on the results of a paper, if there is one."""
+    path = ROOT / "docs" / f"{wildcards.paper}.md"
+    return ancient([str(path)] if path.is_file() else [])
+
+
 def caption_of(wildcards):
     """Return the caption of a figure or table, for the report of Snakemake.
 
@@ -214,9 +220,16 @@ def parts_of_site(wildcards=None):
     return ancient([str(path) for path in site_parts()])
 
 
+def docs_of_site():
+    """Return the texts that the site shows: on all documents, and on each of them."""
+    names = ("errata", "verdicts", *reader.papers(ROOT))
+    paths = [ROOT / "docs" / f"{name}.md" for name in names]
+    return [path for path in paths if path.is_file()]
+
+
 def site_request(scale):
     """Return the file whose name tells which code makes the site."""
-    texts = content_digest(ROOT / "docs" / "errata.md", *site_parts())
+    texts = content_digest(*docs_of_site(), *site_parts())
     digest = short_digest([code_digest("dpmc.experiments.site.build"), texts])
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
 
@@ -233,7 +246,7 @@ def kept_files(wildcards):
 def published_digest(wildcards):
     """Return the digest of the published results and of the texts on their pages."""
     captions = sorted((ROOT / "workflow" / "report").glob("*.rst"))
-    files = [*map(Path, kept_files(wildcards)), *captions, ROOT / "docs" / "errata.md"]
+    files = [*map(Path, kept_files(wildcards)), *captions, *docs_of_site()]
     return content_digest(*files, *site_parts())
 
 
@@ -352,7 +365,16 @@ CURVES = f"{PAPER}/accounting/{{name}}-{{digest}}.parquet"
 REQUEST = f"{PAPER}/requests/{{name}}-{{digest}}.json"
 PAGE = f"{RESULTS}/{{scale}}/site/{{paper}}/index.html"
 # Beside the folders of the pages.
-SITE_FILES = ("index.html", "errata.html", "style.css", "filter.js", "sort.js")
+SITE_FILES = (
+    "index.html",
+    "errata.html",
+    "verdicts.html",
+    "style.css",
+    "filter.js",
+    "sort.js",
+    "claims.svg",
+    "claims.png",
+)
 PUBLISHED = "results/published"
 PUBLISHED_SITE = config.get("site_dir") or f"{PUBLISHED}/site"
 

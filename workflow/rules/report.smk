@@ -31,6 +31,7 @@ rule page:
         outputs=outputs_of,
         provenance=f"{PAPER}/provenance.json",
         captions=captions_of,
+        text=text_of,
         parts=parts_of_site,
     output:
         PAGE,
@@ -75,11 +76,11 @@ rule site_request:
 
 
 rule site:
-    """The front page and the errata."""
+    """The front page, and the texts on all documents."""
     input:
         request=lambda wildcards: site_request(wildcards.scale),
         pages=pages_of,
-        errata=ancient(str(ROOT / "docs" / "errata.md")),
+        texts=ancient([str(path) for path in docs_of_site()]),
         parts=parts_of_site,
     output:
         expand(f"{RESULTS}/{{{{scale}}}}/site/{{name}}", name=SITE_FILES),
@@ -103,7 +104,7 @@ rule published_site:
     input:
         results=kept_files,
         captions=sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst"))),
-        errata=ancient(str(ROOT / "docs" / "errata.md")),
+        texts=ancient([str(path) for path in docs_of_site()]),
         parts=parts_of_site,
     output:
         expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),

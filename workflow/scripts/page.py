@@ -12,5 +12,7 @@ with job(snakemake):
     inputs = snakemake.input
     config = json.loads(Path(inputs.request).read_text(encoding="utf-8"))
     captions = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in inputs.captions}
-    source = Source(config, Path(inputs.provenance).parent, snakemake.wildcards.scale)
+    docs = Path(snakemake.scriptdir).resolve().parents[1] / "docs"
+    folder = Path(inputs.provenance).parent
+    source = Source.of_document(config, folder, snakemake.wildcards.scale, docs)
     build.document(source, captions, Path(snakemake.output[0]))

@@ -1,4 +1,4 @@
-"""Copy outputs, verdicts and provenance of each paper to results/published."""
+"""Copy outputs, verdicts and provenance of each paper to results/published, and draw its claims."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,24 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
+    from dpmc.experiments.config import reader
+    from dpmc.experiments.site import claims_figure, strip
+    from dpmc.experiments.site.sources import cited
+    from dpmc.experiments.verdicts import verdict
+
+    kept = Path("results/published")
     for path in map(Path, snakemake.input):
-        folder = Path("results/published") / path.parent.name
+        folder = kept / path.parent.name
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / path.name)
+    checkout = Path(snakemake.scriptdir).resolve().parents[1]
+    papers = reader.load_config({"scale": "paper", "papers": reader.papers(checkout)}, checkout)
+    judged = {key: kept / key / "verdict.csv" for key in papers.papers}
+    claims_figure.write(
+        {
+            cited(papers.papers[key].plain()): strip.cells(verdict.read(path))
+            for key, path in judged.items()
+            if path.is_file()
+        },
+        kept,
+    )

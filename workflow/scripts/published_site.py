@@ -6,7 +6,6 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.config import reader
-    from dpmc.experiments.pipeline import files
     from dpmc.experiments.site import build
     from dpmc.experiments.site.sources import Source
 
@@ -19,16 +18,14 @@ with job(snakemake):
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)
     }
+    docs = checkout / "docs"
     sources = [
-        Source.of_earlier(p, kept / key, "paper")
+        Source.of_earlier(p, kept / key, "paper", docs)
         for key, p in papers.items()
         if (kept / key).is_dir()
     ]
     absent = [p for key, p in papers.items() if not (kept / key).is_dir()]
+    others = [source.config for source in sources]
     for source in sources:
-        build.document(source, captions, root / source.key / "index.html")
-    errata = Path(snakemake.input.errata).read_text(encoding="utf-8")
-    for path, text in zip(
-        snakemake.output, build.front(sources, absent, errata, "paper").values(), strict=True
-    ):
-        files.write_text(path, text)
+        build.document(source, captions, root / source.key / "index.html", others)
+    build.write_front(snakemake.output, sources, absent, docs, "paper")

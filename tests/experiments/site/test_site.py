@@ -142,11 +142,11 @@ def test_earlier_results_lack_what_is_new_and_say_so(source):
     config = {**source.config, "outputs": {**source.config["outputs"], "figure_new": new}}
     with pytest.raises(DpmcError, match=r"figure_new\.svg is missing"):
         Source(config, source.folder, "quick").all_files()
-    earlier = Source.of_earlier(config, source.folder, "quick")
+    earlier = Source.of_earlier(config, source.folder, "quick", source.folder)
     assert earlier.left_out == ("figure_new",)
     assert earlier.all_files() == source.all_files()
     assert "Not among these results: figure_new." in build.render_document(earlier, TEXTS)
-    assert Source.of_earlier(source.config, source.folder, "quick") == source
+    assert Source.of_earlier(source.config, source.folder, "quick", source.folder) == source
 
 
 def test_a_document_is_written_whole_and_old_files_go(source, tmp_path):
@@ -163,9 +163,13 @@ def test_a_document_is_written_whole_and_old_files_go(source, tmp_path):
 
 def test_the_front_page_counts_every_verdict(source):
     files = build.front(
-        [source], [{"paper": "none2020", "title": "T", "authors": "A B", "year": 1}], "", "quick"
+        [source],
+        [{"paper": "none2020", "title": "T", "authors": "A B", "year": 1}],
+        "",
+        "",
+        "quick",
     )
-    assert tuple(files) == build.FILES
+    assert tuple(files) == (*build.PAGES, *build.STATIC)
     front = Page(files["index.html"])
     assert front.open == []
     counts = claims.counts(source.verdicts)

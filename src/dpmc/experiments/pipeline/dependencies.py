@@ -91,7 +91,8 @@ def texts(root: Path, paper: Paper, output: str) -> list[Path]:
         return [root / "config" / "published" / f"{paper.paper}.yaml"]
     if output == "page":
         captions = sorted({entry.caption for entry in paper.outputs.values()})
-        return [*(root / "workflow" / "report" / caption for caption in captions), *site_parts()]
+        shown = [root / "workflow" / "report" / caption for caption in captions]
+        return [*shown, root / "docs" / f"{paper.paper}.md", *site_parts()]
     return []
 
 

@@ -1,8 +1,7 @@
-"""Pages of the site: one per document, a front page with every claim, and the errata."""
+"""Pages of the site: one per document, a front page with every claim, errata, verdicts."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +13,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpmc.experiments.outputs._facts import number_text, value_text
 from dpmc.experiments.pipeline import files
-from dpmc.experiments.site import captions, claims, errata, grids, layouts
+from dpmc.experiments.plots.save import save
+from dpmc.experiments.site import (
+    captions,
+    claims,
+    claims_figure,
+    errata,
+    findings,
+    grids,
+    layouts,
+    reasons,
+    strip,
+    texts,
+)
 from dpmc.experiments.site.claims import Group
-from dpmc.experiments.site.sources import Source
+from dpmc.experiments.site.sources import Source, cited
 from dpmc.experiments.verdicts.verdict import CONTRADICTED, Verdict
 
 STATIC = ("style.css", "filter.js", "sort.js")
 # Files in the folder of the site itself.
-FILES = ("index.html", "errata.html", *STATIC)
+PAGES = ("index.html", "errata.html", "verdicts.html")
+FILES = (*PAGES, *STATIC, *claims_figure.FILES)
 # A longer list of what is not reproduced is folded.
 SHORT_LIST = 8
 
@@ -77,7 +89,12 @@ class PageTable:
     files: list[str]
 
 
-def document(source: Source, texts: Mapping[str, str], page: Path) -> None:
+def document(
+    source: Source,
+    words: Mapping[str, str],
+    page: Path,
+    others: Sequence[Mapping[str, Any]] = (),
+) -> None:
     """Write the page of a document, next to copies of all that it shows or links to.
 
     The folder is emptied first and the page written last: a page that exists is complete.
@@ -85,17 +102,20 @@ def document(source: Source, texts: Mapping[str, str], page: Path) -> None:
     Parameters
     ----------
     source : Source
-    texts : mapping of str to str
+    words : mapping of str to str
         The text of each caption, by the name of its file.
     page : Path
         File of the page, in a folder of its own inside that of the site.
+    others : sequence of mapping
+        Settings of the documents that have a page beside this one, in their order, itself among
+        them. By default none is known.
 
     Raises
     ------
     DpmcError
         If a file is missing or a caption is not well formed.
     """
-    text = render_document(source, texts)
+    text = render_document(source, words, others)
     shutil.rmtree(page.parent, ignore_errors=True)
     page.parent.mkdir(parents=True)
     for name in source.all_files():
@@ -103,11 +123,13 @@ def document(source: Source, texts: Mapping[str, str], page: Path) -> None:
     files.write_text(page, text)
 
 
-def render_document(source: Source, texts: Mapping[str, str]) -> str:
+def render_document(
+    source: Source, words: Mapping[str, str], others: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Return the page of a document as HTML; see :func:`document`."""
     outputs = source.config["outputs"]
     filled = {
-        name: captions.caption(name, texts[entry["caption"]], source.facts)
+        name: captions.caption(name, words[entry["caption"]], source.facts)
         for name, entry in outputs.items()
     }
     groups = claims.by_output(source.verdicts, list(outputs))
@@ -116,8 +138,12 @@ def render_document(source: Source, texts: Mapping[str, str]) -> str:
     whole = claims.group(source.verdicts)
     failed = [entry for entry in whole.claims if entry.verdict == CONTRADICTED]
     figures = [_figure(source, name, filled, groups) for name in source.outputs("figure")]
+    keys = [str(config["paper"]) for config in others]
     return _render(
         "document.html.j2",
+        documents=others,
+        text=texts.read(source, keys, "..", _places(source)),
+        config=source.config,
         verdicts=claims.kinds(source.verdicts),
         power=grids.grid(source.power) if source.power is not None else None,
         root="..",
@@ -138,9 +164,13 @@ def render_document(source: Source, texts: Mapping[str, str]) -> str:
 
 
 def front(
-    sources: Sequence[Source], absent: Iterable[Mapping[str, Any]], text: str, scale: str
+    sources: Sequence[Source],
+    absent: Iterable[Mapping[str, Any]],
+    corrections: str,
+    rules: str,
+    scale: str,
 ) -> dict[str, str]:
-    """Return the front page, the errata and the files that all pages share.
+    """Return the front page, the errata, what a verdict says, and the files that all pages share.
 
     Parameters
     ----------
@@ -148,41 +178,76 @@ def front(
         The documents with results, whose pages are in neighbouring folders named by their keys.
     absent : iterable of mapping
         Settings of documents without results.
-    text : str
-        The errata, in Markdown.
+    corrections, rules : str
+        The errata and what a verdict says, in Markdown.
     scale : str
         Name of the scale.
 
     Returns
     -------
     dict of str to str
-        The text of each file of ``FILES``, all for one folder.
+        The text of each of ``PAGES`` and ``STATIC``, all for one folder.
 
     Raises
     ------
     DpmcError
         If a file of the results cannot be read.
     """
-    corrections = errata.read(text, {source.key: _addresses(source) for source in sources})
+    found = errata.read(corrections, {source.key: _addresses(source) for source in sources})
     groups = {source.key: claims.group(source.verdicts) for source in sources}
+    shared: dict[str, Any] = {"root": ".", "documents": [source.config for source in sources]}
     page = _render(
         "front.html.j2",
         verdicts=claims.kinds(entry for source in sources for entry in source.verdicts),
-        root=".",
         scale=scale,
+        findings=findings.findings(sources),
         sources=sources,
         absent=list(absent),
         groups=groups,
         totals=claims.counts(entry for group in groups.values() for entry in group.verdicts),
         provenance={source.key: dict(_provenance(source.provenance)) for source in sources},
-        errata=corrections,
+        errata=found,
+        strip=strip,
+        **shared,
     )
+    title, body = texts.page(rules, [source.key for source in sources])
     static = resources.files("dpmc.experiments.site") / "static"
     return {
         "index.html": page,
-        "errata.html": _render("errata.html.j2", root=".", errata=corrections),
+        "errata.html": _render("errata.html.j2", errata=found, **shared),
+        "verdicts.html": _render("text.html.j2", title=title, body=body, **shared),
         **{name: (static / name).read_text(encoding="utf-8") for name in STATIC},
     }
+
+
+def write_front(
+    paths: Iterable[str],
+    sources: Sequence[Source],
+    absent: Iterable[Mapping[str, Any]],
+    docs: Path,
+    scale: str,
+) -> None:
+    """Write what :func:`front` returns, and the figure of all claims.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        Where to write each of ``FILES``.
+    sources, absent, scale
+        See :func:`front`.
+    docs : Path
+        Folder with the texts ``errata.md`` and ``verdicts.md``.
+    """
+    corrections, rules = (
+        (docs / name).read_text(encoding="utf-8") for name in ("errata.md", "verdicts.md")
+    )
+    made = front(sources, absent, corrections, rules, scale)
+    drawn = claims_figure.draw({cited(s.config): strip.cells(s.verdicts) for s in sources})
+    for name, path in zip(FILES, paths, strict=True):
+        if name in made:
+            files.write_text(path, made[name])
+        else:
+            save(drawn, path)
 
 
 def _figure(
@@ -247,6 +312,11 @@ def _addresses(source: Source) -> dict[str, str]:
     return addresses
 
 
+def _places(source: Source) -> dict[str, str]:
+    """Return the address on its own page of every name that the text on a document may give."""
+    return {name: f"#{at.partition('#')[2]}" for name, at in _addresses(source).items()}
+
+
 def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the provenance of a run as pairs of label and text."""
     whole = record.get("jobs", {}).get("all", {})
@@ -279,13 +349,6 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _cited(config: Mapping[str, Any]) -> str:
-    """Return the authors and the year of a document in short."""
-    names = [name.split()[-1] for name in re.split(r", | and ", str(config["authors"]))]
-    short = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
-    return f"{short} {config['year']}"
-
-
 def _measured(verdict: Verdict) -> str:
     """Return what was measured with its standard error; empty where nothing was."""
     text = value_text(verdict.ours)
@@ -300,7 +363,9 @@ def _render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cited"] = _cited
+    environment.filters["cited"] = cited
     environment.filters["measured"] = _measured
+    environment.filters["title_of"] = captions.title
+    environment.filters["why"] = reasons.why
     environment.filters["words"] = lambda text: str(text).replace("_", " ")
     return environment.get_template(template).render(**values)

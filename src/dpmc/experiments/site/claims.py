@@ -39,6 +39,12 @@ class Series:
         return sum(not entry.together for entry in self.cells)
 
     @property
+    def privacy(self) -> str:
+        """Return the mark of privacy that all its cells have; empty if they differ."""
+        marks = {entry.privacy for entry in self.cells}
+        return marks.pop() if len(marks) == 1 else ""
+
+    @property
     def terms(self) -> str:
         """Return what the rules of all numbers say after their limits; empty if they differ."""
         terms = {entry.rule.partition("; ")[2] for entry in self.cells if not entry.together}

@@ -41,24 +41,34 @@ class Source:
         Name of the scale.
     left_out : tuple of str
         Figures and tables of the configuration of today that these results do not have.
+    text : str
+        What `docs/<key>.md` says about the results of the published grid; empty if there is none.
     """
 
     config: Mapping[str, Any]
     folder: Path
     scale: str
     left_out: tuple[str, ...] = ()
+    text: str = ""
 
     @classmethod
-    def of_earlier(cls, config: Mapping[str, Any], folder: Path, scale: str) -> Source:
+    def of_document(cls, config: Mapping[str, Any], folder: Path, scale: str, docs: Path) -> Source:
+        """Return the source of results, with the text on them in the folder `docs` if any."""
+        path = docs / f"{config['paper']}.md"
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return cls(config, folder, scale, text=text)
+
+    @classmethod
+    def of_earlier(cls, config: Mapping[str, Any], folder: Path, scale: str, docs: Path) -> Source:
         """Return the source of results that may have been made before the latest figures."""
-        whole = cls(config, folder, scale)
+        whole = cls.of_document(config, folder, scale, docs)
         outputs = {
             name: spec
             for name, spec in config["outputs"].items()
             if all((folder / file).is_file() for file in whole.files(name))
         }
         left_out = tuple(name for name in config["outputs"] if name not in outputs)
-        return cls({**config, "outputs": outputs}, folder, scale, left_out)
+        return cls({**config, "outputs": outputs}, folder, scale, left_out, whole.text)
 
     @property
     def key(self) -> str:
@@ -179,3 +189,10 @@ class Source:
             raise DpmcError(f"{path}: `viewBox` must be present in a figure, got none")
         width, height = (round(PIXELS_PER_POINT * float(text)) for text in match.groups())
         return width, height
+
+
+def cited(config: Mapping[str, Any]) -> str:
+    """Return the authors and the year of a document in short."""
+    names = [name.split()[-1] for name in re.split(r", | and ", str(config["authors"]))]
+    short = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return f"{short} {config['year']}"

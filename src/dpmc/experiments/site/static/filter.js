@@ -15,6 +15,18 @@
   });
 })();
 
+// Tells the style how high the bars are that stay on the screen, so that a link ends below them.
+const measureBars = () => {
+  const height = (name) => {
+    const bar = document.querySelector(name);
+    return bar && getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
+  };
+  const style = document.documentElement.style;
+  style.setProperty("--nav", `${height("nav.site")}px`);
+  style.setProperty("--bars", `${height("nav.site") + height("[data-filter]")}px`);
+};
+addEventListener("resize", measureBars);
+
 // Shows the verdicts of one kind, and among them those in which all words of a search occur. Both
 // are part of the address: ?verdict=contradicted&find=banana.
 (() => {
@@ -98,7 +110,7 @@
   }
 
   // A link to a verdict shows it, whatever the filter, and opens what it is folded into.
-  function reveal() {
+  function reveal(event) {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     const folded = target.closest("details");
@@ -109,10 +121,8 @@
       apply();
       write();
     }
-    if (unseen || (folded && !folded.open)) {
-      if (folded) folded.open = true;
-      target.scrollIntoView();
-    }
+    if (folded) folded.open = true;
+    if (!event || unseen || folded) target.scrollIntoView();
   }
 
   form.hidden = false;
@@ -121,5 +131,6 @@
   window.addEventListener("hashchange", reveal);
   read();
   apply();
+  measureBars();
   reveal();
 })();
