@@ -307,7 +307,9 @@ def value_text(value: Any) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with three significant digits, whole numbers in full."""
+    """Return a number with three significant digits, whole numbers in full; a dash for none."""
+    if math.isnan(value):
+        return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     whole = value == round(value) and abs(value) < 1e9

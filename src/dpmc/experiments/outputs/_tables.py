@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpmc.experiments.pipeline.results import Context
@@ -125,9 +127,20 @@ def _summary(
     parts["incomplete"] = groups["status"].agg(lambda s: int((s != "complete").sum()))
     for metric in metrics:
         for name, share in QUARTILES.items():
-            parts[f"{metric}_{name}"] = groups[metric].quantile(share)
+            parts[f"{metric}_{name}"] = quartiles(groups[metric], share)
     parts.update({name: groups[name].first() for name in GUARANTEE})
     return pd.DataFrame(parts).reset_index()
+
+
+def quartiles(groups: Any, share: float) -> pd.Series[float]:
+    """Return a quantile of each group; infinite between infinite values, and next to one.
+
+    A chain that stands still has an infinite R-hat, and pandas takes the difference of two of them.
+    """
+    found = groups.quantile(share)
+    higher = groups.quantile(share, interpolation="higher")
+    lower = groups.quantile(share, interpolation="lower")
+    return found.mask(np.isposinf(higher) & (lower < higher), np.inf).mask(lower == higher, lower)
 
 
 def _ordered(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
