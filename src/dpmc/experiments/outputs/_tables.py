@@ -140,7 +140,9 @@ def quartiles(groups: Any, share: float) -> pd.Series[float]:
     found = groups.quantile(share)
     higher = groups.quantile(share, interpolation="higher")
     lower = groups.quantile(share, interpolation="lower")
-    return found.mask(np.isposinf(higher) & (lower < higher), np.inf).mask(lower == higher, lower)
+    found = found.mask(np.isposinf(higher) & (lower < higher), np.inf)
+    one: pd.Series[float] = found.mask(lower == higher, lower)
+    return one
 
 
 def _ordered(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
