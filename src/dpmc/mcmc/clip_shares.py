@@ -29,7 +29,8 @@ from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.kernels import batch_ratio_kernel, gradient_kernel
-from dpmc.types import CLIP_COUNTS, Array, Budget, Diagnostic, DpmcError
+from dpmc.fits import Diagnostic
+from dpmc.types import CLIP_COUNTS, Array, Budget, DpmcError
 
 Diagnostics = Literal["private", "none", "exact"]
 CHOICES = ("private", "none", "exact")

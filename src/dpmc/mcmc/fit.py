@@ -12,6 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dpmc import checks, registry
+from dpmc.fits import Diagnostic, Fit
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
@@ -30,9 +31,7 @@ from dpmc.types import (
     Array,
     Budget,
     Dataset,
-    Diagnostic,
     DpmcError,
-    Fit,
     Guarantee,
     InvalidRows,
     Model,

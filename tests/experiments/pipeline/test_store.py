@@ -15,7 +15,8 @@ from hypothesis.extra import numpy as hnp
 
 from dpmc.experiments.pipeline import files, store
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError, Fit, Guarantee
+from dpmc.fits import Fit
+from dpmc.types import Dataset, DpmcError, Guarantee
 
 METADATA = {"chain": {"budget": None, "params": {"step_size": 0.1, "names": ["a"]}}}
 

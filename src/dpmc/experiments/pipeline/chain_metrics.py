@@ -16,7 +16,8 @@ from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
 from dpmc.experiments.config import grids
 from dpmc.experiments.config.setups import ChainSetup
 from dpmc.rng import stream
-from dpmc.types import Array, DpmcError, Fit
+from dpmc.fits import Fit
+from dpmc.types import Array, DpmcError
 
 COLUMNS = {
     "experiment": "str",

@@ -15,7 +15,8 @@ from dpmc.mcmc import fit as fitting
 from dpmc.mcmc.posterior import Posterior
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset, Fit
+from dpmc.fits import Fit
+from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset
 
 
 def row_order(setup: ChainSetup) -> Literal["features", "rows"]:

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 from dpmc.experiments.pipeline import encoding
 from dpmc.experiments.pipeline.files import ABSENT, replacing
-from dpmc.types import Array, Dataset, Diagnostic, DpmcError, Fit, Guarantee, UnavailableError
+from dpmc.fits import Diagnostic, Fit
+from dpmc.types import Array, Dataset, DpmcError, Guarantee, UnavailableError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,291 @@
+"""Centre and shape of a posterior by noisy Newton steps, with noise chosen along the way.
+
+A stage finds clip bounds by noisy counts and releases the curvature and the gradient of the
+log-likelihood at one point, in coordinates whitened by what is known so far. All releases together
+tell where the mode is (:mod:`dpmc.automatic.knowledge`). If the step to it is mostly signal, it is
+taken, shortened by its share of noise and held back by a line search; if it is mostly noise, more
+is spent at the same point, where linear algebra adds releases up without an error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpmc.automatic import curvature as curvatures
+from dpmc.automatic import knowledge
+from dpmc.automatic.curvature import Curvature, NoisyCurvature
+from dpmc.automatic.knowledge import Estimate, Measurement
+from dpmc.automatic.prior import Prior
+from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
+from dpmc.automatic.whitened import WhitenedRows, unpack
+from dpmc.types import Array
+
+# Share of the budget that stages before the last may spend, and of what is left of it that one may.
+EXPLORE = 0.5
+PORTION = 1 / 3
+# Shares of the budget at which the rest of it is explored in one stage, or not at all.
+WHOLE, NOTHING = 0.075, 0.03
+# How much more is spent where a step is mostly noise.
+GROWTH = 4.0
+MOST_STAGES = 60
+# Noise of the first gradient, as a share of what all rows together could contribute at the bound.
+FIRST_NOISE = 1 / 30
+# Noise of the first counts, as a share of the rows.
+FIRST_COUNTS = 1 / 16
+# Shares of a stage, and of the last: counts, curvature; a line search before the last alone.
+COUNTS = 0.1
+CURVATURE, LAST_CURVATURE = 0.25, 0.12
+LINE = 0.08
+TRIALS, TRIALS_PAID = 7, 3
+# Bisections of the first search, over all floats, and of later ones, a factor 2**1.5 each way.
+FIRST_BISECTIONS, BISECTIONS, REACH = 12, 3, 1.5
+# Standard deviations of a count that the rows to clip lie above zero; 1 at the last stage.
+CLEAR = 2.5
+# A step is taken if at least half of its squared length is signal.
+SIGNAL = 0.5
+# Noise of a line search that a slope must fall below zero by, for the step to be too long.
+TOO_FAR = 4.0
+
+
+@dataclass
+class Centre:
+    """What is known of a posterior after all stages.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (d,)
+        Last point.
+    basis : ndarray of shape (d, d)
+        Whitening coordinates there: ``theta + basis @ z``.
+    curvature : Curvature
+        Of the log-likelihood, in these coordinates.
+    estimate : Estimate
+        Of the step to where the likelihood's score vanishes.
+    gradient_bound : float
+        Clip bound of whitened row gradients at the last stage.
+    target : float
+        Rows that it may clip.
+    gradient_noise : float
+        Standard deviation of the noise of the last whitened gradient.
+    step, step_noise : float
+        Length of the last step, in posterior standard deviations, and of its noise.
+    stages : list of dict
+        What each stage did, in released numbers.
+    """
+
+    theta: Array
+    basis: Array
+    curvature: Curvature
+    estimate: Estimate
+    gradient_bound: float
+    target: float
+    gradient_noise: float
+    step: float
+    step_noise: float
+    stages: list[dict[str, float]] = field(default_factory=list)
+
+
+@dataclass
+class _Bounds:
+    """Log2 of the clip bounds of the last stage, in the units of the present basis."""
+
+    gradient: float
+    curvature: float
+
+
+def locate(rows: WhitenedRows, prior: Prior, purse: Purse, start: Array, share: float) -> Centre:
+    """Return centre and shape, for a share of what the purse holds.
+
+    Parameters
+    ----------
+    rows : WhitenedRows
+    prior : Prior
+    purse : Purse
+    start : ndarray of shape (d,)
+        A public point.
+    share : float
+        Of what is left of mu^2, for all stages.
+    """
+    search_ = _Search(rows, prior, purse, start, share)
+    while not search_.stage():
+        pass
+    return search_.centre()
+
+
+class _Search:
+    """The stages of one search."""
+
+    def __init__(
+        self, rows: WhitenedRows, prior: Prior, purse: Purse, start: Array, share: float
+    ) -> None:
+        self.rows, self.prior, self.purse = rows, prior, purse
+        self.dim, self.num_rows = rows.dim, rows.num_rows
+        self.theta, self.basis = start, prior.spread(start)
+        self.floor = purse.left * (1 - share)
+        self.total = purse.left - self.floor
+        self.cost = (math.sqrt(self.dim) / (FIRST_NOISE * self.num_rows)) ** 2
+        self.bounds: _Bounds | None = None
+        self.measurements: list[Measurement] = []
+        self.released: list[NoisyCurvature] = []
+        self.stages: list[dict[str, float]] = []
+
+    def stage(self) -> bool:
+        """Run one stage; return whether it was the last."""
+        left = self.purse.left - self.floor
+        room = left - (1 - EXPLORE) * self.total
+        last = len(self.stages) == MOST_STAGES - 1 or room < NOTHING * self.total
+        most = room * PORTION if room > WHOLE * self.total else room
+        cost = left if last else min(self.cost, most)
+        counts = self._count_cost(cost)
+        line = 0.0 if last else LINE * cost
+        curve = (LAST_CURVATURE if last else CURVATURE) * cost
+        bounds, self.target = self._clip_bounds(counts, last, left)
+        curvature_bound, self.bound = 2.0**bounds.curvature, 2.0**bounds.gradient
+        packed, noise = self.purse.vector(
+            self.rows.curvature_sum(self.theta, self.basis, curvature_bound), curvature_bound, curve
+        )
+        self.released.append(NoisyCurvature(unpack(packed, self.dim), noise, self.basis))
+        self.curvature = curvatures.combine(self.released)
+        rest = self.purse.left - self.floor if last else cost * (1 - COUNTS) - curve - line
+        score, self.noise = self.purse.vector(
+            self.rows.gradient_sum(self.theta, self.basis, self.bound), self.bound, rest
+        )
+        self._measure(score)
+        step, noise_length = self._solve(for_inference=last)
+        length = math.sqrt(float(step @ self.curvature.for_steps() @ step))
+        self.step, self.step_noise = length, noise_length
+        signal = 1 - (noise_length / length) ** 2 if length else 0.0
+        self._note(cost, length, noise_length)
+        if last:
+            return True
+        if signal < SIGNAL:
+            self.cost *= GROWTH
+            self._whiten(bounds)
+            return False
+        taken = self._line_search(step, signal, line)
+        self.theta = self.theta + self.basis @ (taken * step)
+        if taken < 0.9 * SIGNAL:
+            self.measurements = []  # the model is not linear over such a distance
+        self._whiten(bounds)
+        return False
+
+    def centre(self) -> Centre:
+        """Return what is known after the last stage."""
+        return Centre(
+            self.theta,
+            self.basis,
+            self.curvature,
+            self.estimate,
+            self.bound,
+            self.target,
+            self.noise,
+            self.step,
+            self.step_noise,
+            self.stages,
+        )
+
+    def _count_cost(self, cost: float) -> float:
+        if self.bounds is not None:
+            return COUNTS * cost
+        # The first search is wrong by orders of magnitude if one count is.
+        needed = 2 * FIRST_BISECTIONS / (FIRST_COUNTS * self.num_rows) ** 2
+        return max(COUNTS * cost, min(needed, 0.3 * self.total))
+
+    def _clip_bounds(self, cost: float, last: bool, left: float) -> tuple[_Bounds, float]:
+        """Return log2 of the clip bounds, and how many rows they may clip.
+
+        The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of
+        them in each direction: m of 2 sqrt(d) / mu makes them alike.
+        """
+        steps = BISECTIONS if self.bounds else FIRST_BISECTIONS
+        noise = count_noise(steps, cost / 2)
+        target = (CLEAR if not last else 1.0) * noise
+        if last:
+            target = max(target, 2 * math.sqrt(self.dim / left))
+        target = min(max(target, 1.0), self.num_rows / 4)
+        found = []
+        for name in ("gradient", "curvature"):
+            norms = getattr(self.rows, f"{name}_norms")(self.theta, self.basis)
+            middle = getattr(self.bounds, name) if self.bounds else 0.0
+            reach = REACH if self.bounds else WIDEST
+            bound = search(
+                self.purse, norms, target, middle - reach, middle + reach, steps, cost / 2
+            )
+            found.append(math.log2(bound))
+        return _Bounds(*found), target
+
+    def _measure(self, score: Array) -> None:
+        # Clipped rows pull together where the posterior is skew: half of those that may be.
+        bias = 0.5 * self.target * self.bound / math.sqrt(self.dim)
+        inverse = np.linalg.inv(self.basis)
+        believed = inverse.T @ self.curvature.for_steps() @ inverse
+        noise = math.hypot(self.noise, bias)
+        self.measurements.append(Measurement(self.theta, score, self.basis, noise, believed))
+
+    def _solve(self, for_inference: bool) -> tuple[Array, float]:
+        """Return the step to the posterior mean as it is known, and the length of its noise."""
+        curvature = (
+            self.curvature.for_inference() if for_inference else self.curvature.for_steps()
+        )
+        steps = self.curvature.for_steps()
+        prior_precision = self.basis.T @ self.prior.precision(self.theta) @ self.basis
+        prior_slope = self.basis.T @ self.prior.gradient(self.theta)
+        step = np.zeros(self.dim)
+        for _ in range(4):
+            self.estimate = knowledge.combine(
+                self.measurements, self.theta, self.basis, curvature, self.curvature.noise, step
+            )
+            precision, weighted = likelihood(self.estimate, curvature)
+            step = np.linalg.solve(precision + prior_precision, weighted + prior_slope)
+        error = np.linalg.pinv(self.estimate.precision, rcond=1e-12, hermitian=True)
+        return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
+
+    def _line_search(self, step: Array, share: float, cost: float) -> float:
+        """Return the share of a step to take: as long as the slope at its end is not negative."""
+        direction = step / np.linalg.norm(step)
+        along = self.basis @ direction
+        for _ in range(TRIALS):
+            end = self.theta + self.basis @ (share * step)
+            slope, noise = self.purse.number(
+                self.rows.slope_sum(end, along, self.bound), self.bound, cost / TRIALS_PAID
+            )
+            slope += float(along @ self.prior.gradient(end))
+            if not slope < -TOO_FAR * noise:
+                break
+            share /= 4
+        return share
+
+    def _whiten(self, bounds: _Bounds) -> None:
+        """Change to the basis in which the posterior, as it is known, is round."""
+        precision = self.basis.T @ self.prior.precision(self.theta) @ self.basis
+        values, vectors = np.linalg.eigh(self.curvature.for_steps() + precision)
+        self.basis = self.basis @ (vectors / np.sqrt(values))
+        typical = math.log2(float(np.median(values)))
+        self.bounds = _Bounds(bounds.gradient - 0.5 * typical, bounds.curvature - typical)
+
+    def _note(self, cost: float, length: float, noise: float) -> None:
+        self.stages.append(
+            {
+                "cost": cost,
+                "gradient_clip_bound": self.bound,
+                "step": length,
+                "step_noise": noise,
+            }
+        )
+
+
+def likelihood(estimate: Estimate, curvature: Array) -> tuple[Array, Array]:
+    """Return precision, and precision times mean, of theta as the releases alone see it.
+
+    The mode of the likelihood is theta with the error that the rows leave, of precision
+    `curvature`, and what is released is the mode with the error of privacy noise: errors add up.
+    """
+    # (A^-1 + J^-1)^-1 = J (A + J)^-1 A, which needs no inverse of the singular A.
+    both = np.linalg.solve(estimate.precision + curvature, np.column_stack(
+        [estimate.precision, estimate.weighted]
+    ))
+    precision = curvature @ both[:, :-1]
+    return 0.5 * (precision + precision.T), curvature @ both[:, -1]

@@ -1,0 +1,87 @@
+"""What noisy curvatures, released in several bases, say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.types import Array
+
+
+@dataclass(frozen=True)
+class NoisyCurvature:
+    """A released curvature of the log-likelihood.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (d, d)
+        Whitened by `basis`, with noise.
+    noise : float
+        Standard deviation of its packed entries.
+    basis : ndarray of shape (d, d)
+    """
+
+    matrix: Array
+    noise: float
+    basis: Array
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """The curvature that is believed, in the basis of the last release.
+
+    Parameters
+    ----------
+    values, vectors : ndarray of shape (d,) and (d, d)
+        Its eigenvalues, noise and all, and their vectors.
+    noise : float
+        Standard deviation of its entries.
+    """
+
+    values: Array
+    vectors: Array
+    noise: float
+
+    @property
+    def floor(self) -> float:
+        """What the eigenvalues of the noise alone reach: below, nothing is known."""
+        return self.noise * float(np.sqrt(len(self.values)))
+
+    def for_steps(self) -> Array:
+        """Return it with eigenvalues of at least the floor: steps are rather too short."""
+        return self._with(np.maximum(self.values, self.floor))
+
+    def for_inference(self) -> Array:
+        """Return it with eigenvalues near the floor or below shrunk: widths are rather too large.
+
+        A direction whose curvature drowns in noise is one that the release says nothing of, and
+        the prior has the word.
+        """
+        known = 1.5 * self.floor
+        shrunk = 0.3 * np.maximum(self.values, 0.0) ** 2 / known + 1e-9 * self.floor
+        return self._with(np.where(self.values > known, self.values, shrunk))
+
+    def _with(self, values: Array) -> Array:
+        matrix: Array = (self.vectors * values) @ self.vectors.T
+        return matrix
+
+
+def combine(released: list[NoisyCurvature]) -> Curvature:
+    """Return what the last release and those before it say together.
+
+    An earlier one counts by its noise and by how far it is from the last one, beyond what noise
+    explains: curvature changes as the point moves.
+    """
+    last = released[-1]
+    total, weight = last.matrix / last.noise**2, last.noise**-2
+    for one in released[:-1]:
+        change = np.linalg.solve(one.basis, last.basis)
+        matrix = change.T @ one.matrix @ change
+        noise = one.noise * float(np.linalg.norm(change, 2)) ** 2
+        moved = max(0.0, float(np.mean((matrix - last.matrix) ** 2)) - noise**2 - last.noise**2)
+        share = 1 / (noise**2 + moved)
+        total = total + share * matrix
+        weight += share
+    values, vectors = np.linalg.eigh(total / weight)
+    return Curvature(values, vectors, float(weight**-0.5))

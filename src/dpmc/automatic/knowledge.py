@@ -1,0 +1,98 @@
+"""What noisy gradients, released at several points, say together of where the score vanishes.
+
+Each release is a noisy linear equation for the mode of the likelihood, as far as the curvature
+between the point and the mode is known. All of them are solved at once, each weighted by its noise
+and by what curvature that changes, or is itself noisy, does to it over the distance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.types import Array
+
+# Change of curvature between two points, as a share, that no measurement shows.
+UNSEEN_CHANGE = 0.1
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A noisy whitened score, and where it was measured.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (d,)
+        The point.
+    score : ndarray of shape (d,)
+        ``basis.T @ (gradient of the log-likelihood)`` with noise.
+    basis : ndarray of shape (d, d)
+    noise : float
+        Standard deviation of the noise of each entry, clipping included.
+    curvature : ndarray of shape (d, d)
+        Of the log-likelihood at the point as it was known then, in coordinates of theta.
+    """
+
+    theta: Array
+    score: Array
+    basis: Array
+    noise: float
+    curvature: Array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Where the score of the likelihood vanishes, in steps of a basis from a point.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (d, d)
+        Inverse covariance of the error that privacy noise leaves; singular where nothing is known.
+    weighted : ndarray of shape (d,)
+        ``precision @ mean``.
+    """
+
+    precision: Array
+    weighted: Array
+
+
+def combine(
+    measurements: list[Measurement],
+    theta: Array,
+    basis: Array,
+    curvature: Array,
+    curvature_noise: float,
+    centre: Array,
+) -> Estimate:
+    """Return what all measurements say together.
+
+    Parameters
+    ----------
+    measurements : list of Measurement
+    theta, basis : ndarray of shape (d,) and (d, d)
+        Where steps start, and what they are in coordinates of theta.
+    curvature : ndarray of shape (d, d)
+        Whitened curvature of the log-likelihood that is believed.
+    curvature_noise : float
+        Standard deviation of its entries.
+    centre : ndarray of shape (d,)
+        Step at which distances to the points are taken: an earlier estimate.
+    """
+    dim = len(theta)
+    eye = np.eye(dim)
+    inverse = np.linalg.inv(basis)
+    precision, weighted = np.zeros((dim, dim)), np.zeros(dim)
+    for one in measurements:
+        change = np.linalg.solve(one.basis, basis)
+        offset = inverse @ (one.theta - theta)
+        distance = centre - offset
+        error = (curvature_noise**2) * float(distance @ distance)
+        if not np.array_equal(one.theta, theta):
+            bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
+            error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
+        noise = one.noise**2 * change.T @ change + error * eye
+        gain = curvature @ np.linalg.inv(noise)
+        precision += gain @ curvature
+        weighted += gain @ (change.T @ one.score + curvature @ offset)
+    return Estimate(precision, weighted)

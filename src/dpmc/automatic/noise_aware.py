@@ -1,0 +1,96 @@
+"""Draws from the posterior given what was released: the prior, exact, times a noisy likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.automatic.centre import Centre, likelihood
+from dpmc.automatic.prior import Prior
+from dpmc.types import Array
+
+# Newton steps to the mode of the prior times the likelihood as it was released.
+MOST_STEPS = 30
+
+
+@dataclass(frozen=True)
+class NoiseAware:
+    """The posterior of theta given what was released.
+
+    The likelihood is normal: what privacy noise adds to the error of the mode is in its
+    covariance. The prior is the model's own.
+
+    Parameters
+    ----------
+    prior : Prior
+    origin : ndarray of shape (d,)
+        Where steps start.
+    basis : ndarray of shape (d, d)
+        Steps ``z`` are ``origin + basis @ z``.
+    precision : ndarray of shape (d, d)
+        Of the likelihood, in steps.
+    weighted : ndarray of shape (d,)
+        ``precision @ mean`` of the likelihood.
+    """
+
+    prior: Prior
+    origin: Array
+    basis: Array
+    precision: Array
+    weighted: Array
+
+    @classmethod
+    def of(cls, centre: Centre, prior: Prior) -> NoiseAware:
+        """Return what a search for the centre has found."""
+        precision, weighted = likelihood(centre.estimate, centre.curvature.for_inference())
+        return cls(prior, centre.theta, centre.basis, precision, weighted)
+
+    def normal(self) -> tuple[Array, Array]:
+        """Return mode and covariance of its normal approximation, in steps."""
+        step = np.zeros(len(self.weighted))
+        both = self.precision
+        for _ in range(MOST_STEPS):
+            theta = self.origin + self.basis @ step
+            both = self.precision + self.basis.T @ self.prior.precision(theta) @ self.basis
+            slope = (
+                self.weighted - self.precision @ step + self.basis.T @ self.prior.gradient(theta)
+            )
+            change = np.linalg.lstsq(both, slope, rcond=1e-12)[0]
+            if not np.isfinite(change).all():
+                break
+            step = step + change
+            if np.abs(change).max() < 1e-9 * max(1.0, float(np.abs(step).max())):
+                break
+        return step, np.linalg.pinv(both, rcond=1e-12, hermitian=True)
+
+    def log_density(self, step: Array) -> float:
+        """Return the log-density of a step, up to a constant."""
+        quadratic = self.weighted @ step - 0.5 * step @ self.precision @ step
+        return float(quadratic) + self.prior.log_density(self.origin + self.basis @ step)
+
+    def draws(self, num_draws: int, num_chains: int, rng: np.random.Generator) -> tuple[Array, float]:
+        """Return draws of theta, shape (draws, chains, d), and the share of moves accepted.
+
+        Metropolis-Hastings with independent proposals from the normal approximation: with a normal
+        prior each is accepted, and the draws are independent.
+        """
+        mean, covariance = self.normal()
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        dim = len(mean)
+        out, accepted = np.empty((num_draws, num_chains, dim)), 0
+        for chain in range(num_chains):
+            noise = rng.standard_normal((num_draws + 1, dim))
+            weights = np.array(
+                [self.log_density(mean + root @ z) + 0.5 * float(z @ z) for z in noise]
+            )
+            uniforms = np.log(rng.random(num_draws))
+            current = 0
+            for k in range(num_draws):
+                change = weights[k + 1] - weights[current]
+                if uniforms[k] < change or not np.isfinite(weights[current]):
+                    current = k + 1
+                    accepted += 1
+                out[k, chain] = self.origin + self.basis @ (mean + root @ noise[current])
+        return out, accepted / (num_draws * num_chains)

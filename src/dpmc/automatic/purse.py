@@ -1,0 +1,98 @@
+"""Releases paid for by a share of a Gaussian budget, and clip bounds found by noisy counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.privacy.ledger import Ledger
+from dpmc.types import Array
+
+# Log2 of the largest and smallest clip bound that is looked for: any float that can be squared.
+WIDEST = 300.0
+
+
+@dataclass(frozen=True)
+class Purse:
+    """A ledger that is a filter, and the generator of its noise.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Made with a `GaussianBudget`.
+    rng : numpy.random.Generator
+        Of privacy noise alone.
+
+    Notes
+    -----
+    A cost is a part of mu^2: a release of cost s has noise multiplier 1 / sqrt(s).
+    """
+
+    ledger: Ledger
+    rng: np.random.Generator
+
+    @property
+    def left(self) -> float:
+        """What is left of mu^2."""
+        return self.ledger.remaining
+
+    def count(self, number: int, cost: float) -> float:
+        """Return a number of rows with noise of standard deviation ``1 / sqrt(cost)``."""
+        return self.ledger.release(float(number), 1.0, self._multiplier(cost), self.rng)
+
+    def number(self, value: float, bound: float, cost: float) -> tuple[float, float]:
+        """Return a sum of numbers clipped to `bound`, with noise, and the noise's deviation."""
+        multiplier = self._multiplier(cost)
+        return self.ledger.release(value, 2 * bound, multiplier, self.rng), 2 * bound * multiplier
+
+    def vector(self, value: Array, bound: float, cost: float) -> tuple[Array, float]:
+        """Return a sum of vectors clipped to norm `bound`, with noise, and the noise's deviation.
+
+        A substituted row moves the sum by at most twice the bound.
+        """
+        multiplier = self._multiplier(cost)
+        return self.ledger.release(value, 2 * bound, multiplier, self.rng), 2 * bound * multiplier
+
+    def _multiplier(self, cost: float) -> float:
+        return max(1 / math.sqrt(cost), self.ledger.least_multiplier())
+
+
+def search(
+    purse: Purse, norms: Array, target: float, low: float, high: float, steps: int, cost: float
+) -> float:
+    """Return a clip bound that about `target` rows exceed, by bisection with noisy counts.
+
+    Parameters
+    ----------
+    purse : Purse
+    norms : ndarray of shape (n,)
+        Private norms of what the rows contribute; NaN counts as 0.
+    target : float
+        Rows that may be clipped.
+    low, high : float
+        Log2 of the interval that is searched.
+    steps : int
+        Counts to release.
+    cost : float
+        Of all counts together.
+
+    Returns
+    -------
+    float
+        At least ``2**low``, at most ``2**high``.
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2
+        above = purse.count(int(np.count_nonzero(norms > 2.0**middle)), cost / steps)
+        if above > target:
+            low = middle
+        else:
+            high = middle
+    return float(2.0**high)
+
+
+def count_noise(steps: int, cost: float) -> float:
+    """Return the standard deviation of the noise of one of the counts of `search`."""
+    return math.sqrt(steps / cost)

@@ -1,0 +1,151 @@
+"""The automatic method: centre and shape by noisy Newton steps, then a noise-aware posterior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dpmc.automatic.centre import Centre, locate
+from dpmc.automatic.noise_aware import NoiseAware
+from dpmc.automatic.prior import Prior, starting_point
+from dpmc.automatic.purse import Purse
+from dpmc.automatic.statement import Cost
+from dpmc.automatic.whitened import WhitenedRows
+from dpmc.fits import Fit
+from dpmc.privacy.audit import audit
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.events import parse
+from dpmc.privacy.ledger import Ledger, Noise
+from dpmc.rng import Streams
+from dpmc.rows import model_checks, row_functions
+from dpmc.types import Array, Dataset, Guarantee, Model
+
+NAME = "automatic"
+# The last step may be so many standard deviations of its own noise.
+FAR = 4.0
+
+
+def fit(
+    model: Model,
+    dataset: Dataset,
+    epsilon: float,
+    delta: float,
+    *,
+    num_chains: int = 4,
+    num_draws: int = 2000,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise = "continuous",
+    names: tuple[str, ...] = (),
+) -> Fit:
+    """Return draws from the posterior given what a budget lets know of the rows.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+        The private rows.
+    epsilon, delta : float
+        The budget under substitution of one row: all of it is spent.
+    num_chains, num_draws : int
+        Chains, and draws of each; they cost no privacy.
+    start : ndarray of shape (d,), optional
+        A public point to begin at; the mode of the prior by default.
+    seed : int, optional
+        As of `dpmc.fit`.
+    noise : {"continuous", "discrete"}
+        As of `dpmc.fit`.
+    names : tuple of str
+        Names of the components.
+
+    Returns
+    -------
+    Fit
+        Its `plan` says what was spent on what.
+
+    Raises
+    ------
+    DpmcError
+        If the budget or the model is refused, before any row is used.
+    """
+    budget = GaussianBudget.of(epsilon, delta)
+    model = row_functions.without_errors(model)
+    model_checks.check(
+        model, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero"
+    )
+    prior = Prior.of(model)
+    point = starting_point(model, prior, start)
+    streams = Streams.of(seed, NAME, 0)
+    ledger = Ledger(budget, noise)
+    rows = WhitenedRows(model, dataset)
+    centre = locate(rows, prior, Purse(ledger, streams.noise), point, 1.0)
+    posterior = NoiseAware.of(centre, prior)
+    draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
+    cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+    records = ledger.records()
+    outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
+    outside += [] if seed is None else ["a known seed"]
+    proved = budget.guarantee(delta)
+    return Fit(
+        draws=draws,
+        info={},
+        totals={},
+        status="complete",
+        ledger=records,
+        guarantee=Guarantee(
+            proved.epsilon, proved.delta, accountant=proved.accountant, outside=tuple(outside)
+        ),
+        plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise)
+        | {"audit": _audited(records, delta)},
+        names=names,
+        remarks=tuple(_remarks(centre, cost, accepted)),
+    )
+
+
+def _plan(
+    centre: Centre,
+    budget: GaussianBudget,
+    cost: Cost,
+    epsilon: float,
+    delta: float,
+    accepted: float,
+    noise: Noise,
+) -> dict[str, Any]:
+    return {
+        "method": "noise-aware Laplace",
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": "replace",
+        "accountant": "gaussian",
+        "mu": budget.mu,
+        "stages": centre.stages,
+        "gradient_clip_bound": centre.gradient_bound,
+        "effective_draws": cost.effective_draws,
+        "widening": cost.widening.tolist(),
+        "acceptance": accepted,
+        "noise": noise,
+        "statement": cost.statement(),
+    }
+
+
+def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, Any]:
+    audited = audit(parse(records), delta)
+    return {"epsilon": audited.epsilon, "accountant": audited.accountant}
+
+
+def _remarks(centre: Centre, cost: Cost, accepted: float) -> Iterator[str]:
+    if centre.step > max(FAR * centre.step_noise, math.sqrt(len(centre.theta))):
+        yield (
+            f"The search for the centre had not settled: its last step was {centre.step:.3g} "
+            f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
+            "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
+        )
+    yield from cost.remarks()
+    if accepted < 0.2:
+        yield (
+            f"The prior is far from normal near the posterior (a share of {accepted:.2g} of "
+            "independent proposals was accepted): draws are correlated."
+        )

@@ -1,0 +1,94 @@
+"""What privacy costs a posterior, in its own standard deviations, and what would cost less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.automatic.centre import Centre
+from dpmc.automatic.noise_aware import NoiseAware
+from dpmc.privacy import events
+from dpmc.privacy.accountants import gaussian
+from dpmc.types import Array
+
+# A posterior is worth having while privacy at most doubles its widths.
+WORTH_HAVING = 2.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What privacy did to a posterior.
+
+    Parameters
+    ----------
+    widening : ndarray of shape (d,)
+        Width of each component's interval over that without privacy noise.
+    effective_draws : float
+        k = (mu / (2 c))^2 of the last gradient, c the clip bound of a whitened row gradient: noise
+        displaces the mean by 1 / sqrt(k) posterior standard deviations in each direction, as if it
+        were the mean of k draws.
+    mu, delta : float
+        The budget.
+    num_rows : int
+    """
+
+    widening: Array
+    effective_draws: float
+    mu: float
+    delta: float
+    num_rows: int
+
+    @classmethod
+    def of(
+        cls, centre: Centre, posterior: NoiseAware, mu: float, num_rows: int, delta: float
+    ) -> Cost:
+        """Return what was found."""
+        step, covariance = posterior.normal()
+        theta = centre.theta + centre.basis @ step
+        prior = centre.basis.T @ posterior.prior.precision(theta) @ centre.basis
+        without = np.linalg.pinv(
+            centre.curvature.for_steps() + prior, rcond=1e-12, hermitian=True
+        )
+        widths = [
+            np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centre.basis, one, centre.basis), 0.0))
+            for one in (covariance, without)
+        ]
+        widening = widths[0] / np.maximum(widths[1], 1e-300)
+        return cls(np.maximum(widening, 1.0), centre.gradient_noise**-2, mu, delta, num_rows)
+
+    @property
+    def displacement(self) -> float:
+        """Root mean square error of a mean from privacy noise, in posterior standard deviations."""
+        return self.effective_draws**-0.5
+
+    def statement(self) -> str:
+        """Return in a sentence what the budget bought."""
+        widest = float(self.widening.max())
+        return (
+            f"Privacy displaces means by about {self.displacement:.2g} posterior standard "
+            f"deviations, and intervals are wider for it by a factor of up to {widest:.3g}."
+        )
+
+    def enough(self) -> tuple[float, int]:
+        """Return the epsilon, and the number of such rows, at which widths would at most double.
+
+        Noise falls with mu, and with the root of the number of rows.
+        """
+        factor = math.sqrt(max(float(self.widening.max()) ** 2 - 1, 0.0) / (WORTH_HAVING**2 - 1))
+        event = events.gaussian(1 / (self.mu * max(factor, 1.0)))
+        epsilon = gaussian.epsilon({event: 1}, self.delta)
+        return epsilon, math.ceil(self.num_rows * max(factor, 1.0) ** 2)
+
+    def remarks(self) -> Iterator[str]:
+        """Return what a user has to know before using the posterior."""
+        widest = float(self.widening.max())
+        if widest > WORTH_HAVING:
+            epsilon, num_rows = self.enough()
+            yield (
+                f"The budget does not carry this posterior: the widest interval is {widest:.3g} "
+                f"times what the rows allow. About epsilon {epsilon:.2g}, or {num_rows:,} such "
+                f"rows, would bring that to {WORTH_HAVING:g}."
+            )

@@ -1,0 +1,116 @@
+"""One Parquet file for a fit: a row for each stored state, and the rest in its metadata."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpmc.checks import require_extra
+from dpmc.fits.fit import Diagnostic, Fit
+from dpmc.types import DpmcError, Guarantee
+
+KEY = b"dpmc_fit"
+VERSION = 1
+
+
+def save(fit: Fit, path: Path) -> None:
+    """Write a fit; see `Fit.save`.
+
+    Raises
+    ------
+    DpmcError
+        If the fit has no draws, or pyarrow is not installed.
+    """
+    require_extra("pyarrow", "saving a fit")
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if fit.draws is None:
+        raise DpmcError(f"the fit must have draws, got none (status {fit.status!r})")
+    iterations, chains, dim = fit.draws.shape
+    columns: dict[str, Any] = {
+        "iteration": np.repeat(np.arange(iterations), chains),
+        "chain": np.tile(np.arange(chains), iterations),
+    }
+    columns |= {f"theta.{k}": fit.draws[:, :, k].ravel() for k in range(dim)}
+    columns |= {f"info.{name}": np.asarray(values).ravel() for name, values in fit.info.items()}
+    rest = {
+        "version": VERSION,
+        "totals": {name: np.asarray(values).tolist() for name, values in fit.totals.items()},
+        "status": fit.status,
+        "ledger": fit.ledger,
+        "guarantee": asdict(fit.guarantee),
+        "plan": dict(fit.plan),
+        "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
+        "names": fit.names,
+        "remarks": fit.remarks,
+    }
+    table = pa.table(columns)
+    text = json.dumps(rest, default=_plain)
+    table = table.replace_schema_metadata({KEY: text.encode()})
+    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name, suffix=".part")
+    os.close(handle)
+    try:
+        parquet.write_table(table, temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: Path) -> Fit:
+    """Read a fit; see `Fit.load`.
+
+    Raises
+    ------
+    DpmcError
+        If the file is not there or is no fit, or pyarrow is not installed.
+    """
+    require_extra("pyarrow", "loading a fit")
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+        rest = json.loads((table.schema.metadata or {})[KEY])
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
+        raise DpmcError(f"{path}: must be a file that `Fit.save` wrote, got {error!r}") from None
+    if rest["version"] != VERSION:
+        raise DpmcError(f"{path}: `version` must be {VERSION}, got {rest['version']}")
+    chains = int(table["chain"].to_numpy().max()) + 1
+    states = [name for name in table.column_names if name.startswith("theta.")]
+    shape = (-1, chains)
+    draws = np.stack([table[name].to_numpy().reshape(shape) for name in states], axis=2)
+    info = {
+        name.removeprefix("info."): table[name].to_numpy().reshape(shape)
+        for name in table.column_names
+        if name.startswith("info.")
+    }
+    guarantee = rest["guarantee"]
+    guarantee["outside"] = tuple(guarantee["outside"])
+    return Fit(
+        draws=draws,
+        info=info,
+        totals={name: np.asarray(values) for name, values in rest["totals"].items()},
+        status=rest["status"],
+        ledger=tuple((text, int(count)) for text, count in rest["ledger"]),
+        guarantee=Guarantee(**guarantee),
+        plan=rest["plan"],
+        diagnostics={name: Diagnostic(**one) for name, one in rest["diagnostics"].items()},
+        names=tuple(rest["names"]),
+        remarks=tuple(rest["remarks"]),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"cannot save {type(value).__name__}")

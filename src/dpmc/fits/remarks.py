@@ -1,0 +1,75 @@
+"""What is wrong with the draws of a chain, in words, and what would help.
+
+All of it is computed from released numbers: it costs no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from dpmc.diagnostics.convergence import bulk_ess, split_rhat
+from dpmc.fits.fit import Fit
+
+# Limits: R-hat as Vehtari et al. (2021) advise, with room for short chains; the others are where
+# means and intervals of a posterior stop being of use.
+RHAT = 1.05
+FEW_DRAWS = 100
+FEW_ITERATIONS = 100
+STUCK = 0.02
+CLIPPED = 0.2
+
+
+def with_remarks(fit: Fit) -> Fit:
+    """Return a fit that says what is wrong with it."""
+    return replace(fit, remarks=(*fit.remarks, *_remarks(fit)))
+
+
+def _remarks(fit: Fit) -> Iterator[str]:
+    if fit.draws is None or not len(fit.draws):
+        return
+    if fit.status != "complete":
+        yield f"The run stopped early ({fit.status}); its draws are not those of a whole chain."
+    iterations = fit.plan.get("num_iterations", len(fit.draws))
+    chains = fit.draws.shape[1]
+    if fit.guarantee.private and iterations < FEW_ITERATIONS:
+        fewer = " or fewer chains (`num_chains=1`)" if chains > 1 else ""
+        yield (
+            f"The budget affords {iterations} iterations of each chain, too few for any sampler: "
+            f"larger noise multipliers buy more{fewer}, and `dpmc.fit(model, rows, epsilon=..., "
+            "delta=...)` chooses by itself."
+        )
+    accepted = fit.fraction("accepted", "num_iterations")
+    if accepted < STUCK:
+        yield (
+            f"A share of {accepted:.2g} of the moves was accepted: the draws show where chains "
+            "began. Shorter moves or less noise in a decision would help."
+        )
+    for name in ("ratio_clipped", "gradient_clipped"):
+        if name in fit.diagnostics and fit.diagnostics[name].value > CLIPPED:
+            share = fit.diagnostics[name].value
+            yield (
+                f"A share of {share:.2g} of the rows had its {name.partition('_')[0]} clipped: the "
+                "chain has another target than the posterior. A larger clip bound clips less and "
+                "costs more noise."
+            )
+    kept = fit.kept()
+    if not np.isfinite(kept).all():
+        yield "Some draws are not finite: the chain diverged. Shorter steps would help."
+        return
+    rhat = split_rhat(kept)
+    if rhat > RHAT:
+        yield (
+            f"Chains or their halves disagree (R-hat {rhat:.3g}, above {RHAT}): they have not "
+            "reached the posterior. They would need more iterations, or a start nearer to it."
+        )
+    ess = bulk_ess(kept)
+    if math.isnan(ess) or ess < FEW_DRAWS:
+        count = "no" if math.isnan(ess) else f"{ess:.0f}"
+        yield (
+            f"The draws are worth {count} independent ones for some component: enough to place "
+            "the posterior at best, too few for its width."
+        )

@@ -1,0 +1,122 @@
+"""A fit for its reader: a table of the components, what it cost, and what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmc.diagnostics.convergence import bulk_ess, split_rhat
+from dpmc.types import Array
+
+if TYPE_CHECKING:
+    from dpmc.fits.fit import Fit
+
+# Ends of the central intervals of 50 and 90 %.
+QUANTILES = (0.05, 0.25, 0.75, 0.95)
+COLUMNS = ("mean", "sd", "5%", "25%", "75%", "95%", "ess", "rhat")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a fit says, to be printed.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One for each component of theta.
+    values : ndarray of shape (d, 8)
+        Columns as in `COLUMNS`: mean, standard deviation, ends of the central intervals of 90
+        and 50 %, effective sample size and R-hat.
+    facts : tuple of str
+        The guarantee, and what the budget bought.
+    remarks : tuple of str
+        What is wrong with the draws and what would help.
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    facts: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    def to_dataframe(self) -> Any:
+        """Return the table as a ``pandas.DataFrame``, one row for each component."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=list(self.names), columns=list(COLUMNS))
+
+    def __str__(self) -> str:
+        width = max(map(len, self.names))
+        lines = [" " * width + "".join(f"{name:>11}" for name in COLUMNS)]
+        lines += [
+            name.ljust(width) + "".join(f"{cell:>11}" for cell in _cells(row))
+            for name, row in zip(self.names, self.values, strict=True)
+        ]
+        lines += ["", *self.facts]
+        lines += [f"Note: {remark}" for remark in self.remarks]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("", *COLUMNS))
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th>"
+            + "".join(f"<td>{cell}</td>" for cell in _cells(row))
+            + "</tr>"
+            for name, row in zip(self.names, self.values, strict=True)
+        )
+        told = "".join(f"<p>{escape(fact)}</p>" for fact in self.facts)
+        noted = "".join(f"<p><strong>Note:</strong> {escape(one)}</p>" for one in self.remarks)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{told}{noted}"
+
+
+def summarise(fit: Fit) -> Summary:
+    """Return the summary of a fit.
+
+    Raises
+    ------
+    DpmcError
+        If the fit has no draws.
+    """
+    kept = fit.kept()
+    dim = kept.shape[2]
+    flat = kept.reshape(-1, dim)
+    spread = flat.std(axis=0, ddof=1) if len(flat) > 1 else np.full(dim, math.nan)
+    columns = [flat.mean(axis=0), spread, *np.quantile(flat, QUANTILES, axis=0)]
+    parts = [kept[:, :, [k]] for k in range(dim)]
+    columns += [np.array([bulk_ess(part) for part in parts])]
+    columns += [np.array([split_rhat(part) for part in parts])]
+    names = fit.names or tuple(f"theta[{k}]" for k in range(dim))
+    return Summary(names, np.stack(columns, axis=1), tuple(_facts(fit)), fit.remarks)
+
+
+def _facts(fit: Fit) -> Iterator[str]:
+    yield f"Privacy: {fit.guarantee}."
+    plan = fit.plan
+    if "statement" in plan:
+        yield str(plan["statement"])
+    elif "num_iterations" in plan:
+        yield f"{plan['num_iterations']} iterations of each of {plan.get('num_chains')} chains."
+    if "accepted" in fit.totals:
+        share = fit.fraction("accepted", "num_iterations")
+        yield f"Share of moves accepted: {share:.3g}."
+    for name, one in fit.diagnostics.items():
+        yield (
+            f"Share of rows with {name.replace('_', ' ')}: {one.value:.3g} "
+            f"(standard error {one.standard_error:.2g}, released with noise)."
+        )
+    if fit.status != "complete":
+        yield f"Status: {fit.status}."
+
+
+def _cells(row: Array) -> list[str]:
+    *numbers, ess, rhat = row.tolist()
+    cells = [f"{number:.4g}" for number in numbers]
+    cells.append("-" if math.isnan(ess) else f"{ess:.0f}")
+    cells.append("-" if math.isnan(rhat) else f"{rhat:.3f}")
+    return cells

@@ -1,0 +1,244 @@
+"""The way in: a model, rows and an epsilon in, a posterior out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, overload
+
+from dpmc import checks
+from dpmc.automatic import run as automatic
+from dpmc.fits import Fit
+from dpmc.fits.remarks import with_remarks
+from dpmc.mcmc import fit as chains
+from dpmc.mcmc.clip_shares import Diagnostics
+from dpmc.privacy.ledger import NOISES, Noise
+from dpmc.types import (
+    Array,
+    Dataset,
+    DpmcError,
+    InvalidRows,
+    Model,
+    check_delta,
+    check_epsilon_delta,
+)
+
+AUTOMATIC = "auto"
+
+
+class PosteriorWarning(UserWarning):
+    """The draws of a fit are not what they seem; says why, and what would help."""
+
+
+@overload
+def fit(
+    model: Model,
+    data: Dataset | Array,
+    /,
+    *,
+    epsilon: float,
+    delta: float,
+    method: str = ...,
+    names: Sequence[str] = ...,
+    num_draws: int = ...,
+    **options: Any,
+) -> Fit: ...
+@overload
+def fit(
+    method: str,
+    model: Model,
+    data: Dataset | Array,
+    /,
+    *,
+    epsilon: float | None = ...,
+    delta: float | None = ...,
+    names: Sequence[str] = ...,
+    **options: Any,
+) -> Fit: ...
+def fit(
+    *what: Any,
+    method: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    accountant: str | None = None,
+    num_iterations: int | None = None,
+    max_iterations: int | None = None,
+    num_chains: int = 4,
+    num_draws: int = 2000,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise = "continuous",
+    progress: bool = True,
+    diagnostics: Diagnostics = "private",
+    invalid_rows: InvalidRows = "refuse",
+    names: Sequence[str] = (),
+    **params: Any,
+) -> Fit:
+    """Sample the posterior of a model given private rows, under a privacy budget.
+
+    ``fit(model, rows, epsilon=1, delta=1e-6)`` chooses everything else along the way, from what it
+    has released: see :mod:`dpmc.automatic`. ``fit(method, model, rows, ...)`` runs one method with
+    parameters of your own; all chains are then released together under the one budget.
+
+    Parameters
+    ----------
+    method : str, optional
+        ``"auto"`` by default; otherwise a name such as ``"dp_hmc"``
+        (``dpmc.registry.names("method")``), first or by keyword.
+    model : Model
+        The posterior, written for one row.
+    data : Dataset, ndarray of shape (n, p), or a data frame of numbers
+        The private rows.
+    epsilon, delta : float
+        The budget under substitution of one row; left out only for a method without privacy.
+    accountant : str, optional
+        What turns the budget of a method into iterations; by default the tightest that is valid.
+    num_iterations : int, optional
+        Iterations per chain of a method without privacy; otherwise the budget decides.
+    max_iterations : int, optional
+        Iterations per chain of a private method to stop at, where its budget buys more.
+        What is not run is not spent: the guarantee is better than the budget.
+    num_chains : int
+        Number of chains.
+    num_draws : int
+        Draws per chain of the automatic method. They cost no privacy.
+    start : ndarray of shape (d,) or (chains, d), optional
+        Start points, chosen without looking at the data; by default the mode of the prior for the
+        automatic method, which takes one, and the origin for others.
+    seed : int, optional
+        Makes a run repeatable, and thereby not private: whoever knows the seed can
+        subtract the noise. By default cryptographic generators are keyed by the operating
+        system.
+    noise : {"continuous", "discrete"}
+        ``"discrete"`` rounds what is released to a grid far below the noise, so that the
+        last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`).
+    progress : bool
+        Whether to show a progress bar.
+    diagnostics : {"private", "none", "exact"}
+        Shares of clipped rows: released with noise from one hundredth of the budget, in
+        ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and ``Fit.totals``, which the
+        guarantee then names as outside of it. A method without privacy has them exact. The
+        automatic method has none: its counts of clipped rows are among its releases.
+    invalid_rows : {"refuse", "zero"}
+        Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
+        so itself.
+    names : sequence of str
+        Names of the components of theta, for tables and ArviZ.
+    **params
+        Parameters of the method, as in its ``Params``.
+
+    Returns
+    -------
+    Fit
+        Draws, the ledger, what the budget bought, and remarks: in words what is wrong with the
+        draws and what would help.
+
+    Raises
+    ------
+    DpmcError
+        On any input that is refused, and on a model that fails on public probes, before any
+        row is used.
+
+    Warns
+    -----
+    PosteriorWarning
+        Once for each remark.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpmc.models import gaussian_mean
+    >>> rows = np.random.default_rng(0).normal(size=(20_000, 2))
+    >>> model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
+    >>> result = fit(model, rows, epsilon=1, delta=1e-6)
+    >>> result.draws.shape
+    (2000, 4, 2)
+    >>> bool(abs(result.kept().mean(axis=(0, 1)) - rows.mean(axis=0)).max() < 0.05)
+    True
+    """
+    method, model, data = _sorted_out(what, method)
+    named = _names(names, model)
+    if method == AUTOMATIC:
+        _refuse_beside_auto(
+            params,
+            accountant=accountant,
+            num_iterations=num_iterations,
+            max_iterations=max_iterations,
+        )
+        check_epsilon_delta(epsilon, check_delta(delta, "the automatic method"))  # type: ignore[arg-type]
+        checks.at_least("num_chains", num_chains, 1)
+        checks.at_least("num_draws", num_draws, 1)
+        checks.one_of("noise", noise, NOISES)
+        dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
+        result = automatic.fit(
+            model,
+            dataset,
+            float(epsilon),  # type: ignore[arg-type]
+            float(delta),  # type: ignore[arg-type]
+            num_chains=num_chains,
+            num_draws=num_draws,
+            start=None if start is None else chains.start_points(start, model.dim, 1)[0],
+            seed=seed,
+            noise=noise,
+            names=named,
+        )
+    else:
+        result = with_remarks(
+            chains.fit(
+                method,
+                model,
+                data,
+                epsilon=epsilon,
+                delta=delta,
+                accountant=accountant,
+                num_iterations=num_iterations,
+                max_iterations=max_iterations,
+                num_chains=num_chains,
+                start=start,
+                seed=seed,
+                noise=noise,
+                progress=progress,
+                diagnostics=diagnostics,
+                invalid_rows=invalid_rows,
+                names=named,
+                **params,
+            )
+        )
+    for remark in result.remarks:
+        warnings.warn(remark, PosteriorWarning, stacklevel=2)
+    return result
+
+
+def _sorted_out(what: tuple[Any, ...], method: str | None) -> tuple[str, Model, Any]:
+    """Return method, model and data in this order, however they were given."""
+    given = list(what)
+    if given and isinstance(given[0], str):
+        if method is not None:
+            raise DpmcError(f"`method` must be given once, got {given[0]!r} and {method!r}")
+        method = given.pop(0)
+    if len(given) != 2:
+        raise DpmcError(
+            "`fit` must be called as fit(model, rows, ...) or fit(method, model, rows, ...), got "
+            f"{len(what)} positional arguments"
+        )
+    model, data = given
+    if not isinstance(model, Model):
+        kind = type(model).__name__
+        raise DpmcError(f"`model` must be a dpmc.Model, before the rows, got {kind}")
+    return AUTOMATIC if method is None else method, model, data
+
+
+def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
+    named = tuple(names)
+    if named and (len(named) != model.dim or len(set(named)) != len(named)):
+        raise DpmcError(f"`names` must be {model.dim} different names, got {list(named)}")
+    return named
+
+
+def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
+    given = [*params, *(name for name, value in others.items() if value is not None)]
+    if given:
+        raise DpmcError(
+            f"`{given[0]}` must be left out for the automatic method, which chooses it, or given "
+            "beside a `method`"
+        )
