@@ -1,7 +1,7 @@
 """Monte Carlo inference under differential privacy.
 
-``dpmc.fit("dp_hmc", model, data, epsilon=4, delta=1e-6, ...)`` samples a posterior
-under a privacy budget; :mod:`dpmc.types` says what a model is.
+``dpmc.fit(model, rows, epsilon=1, delta=1e-6)`` samples a posterior under a privacy budget;
+:mod:`dpmc.types` says what a model is, and `dpmc.models` has some.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmc import statsel
-    from dpmc.mcmc.fit import fit
+    from dpmc.fits import Fit, Summary
+    from dpmc.fitting import PosteriorWarning, fit
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
-    from dpmc.types import Budget, Dataset, DpmcError, Fit, Guarantee, Model
+    from dpmc.types import Budget, Dataset, DpmcError, Guarantee, Model
 
     __version__: str
 
@@ -26,6 +27,8 @@ __all__ = [
     "Fit",
     "Guarantee",
     "Model",
+    "PosteriorWarning",
+    "Summary",
     "audit",
     "dot",
     "fit",
@@ -39,12 +42,14 @@ _HOMES = {
     "Budget": "dpmc.types",
     "Dataset": "dpmc.types",
     "DpmcError": "dpmc.types",
-    "Fit": "dpmc.types",
+    "Fit": "dpmc.fits",
     "Guarantee": "dpmc.types",
     "Model": "dpmc.types",
+    "PosteriorWarning": "dpmc.fitting",
+    "Summary": "dpmc.fits",
     "audit": "dpmc.privacy.empirical",
     "dot": "dpmc.rows.tuples",
-    "fit": "dpmc.mcmc.fit",
+    "fit": "dpmc.fitting",
     "scale": "dpmc.rows.tuples",
     "subtract": "dpmc.rows.tuples",
 }

@@ -158,6 +158,7 @@ def fit(
     """
     method, model, data = _sorted_out(what, method)
     named = _names(names, model)
+    seed = checks.seed(seed)
     if method == AUTOMATIC:
         _refuse_beside_auto(
             params,

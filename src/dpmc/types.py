@@ -133,7 +133,13 @@ class Dataset:
         DpmcError
             If `data` is no array of real numbers, or its rows are refused.
         """
-        x = data if np.ma.isMaskedArray(data) else np.asarray(data)
+        try:
+            x = data if np.ma.isMaskedArray(data) else np.asarray(data)
+        except ValueError:
+            kind = type(data).__name__
+            raise DpmcError(
+                f"data {name!r}: must be an array of rows of equal length, got {kind}"
+            ) from None
         if x.dtype.kind in "biu":
             x = x.astype(np.float64)
         if x.dtype.kind != "f":
@@ -323,7 +329,8 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
     DpmcError
         Also of what is no number.
     """
-    real = isinstance(epsilon, _NUMBERS) and (epsilon > 0 or (zero and epsilon == 0))
+    real = isinstance(epsilon, _NUMBERS) and not isinstance(epsilon, bool)
+    real = real and (epsilon > 0 or (zero and epsilon == 0))
     if not (real and (infinite or math.isfinite(epsilon))):
         sign = "at least 0" if zero else "positive"
         raise DpmcError(

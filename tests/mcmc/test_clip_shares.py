@@ -12,6 +12,7 @@ import pytest
 import dpmc
 from dpmc import registry
 from dpmc.experiments.pipeline import store
+from dpmc.fits import Diagnostic
 from dpmc.mcmc import clip_shares
 from dpmc.mcmc.chains import Run
 from dpmc.mcmc.posterior import Posterior
@@ -19,7 +20,6 @@ from dpmc.privacy import accounting, calibration
 from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases, barker, gaussian, parse, sampled_gaussian
 from dpmc.privacy.ledger import Ledger
-from dpmc.fits import Diagnostic
 from dpmc.types import CLIPS_OUTSIDE, Budget, Dataset, DpmcError
 from tests.support.posteriors import gaussian_model, rows
 

@@ -227,9 +227,7 @@ class _Search:
 
     def _solve(self, for_inference: bool) -> tuple[Array, float]:
         """Return the step to the posterior mean as it is known, and the length of its noise."""
-        curvature = (
-            self.curvature.for_inference() if for_inference else self.curvature.for_steps()
-        )
+        curvature = self.curvature.for_inference() if for_inference else self.curvature.for_steps()
         steps = self.curvature.for_steps()
         prior_precision = self.basis.T @ self.prior.precision(self.theta) @ self.basis
         prior_slope = self.basis.T @ self.prior.gradient(self.theta)
@@ -284,8 +282,8 @@ def likelihood(estimate: Estimate, curvature: Array) -> tuple[Array, Array]:
     `curvature`, and what is released is the mode with the error of privacy noise: errors add up.
     """
     # (A^-1 + J^-1)^-1 = J (A + J)^-1 A, which needs no inverse of the singular A.
-    both = np.linalg.solve(estimate.precision + curvature, np.column_stack(
-        [estimate.precision, estimate.weighted]
-    ))
+    both = np.linalg.solve(
+        estimate.precision + curvature, np.column_stack([estimate.precision, estimate.weighted])
+    )
     precision = curvature @ both[:, :-1]
     return 0.5 * (precision + precision.T), curvature @ both[:, -1]

@@ -64,12 +64,17 @@ class NoiseAware:
                 break
         return step, np.linalg.pinv(both, rcond=1e-12, hermitian=True)
 
-    def log_density(self, step: Array) -> float:
-        """Return the log-density of a step, up to a constant."""
-        quadratic = self.weighted @ step - 0.5 * step @ self.precision @ step
-        return float(quadratic) + self.prior.log_density(self.origin + self.basis @ step)
+    def log_densities(self, steps: Array) -> Array:
+        """Return the log-densities of steps, shape (m,), up to one constant."""
+        quadratic = steps @ self.weighted
+        quadratic -= 0.5 * np.einsum("ij,jk,ik->i", steps, self.precision, steps)
+        thetas = self.origin + steps @ self.basis.T
+        densities: Array = quadratic + [self.prior.log_density(theta) for theta in thetas]
+        return densities
 
-    def draws(self, num_draws: int, num_chains: int, rng: np.random.Generator) -> tuple[Array, float]:
+    def draws(
+        self, num_draws: int, num_chains: int, rng: np.random.Generator
+    ) -> tuple[Array, float]:
         """Return draws of theta, shape (draws, chains, d), and the share of moves accepted.
 
         Metropolis-Hastings with independent proposals from the normal approximation: with a normal
@@ -78,19 +83,18 @@ class NoiseAware:
         mean, covariance = self.normal()
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        dim = len(mean)
-        out, accepted = np.empty((num_draws, num_chains, dim)), 0
+        out, accepted = np.empty((num_draws, num_chains, len(mean))), 0
         for chain in range(num_chains):
-            noise = rng.standard_normal((num_draws + 1, dim))
-            weights = np.array(
-                [self.log_density(mean + root @ z) + 0.5 * float(z @ z) for z in noise]
-            )
-            uniforms = np.log(rng.random(num_draws))
-            current = 0
+            normal = rng.standard_normal((num_draws + 1, len(mean)))
+            steps = mean + normal @ root.T
+            weights = self.log_densities(steps) + 0.5 * np.sum(normal**2, axis=1)
+            barriers = np.log(rng.random(num_draws))
+            current, states = 0, np.empty(num_draws, dtype=np.int64)
             for k in range(num_draws):
-                change = weights[k + 1] - weights[current]
-                if uniforms[k] < change or not np.isfinite(weights[current]):
+                # Not a number compares as false: a chain that began where the prior is zero moves.
+                if not barriers[k] >= weights[k + 1] - weights[current]:
                     current = k + 1
                     accepted += 1
-                out[k, chain] = self.origin + self.basis @ (mean + root @ noise[current])
+                states[k] = current
+            out[:, chain] = self.origin + steps[states] @ self.basis.T
         return out, accepted / (num_draws * num_chains)

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
@@ -73,9 +71,7 @@ def fit(
     """
     budget = GaussianBudget.of(epsilon, delta)
     model = row_functions.without_errors(model)
-    model_checks.check(
-        model, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero"
-    )
+    model_checks.check(model, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(model)
     point = starting_point(model, prior, start)
     streams = Streams.of(seed, NAME, 0)
@@ -88,16 +84,13 @@ def fit(
     records = ledger.records()
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else ["a known seed"]
-    proved = budget.guarantee(delta)
     return Fit(
         draws=draws,
         info={},
         totals={},
         status="complete",
         ledger=records,
-        guarantee=Guarantee(
-            proved.epsilon, proved.delta, accountant=proved.accountant, outside=tuple(outside)
-        ),
+        guarantee=Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside)),
         plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise)
         | {"audit": _audited(records, delta)},
         names=names,

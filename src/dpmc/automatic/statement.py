@@ -49,9 +49,7 @@ class Cost:
         step, covariance = posterior.normal()
         theta = centre.theta + centre.basis @ step
         prior = centre.basis.T @ posterior.prior.precision(theta) @ centre.basis
-        without = np.linalg.pinv(
-            centre.curvature.for_steps() + prior, rcond=1e-12, hermitian=True
-        )
+        without = np.linalg.pinv(centre.curvature.for_steps() + prior, rcond=1e-12, hermitian=True)
         widths = [
             np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centre.basis, one, centre.basis), 0.0))
             for one in (covariance, without)

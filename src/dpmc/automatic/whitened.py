@@ -48,12 +48,12 @@ class WhitenedRows:
         self._tempering = model.tempering
         self._features = feature_rows(model, dataset, "features")
         self._coefficients: Any = (
-            (lambda theta: theta) if model.coefficients is None else compile_once(model.coefficients)
+            (lambda theta: theta)
+            if model.coefficients is None
+            else compile_once(model.coefficients)
         )
         count = len(self._coefficients(np.zeros(model.dim)))
-        self._kernel = row_gradients_kernel(
-            model.gradient, model.dim, count, len(self._features)
-        )
+        self._kernel = row_gradients_kernel(model.gradient, model.dim, count, len(self._features))
 
     def gradient_norms(self, theta: Array, basis: Array) -> Array:
         """Return the norm of the whitened gradient of each row, shape (n,).
@@ -126,6 +126,10 @@ class WhitenedRows:
                 change -= self._gradients(theta + step, first, last)
                 columns[:, k] = change @ basis / (2 * HALF_STEP)
             return pack(columns)
+
+
+def _themselves(theta: Array) -> Array:
+    return theta
 
 
 def pack(matrices: Array) -> Array:

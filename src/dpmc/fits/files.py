@@ -54,13 +54,14 @@ def save(fit: Fit, path: Path) -> None:
     table = pa.table(columns)
     text = json.dumps(rest, default=_plain)
     table = table.replace_schema_metadata({KEY: text.encode()})
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name, suffix=".part")
+    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name, suffix=".part")
     os.close(handle)
+    temporary = Path(name)
     try:
         parquet.write_table(table, temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

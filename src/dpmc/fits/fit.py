@@ -152,7 +152,6 @@ class Fit:
             return math.nan
         return float(self.totals[counted].sum() / self.totals[of].sum())
 
-
     def summary(self) -> Summary:
         """Return means, intervals, convergence and what the budget bought, to be read or printed.
 

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from dpmc.fits import Diagnostic
 from dpmc.mcmc.chains import Run
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity
@@ -29,7 +30,6 @@ from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.kernels import batch_ratio_kernel, gradient_kernel
-from dpmc.fits import Diagnostic
 from dpmc.types import CLIP_COUNTS, Array, Budget, DpmcError
 
 Diagnostics = Literal["private", "none", "exact"]

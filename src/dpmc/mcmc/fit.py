@@ -57,6 +57,7 @@ def fit(
     progress: bool = True,
     diagnostics: Diagnostics = "private",
     invalid_rows: InvalidRows = "refuse",
+    names: tuple[str, ...] = (),
     **params: Any,
 ) -> Fit:
     """Sample the posterior of `model` given `data` with a private method.
@@ -101,6 +102,8 @@ def fit(
     invalid_rows : {"refuse", "zero"}
         Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
         so itself.
+    names : tuple of str
+        Names of the components of theta.
     **params
         Parameters of the method, as in its ``Params``.
 
@@ -161,7 +164,8 @@ def fit(
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
+        result = run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
+    return replace(result, names=names)
 
 
 def _releaser(
@@ -334,7 +338,10 @@ def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
     DpmcError
         If `start` has another shape or is not finite.
     """
-    points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
+    try:
+        points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DpmcError(f"`start` must be numbers, got {start!r}") from None
     if points.shape not in ((dim,), (num_chains, dim)) or not np.isfinite(points).all():
         raise DpmcError(
             f"`start` must be finite, of shape ({dim},) or ({num_chains}, {dim}), got "

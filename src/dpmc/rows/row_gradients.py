@@ -10,9 +10,7 @@ from dpmc.rows.kernels import compile_source, tuple_text
 
 
 @functools.cache
-def row_gradients_kernel(
-    gradient: Any, dim: int, num_coefficients: int, num_features: int
-) -> Any:
+def row_gradients_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
     """Compile the gradients of a block of rows.
 
     Returns
@@ -22,9 +20,7 @@ def row_gradients_kernel(
         floats a row yields are left in `out`: nothing is clipped.
     """
     row = tuple_text("x{k}[j]", num_features)
-    columns = "\n".join(
-        f"    x{k} = features[{k}, start:stop]" for k in range(num_features)
-    )
+    columns = "\n".join(f"    x{k} = features[{k}, start:stop]" for k in range(num_features))
     entries = "\n".join(f"        out[j, {k}] = g[{k}]" for k in range(dim))
     source = f"""
 def kernel(features, coefficients, start, stop, out):

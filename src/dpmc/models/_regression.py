@@ -1,0 +1,74 @@
+"""What regression models share: rows of features and a response, and a normal prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.types import Array
+
+
+@dataclass(frozen=True)
+class RegressionParams:
+    """Size and prior of a regression. A row has its features first and its response last.
+
+    Parameters
+    ----------
+    num_features : int
+        Columns before the response.
+    intercept : bool
+        Whether a constant is put before the features: coefficient 0.
+    prior_sd : float
+        Standard deviation of each coefficient under its normal prior with mean 0.
+    row_norm : float, optional
+        A public bound on the Euclidean norm of the features of a row, the constant included.
+    """
+
+    num_features: int
+    intercept: bool = True
+    prior_sd: float = 10.0
+    row_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.at_least("num_features", self.num_features, 1)
+        checks.positive("prior_sd", self.prior_sd)
+        checks.positive("row_norm", self.row_norm, optional=True)
+
+    @property
+    def num_coefficients(self) -> int:
+        """Coefficients, that of the constant among them."""
+        return self.num_features + self.intercept
+
+
+def response_first(intercept: bool) -> Callable[[Array], Array]:
+    """Return the function that puts the response first, a constant second, then the features."""
+
+    def features(x: Array) -> Array:
+        parts = [x[:, -1:].T, np.ones((1, len(x)))] if intercept else [x[:, -1:].T]
+        return np.concatenate([*parts, x[:, :-1].T])
+
+    return features
+
+
+def normal_prior(sds: Array) -> tuple[Callable[[Array], float], Callable[[Array], Array]]:
+    """Return log-density and gradient of independent normal priors with mean 0."""
+    precision = sds**-2.0
+
+    def log_prior(theta: Array) -> float:
+        return -0.5 * float(np.sum(precision * theta**2))
+
+    def log_prior_gradient(theta: Array) -> Array:
+        return -precision * theta
+
+    return log_prior, log_prior_gradient
+
+
+def example_rows(responses: Array, num_features: int) -> Array:
+    """Return public made-up rows: normal features at three scales, and these responses."""
+    rng = np.random.default_rng(20260101)
+    scales = np.repeat([0.1, 0.5, 1.0], -(-len(responses) // 3))[: len(responses), None]
+    features = scales * rng.standard_normal((len(responses), num_features))
+    return np.column_stack([features, responses])

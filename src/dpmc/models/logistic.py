@@ -1,0 +1,74 @@
+"""Logistic regression: the probability of a response of 1 is 1 / (1 + exp(-theta @ x))."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc.models._regression import RegressionParams, example_rows, normal_prior
+from dpmc.numerics.jit import njit
+from dpmc.rows import tuples
+from dpmc.types import Array, Model
+
+
+@dataclass(frozen=True)
+class Params(RegressionParams):
+    """Size and prior. A row has its features first and its response, 0 or 1, last.
+
+    Parameters
+    ----------
+    num_features, intercept, prior_sd, row_norm
+        See :class:`dpmc.models._regression.RegressionParams`.
+    """
+
+
+# The features of a row are those of the regression, times -1 for a response of 0.
+@njit
+def _log_likelihood(theta: Any, z: Any) -> Any:
+    margin = tuples.dot(theta, z)
+    return min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
+
+
+@njit
+def _gradient(theta: Any, z: Any) -> Any:
+    return tuples.scale(1.0 / (1.0 + math.exp(tuples.dot(theta, z))), z)
+
+
+def build(params: Params) -> Model:
+    """Return the posterior of the coefficients; responses are 0 and 1.
+
+    The gradient of a row is no longer than its features, so that `row_norm` is the Lipschitz
+    constant. A response that is neither 0 nor 1 counts as nothing.
+
+    Examples
+    --------
+    >>> build(Params(3, row_norm=2.0)).dim
+    4
+    """
+    log_prior, log_prior_gradient = normal_prior(np.full(params.num_coefficients, params.prior_sd))
+    return Model(
+        name="logistic",
+        dim=params.num_coefficients,
+        log_likelihood=_log_likelihood,
+        gradient=_gradient,
+        log_prior=log_prior,
+        log_prior_gradient=log_prior_gradient,
+        features=_signed(params.intercept),
+        lipschitz=params.row_norm,
+        example_rows=example_rows(np.arange(48) % 2.0, params.num_features),
+    )
+
+
+def _signed(intercept: bool) -> Callable[[Array], Array]:
+    def features(x: Array) -> Array:
+        response = x[:, -1]
+        sign = np.where(response == 1, 1.0, np.where(response == 0, -1.0, np.nan))
+        parts = [np.ones((1, len(x)))] if intercept else []
+        signed: Array = np.concatenate([*parts, x[:, :-1].T]) * sign
+        return signed
+
+    return features

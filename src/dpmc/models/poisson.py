@@ -1,0 +1,66 @@
+"""Poisson regression: a count has mean exp(theta @ x)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmc.models._regression import (
+    RegressionParams,
+    example_rows,
+    normal_prior,
+    response_first,
+)
+from dpmc.numerics.jit import njit
+from dpmc.rows import tuples
+from dpmc.types import Model
+
+
+@dataclass(frozen=True)
+class Params(RegressionParams):
+    """Size and prior. A row has its features first and its response, a count, last.
+
+    Parameters
+    ----------
+    num_features, intercept, prior_sd, row_norm
+        See :class:`dpmc.models._regression.RegressionParams`.
+    """
+
+
+# Features of a row: the count, then those of the regression.
+@njit
+def _log_likelihood(theta: Any, z: Any) -> Any:
+    linear = tuples.dot(theta, tuples.tail(z, (0.0,)))
+    return z[0] * linear - math.exp(linear)
+
+
+@njit
+def _gradient(theta: Any, z: Any) -> Any:
+    x = tuples.tail(z, (0.0,))
+    return tuples.scale(z[0] - math.exp(tuples.dot(theta, x)), x)
+
+
+def build(params: Params) -> Model:
+    """Return the posterior of the coefficients.
+
+    No Lipschitz constant exists: means and counts are unbounded.
+
+    Examples
+    --------
+    >>> build(Params(2)).dim
+    3
+    """
+    log_prior, log_prior_gradient = normal_prior(np.full(params.num_coefficients, params.prior_sd))
+    return Model(
+        name="poisson",
+        dim=params.num_coefficients,
+        log_likelihood=_log_likelihood,
+        gradient=_gradient,
+        log_prior=log_prior,
+        log_prior_gradient=log_prior_gradient,
+        features=response_first(params.intercept),
+        example_rows=example_rows(np.arange(48) % 7.0, params.num_features),
+    )

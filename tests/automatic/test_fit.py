@@ -1,0 +1,194 @@
+"""The automatic fit by its public door: what it promises, and what it refuses."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dpmc
+from dpmc.models import linear, logistic
+from dpmc.privacy import events
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.rng import stream
+from tests.support.posteriors import gaussian_model, rows
+
+QUICK = {"epsilon": 2.0, "delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return rows("automatic", 5000, 2).x
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return dpmc.fit(gaussian_model(), data, **QUICK, seed=3)
+
+
+def test_all_of_the_budget_is_spent_and_not_more(fitted):
+    spent = sum(
+        count / events.parse([(text, 1)]).popitem()[0].noise_multiplier ** 2
+        for text, count in fitted.ledger
+    )
+    mu = GaussianBudget.of(**QUICK).mu
+    assert spent == pytest.approx(mu**2, rel=1e-9)
+    assert fitted.guarantee.epsilon == QUICK["epsilon"]
+    assert fitted.plan["audit"]["epsilon"] == pytest.approx(QUICK["epsilon"], rel=1e-6)
+    assert fitted.guarantee.outside == ("a known seed",)
+
+
+def test_a_seed_repeats_a_fit_and_none_does_not(data, fitted):
+    again = dpmc.fit(gaussian_model(), data, **QUICK, seed=3)
+    np.testing.assert_array_equal(again.draws, fitted.draws)
+    other = dpmc.fit(gaussian_model(), data, **QUICK)
+    assert other.guarantee.outside == ()
+    assert not np.array_equal(other.draws, fitted.draws)
+
+
+def test_the_posterior_is_that_of_the_rows_and_the_noise(data, fitted):
+    # A mean that privacy noise displaces by more than 5 of its standard deviations: 2e-6 for two.
+    exact = gaussian_model().reference(dpmc.Dataset.of("x", data), 20_000, stream(0, "exact"))
+    sd = exact.std(axis=0)
+    displaced = (fitted.kept().mean(axis=(0, 1)) - exact.mean(axis=0)) / sd
+    widening = fitted.kept().std(axis=(0, 1)) / sd
+    assert (np.abs(displaced) < 5 * np.sqrt(widening**2 - 1) + 0.1).all()
+    assert (widening > 0.97).all()
+    assert (widening < 1.5).all()
+
+
+def test_summary_names_its_components_and_what_was_bought(data):
+    fitted = dpmc.fit(gaussian_model(), data, **QUICK, names=["height", "weight"])
+    text = str(fitted.summary())
+    assert "height" in text
+    assert "Privacy displaces means by about" in text
+    table = fitted.summary().to_dataframe()
+    assert list(table.index) == ["height", "weight"]
+    assert list(fitted.to_arviz().posterior.parameter.values) == ["height", "weight"]
+    assert "<table>" in fitted._repr_html_()
+    assert len(repr(fitted)) < 200
+
+
+def test_a_budget_that_carries_no_posterior_is_said_to_be_too_small():
+    x = stream(0, "few").standard_normal((60, 2))
+    with pytest.warns(dpmc.PosteriorWarning, match="About epsilon"):
+        fitted = dpmc.fit(gaussian_model(), x, epsilon=0.05, delta=1e-6, seed=0)
+    assert any("such rows" in remark for remark in fitted.remarks)
+
+
+def test_discrete_noise_gives_a_posterior_too(data):
+    fitted = dpmc.fit(gaussian_model(), data, **QUICK, noise="discrete", seed=1)
+    assert fitted.plan["noise"] == "discrete"
+    assert np.abs(fitted.kept().mean(axis=(0, 1)) - data.mean(axis=0)).max() < 0.2
+
+
+def test_a_linear_regression_finds_its_noise():
+    rng = stream(0, "linear")
+    x = rng.uniform(-1, 1, (20_000, 2))
+    y = 0.5 + x @ [1.0, -2.0] + 0.3 * rng.standard_normal(20_000)
+    model = linear.build(linear.Params(2))
+    fitted = dpmc.fit(model, np.column_stack([x, y]), epsilon=2, delta=1e-6, seed=0)
+    means = fitted.kept().mean(axis=(0, 1))
+    np.testing.assert_allclose(means, [0.5, 1.0, -2.0, np.log(0.3)], atol=0.05)
+
+
+def test_a_data_frame_and_integers_are_accepted(data):
+    import pandas as pd
+
+    whole = np.round(data).astype(int)
+    frame = pd.DataFrame(whole, columns=["a", "b"])
+    fits = [dpmc.fit(gaussian_model(), part, **QUICK, seed=1) for part in (frame, whole)]
+    np.testing.assert_array_equal(fits[0].draws, fits[1].draws)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": "4"}, "`epsilon` must be positive and finite, got 4"),
+        ({"epsilon": None}, "`epsilon` must be"),
+        ({"epsilon": True}, "`epsilon` must be"),
+        ({"epsilon": [1, 4]}, "`epsilon` must be"),
+        ({"delta": None}, "`delta` must be in .* the automatic method"),
+        ({"delta": "1e-5"}, "`delta` must be"),
+        ({"num_chains": 0}, "`num_chains` must be an integer of at least 1"),
+        ({"num_draws": 1.5}, "`num_draws` must be an integer of at least 1"),
+        ({"noise": "none"}, "`noise` must be"),
+        ({"names": ["a"]}, "`names` must be 2 different names"),
+        ({"names": ["a", "a"]}, "`names` must be 2 different names"),
+        ({"clip_bound": 3.0}, "`clip_bound` must be left out for the automatic method"),
+        ({"max_iterations": 3}, "`max_iterations` must be left out"),
+        ({"start": np.zeros(3)}, "`start` must be finite, of shape"),
+        ({"start": ["a", "b"]}, "`start` must"),
+        ({"seed": "1"}, "`seed` must"),
+        ({"seed": 1.5}, "`seed` must"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(data, arguments, message):
+    with pytest.raises(dpmc.DpmcError, match=message) as caught:
+        dpmc.fit(gaussian_model(), data, **(QUICK | arguments))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("positional", "message"),
+    [
+        (lambda model, x: (x, model), "`model` must be a dpmc.Model, before the rows, got ndarray"),
+        (lambda model, x: ("logistic", x), "fit\\(model, rows"),
+        (lambda model, x: (model,), "1 positional"),
+        (lambda model, x: (model, None), "data 'data'"),
+        (lambda model, x: (model, "data.csv"), "data 'data'"),
+        (lambda model, x: (model, x + 1j), "real numbers"),
+        (lambda model, x: (model, (x, x[:, 0])), "data 'data'"),
+        (lambda model, x: (model, np.ma.masked_array(x, x > 3)), "masked"),
+    ],
+)
+def test_bad_rows_and_models_are_refused_in_one_line(data, positional, message):
+    with pytest.raises(dpmc.DpmcError, match=message) as caught:
+        dpmc.fit(*positional(gaussian_model(), data), **QUICK)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_method_of_ones_own_choice_says_when_it_is_no_use(data):
+    with pytest.warns(dpmc.PosteriorWarning, match="too few for any sampler"):
+        fitted = dpmc.fit(
+            gaussian_model(),
+            data,
+            method="dp_penalty",
+            epsilon=1,
+            delta=1e-6,
+            proposal_sd=0.05,
+            noise_multiplier=10,
+            clip_bound=3.0,
+            progress=False,
+        )
+    assert fitted.remarks
+
+
+def test_method_may_stand_first_or_be_named(data):
+    settings = {"proposal_sd": 0.02, "num_iterations": 200, "progress": False, "seed": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+        first = dpmc.fit("rwmh", gaussian_model(), data, **settings)
+        named = dpmc.fit(gaussian_model(), data, method="rwmh", **settings)
+    np.testing.assert_array_equal(first.draws, named.draws)
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    """Of 120 data sets; beyond the limits with a probability of about 1e-4 for exact intervals."""
+    model = logistic.build(logistic.Params(1, prior_sd=1.0))
+    inside = []
+    for seed in range(120):
+        rng = stream(0, "coverage", seed)
+        theta = rng.standard_normal(2)
+        x = rng.uniform(-1, 1, 2000)
+        y = rng.random(2000) < 1 / (1 + np.exp(-theta[0] - theta[1] * x))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+            fitted = dpmc.fit(
+                model, np.column_stack([x, y]), epsilon=1, delta=1e-6, num_chains=1, seed=seed
+            )
+        low, high = np.quantile(fitted.draws[:, 0], [0.25, 0.75], axis=0)
+        inside.append((low < theta) & (theta < high))
+    share = np.mean(inside)
+    assert abs(share - 0.5) < 4 * np.sqrt(0.25 / 240)

@@ -1,0 +1,105 @@
+"""Sums over whitened rows against sums by hand, and the clip of every float."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dpmc.automatic.whitened import WhitenedRows, clip_rows, pack, unpack
+from dpmc.models import logistic, poisson
+from dpmc.rng import stream
+from dpmc.types import Dataset
+
+ANY = hnp.arrays(np.float64, (4, 3), elements=st.floats(allow_nan=True, allow_infinity=True))
+
+
+@given(ANY, st.floats(1e-6, 1e6))
+def test_no_row_is_longer_than_the_bound(rows, bound):
+    before = rows.copy()
+    clip_rows(rows, bound)
+    lengths = np.linalg.norm(rows, axis=1)
+    assert np.isfinite(rows).all()
+    assert (lengths <= bound * (1 + 1e-12)).all()
+    inside = np.isfinite(before).all(axis=1)
+    inside[inside] &= np.abs(before[inside]).max(axis=1) <= bound / 2
+    np.testing.assert_array_equal(rows[inside], before[inside])
+    assert not rows[np.isnan(before).any(axis=1)].any()
+
+
+@given(hnp.arrays(np.float64, (3, 3), elements=st.floats(-1e3, 1e3)))
+def test_packing_keeps_symmetric_matrices_and_their_norm(matrix):
+    symmetric = 0.5 * (matrix + matrix.T)
+    np.testing.assert_allclose(unpack(pack(symmetric), 3), symmetric, rtol=1e-14, atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.norm(pack(symmetric)), np.linalg.norm(symmetric), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.fixture(scope="module")
+def regression():
+    rng = stream(0, "automatic", "whitened")
+    features = rng.uniform(-1, 1, (700, 2))
+    counts = rng.poisson(np.exp(0.3 + features @ [0.5, -0.4]))
+    model = poisson.build(poisson.Params(2))
+    x = np.column_stack([np.ones(700), features])
+    return WhitenedRows(model, Dataset.of("rows", np.column_stack([features, counts]))), x, counts
+
+
+THETA = np.array([0.2, -0.3, 0.7])
+BASIS = np.array([[0.5, 0.1, 0.0], [0.0, 0.3, 0.2], [0.4, 0.0, 1.0]])
+
+
+def test_gradients_are_those_of_a_poisson_regression(regression):
+    rows, x, counts = regression
+    by_hand = ((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS
+    lengths = np.linalg.norm(by_hand, axis=1)
+    np.testing.assert_allclose(rows.gradient_norms(THETA, BASIS), lengths, rtol=1e-12)
+    bound = float(np.quantile(lengths, 0.8))
+    clipped = by_hand * np.minimum(1, bound / lengths)[:, None]
+    np.testing.assert_allclose(
+        rows.gradient_sum(THETA, BASIS, bound), clipped.sum(axis=0), rtol=1e-10
+    )
+    along = np.array([0.3, -0.2, 0.9])
+    slopes = ((counts - np.exp(x @ THETA))[:, None] * x) @ along
+    np.testing.assert_allclose(
+        rows.slope_sum(THETA, along, 0.5), np.clip(slopes, -0.5, 0.5).sum(), rtol=1e-10
+    )
+
+
+def test_curvatures_are_those_of_a_poisson_regression(regression):
+    rows, x, _ = regression
+    weighted = np.exp(x @ THETA)[:, None, None] * (x[:, :, None] * x[:, None, :])
+    by_hand = BASIS.T @ weighted @ BASIS
+    lengths = np.linalg.norm(by_hand, axis=(1, 2))
+    np.testing.assert_allclose(rows.curvature_norms(THETA, BASIS), lengths, rtol=1e-6)
+    bound = float(np.quantile(lengths, 0.7))
+    clipped = by_hand * np.minimum(1, bound / lengths)[:, None, None]
+    np.testing.assert_allclose(
+        unpack(rows.curvature_sum(THETA, BASIS, bound), 3), clipped.sum(axis=0), rtol=1e-6
+    )
+
+
+def test_a_response_that_is_no_label_counts_as_nothing():
+    model = logistic.build(logistic.Params(1))
+    x = np.array([[0.5, 1.0], [0.2, 0.0], [0.3, 0.7]])
+    rows = WhitenedRows(model, Dataset.of("rows", x))
+    without = WhitenedRows(model, Dataset.of("rows", x[:2]))
+    theta, basis = np.array([0.1, 0.2]), np.eye(2)
+    np.testing.assert_array_equal(
+        rows.gradient_sum(theta, basis, 1.0), without.gradient_sum(theta, basis, 1.0)
+    )
+
+
+def test_tempering_scales_what_a_row_contributes(regression):
+    from tests.support.posteriors import gaussian_model, rows
+
+    data = rows("tempered", 50, 2)
+    whole = WhitenedRows(gaussian_model(2), data)
+    tenth = WhitenedRows(gaussian_model(2, 0.1), data)
+    theta, basis = np.array([0.1, 0.2]), np.eye(2)
+    np.testing.assert_allclose(
+        tenth.gradient_sum(theta, basis, 1e6), 0.1 * whole.gradient_sum(theta, basis, 1e6)
+    )

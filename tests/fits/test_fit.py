@@ -1,0 +1,112 @@
+"""What a fit holds: saved, loaded, pickled, and what it remarks on."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpmc.fits import Diagnostic, Fit
+from dpmc.fits.remarks import with_remarks
+from dpmc.rng import stream
+from dpmc.types import DpmcError, Guarantee
+
+PRIVATE = Guarantee(1.0, 1e-6, accountant="gaussian")
+
+
+def made(draws: np.ndarray | None = None, **fields) -> Fit:
+    """Return a fit of four chains of independent draws, some fields of it changed."""
+    if draws is None:
+        draws = stream(0, "fits").standard_normal((1000, 4, 2))
+    accepted = np.ones(draws.shape[:2], dtype=bool)
+    fit = Fit(
+        draws=draws,
+        info={"accepted": accepted},
+        totals={
+            "num_iterations": np.full(draws.shape[1], len(draws)),
+            "accepted": accepted.sum(axis=0),
+        },
+        status="complete",
+        ledger=(("gaussian(5.0)", 3),),
+        guarantee=PRIVATE,
+        plan={"num_iterations": len(draws), "num_chains": draws.shape[1]},
+        names=("a", "b"),
+    )
+    return replace(fit, **fields)
+
+
+def test_a_saved_fit_is_the_one_that_is_loaded(tmp_path):
+    fit = made(diagnostics={"ratio_clipped": Diagnostic(0.1, 0.02)}, remarks=("short",))
+    fit.save(tmp_path / "fit.parquet")
+    again = Fit.load(tmp_path / "fit.parquet")
+    np.testing.assert_array_equal(again.draws, fit.draws)
+    np.testing.assert_array_equal(again.info["accepted"], fit.info["accepted"])
+    np.testing.assert_array_equal(again.totals["accepted"], fit.totals["accepted"])
+    for name in ("status", "ledger", "guarantee", "plan", "diagnostics", "names", "remarks"):
+        assert getattr(again, name) == getattr(fit, name), name
+    assert list(tmp_path.iterdir()) == [tmp_path / "fit.parquet"]
+
+
+def test_a_guarantee_that_is_none_is_saved_too(tmp_path):
+    fit = made(guarantee=Guarantee(float("inf"), 0.0, outside=("all",)))
+    fit.save(tmp_path / "fit.parquet")
+    assert Fit.load(tmp_path / "fit.parquet").guarantee == fit.guarantee
+
+
+def test_what_is_no_fit_is_refused_in_one_line(tmp_path):
+    (tmp_path / "text").write_text("text")
+    for name in ("text", "missing"):
+        with pytest.raises(DpmcError, match=r"must be a file that `Fit\.save` wrote"):
+            Fit.load(tmp_path / name)
+    with pytest.raises(DpmcError, match="must have draws"):
+        made(draws=np.zeros((1, 1, 2))).__class__.save(
+            replace(made(), draws=None), tmp_path / "none"
+        )
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_fit_pickles_and_compares_by_identity():
+    fit = made()
+    again = pickle.loads(pickle.dumps(fit))
+    np.testing.assert_array_equal(again.draws, fit.draws)
+    assert fit == fit
+    assert fit != again
+
+
+def test_good_draws_are_not_remarked_on():
+    assert with_remarks(made()).remarks == ()
+
+
+def walk(scale: float) -> np.ndarray:
+    steps = stream(0, "walk").standard_normal((1000, 4, 2))
+    return np.cumsum(scale * steps, axis=0)
+
+
+BAD = {
+    "disagree": (made(walk(1.0)), "Chains or their halves disagree"),
+    "few independent": (made(walk(1.0)), "too few for its width"),
+    "nothing moves": (
+        made(totals={"num_iterations": np.full(4, 1000), "accepted": np.full(4, 1)}),
+        "of the moves was accepted",
+    ),
+    "clipped": (
+        made(diagnostics={"ratio_clipped": Diagnostic(0.6, 0.01)}),
+        "had its ratio clipped",
+    ),
+    "few iterations": (made(plan={"num_iterations": 14}), "too few for any sampler"),
+    "stopped": (made(status="stopped by its user"), "stopped early"),
+    "not finite": (made(np.full((200, 2, 2), np.nan)), "not finite"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_said_in_words(name):
+    fit, message = BAD[name]
+    assert any(message in remark for remark in with_remarks(fit).remarks)
+
+
+def test_summary_of_one_draw_has_no_spread():
+    text = str(made(np.zeros((2, 1, 2))).summary())
+    assert "nan" in text or "-" in text
