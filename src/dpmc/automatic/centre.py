@@ -231,7 +231,7 @@ class _Search:
         steps = self.curvature.for_steps()
         prior_precision = self.basis.T @ self.prior.precision(self.theta) @ self.basis
         prior_slope = self.basis.T @ self.prior.gradient(self.theta)
-        step = np.zeros(self.dim)
+        step: Array = np.zeros(self.dim)
         for _ in range(4):
             self.estimate = knowledge.combine(
                 self.measurements, self.theta, self.basis, curvature, self.curvature.noise, step

@@ -48,7 +48,7 @@ class NoiseAware:
 
     def normal(self) -> tuple[Array, Array]:
         """Return mode and covariance of its normal approximation, in steps."""
-        step = np.zeros(len(self.weighted))
+        step: Array = np.zeros(len(self.weighted))
         both = self.precision
         for _ in range(MOST_STEPS):
             theta = self.origin + self.basis @ step
@@ -62,7 +62,10 @@ class NoiseAware:
             step = step + change
             if np.abs(change).max() < 1e-9 * max(1.0, float(np.abs(step).max())):
                 break
-        return step, np.linalg.pinv(both, rcond=1e-12, hermitian=True)
+        covariance: Array = np.asarray(
+            np.linalg.pinv(both, rcond=1e-12, hermitian=True), dtype=np.float64
+        )
+        return step, covariance
 
     def log_densities(self, steps: Array) -> Array:
         """Return the log-densities of steps, shape (m,), up to one constant."""

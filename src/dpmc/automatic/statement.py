@@ -60,7 +60,7 @@ class Cost:
     @property
     def displacement(self) -> float:
         """Root mean square error of a mean from privacy noise, in posterior standard deviations."""
-        return self.effective_draws**-0.5
+        return 1 / math.sqrt(self.effective_draws)
 
     def statement(self) -> str:
         """Return in a sentence what the budget bought."""

@@ -1,0 +1,344 @@
+"""Measure what `dpmc.fit(model, rows, epsilon=..., delta=...)` gives, with no setting of ours.
+
+``uv run python benchmarks/measure_automatic.py real`` fits five real tables and compares each
+posterior with the exact one; ``coverage`` counts how often intervals hold the truth, over data sets
+drawn from the prior. Both print a Markdown table. Raw tables are looked for as the workflow does.
+
+The yardstick of ``real``: under the public bounds a row moves a whitened gradient by at most c, so
+that a budget mu buys k = (mu / c)^2 exact draws, and one noisy gradient at the posterior mean
+displaces that mean by 1 / sqrt(k) posterior standard deviations in each direction.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+import dpmc
+from dpmc.automatic.prior import Prior
+from dpmc.experiments.data import uci
+from dpmc.experiments.data._uci_public import RANGES
+from dpmc.models import linear, logistic, poisson, student_t
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.rng import stream
+from dpmc.rows.sums import RowSums
+from dpmc.types import Array, Dataset, DpmcError, Model
+
+DELTA = 1e-6
+# Corners of the box of features that are tried for the worst pair of rows.
+MOST_CORNERS = 1 << 12
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows, a model, and what is public of them.
+
+    Parameters
+    ----------
+    name : str
+    model : Model
+    rows : ndarray of shape (n, p)
+        Features in [-1, 1], the response last.
+    responses : tuple of float
+        Public range of the response; the two labels of a logistic regression.
+    mean : callable ``(thetas, features) -> ndarray``
+        Predicted response.
+    score : callable ``(predicted, observed) -> float``
+        Larger is better.
+    """
+
+    name: str
+    model: Model
+    rows: Array
+    responses: tuple[float, float]
+    mean: Callable[[Array, Array], Array]
+    score: Callable[[Array, Array], float]
+
+
+def scaled(numbers: Array, low: Array, high: Array) -> Array:
+    """Return columns clipped to public ranges and scaled to [-1, 1]."""
+    return np.clip(2 * (numbers - low) / (high - low) - 1, -1, 1)
+
+
+def by_ranges(table: uci.RawTable, names: list[str]) -> Array:
+    """Return columns of a table, scaled by the public ranges of the project."""
+    ranges = RANGES[table.name]
+    columns = [table.numbers[:, table.columns.index(name)] for name in names]
+    low, high = np.array([(ranges[name][0], ranges[name][2]) for name in names]).T
+    return scaled(np.column_stack(columns), low, high)
+
+
+def _linear_mean(theta: Array, x: Array) -> Array:
+    return theta[0] + x @ theta[1 : 1 + x.shape[1]]
+
+
+def _accuracy(predicted: Array, observed: Array) -> float:
+    return float(np.mean((predicted > 0) == (observed > 0.5)))
+
+
+def _minus_rmse(predicted: Array, observed: Array) -> float:
+    return -float(np.sqrt(np.mean((predicted - observed) ** 2)))
+
+
+def power() -> Task:
+    """Return electric output of a power plant, in [-1, 1]: linear, noise unknown."""
+    rows = by_ranges(uci.load("power_plant"), ["AT", "V", "AP", "RH", "PE"])
+    model = linear.build(linear.Params(4))
+    return Task("power plant, linear", model, rows, (-1, 1), _linear_mean, _minus_rmse)
+
+
+def bike() -> Task:
+    """Return hourly rentals of bicycles by hour of the day and weather: Poisson."""
+    table = uci.load("bike_sharing")
+    hour = table.numbers[:, table.columns.index("hr")] * (2 * np.pi / 24)
+    weather = by_ranges(table, ["temp", "hum", "windspeed"])
+    count = np.clip(
+        table.numbers[:, table.columns.index("cnt")], *RANGES["bike_sharing"]["cnt"][::2]
+    )
+    rows = np.column_stack([np.cos(hour), np.sin(hour), weather, count])
+    model = poisson.build(poisson.Params(5))
+    return Task(
+        "bike sharing, Poisson",
+        model,
+        rows,
+        (0, 1000),
+        lambda theta, x: np.exp(_linear_mean(theta, x)),
+        _minus_rmse,
+    )
+
+
+def protein() -> Task:
+    """Return whether the size of a residue exceeds 5 angstrom, by physical properties: logistic."""
+    table = uci.load("protein")
+    features = np.delete(table.numbers, table.columns.index("RMSD"), axis=1)
+    # Round numbers about what the columns mean: areas, shares, distances and penalties.
+    low = np.array([0.0, 0, 0, 0, 0, 0, 0, 0, 0])
+    high = np.array([5e4, 2e4, 1, 500, 6e6, 700, 2e4, 500, 100])
+    label = table.numbers[:, table.columns.index("RMSD")] > 5
+    rows = np.column_stack([scaled(features, low, high), label])
+    model = logistic.build(logistic.Params(9, row_norm=np.sqrt(10)))
+    return Task("protein, logistic", model, rows, (0, 1), _linear_mean, _accuracy)
+
+
+def wine() -> Task:
+    """Return whether a red wine has a grade of 6 or more, by four measurements: logistic."""
+    table = uci.load("wine_red")
+    names = ["volatile acidity", "chlorides", "sulphates", "alcohol"]
+    known = {name.replace("_", " "): name for name in RANGES[table.name]}
+    features = by_ranges(table, [known[name] for name in names])
+    rows = np.column_stack([features, table.numbers[:, -1] >= 6])
+    model = logistic.build(logistic.Params(4, row_norm=np.sqrt(5)))
+    return Task("red wine, logistic", model, rows, (0, 1), _linear_mean, _accuracy)
+
+
+def kinematics() -> Task:
+    """Return the distance of a robot arm from a target, by its angles: Student-t noise."""
+    table = uci.load("kin8nm")
+    angles = table.numbers[:, :-1] / (np.pi / 2)
+    rows = np.column_stack([np.clip(angles, -1, 1), np.clip(table.numbers[:, -1], 0, 2)])
+    model = student_t.build(student_t.Params(8))
+    return Task("robot arm, Student-t", model, rows, (0, 2), _linear_mean, _minus_rmse)
+
+
+TASKS = {"power": power, "bike": bike, "protein": protein, "wine": wine, "kinematics": kinematics}
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The posterior without privacy.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+    sd : ndarray of shape (d,)
+    root : ndarray of shape (d, d)
+        Whitening basis: its columns are steps of one standard deviation.
+    """
+
+    mean: Array
+    sd: Array
+    root: Array
+
+
+def exact(task: Task) -> Exact:
+    """Return the exact posterior: its mode by Newton steps, then importance sampling."""
+    sums = RowSums(task.model, Dataset.of(task.name, task.rows))
+    prior = Prior.of(task.model)
+    theta = np.zeros(task.model.dim)
+    eye = np.eye(len(theta))
+
+    def gradient(point: Array) -> Array:
+        return sums.plain_gradient(point, np.inf)[0] + prior.gradient(point)
+
+    def density(point: Array) -> float:
+        ratio, _ = sums.plain_ratio(mode, point, np.inf)
+        return ratio + prior.log_density(point)
+
+    if task.model.name == "poisson":
+        theta[0] = np.log(task.rows[:, -1].mean())
+    precision = eye
+    for _ in range(100):
+        columns = [(gradient(theta - 1e-5 * e) - gradient(theta + 1e-5 * e)) / 2e-5 for e in eye]
+        precision = 0.5 * (np.array(columns) + np.array(columns).T)
+        values, vectors = np.linalg.eigh(precision)
+        step = vectors @ ((vectors.T @ gradient(theta)) / np.maximum(np.abs(values), 1e-8))
+        theta = theta + step * min(1.0, 1 / np.abs(step).max())
+        if np.abs(step).max() < 1e-9:
+            break
+    mode = theta
+    root = np.linalg.cholesky(np.linalg.inv(precision))
+    normal = stream(0, "exact", task.name).standard_normal((2000, len(mode)))
+    points = mode + normal @ root.T
+    log_weights = np.array([density(point) for point in points]) + 0.5 * np.sum(normal**2, axis=1)
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    if 1 / np.sum(weights**2) < 500:
+        raise DpmcError(f"{task.name}: importance sampling has an effective size below 500")
+    mean = weights @ points
+    covariance = (points - mean).T @ (weights[:, None] * (points - mean))
+    return Exact(mean, np.sqrt(np.diag(covariance)), np.linalg.cholesky(covariance))
+
+
+def sensitivity(task: Task, posterior: Exact) -> float:
+    """Return c: what substitution of one admissible row does to the whitened gradient at most."""
+    count = task.rows.shape[1] - 1
+    corners = np.array(
+        [*itertools.islice(itertools.product((-1.0, 1.0), repeat=count), MOST_CORNERS)]
+    )
+    rows = np.concatenate(
+        [np.column_stack([corners, np.full(len(corners), y)]) for y in task.responses]
+    )
+    dataset = Dataset.of("corners", rows)
+    gradients = np.array(
+        [
+            RowSums(task.model, Dataset.of("row", row[None])).plain_gradient(
+                posterior.mean, np.inf
+            )[0]
+            for row in dataset.x
+        ]
+    )
+    whitened = gradients @ posterior.root
+    squares = np.sum(whitened**2, axis=1)
+    products = squares[:, None] + squares - 2 * whitened @ whitened.T
+    return float(np.sqrt(products.max()))
+
+
+def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Iterator[str]:
+    """Yield the lines of a table of fits of real rows."""
+    yield (
+        "| rows | n | d | epsilon | k | limit 1.5 / sqrt(k) | largest error of a mean: median, worst "
+        "| in own deviations | widest / exact | score, exact | score | seconds |"
+    )
+    yield "|" + " --- |" * 12
+    for name in names:
+        task = TASKS[name]()
+        posterior = exact(task)
+        c = sensitivity(task, posterior)
+        x, y = task.rows[:, :-1], task.rows[:, -1]
+        best = task.score(task.mean(posterior.mean, x), y)
+        for epsilon in epsilons:
+            mu = GaussianBudget.of(epsilon, DELTA).mu
+            errors, own, widths, scores, seconds = [], [], [], [], []
+            for seed in range(repeats):
+                started = time.perf_counter()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+                    fit = dpmc.fit(task.model, task.rows, epsilon=epsilon, delta=DELTA, seed=seed)
+                seconds.append(time.perf_counter() - started)
+                draws = fit.draws.reshape(-1, task.model.dim)
+                mean, sd = draws.mean(axis=0), draws.std(axis=0)
+                errors.append(np.abs((mean - posterior.mean) / posterior.sd).max())
+                own.append(np.abs((mean - posterior.mean) / sd).max())
+                widths.append((sd / posterior.sd).max())
+                scores.append(task.score(task.mean(mean, x), y))
+            k = (mu / c) ** 2
+            yield (
+                f"| {task.name} | {len(y):,} | {task.model.dim} | {epsilon:g} | {k:.3g} "
+                f"| {1.5 / np.sqrt(k):.3g} | {np.median(errors):.3g}, {np.max(errors):.3g} "
+                f"| {np.median(own):.2g} | {np.median(widths):.3g} | {best:.4g} "
+                f"| {np.median(scores):.4g} | {np.median(seconds):.2g} |"
+            )
+
+
+def drawn(kind: str, num_rows: int, seed: int) -> tuple[Model, Array, Array]:
+    """Return a model, a parameter drawn from its prior, and rows given the parameter."""
+    rng = stream(0, "coverage", kind, num_rows, seed)
+    x = rng.uniform(-1, 1, (num_rows, 2))
+    theta = rng.standard_normal(3)
+    linear_part = theta[0] + x @ theta[1:]
+    if kind == "logistic":
+        y = rng.random(num_rows) < 1 / (1 + np.exp(-linear_part))
+        return logistic.build(logistic.Params(2, prior_sd=1)), theta, np.column_stack([x, y])
+    if kind == "poisson":
+        y = rng.poisson(np.exp(linear_part))
+        return poisson.build(poisson.Params(2, prior_sd=1)), theta, np.column_stack([x, y])
+    log_scale = 0.5 * rng.standard_normal()
+    noise = rng.standard_t(4, num_rows) if kind == "student_t" else rng.standard_normal(num_rows)
+    rows = np.column_stack([x, linear_part + np.exp(log_scale) * noise])
+    theta = np.append(theta, log_scale)
+    if kind == "student_t":
+        return student_t.build(student_t.Params(2, prior_sd=1, log_scale_sd=0.5)), theta, rows
+    return linear.build(linear.Params(2, prior_sd=1, log_noise_sd=0.5)), theta, rows
+
+
+KINDS = ("linear", "logistic", "poisson", "student_t")
+
+
+def measure_coverage(
+    kinds: list[str], epsilons: list[float], num_rows: int, sets: int
+) -> Iterator[str]:
+    """Yield the lines of a table of how often central intervals hold the truth."""
+    yield "| model | n | epsilon | data sets | 50 % | 90 % |"
+    yield "|" + " --- |" * 6
+    for kind in kinds:
+        for epsilon in epsilons:
+            inside = {0.5: [], 0.9: []}
+            for seed in range(sets):
+                model, theta, rows = drawn(kind, num_rows, seed)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+                    fit = dpmc.fit(
+                        model, rows, epsilon=epsilon, delta=DELTA, num_chains=1, seed=seed
+                    )
+                for level, found in inside.items():
+                    low, high = np.quantile(
+                        fit.draws[:, 0], [0.5 - level / 2, 0.5 + level / 2], axis=0
+                    )
+                    found.append((low < theta) & (theta < high))
+            shares = {level: 100 * np.mean(found) for level, found in inside.items()}
+            yield (
+                f"| {kind} | {num_rows:,} | {epsilon:g} | {sets} | {shares[0.5]:.1f} "
+                f"| {shares[0.9]:.1f} |"
+            )
+
+
+def main() -> None:
+    """Print one of the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("part", choices=["real", "coverage"])
+    parser.add_argument("names", nargs="*", help="tasks or models; all by default")
+    parser.add_argument("--epsilon", type=float, nargs="+")
+    parser.add_argument("--repeats", type=int, help="fits of a task, or data sets of a model")
+    parser.add_argument("--rows", type=int, default=5000, help="rows of a data set for coverage")
+    given = parser.parse_args()
+    if given.part == "real":
+        names = given.names or list(TASKS)
+        lines = measure_real(names, given.epsilon or [1, 4], given.repeats or 20)
+    else:
+        kinds = given.names or list(KINDS)
+        lines = measure_coverage(
+            kinds, given.epsilon or [0.5, 1, 4], given.rows, given.repeats or 200
+        )
+    for line in lines:
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
