@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmc import statsel
+    from dpmc.automatic.expectation import plan
     from dpmc.fits import Fit, Summary
     from dpmc.fitting import PosteriorWarning, fit
     from dpmc.privacy.empirical import AuditResult, audit
@@ -32,6 +33,7 @@ __all__ = [
     "audit",
     "dot",
     "fit",
+    "plan",
     "scale",
     "statsel",
     "subtract",
@@ -50,6 +52,7 @@ _HOMES = {
     "audit": "dpmc.privacy.empirical",
     "dot": "dpmc.rows.tuples",
     "fit": "dpmc.fitting",
+    "plan": "dpmc.automatic.expectation",
     "scale": "dpmc.rows.tuples",
     "subtract": "dpmc.rows.tuples",
 }

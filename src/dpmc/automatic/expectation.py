@@ -1,0 +1,154 @@
+"""What a budget is expected to buy, before any row is touched."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from dpmc import checks
+from dpmc.automatic import centre
+from dpmc.automatic.statement import WORTH_HAVING
+from dpmc.automatic.whitened import WhitenedRows
+from dpmc.privacy.accountants import gaussian
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.events import gaussian as release
+from dpmc.rows import probes
+from dpmc.types import Dataset, DpmcError, Model
+
+# Gradients that settle in the end are about so large a part of mu^2.
+GRADIENTS = 0.7
+# Stages of a search that begins at the prior, as a rule.
+STAGES = 15
+# Rows on which a pass is timed.
+TIMED_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What `dpmc.fit` is expected to give for a well-specified model.
+
+    Parameters
+    ----------
+    mu : float
+        Of Gaussian differential privacy: what epsilon and delta allow.
+    effective_draws : float
+        k: privacy displaces means as if they were those of k exact draws.
+    displacement : float
+        Root mean square error of a mean from privacy, in posterior standard deviations.
+    widening : float
+        Width of intervals over those without privacy.
+    clip_bound : float
+        Of whitened row gradients.
+    row_gradients : int
+        Gradients of single rows that are evaluated.
+    seconds : float
+        On this machine, compiling left out.
+    enough_epsilon, enough_rows : float and int
+        Epsilon, or number of rows, at which widening is 2.
+    """
+
+    mu: float
+    effective_draws: float
+    displacement: float
+    widening: float
+    clip_bound: float
+    row_gradients: int
+    seconds: float
+    enough_epsilon: float
+    enough_rows: int
+
+    def __str__(self) -> str:
+        lines = [
+            f"Privacy is expected to displace means by {self.displacement:.2g} posterior standard "
+            f"deviations and to widen intervals by a factor of {self.widening:.3g}, if the model "
+            "fits the rows.",
+            f"About {self.row_gradients:.2g} row gradients, {self.seconds:.2g} seconds here.",
+        ]
+        if self.widening > WORTH_HAVING:
+            lines.append(
+                f"The budget does not carry this posterior: about epsilon {self.enough_epsilon:.2g}"
+                f", or {self.enough_rows:,} rows, would widen intervals by {WORTH_HAVING:g}."
+            )
+        return "\n".join(lines)
+
+
+def plan(model: Model, shape: tuple[int, int], *, epsilon: float, delta: float) -> Expectation:
+    """Return what a budget is expected to buy; no row is needed.
+
+    Parameters
+    ----------
+    model : Model
+    shape : (int, int)
+        Number of rows n, and of their columns.
+    epsilon, delta : float
+        The budget.
+
+    Returns
+    -------
+    Expectation
+        For rows that the model describes: whitened row gradients are then about normal, and their
+        squared norms chi-squared over n. Rows of high leverage, or spread wider than the model
+        says, cost more: `fit` finds out.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is refused, or the model is on public probes.
+
+    Examples
+    --------
+    >>> from dpmc.models import logistic
+    >>> model = logistic.build(logistic.Params(3))
+    >>> expected = plan(model, (100_000, 4), epsilon=1, delta=1e-6)
+    >>> 1 < expected.widening < 1.2
+    True
+    """
+    if not isinstance(model, Model):
+        raise DpmcError(f"`model` must be a dpmc.Model, got {type(model).__name__}")
+    num_rows, num_columns = shape
+    checks.at_least("shape[0]", num_rows, 1)
+    checks.at_least("shape[1]", num_columns, 1)
+    mu = GaussianBudget.of(epsilon, delta).mu
+    bound = expected_bound(num_rows, model.dim, mu)
+    noise = 2 * bound / (mu * math.sqrt(GRADIENTS))
+    excess = noise**2
+    factor = math.sqrt(max(excess, 1e-300) / (WORTH_HAVING**2 - 1))
+    larger = {release(1 / (mu * max(factor, 1.0))): 1}
+    passes = STAGES * (4 * model.dim + 2)
+    return Expectation(
+        mu=mu,
+        effective_draws=1 / excess,
+        displacement=noise,
+        widening=math.sqrt(1 + excess),
+        clip_bound=bound,
+        row_gradients=passes * num_rows,
+        seconds=passes * num_rows * _seconds_per_row(model, num_columns),
+        enough_epsilon=max(gaussian.epsilon(larger, delta), epsilon),
+        enough_rows=math.ceil(num_rows * max(factor, 1.0) ** 2),
+    )
+
+
+def expected_bound(num_rows: int, dim: int, mu: float) -> float:
+    """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
+    last = (1 - centre.EXPLORE) * mu**2
+    target = max(
+        2 * math.sqrt(dim / last), math.sqrt(2 * centre.BISECTIONS / (centre.COUNTS * last))
+    )
+    share = min(max(target, 1.0) / num_rows, 0.25)
+    return math.sqrt(float(stats.chi2.isf(share, dim)) / num_rows)
+
+
+def _seconds_per_row(model: Model, num_columns: int) -> float:
+    """Return the time of a whitened gradient of one row, measured on public probes."""
+    public = probes.rows(model, num_columns)
+    x = np.resize(public, (TIMED_ROWS, num_columns))
+    rows = WhitenedRows(model, Dataset.of("probes", x, "zero"))
+    theta, basis = np.zeros(model.dim), np.eye(model.dim)
+    rows.gradient_norms(theta, basis)  # compiles
+    started = time.perf_counter()
+    rows.gradient_norms(theta, basis)
+    return (time.perf_counter() - started) / TIMED_ROWS
