@@ -49,7 +49,10 @@ napoleon_use_param = False
 napoleon_use_rtype = False
 # Modules of the API reference by the page that they are on; ``*`` is every public module.
 MODULES = {
-    "sampling": ["mcmc.fit", "mcmc.methods.*", "models.*", "types", "rows.tuples", "registry"],
+    "sampling": [
+        "fitting", "fits.fit", "fits.summary", "automatic.expectation", "mcmc.methods.*", "models.*",
+        "types", "rows.tuples", "registry",
+    ],
     "privacy": [
         "privacy.budgets", "privacy.calibration", "privacy.discrete", "privacy.empirical",
         "privacy.events", "privacy.joint", "privacy.ledger", "privacy.single_releases",

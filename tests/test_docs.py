@@ -54,11 +54,13 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
-def test_the_example_of_a_fit_runs(page):
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")  # of fewer rows than printed
+def test_the_example_of_a_fit_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (example,) = blocks(page)
     names: dict[str, object] = {}
     exec(example.replace("100_000", "5_000"), names)
-    assert names["fit"].guarantee.epsilon <= 4
+    assert names["fit"].guarantee.epsilon <= 1
     assert np.isfinite(names["fit"].draws).all()
 
 

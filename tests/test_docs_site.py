@@ -55,7 +55,7 @@ def test_the_site_has_every_page_and_the_api(project) -> None:
     for page in sorted(pages - {"index"}):
         assert f'class="reference internal" href="{page}.html"' in index
     names = (site / "_generated/public.html").read_text(encoding="utf-8")
-    assert 'href="sampling.html#dpmc.mcmc.fit.fit"' in names
+    assert 'href="sampling.html#dpmc.fitting.fit"' in names
 
 
 @pytest.mark.parametrize(

@@ -33,15 +33,6 @@ def at_least(name: str, value: int, least: int) -> None:
         raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")
 
 
-def seed(value: object) -> int | None:
-    """Return a seed as an integer, refusing anything but an integer or None."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise DpmcError(f"`seed` must be an integer or None, got {value!r}")
-    return int(value)
-
-
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     """Refuse a value that is not among `allowed`."""
     if value not in allowed:

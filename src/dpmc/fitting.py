@@ -6,10 +6,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from dpmc import checks
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
-from dpmc.fits.remarks import with_remarks
+from dpmc.fits.remarks import remarks
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.privacy.ledger import NOISES, Noise
@@ -158,7 +160,9 @@ def fit(
     """
     method, model, data = _sorted_out(what, method)
     named = _names(names, model)
-    seed = checks.seed(seed)
+    seed = _seed(seed)
+    if isinstance(epsilon, bool):
+        raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")
     if method == AUTOMATIC:
         _refuse_beside_auto(
             params,
@@ -170,44 +174,44 @@ def fit(
         checks.at_least("num_chains", num_chains, 1)
         checks.at_least("num_draws", num_draws, 1)
         checks.one_of("noise", noise, NOISES)
-        dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
-        result = automatic.fit(
+        dataset = _rows(data, invalid_rows)
+        fitted = automatic.fit(
             model,
             dataset,
             float(epsilon),  # type: ignore[arg-type]
             float(delta),  # type: ignore[arg-type]
             num_chains=num_chains,
             num_draws=num_draws,
-            start=None if start is None else chains.start_points(start, model.dim, 1)[0],
+            start=None if start is None else chains.start_points(_numbers(start), model.dim, 1)[0],
             seed=seed,
             noise=noise,
             names=named,
         )
     else:
-        result = with_remarks(
-            chains.fit(
-                method,
-                model,
-                data,
-                epsilon=epsilon,
-                delta=delta,
-                accountant=accountant,
-                num_iterations=num_iterations,
-                max_iterations=max_iterations,
-                num_chains=num_chains,
-                start=start,
-                seed=seed,
-                noise=noise,
-                progress=progress,
-                diagnostics=diagnostics,
-                invalid_rows=invalid_rows,
-                names=named,
-                **params,
-            )
+        if start is not None:
+            start = _numbers(start)
+        result = chains.fit(
+            method,
+            model,
+            _rows(data, invalid_rows),
+            epsilon=epsilon,
+            delta=delta,
+            accountant=accountant,
+            num_iterations=num_iterations,
+            max_iterations=max_iterations,
+            num_chains=num_chains,
+            start=start,
+            seed=seed,
+            noise=noise,
+            progress=progress,
+            diagnostics=diagnostics,
+            invalid_rows=invalid_rows,
+            **params,
         )
-    for remark in result.remarks:
+        fitted = Fit.of(result, named, tuple(remarks(result)))
+    for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
-    return result
+    return fitted
 
 
 def _sorted_out(what: tuple[Any, ...], method: str | None) -> tuple[str, Model, Any]:
@@ -243,3 +247,30 @@ def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
             f"`{given[0]}` must be left out for the automatic method, which chooses it, or given "
             "beside a `method`"
         )
+
+
+def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
+    if isinstance(data, Dataset):
+        return data
+    try:
+        return Dataset.of("data", data, invalid_rows)
+    except ValueError as error:
+        if isinstance(error, DpmcError):
+            raise
+        kind = type(data).__name__
+        raise DpmcError(f"data 'data': must be rows of equal length, got {kind}") from None
+
+
+def _numbers(start: Any) -> Array:
+    try:
+        return np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DpmcError(f"`start` must be numbers, got {start!r}") from None
+
+
+def _seed(value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise DpmcError(f"`seed` must be an integer or None, got {value!r}")
+    return int(value)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
-from dpmc.models import circle
+from dpmc.models import circle, linear, logistic, poisson, student_t
 from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError, Model
 from tests.support.posteriors import banana_model, gaussian_model, rows
@@ -18,12 +20,34 @@ def radii(num_rows: int) -> Dataset:
     return Dataset("radii", 1.5 + 0.5 * rows("radii", num_rows, 1).x)
 
 
+def regression(module, response: np.ndarray) -> tuple[Model, Dataset]:
+    """Return a regression on two features with a prior that matters, and its rows."""
+    features = rows("laws", 50, 3).x[:, :2]
+    data = Dataset("regression", np.column_stack([features, response]))
+    return module.build(module.Params(2, prior_sd=2.0)), data
+
+
+RESPONSES = {
+    "linear": (linear, rows("responses", 50, 1).x[:, 0]),
+    "logistic": (logistic, (rows("responses", 50, 1).x[:, 0] > 0).astype(float)),
+    "poisson": (poisson, np.floor(np.exp(rows("responses", 50, 1).x[:, 0]))),
+    "student_t": (student_t, 3 * rows("responses", 50, 1).x[:, 0]),
+}
+REGRESSIONS = {name: regression(*what) for name, what in RESPONSES.items()}
+
+
+def tempered(name: str):
+    return lambda tempering: replace(REGRESSIONS[name][0], tempering=tempering)
+
+
 MODELS = {
     "gaussian_mean": lambda tempering: gaussian_model(3, tempering),
     "banana": lambda tempering: banana_model(3, tempering),
     "circle": lambda tempering: circle.build(circle.Params(0.04, tempering)),
+    **{name: tempered(name) for name in REGRESSIONS},
 }
 ROWS = {"gaussian_mean": rows("laws", 50, 3), "banana": rows("laws", 50, 3), "circle": radii(50)}
+ROWS |= {name: data for name, (_, data) in REGRESSIONS.items()}
 
 
 def test_every_registered_model_is_tested_here():
@@ -144,3 +168,27 @@ def test_circle_ratios_are_those_of_its_formula():
 def test_a_circle_that_does_not_close_is_refused():
     with pytest.raises(DpmcError, match=r"^`scale` must be positive and finite, got 0.0$"):
         circle.Params(0.0)
+
+
+LAWS = {
+    "linear": lambda theta, x, y: stats.norm(theta[0] + x @ theta[1:3], np.exp(theta[3])).logpdf(y),
+    "logistic": lambda theta, x, y: stats.bernoulli(
+        1 / (1 + np.exp(-theta[0] - x @ theta[1:]))
+    ).logpmf(y),
+    "poisson": lambda theta, x, y: stats.poisson(np.exp(theta[0] + x @ theta[1:])).logpmf(y),
+    "student_t": lambda theta, x, y: stats.t(4, theta[0] + x @ theta[1:3], np.exp(theta[3])).logpdf(
+        y
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_ratios_of_regressions_are_those_of_scipy(name):
+    model, data = REGRESSIONS[name]
+    posterior = Posterior(model, data)
+    x, y = data.x[:, :2], data.x[:, 2]
+    rng = stream(4, "laws", name)
+    for _ in range(3):
+        old, new = 0.5 * rng.standard_normal((2, model.dim))
+        expected = LAWS[name](new, x, y).sum() - LAWS[name](old, x, y).sum()
+        assert posterior.sums.ratio(old, new, np.inf)[0] == pytest.approx(expected, rel=1e-9)

@@ -10,8 +10,7 @@ import pandas as pd
 from dpmc.experiments.config.problems import make_data
 from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.pipeline.results import Context
-from dpmc.fits import Fit
-from dpmc.types import Guarantee
+from dpmc.types import Fit, Guarantee
 from tests.support.synthetic import row, table
 
 COMPARISONS = (

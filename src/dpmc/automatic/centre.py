@@ -237,7 +237,8 @@ class _Search:
                 self.measurements, self.theta, self.basis, curvature, self.curvature.noise, step
             )
             precision, weighted = likelihood(self.estimate, curvature)
-            step = np.linalg.solve(precision + prior_precision, weighted + prior_slope)
+            both, slope = precision + prior_precision, weighted + prior_slope
+            step = np.asarray(np.linalg.solve(both, slope), dtype=np.float64)
         error = np.linalg.pinv(self.estimate.precision, rcond=1e-12, hermitian=True)
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpmc.checks import require_extra
-from dpmc.fits.fit import Diagnostic, Fit
-from dpmc.types import DpmcError, Guarantee
+from dpmc.fits.fit import Fit
+from dpmc.types import Diagnostic, DpmcError, Guarantee
 
 KEY = b"dpmc_fit"
 VERSION = 1

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.fits.fit import Fit
+from dpmc.types import Fit
 
 # Limits: R-hat as Vehtari et al. (2021) advise, with room for short chains; the others are where
 # means and intervals of a posterior stop being of use.
@@ -23,12 +22,8 @@ STUCK = 0.02
 CLIPPED = 0.2
 
 
-def with_remarks(fit: Fit) -> Fit:
-    """Return a fit that says what is wrong with it."""
-    return replace(fit, remarks=(*fit.remarks, *_remarks(fit)))
-
-
-def _remarks(fit: Fit) -> Iterator[str]:
+def remarks(fit: Fit) -> Iterator[str]:
+    """Yield what is wrong with the draws of a fit, a remark each, with what would help."""
     if fit.draws is None or not len(fit.draws):
         return
     if fit.status != "complete":

@@ -22,7 +22,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.fits import Diagnostic
 from dpmc.mcmc.chains import Run
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity
@@ -30,7 +29,7 @@ from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.kernels import batch_ratio_kernel, gradient_kernel
-from dpmc.types import CLIP_COUNTS, Array, Budget, DpmcError
+from dpmc.types import CLIP_COUNTS, Array, Budget, Diagnostic, DpmcError
 
 Diagnostics = Literal["private", "none", "exact"]
 CHOICES = ("private", "none", "exact")

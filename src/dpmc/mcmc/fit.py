@@ -12,7 +12,6 @@ import numpy as np
 from tqdm import tqdm
 
 from dpmc import checks, registry
-from dpmc.fits import Diagnostic, Fit
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
@@ -31,7 +30,9 @@ from dpmc.types import (
     Array,
     Budget,
     Dataset,
+    Diagnostic,
     DpmcError,
+    Fit,
     Guarantee,
     InvalidRows,
     Model,
@@ -57,7 +58,6 @@ def fit(
     progress: bool = True,
     diagnostics: Diagnostics = "private",
     invalid_rows: InvalidRows = "refuse",
-    names: tuple[str, ...] = (),
     **params: Any,
 ) -> Fit:
     """Sample the posterior of `model` given `data` with a private method.
@@ -102,8 +102,6 @@ def fit(
     invalid_rows : {"refuse", "zero"}
         Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
         so itself.
-    names : tuple of str
-        Names of the components of theta.
     **params
         Parameters of the method, as in its ``Params``.
 
@@ -164,8 +162,7 @@ def fit(
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        result = run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
-    return replace(result, names=names)
+        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
 
 
 def _releaser(
@@ -338,10 +335,7 @@ def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
     DpmcError
         If `start` has another shape or is not finite.
     """
-    try:
-        points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DpmcError(f"`start` must be numbers, got {start!r}") from None
+    points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
     if points.shape not in ((dim,), (num_chains, dim)) or not np.isfinite(points).all():
         raise DpmcError(
             f"`start` must be finite, of shape ({dim},) or ({num_chains}, {dim}), got "

@@ -12,8 +12,7 @@ from dpmc.diagnostics import convergence
 from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.mmd import Reference
 from dpmc.experiments.pipeline import chain_metrics
-from dpmc.fits import Fit
-from dpmc.types import NO_GUARANTEE, DpmcError
+from dpmc.types import NO_GUARANTEE, DpmcError, Fit
 from tests.reference.mmd import brute_force
 from tests.support import setups
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpmc.experiments.pipeline import files, store
-from dpmc.fits import Fit
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError, Guarantee
+from dpmc.types import Dataset, DpmcError, Fit, Guarantee
 
 METADATA = {"chain": {"budget": None, "params": {"step_size": 0.1, "names": ["a"]}}}
 

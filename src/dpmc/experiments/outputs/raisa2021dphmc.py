@@ -14,8 +14,7 @@ from dpmc.diagnostics.mmd import collapse
 from dpmc.experiments.outputs import _held, _tables
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
-from dpmc.fits import Fit
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, Fit
 
 # Upper end of the panels of Figure 3 in the paper.
 CEILINGS = {"paper_banana_2d": 0.5, "paper_gauss_10d": 0.6}

@@ -15,9 +15,8 @@ from dpmc.diagnostics.convergence import bulk_ess, split_rhat
 from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
 from dpmc.experiments.config import grids
 from dpmc.experiments.config.setups import ChainSetup
-from dpmc.fits import Fit
 from dpmc.rng import stream
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, Fit
 
 COLUMNS = {
     "experiment": "str",

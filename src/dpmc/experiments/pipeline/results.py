@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dpmc.experiments.config.setups import ProblemSetup
-from dpmc.fits import Fit
-from dpmc.types import Array, Dataset, DpmcError
+from dpmc.types import Array, Dataset, DpmcError, Fit
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 
 from dpmc.experiments.pipeline import encoding
 from dpmc.experiments.pipeline.files import ABSENT, replacing
-from dpmc.fits import Diagnostic, Fit
-from dpmc.types import Array, Dataset, DpmcError, Guarantee, UnavailableError
+from dpmc.types import Array, Dataset, Diagnostic, DpmcError, Fit, Guarantee, UnavailableError
 
 if TYPE_CHECKING:
     import pandas as pd
