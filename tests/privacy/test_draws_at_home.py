@@ -67,6 +67,8 @@ ELSEWHERE = {
         statsel/order_draws.py::make_released_at.released_at standard_exponential 2
     """,
     "exact draws from a posterior in closed form: of a reference, or given releases": """
+        automatic/noise_aware.py::NoiseAware.draws random
+        automatic/noise_aware.py::NoiseAware.draws standard_normal
         linreg/methods/bayes_fixed_s_fast.py::fit standard_normal
         linreg/methods/posterior.py::fit standard_gamma
         linreg/methods/posterior.py::fit standard_normal
