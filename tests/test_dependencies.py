@@ -20,7 +20,7 @@ SOURCE = Path(dpmc.__file__).parent
 LIBRARY = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] != "experiments"]
 EXPERIMENTS = list((SOURCE / "experiments").rglob("*.py"))
 # Brought by the extra, imported by the library where it is first needed.
-DEFERRED = {"matplotlib", "pandas"}
+DEFERRED = {"matplotlib", "pandas", "pyarrow"}
 
 
 def declared(requirements: list[str]) -> set[str]:
