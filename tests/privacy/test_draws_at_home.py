@@ -131,7 +131,13 @@ ELSEWHERE = {
     """,
 }
 # What may be given the stream of privacy noise: a ledger, or a function that takes a ledger too.
-DRAWERS = {"ledger.release", "ledger.release_barker", "ledger.noise_block", "released_diagnostics"}
+DRAWERS = {
+    "ledger.release",
+    "ledger.release_barker",
+    "ledger.noise_block",
+    "released_diagnostics",
+    "Purse",  # holds a ledger, and gives it the stream with each release
+}
 
 
 def listed() -> Counter[str]:

@@ -46,7 +46,7 @@ class NoiseAware:
         precision, weighted = likelihood(centre.estimate, centre.curvature.for_inference())
         return cls(prior, centre.theta, centre.basis, precision, weighted)
 
-    def normal(self) -> tuple[Array, Array]:
+    def approximation(self) -> tuple[Array, Array]:
         """Return mode and covariance of its normal approximation, in steps."""
         step: Array = np.zeros(len(self.weighted))
         both = self.precision
@@ -83,7 +83,7 @@ class NoiseAware:
         Metropolis-Hastings with independent proposals from the normal approximation: with a normal
         prior each is accepted, and the draws are independent.
         """
-        mean, covariance = self.normal()
+        mean, covariance = self.approximation()
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         out, accepted = np.empty((num_draws, num_chains, len(mean))), 0

@@ -46,7 +46,7 @@ class Cost:
         cls, centre: Centre, posterior: NoiseAware, mu: float, num_rows: int, delta: float
     ) -> Cost:
         """Return what was found."""
-        step, covariance = posterior.normal()
+        step, covariance = posterior.approximation()
         theta = centre.theta + centre.basis @ step
         prior = centre.basis.T @ posterior.prior.precision(theta) @ centre.basis
         without = np.linalg.pinv(centre.curvature.for_steps() + prior, rcond=1e-12, hermitian=True)

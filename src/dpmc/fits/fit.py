@@ -38,6 +38,10 @@ class Fit(types.Fit):
     names: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
+    # Arrays have no truth value: a fit is itself alone.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
     @classmethod
     def of(cls, fit: types.Fit, names: tuple[str, ...] = (), remarks: tuple[str, ...] = ()) -> Fit:
         """Return the fit of a method with names and remarks."""

@@ -119,7 +119,11 @@ def check_latex(text):
 
 def test_broken_latex_is_noticed():
     text = _layout.latex(laid_out("vinaroz2022dpsep", "table4"))
-    for broken in (text.replace(r"\#", "#"), text.replace("}", "", 1), text.replace("&", "", 1)):
+    for broken in (
+        text.replace(" & ", " # & ", 1),
+        text.replace("}", "", 1),
+        text.replace("&", "", 1),
+    ):
         with pytest.raises((AssertionError, ValueError)):
             check_latex(broken)
 
@@ -256,7 +260,9 @@ def test_a_page_shows_the_layout_with_heads_and_numbers(tmp_path):
 
 def test_ends_of_intervals_are_numbers():
     table = long_table("alparslan2023thesis", "table7_2")
-    assert (table["adassp_lower"] < table["adassp_upper"]).all()
+    ends = table[["adassp_lower", "adassp_upper"]].dropna()
+    assert len(ends) > 10
+    assert (ends["adassp_lower"] < ends["adassp_upper"]).all()
     written = io.StringIO()
     _tables.write(table, written)
     assert " to " not in written.getvalue()
