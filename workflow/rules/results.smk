@@ -108,6 +108,9 @@ rule figure:
         f"{PAPER}/logs/{{name}}.log",
     benchmark:
         f"{PAPER}/benchmarks/{{name}}.jsonl"
+    wildcard_constraints:
+        # The site has pictures of its own.
+        paper="(?!site/)[^/]+",
     priority: priority_of_output()
     group:
         submission_of("figure")

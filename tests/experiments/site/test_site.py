@@ -314,7 +314,7 @@ def test_the_errata_of_the_repository_name_every_paper():
 
 def test_the_page_of_the_errata_has_one_place_for_each_link(source):
     text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
-    files = build.front([source], [], text, "quick")
+    files = build.front([source], [], text, "", "quick")
     page = Page(files["errata.html"])
     assert page.open == []
     assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
