@@ -65,6 +65,11 @@ def test_a_setting_is_told_with_that_in_print() -> None:
     assert reasons.why(entry, {}) == "Ours is 1,000 (prior variance), in print 1,000,000."
 
 
+@pytest.mark.parametrize(("text", "told"), [("inf", "∞"), ("-inf", "-∞"), ("nan", "no number")])
+def test_numbers_that_are_not_finite_have_words(text: str, told: str) -> None:
+    assert reasons._number(text) == told
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_published_reasons_have_no_marks_left(paper: str) -> None:
     config = yaml.safe_load((ROOT / f"config/papers/{paper}.yaml").read_text(encoding="utf-8"))

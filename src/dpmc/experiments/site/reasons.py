@@ -222,7 +222,9 @@ def _number(text: str) -> str:
     value = float(text.replace(",", ""))
     if value and math.isfinite(value) and (abs(value) < 1e-4 or abs(value) >= 1e9):
         return f"{value:.3g}"
-    if value == round(value) and math.isfinite(value):
+    if not math.isfinite(value):
+        return "no number" if math.isnan(value) else f"{'-' if value < 0 else ''}∞"
+    if value == round(value):
         return f"{value:,.0f}"
     return number_text(value) if abs(value - 1) > 0.01 else f"{value:.4g}"
 
