@@ -29,7 +29,13 @@ AUTOMATIC = "auto"
 
 
 class PosteriorWarning(UserWarning):
-    """The draws of a fit are not what they seem; says why, and what would help."""
+    """The draws of a fit are not what they seem; says why, and what would help.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", PosteriorWarning)
+    """
 
 
 @overload

@@ -36,6 +36,15 @@ class Summary:
         The guarantee, and what the budget bought.
     remarks : tuple of str
         What is wrong with the draws and what would help.
+
+    Examples
+    --------
+    >>> values = np.array([[0.5, 0.1, 0.3, 0.4, 0.6, 0.7, 900.0, 1.001]])
+    >>> Summary(("a",), values, ("Privacy: ...",), ())
+             mean         sd         5%        25%        75%        95%        ess       rhat
+    a         0.5        0.1        0.3        0.4        0.6        0.7        900      1.001
+    <BLANKLINE>
+    Privacy: ...
     """
 
     names: tuple[str, ...]
