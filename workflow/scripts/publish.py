@@ -17,7 +17,9 @@ with job(snakemake):
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / path.name)
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
-    papers = reader.load_config({"scale": "paper", "papers": reader.papers(checkout)}, checkout)
+    defaults = reader.read_yaml(checkout / "config" / "config.yaml")
+    every = {**defaults, "scale": "paper", "papers": reader.papers(checkout)}
+    papers = reader.load_config(every, checkout)
     judged = {key: kept / key / "verdict.csv" for key in papers.papers}
     claims_figure.write(
         {
