@@ -18,7 +18,7 @@ with job(snakemake):
         shutil.copyfile(path, folder / path.name)
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
     defaults = reader.read_yaml(checkout / "config" / "config.yaml")
-    every = {**defaults, "scale": "paper", "papers": reader.papers(checkout)}
+    every = {**defaults, "scale": "paper", "papers": [*reader.papers(checkout)]}
     papers = reader.load_config(every, checkout)
     judged = {key: kept / key / "verdict.csv" for key in papers.papers}
     claims_figure.write(
