@@ -34,7 +34,7 @@ def test_every_job_that_is_priced_is_announced():
     pace.announce([work], KNOWN)
     found = pace.announced()
     for stage in plan.stages(work, KNOWN):
-        outputs = ("figure", "table", "verdict", "guarantees", "page")
+        outputs = ("figure", "table", "numbered_table", "verdict", "guarantees", "page")
         rules = outputs if stage.rule == "output" else (stage.rule,)
         assert sum(len(found[rule]) for rule in rules) == stage.jobs
         seconds = sum(sum(found[rule].values()) for rule in rules)
