@@ -125,6 +125,7 @@ ELSEWHERE = {
         rows/probes.py::rows random 2
         rows/probes.py::rows standard_normal 2
         rows/probes.py::thetas standard_normal
+        rows/regressions.py::example_rows standard_normal
     """,
     "the key of a generator": """
         rng.py::cryptographic urandom

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from dpmc.checks import require_extra
-from dpmc.fits.fit import Fit
-from dpmc.types import Diagnostic, DpmcError, Guarantee
+from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee
 
 KEY = b"dpmc_fit"
 VERSION = 1
 
 
-def save(fit: Fit, path: Path) -> None:
+def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path) -> None:
     """Write a fit; see `Fit.save`.
 
     Raises
@@ -48,8 +47,8 @@ def save(fit: Fit, path: Path) -> None:
         "guarantee": asdict(fit.guarantee),
         "plan": dict(fit.plan),
         "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
-        "names": fit.names,
-        "remarks": fit.remarks,
+        "names": names,
+        "remarks": remarks,
     }
     table = pa.table(columns)
     text = json.dumps(rest, default=_plain)
@@ -65,8 +64,8 @@ def save(fit: Fit, path: Path) -> None:
         raise
 
 
-def load(path: Path) -> Fit:
-    """Read a fit; see `Fit.load`.
+def load(path: Path) -> dict[str, Any]:
+    """Return the fields of a fit; see `Fit.load`.
 
     Raises
     ------
@@ -95,18 +94,18 @@ def load(path: Path) -> Fit:
     }
     guarantee = rest["guarantee"]
     guarantee["outside"] = tuple(guarantee["outside"])
-    return Fit(
-        draws=draws,
-        info=info,
-        totals={name: np.asarray(values) for name, values in rest["totals"].items()},
-        status=rest["status"],
-        ledger=tuple((text, int(count)) for text, count in rest["ledger"]),
-        guarantee=Guarantee(**guarantee),
-        plan=rest["plan"],
-        diagnostics={name: Diagnostic(**one) for name, one in rest["diagnostics"].items()},
-        names=tuple(rest["names"]),
-        remarks=tuple(rest["remarks"]),
-    )
+    return {
+        "draws": draws,
+        "info": info,
+        "totals": {name: np.asarray(values) for name, values in rest["totals"].items()},
+        "status": rest["status"],
+        "ledger": tuple((text, int(count)) for text, count in rest["ledger"]),
+        "guarantee": Guarantee(**guarantee),
+        "plan": rest["plan"],
+        "diagnostics": {name: Diagnostic(**one) for name, one in rest["diagnostics"].items()},
+        "names": tuple(rest["names"]),
+        "remarks": tuple(rest["remarks"]),
+    }
 
 
 def _plain(value: Any) -> Any:

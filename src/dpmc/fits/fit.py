@@ -83,7 +83,7 @@ class Fit(types.Fit):
         """
         from dpmc.fits.files import save
 
-        save(self, Path(path))
+        save(self, self.names, self.remarks, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Fit:
@@ -96,7 +96,7 @@ class Fit(types.Fit):
         """
         from dpmc.fits.files import load
 
-        return load(Path(path))
+        return cls(**load(Path(path)))
 
     def __repr__(self) -> str:
         shape = "no draws" if self.draws is None else "x".join(map(str, self.draws.shape))

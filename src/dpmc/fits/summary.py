@@ -40,11 +40,8 @@ class Summary:
     Examples
     --------
     >>> values = np.array([[0.5, 0.1, 0.3, 0.4, 0.6, 0.7, 900.0, 1.001]])
-    >>> Summary(("a",), values, ("Privacy: ...",), ())
-             mean         sd         5%        25%        75%        95%        ess       rhat
-    a         0.5        0.1        0.3        0.4        0.6        0.7        900      1.001
-    <BLANKLINE>
-    Privacy: ...
+    >>> print(Summary(("a",), values, ("Privacy: ...",), ()).to_dataframe().loc["a", "rhat"])
+    1.001
     """
 
     names: tuple[str, ...]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.models._regression import RegressionParams, example_rows, normal_prior
 from dpmc.numerics.jit import njit
 from dpmc.rows import tuples
+from dpmc.rows.regressions import RegressionParams, example_rows, normal_prior
 from dpmc.types import Array, Model
 
 
@@ -22,7 +22,7 @@ class Params(RegressionParams):
     Parameters
     ----------
     num_features, intercept, prior_sd, row_norm
-        See :class:`dpmc.models._regression.RegressionParams`.
+        See :class:`dpmc.rows.regressions.RegressionParams`.
     """
 
 

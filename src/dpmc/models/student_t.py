@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.models._regression import (
+from dpmc.numerics.jit import njit
+from dpmc.rows import tuples
+from dpmc.rows.regressions import (
     RegressionParams,
     example_rows,
     normal_prior,
     response_first,
 )
-from dpmc.numerics.jit import njit
-from dpmc.rows import tuples
 from dpmc.types import Model
 
 
@@ -32,7 +32,7 @@ class Params(RegressionParams):
     Parameters
     ----------
     num_features, intercept, prior_sd, row_norm
-        See :class:`dpmc.models._regression.RegressionParams`; no features are allowed with an
+        See :class:`dpmc.rows.regressions.RegressionParams`; no features are allowed with an
         intercept.
     degrees_of_freedom : float
         Of the noise.
