@@ -108,7 +108,7 @@ def test_the_worst_pair_comes_near_the_budget(monkeypatch):
 @pytest.mark.slow
 def test_the_audit_does_not_find_the_fit_guilty():
     """A correct fit is found guilty with a probability of at most 1e-3; the seed is fixed."""
-    x = gaussian_rows(60)
+    x = gaussian_rows(300)
     pair = neighbour(x, (30.0, 30.0)), neighbour(x, (-30.0, -30.0))
     model = gaussian_model()
 
@@ -126,13 +126,13 @@ def test_the_audit_does_not_find_the_fit_guilty():
         mu=MU,
         delta=1e-3,
         confidence=0.999,
-        num_runs=2000,
+        num_runs=600,
         statistic=float,
         seed=1,
     )
     assert not result.violates_claim
-    # It would find the same transcripts guilty of three quarters of the claim.
-    assert result.mu_lower > 0.75 * MU
+    # It would find the same transcripts guilty of a quarter of the claim.
+    assert result.mu_lower > 0.25 * MU
 
 
 def test_logistic_rows_of_another_label_cost_no_more():

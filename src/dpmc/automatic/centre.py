@@ -40,8 +40,8 @@ COUNTS = 0.1
 CURVATURE, LAST_CURVATURE = 0.25, 0.12
 LINE = 0.08
 TRIALS, TRIALS_PAID = 7, 3
-# Bisections of the first search, over all floats, and of later ones, a factor 2**1.5 each way.
-FIRST_BISECTIONS, BISECTIONS, REACH = 12, 3, 1.5
+# Bisections of the first search, from 1e-30 to 1e30, and of later ones, a factor 2**1.5 each way.
+FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
 # Standard deviations of a count that the rows to clip lie above zero; 1 at the last stage.
 CLEAR = 2.5
 # A step is taken if at least half of its squared length is signal.
@@ -238,7 +238,7 @@ class _Search:
             )
             precision, weighted = likelihood(self.estimate, curvature)
             both, slope = precision + prior_precision, weighted + prior_slope
-            step = np.asarray(np.linalg.solve(both, slope), dtype=np.float64)
+            step = np.asarray(np.linalg.lstsq(both, slope, rcond=1e-14)[0], dtype=np.float64)
         error = np.linalg.pinv(self.estimate.precision, rcond=1e-12, hermitian=True)
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
 
@@ -283,8 +283,8 @@ def likelihood(estimate: Estimate, curvature: Array) -> tuple[Array, Array]:
     `curvature`, and what is released is the mode with the error of privacy noise: errors add up.
     """
     # (A^-1 + J^-1)^-1 = J (A + J)^-1 A, which needs no inverse of the singular A.
-    both = np.linalg.solve(
-        estimate.precision + curvature, np.column_stack([estimate.precision, estimate.weighted])
-    )
+    # Where both are next to nothing so is the result, and the prior has the word.
+    inverse = np.linalg.pinv(estimate.precision + curvature, rcond=1e-14, hermitian=True)
+    both = inverse @ np.column_stack([estimate.precision, estimate.weighted])
     precision = curvature @ both[:, :-1]
     return 0.5 * (precision + precision.T), curvature @ both[:, -1]

@@ -92,7 +92,7 @@ def combine(
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
             error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
         noise = one.noise**2 * change.T @ change + error * eye
-        gain = curvature @ np.linalg.inv(noise)
+        gain = curvature @ np.linalg.pinv(noise, rcond=1e-14, hermitian=True)
         precision += gain @ curvature
         weighted += gain @ (change.T @ one.score + curvature @ offset)
     return Estimate(precision, weighted)

@@ -10,8 +10,8 @@ import numpy as np
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import Array
 
-# Log2 of the largest and smallest clip bound that is looked for: any float that can be squared.
-WIDEST = 300.0
+# Log2 of the largest and smallest clip bound that is looked for: about 1e30 and 1e-30.
+WIDEST = 100.0
 
 
 @dataclass(frozen=True)
