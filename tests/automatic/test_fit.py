@@ -72,9 +72,9 @@ def test_summary_names_its_components_and_what_was_bought(data):
 
 def test_a_budget_that_carries_no_posterior_is_said_to_be_too_small():
     x = stream(0, "few").standard_normal((60, 2))
-    with pytest.warns(dpmc.PosteriorWarning, match="About epsilon"):
+    with pytest.warns(dpmc.PosteriorWarning, match="does not carry this posterior"):
         fitted = dpmc.fit(gaussian_model(), x, epsilon=0.05, delta=1e-6, seed=0)
-    assert any("such rows" in remark for remark in fitted.remarks)
+    assert any("rows" in remark for remark in fitted.remarks)
 
 
 def test_discrete_noise_gives_a_posterior_too(data):

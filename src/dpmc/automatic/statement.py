@@ -33,6 +33,8 @@ class Cost:
     mu, delta : float
         The budget.
     num_rows : int
+    unknown : int
+        Directions whose curvature drowns in noise: there the prior has the word.
     """
 
     widening: Array
@@ -40,6 +42,7 @@ class Cost:
     mu: float
     delta: float
     num_rows: int
+    unknown: int = 0
 
     @classmethod
     def of(
@@ -55,7 +58,9 @@ class Cost:
             for one in (covariance, without)
         ]
         widening = widths[0] / np.maximum(widths[1], 1e-300)
-        return cls(np.maximum(widening, 1.0), centre.gradient_noise**-2, mu, delta, num_rows)
+        unknown = int(np.sum(centre.curvature.values <= 1.5 * centre.curvature.floor))
+        draws = centre.gradient_noise**-2
+        return cls(np.maximum(widening, 1.0), draws, mu, delta, num_rows, unknown)
 
     @property
     def displacement(self) -> float:
@@ -83,7 +88,13 @@ class Cost:
     def remarks(self) -> Iterator[str]:
         """Return what a user has to know before using the posterior."""
         widest = float(self.widening.max())
-        if widest > WORTH_HAVING:
+        if self.unknown:
+            yield (
+                f"The budget does not carry this posterior: in {self.unknown} of "
+                f"{len(self.widening)} directions the rows drown in noise, and the prior has the "
+                "word. `dpmc.plan` tells the epsilon, or the number of rows, that would do."
+            )
+        elif widest > WORTH_HAVING:
             epsilon, num_rows = self.enough()
             yield (
                 f"The budget does not carry this posterior: the widest interval is {widest:.3g} "
