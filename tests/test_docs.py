@@ -20,7 +20,7 @@ from scipy import stats
 import dpmc
 from dpmc import statsel
 from dpmc.experiments.data import _uci
-from dpmc.experiments.site import errata
+from dpmc.experiments.site import markdown
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics import compile_cache
 from dpmc.privacy import Ledger, Releases, gaussian
@@ -142,7 +142,7 @@ def commands(text: str) -> list[str]:
 
 def repeated_anchors(text: str) -> list[str]:
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    counts = Counter(errata.address(title) for title in titles)
+    counts = Counter(markdown.address(title) for title in titles)
     return sorted(anchor for anchor, number in counts.items() if number > 1)
 
 
@@ -174,7 +174,7 @@ def test_every_heading_of_the_errata_has_an_anchor_of_its_own():
     text = errata_text()
     assert repeated_anchors(text) == []
     point = re.search(r"^#### (.*)$", text, re.MULTILINE)
-    assert repeated_anchors(f"{text}\n#### {point[1].upper()}!\n") == [errata.address(point[1])]
+    assert repeated_anchors(f"{text}\n#### {point[1].upper()}!\n") == [markdown.address(point[1])]
 
 
 def test_every_verdict_that_the_errata_name_is_a_claim():
@@ -190,7 +190,7 @@ def test_the_errata_start_with_links_to_the_gravest():
     linked = re.findall(r"\]\(#([\w-]+)\)", chapter)
     titles = re.findall(r"^#### (.*)$", errata_text(), re.MULTILINE)
     assert len(linked) == chapter.count("\n- ") > 5
-    assert set(linked) <= {errata.address(title) for title in titles}
+    assert set(linked) <= {markdown.address(title) for title in titles}
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from dpmc.types import (
     InvalidRows,
     Model,
     check_delta,
-    check_epsilon_delta,
+    check_epsilon,
 )
 
 AUTOMATIC = "auto"
@@ -167,8 +167,6 @@ def fit(
     method, model, data = _sorted_out(what, method)
     named = _names(names, model)
     seed = _seed(seed)
-    if isinstance(epsilon, bool):
-        raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")
     if method == AUTOMATIC:
         _refuse_beside_auto(
             params,
@@ -176,7 +174,7 @@ def fit(
             num_iterations=num_iterations,
             max_iterations=max_iterations,
         )
-        check_epsilon_delta(epsilon, check_delta(delta, "the automatic method"))  # type: ignore[arg-type]
+        budget = _budget(epsilon, delta)
         checks.at_least("num_chains", num_chains, 1)
         checks.at_least("num_draws", num_draws, 1)
         checks.one_of("noise", noise, NOISES)
@@ -184,8 +182,7 @@ def fit(
         fitted = automatic.fit(
             model,
             dataset,
-            float(epsilon),  # type: ignore[arg-type]
-            float(delta),  # type: ignore[arg-type]
+            *budget,
             num_chains=num_chains,
             num_draws=num_draws,
             start=None if start is None else chains.start_points(_numbers(start), model.dim, 1)[0],
@@ -194,8 +191,8 @@ def fit(
             names=named,
         )
     else:
-        if start is not None:
-            start = _numbers(start)
+        if epsilon is not None:
+            _epsilon(epsilon)
         result = chains.fit(
             method,
             model,
@@ -206,7 +203,7 @@ def fit(
             num_iterations=num_iterations,
             max_iterations=max_iterations,
             num_chains=num_chains,
-            start=start,
+            start=None if start is None else _numbers(start),
             seed=seed,
             noise=noise,
             progress=progress,
@@ -253,6 +250,18 @@ def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
             f"`{given[0]}` must be left out for the automatic method, which chooses it, or given "
             "beside a `method`"
         )
+
+
+def _budget(epsilon: float | None, delta: float | None) -> tuple[float, float]:
+    return _epsilon(epsilon), check_delta(delta, "the automatic method")
+
+
+def _epsilon(epsilon: float | None) -> float:
+    """Return an epsilon, refusing what is none."""
+    if epsilon is None or isinstance(epsilon, bool):
+        raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")
+    check_epsilon(epsilon)
+    return float(epsilon)
 
 
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:

@@ -75,5 +75,5 @@ def search(
     ledger = Recording(GaussianBudget(mu), answers)
     rows = WhitenedRows(model, Dataset.of("rows", x, invalid_rows))
     purse = Purse(ledger, np.random.default_rng(seed))
-    centre = locate(rows, Prior.of(model), purse, np.zeros(model.dim), 1.0)
+    centre = locate(rows, Prior.of(model), purse, np.zeros(model.dim))
     return centre, ledger.transcript

@@ -70,20 +70,14 @@ def test_a_row_that_is_not_finite_costs_no_more():
 def canary(monkeypatch: pytest.MonkeyPatch, name: str) -> float:
     """Return the largest cost over searches of one broken variant, over mu^2."""
     if name == "half the sensitivity":
-        original = purses.Purse.vector
+        original = purses.Purse.total
 
         def halved(self, value, bound, cost):
             return original(self, value, bound / 2, cost)
 
-        monkeypatch.setattr(purses.Purse, "vector", halved)
+        monkeypatch.setattr(purses.Purse, "total", halved)
     elif name == "no clip":
         monkeypatch.setattr(whitened, "clip_rows", lambda rows, bound: 0)
-    elif name == "counts are free":
-
-        def free(self, number, cost):
-            return float(number) + self.rng.standard_normal() / math.sqrt(cost)
-
-        monkeypatch.setattr(purses.Purse, "count", free)
     x = gaussian_rows()
     costs = []
     for seed in range(3):

@@ -66,8 +66,6 @@ class Centre:
         Of the step to where the likelihood's score vanishes.
     gradient_bound : float
         Clip bound of whitened row gradients at the last stage.
-    target : float
-        Rows that it may clip.
     gradient_noise : float
         Standard deviation of the noise of the last whitened gradient.
     step, step_noise : float
@@ -81,7 +79,6 @@ class Centre:
     curvature: Curvature
     estimate: Estimate
     gradient_bound: float
-    target: float
     gradient_noise: float
     step: float
     step_noise: float
@@ -96,8 +93,8 @@ class _Bounds:
     curvature: float
 
 
-def locate(rows: WhitenedRows, prior: Prior, purse: Purse, start: Array, share: float) -> Centre:
-    """Return centre and shape, for a share of what the purse holds.
+def locate(rows: WhitenedRows, prior: Prior, purse: Purse, start: Array) -> Centre:
+    """Return centre and shape, for all that the purse holds.
 
     Parameters
     ----------
@@ -106,26 +103,21 @@ def locate(rows: WhitenedRows, prior: Prior, purse: Purse, start: Array, share: 
     purse : Purse
     start : ndarray of shape (d,)
         A public point.
-    share : float
-        Of what is left of mu^2, for all stages.
     """
-    search_ = _Search(rows, prior, purse, start, share)
-    while not search_.stage():
+    stages = _Search(rows, prior, purse, start)
+    while not stages.stage():
         pass
-    return search_.centre()
+    return stages.centre()
 
 
 class _Search:
     """The stages of one search."""
 
-    def __init__(
-        self, rows: WhitenedRows, prior: Prior, purse: Purse, start: Array, share: float
-    ) -> None:
+    def __init__(self, rows: WhitenedRows, prior: Prior, purse: Purse, start: Array) -> None:
         self.rows, self.prior, self.purse = rows, prior, purse
         self.dim, self.num_rows = rows.dim, rows.num_rows
         self.theta, self.basis = start, prior.spread(start)
-        self.floor = purse.left * (1 - share)
-        self.total = purse.left - self.floor
+        self.total = purse.left
         self.cost = (math.sqrt(self.dim) / (FIRST_NOISE * self.num_rows)) ** 2
         self.bounds: _Bounds | None = None
         self.measurements: list[Measurement] = []
@@ -134,7 +126,7 @@ class _Search:
 
     def stage(self) -> bool:
         """Run one stage; return whether it was the last."""
-        left = self.purse.left - self.floor
+        left = self.purse.left
         room = left - (1 - EXPLORE) * self.total
         last = len(self.stages) == MOST_STAGES - 1 or room < NOTHING * self.total
         most = room * PORTION if room > WHOLE * self.total else room
@@ -144,13 +136,13 @@ class _Search:
         curve = (LAST_CURVATURE if last else CURVATURE) * cost
         bounds, self.target = self._clip_bounds(counts, last, left)
         curvature_bound, self.bound = 2.0**bounds.curvature, 2.0**bounds.gradient
-        packed, noise = self.purse.vector(
+        packed, noise = self.purse.total(
             self.rows.curvature_sum(self.theta, self.basis, curvature_bound), curvature_bound, curve
         )
         self.released.append(NoisyCurvature(unpack(packed, self.dim), noise, self.basis))
         self.curvature = curvatures.combine(self.released)
-        rest = self.purse.left - self.floor if last else cost * (1 - COUNTS) - curve - line
-        score, self.noise = self.purse.vector(
+        rest = self.purse.left if last else cost * (1 - COUNTS) - curve - line
+        score, self.noise = self.purse.total(
             self.rows.gradient_sum(self.theta, self.basis, self.bound), self.bound, rest
         )
         self._measure(score)
@@ -180,7 +172,6 @@ class _Search:
             self.curvature,
             self.estimate,
             self.bound,
-            self.target,
             self.noise,
             self.step,
             self.step_noise,
@@ -207,10 +198,13 @@ class _Search:
             target = max(target, 2 * math.sqrt(self.dim / left))
         target = min(max(target, 1.0), self.num_rows / 4)
         found = []
-        for name in ("gradient", "curvature"):
-            norms = getattr(self.rows, f"{name}_norms")(self.theta, self.basis)
-            middle = getattr(self.bounds, name) if self.bounds else 0.0
-            reach = REACH if self.bounds else WIDEST
+        reach = REACH if self.bounds else WIDEST
+        known = self.bounds or _Bounds(0.0, 0.0)
+        for norms_of, middle in (
+            (self.rows.gradient_norms, known.gradient),
+            (self.rows.curvature_norms, known.curvature),
+        ):
+            norms = norms_of(self.theta, self.basis)
             bound = search(
                 self.purse, norms, target, middle - reach, middle + reach, steps, cost / 2
             )
@@ -248,7 +242,7 @@ class _Search:
         along = self.basis @ direction
         for _ in range(TRIALS):
             end = self.theta + self.basis @ (share * step)
-            slope, noise = self.purse.number(
+            slope, noise = self.purse.total(
                 self.rows.slope_sum(end, along, self.bound), self.bound, cost / TRIALS_PAID
             )
             slope += float(along @ self.prior.gradient(end))

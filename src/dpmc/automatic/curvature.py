@@ -1,4 +1,4 @@
-"""What noisy curvatures, released in several bases, say together."""
+"""The curvature of a log-likelihood from noisy ones, released in several bases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a budget is expected to buy, before any row is touched."""
+"""The plan of an automatic fit: what to expect of a budget before any row is touched."""
 
 from __future__ import annotations
 

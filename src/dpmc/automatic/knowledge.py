@@ -1,4 +1,4 @@
-"""What noisy gradients, released at several points, say together of where the score vanishes.
+"""The point where a score vanishes, from noisy gradients that were released at several points.
 
 Each release is a noisy linear equation for the mode of the likelihood, as far as the curvature
 between the point and the mode is known. All of them are solved at once, each weighted by its noise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 
@@ -42,15 +43,15 @@ class Purse:
         """Return a number of rows with noise of standard deviation ``1 / sqrt(cost)``."""
         return self.ledger.release(float(number), 1.0, self._multiplier(cost), self.rng)
 
-    def number(self, value: float, bound: float, cost: float) -> tuple[float, float]:
-        """Return a sum of numbers clipped to `bound`, with noise, and the noise's deviation."""
-        multiplier = self._multiplier(cost)
-        return self.ledger.release(value, 2 * bound, multiplier, self.rng), 2 * bound * multiplier
+    @overload
+    def total(self, value: float, bound: float, cost: float) -> tuple[float, float]: ...
+    @overload
+    def total(self, value: Array, bound: float, cost: float) -> tuple[Array, float]: ...
+    def total(self, value: Any, bound: float, cost: float) -> tuple[Any, float]:
+        """Return a sum of what rows contribute, clipped to norm `bound`, with noise.
 
-    def vector(self, value: Array, bound: float, cost: float) -> tuple[Array, float]:
-        """Return a sum of vectors clipped to norm `bound`, with noise, and the noise's deviation.
-
-        A substituted row moves the sum by at most twice the bound.
+        A substituted row moves it by at most twice the bound. The standard deviation of the noise
+        is returned beside it.
         """
         multiplier = self._multiplier(cost)
         return self.ledger.release(value, 2 * bound, multiplier, self.rng), 2 * bound * multiplier

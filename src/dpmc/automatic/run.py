@@ -77,7 +77,7 @@ def fit(
     streams = Streams.of(seed, NAME, 0)
     ledger = Ledger(budget, noise)
     rows = WhitenedRows(model, dataset)
-    centre = locate(rows, prior, Purse(ledger, streams.noise), point, 1.0)
+    centre = locate(rows, prior, Purse(ledger, streams.noise), point)
     posterior = NoiseAware.of(centre, prior)
     draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
     cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)

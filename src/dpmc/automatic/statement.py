@@ -1,4 +1,4 @@
-"""What privacy costs a posterior, in its own standard deviations, and what would cost less."""
+"""The cost of privacy to a posterior, in its own standard deviations, in words."""
 
 from __future__ import annotations
 

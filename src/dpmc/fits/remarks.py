@@ -1,4 +1,4 @@
-"""What is wrong with the draws of a chain, in words, and what would help.
+"""Remarks on the draws of a chain: what is wrong with them, and what would help.
 
 All of it is computed from released numbers: it costs no privacy.
 """

@@ -1,4 +1,4 @@
-"""Run one method on one posterior under one budget: the way in for a user's own model."""
+"""Run one method on one posterior under one budget."""
 
 from __future__ import annotations
 
@@ -60,50 +60,10 @@ def fit(
     invalid_rows: InvalidRows = "refuse",
     **params: Any,
 ) -> Fit:
-    """Sample the posterior of `model` given `data` with a private method.
+    """Sample the posterior of `model` given `data` with one method.
 
-    All chains are released together under the one budget.
-
-    Parameters
-    ----------
-    method : str
-        Name of a method, such as ``"dp_hmc"`` (``dpmc.registry.names("method")``).
-    model : Model
-        The posterior, written for one row.
-    data : Dataset or ndarray of shape (n, p)
-        The private rows.
-    epsilon, delta : float
-        The budget under substitution of one row; left out only for a method without
-        privacy, or together with `num_iterations`.
-    accountant : str, optional
-        What turns the budget into iterations; by default the tightest that is valid.
-    num_iterations : int, optional
-        Iterations per chain of a method without privacy; otherwise the budget decides.
-    max_iterations : int, optional
-        Iterations per chain of a private method to stop at, where its budget buys more.
-        What is not run is not spent: the guarantee is better than the budget.
-    num_chains : int
-        Number of chains.
-    start : ndarray of shape (d,) or (chains, d), optional
-        Start points, chosen without looking at the data; the origin by default.
-    seed : int, optional
-        Makes a run repeatable, and thereby not private: whoever knows the seed can
-        subtract the noise. By default cryptographic generators are keyed by the operating
-        system.
-    noise : {"continuous", "discrete"}
-        ``"discrete"`` rounds what is released to a grid far below the noise, so that the
-        last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`).
-    progress : bool
-        Whether to show a progress bar.
-    diagnostics : {"private", "none", "exact"}
-        Shares of clipped rows: released with noise from one hundredth of the budget, in
-        ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and ``Fit.totals``, which the
-        guarantee then names as outside of it. A method without privacy has them exact.
-    invalid_rows : {"refuse", "zero"}
-        Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
-        so itself.
-    **params
-        Parameters of the method, as in its ``Params``.
+    All chains are released together under the one budget. The arguments are those of
+    :func:`dpmc.fitting.fit`, which is the way in for a user.
 
     Returns
     -------

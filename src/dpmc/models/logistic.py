@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmc.numerics.jit import njit
 from dpmc.rows import tuples
-from dpmc.rows.regressions import RegressionParams, example_rows, normal_prior
+from dpmc.rows.regressions import RegressionParams, design, example_rows, normal_prior
 from dpmc.types import Array, Model
 
 
@@ -67,8 +67,6 @@ def _signed(intercept: bool) -> Callable[[Array], Array]:
     def features(x: Array) -> Array:
         response = x[:, -1]
         sign = np.where(response == 1, 1.0, np.where(response == 0, -1.0, np.nan))
-        parts = [np.ones((1, len(x)))] if intercept else []
-        signed: Array = np.concatenate([*parts, x[:, :-1].T]) * sign
-        return signed
+        return design(x, intercept) * sign
 
     return features

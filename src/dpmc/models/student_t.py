@@ -32,8 +32,7 @@ class Params(RegressionParams):
     Parameters
     ----------
     num_features, intercept, prior_sd, row_norm
-        See :class:`dpmc.rows.regressions.RegressionParams`; no features are allowed with an
-        intercept.
+        See :class:`dpmc.rows.regressions.RegressionParams`.
     degrees_of_freedom : float
         Of the noise.
     log_scale_sd : float
@@ -44,9 +43,7 @@ class Params(RegressionParams):
     log_scale_sd: float = 3.0
 
     def __post_init__(self) -> None:
-        checks.at_least("num_features", self.num_features, 0 if self.intercept else 1)
-        checks.positive("prior_sd", self.prior_sd)
-        checks.positive("row_norm", self.row_norm, optional=True)
+        super().__post_init__()
         checks.positive("degrees_of_freedom", self.degrees_of_freedom)
         checks.positive("log_scale_sd", self.log_scale_sd)
 

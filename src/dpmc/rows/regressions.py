@@ -1,4 +1,4 @@
-"""What regression models share: rows of features and a response, and a normal prior."""
+"""Parts of regression models: rows of features and a response, and a normal prior."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RegressionParams:
     Parameters
     ----------
     num_features : int
-        Columns before the response.
+        Columns before the response; with an intercept there may be none.
     intercept : bool
         Whether a constant is put before the features: coefficient 0.
     prior_sd : float
@@ -33,7 +33,7 @@ class RegressionParams:
     row_norm: float | None = None
 
     def __post_init__(self) -> None:
-        checks.at_least("num_features", self.num_features, 1)
+        checks.at_least("num_features", self.num_features, 0 if self.intercept else 1)
         checks.positive("prior_sd", self.prior_sd)
         checks.positive("row_norm", self.row_norm, optional=True)
 
@@ -43,14 +43,14 @@ class RegressionParams:
         return self.num_features + self.intercept
 
 
+def design(x: Array, intercept: bool) -> Array:
+    """Return the features of rows, shape (k, m), below a constant if there is one."""
+    return np.concatenate([np.ones((int(intercept), len(x))), x[:, :-1].T])
+
+
 def response_first(intercept: bool) -> Callable[[Array], Array]:
     """Return the function that puts the response first, a constant second, then the features."""
-
-    def features(x: Array) -> Array:
-        parts = [x[:, -1:].T, np.ones((1, len(x)))] if intercept else [x[:, -1:].T]
-        return np.concatenate([*parts, x[:, :-1].T])
-
-    return features
+    return lambda x: np.concatenate([x[:, -1:].T, design(x, intercept)])
 
 
 def normal_prior(sds: Array) -> tuple[Callable[[Array], float], Callable[[Array], Array]]:

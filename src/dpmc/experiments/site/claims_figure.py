@@ -34,8 +34,9 @@ STRIPE: dict[str, dict[str, Any]] = {
 
 def write(documents: Mapping[str, Sequence[Cell]], folder: Path) -> None:
     """Write the figure in each of the formats of ``FILES``; see :func:`draw`."""
+    drawn = draw(documents)
     for name in FILES:
-        save(draw(documents), folder / name)
+        save(drawn, folder / name)
 
 
 def draw(documents: Mapping[str, Sequence[Cell]]) -> Figure:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from dpmc.experiments.site import markdown
 from dpmc.types import DpmcError
 
 # What the list below the title of a point says, in this order.
@@ -95,19 +95,13 @@ def read(text: str, links: Mapping[str, Mapping[str, str]]) -> Errata:
     DpmcError
         If a point lacks one of its parts, or two headings have the same address.
     """
-    parser = MarkdownIt("commonmark")
-    first, *others = _split(parser.parse(text), "h2")
+    first, *others = _split(markdown.parse(text), "h2")
     title = first[1].content if first else ""
-    chapters = tuple(_chapter(parser, tokens, links) for tokens in others)
+    chapters = tuple(_chapter(tokens, links) for tokens in others)
     headings = [*(chapter.anchor for chapter in chapters), *_headings(others)]
     if twice := sorted(name for name, number in Counter(headings).items() if number > 1):
         raise DpmcError(f"errata: several headings have the address {', '.join(twice)}")
-    return Errata(title, _html(parser, first[3:]), chapters)
-
-
-def address(title: str) -> str:
-    """Return the address of a heading on a page, as GitHub and Sphinx make it."""
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    return Errata(title, markdown.html(first[3:]), chapters)
 
 
 def _split(tokens: Sequence[Token], *tags: str) -> list[list[Token]]:
@@ -124,29 +118,28 @@ def _headings(chapters: Iterable[Sequence[Token]]) -> Iterator[str]:
     """Return the addresses of all headings inside of chapters."""
     for tokens in chapters:
         for part in _split(tokens, "h3", "h4")[1:]:
-            yield address(part[1].content)
+            yield markdown.address(part[1].content)
 
 
-def _chapter(
-    parser: MarkdownIt, tokens: list[Token], links: Mapping[str, Mapping[str, str]]
-) -> Chapter:
+def _chapter(tokens: list[Token], links: Mapping[str, Mapping[str, str]]) -> Chapter:
     title = tokens[1].content
     key = re.search(r"\s*\(`(\w+)`\)$", title)
-    anchor = key[1] if key else address(title)
+    anchor = key[1] if key else markdown.address(title)
     for token in tokens:
-        _link(token, links.get(anchor, {}))
+        if token.children is not None:
+            token.children = markdown.linked(token.children, str, links.get(anchor, {}))
     introduction, *parts = _split(tokens[3:], "h3", "h4")
-    body, points = [_html(parser, introduction)], []
+    body, points = [markdown.html(introduction)], []
     for part in parts:
         name = part[1].content
-        place = address(name)
+        place = markdown.address(name)
         part[0].attrSet("id", place)
         if part[0].tag == "h4":
             _check(name, part)
             points.append(Point(place, name))
             _point_at(part, name)
-        html = _html(parser, part)
-        body.append(f'<div class="point">\n{html}</div>\n' if part[0].tag == "h4" else html)
+        shown = markdown.html(part)
+        body.append(f'<div class="point">\n{shown}</div>\n' if part[0].tag == "h4" else shown)
     return Chapter(anchor, title[: key.start()] if key else title, "".join(body), tuple(points))
 
 
@@ -165,7 +158,11 @@ def _check(name: str, tokens: Sequence[Token]) -> None:
 def _point_at(tokens: Sequence[Token], name: str) -> None:
     """Let the heading of a point link to itself, and mark the list of its parts."""
     opening = Token("link_open", "a", 1)
-    opening.attrs = {"class": "here", "href": f"#{address(name)}", "aria-label": f"Link to: {name}"}
+    opening.attrs = {
+        "class": "here",
+        "href": f"#{markdown.address(name)}",
+        "aria-label": f"Link to: {name}",
+    }
     sign = Token("text", "", 0)
     sign.content = "#"
     space = Token("text", "", 0)
@@ -173,20 +170,3 @@ def _point_at(tokens: Sequence[Token], name: str) -> None:
     children = tokens[1].children or []
     tokens[1].children = [*children, space, opening, sign, Token("link_close", "a", -1)]
     next(token for token in tokens if token.type == "bullet_list_open").attrSet("class", "parts")
-
-
-def _link(token: Token, links: Mapping[str, str]) -> None:
-    """Make links of the code in a line that names something with an address."""
-    parts: list[Token] = []
-    for child in token.children or ():
-        if child.type == "code_inline" and child.content in links:
-            opening = Token("link_open", "a", 1)
-            opening.attrSet("href", links[child.content])
-            parts += [opening, child, Token("link_close", "a", -1)]
-        else:
-            parts.append(child)
-    token.children = parts if token.children is not None else None
-
-
-def _html(parser: MarkdownIt, tokens: Sequence[Token]) -> str:
-    return str(parser.renderer.render(tokens, parser.options, {}))

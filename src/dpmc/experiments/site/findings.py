@@ -1,4 +1,4 @@
-"""What the front page leads with: of each document a sentence, a picture and two marks."""
+"""Cards of the front page: of each document a sentence, a picture and two marks."""
 
 from __future__ import annotations
 

@@ -7,10 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from dpmc.experiments.site import captions
+from dpmc.experiments.site import captions, markdown
 
 # Of cells: what the parser writes, and how the tables of a page have it.
 HEADS = {
@@ -39,8 +38,7 @@ def html(folder: Path, name: str, files: Sequence[str]) -> Markup:
     texts = [folder / file for file in files if file.endswith(".md")]
     if not texts:
         return Markup()
-    parser = MarkdownIt("commonmark").enable("table")
-    body = parser.render(texts[0].read_text(encoding="utf-8"))
+    body = markdown.html(markdown.parse(texts[0].read_text(encoding="utf-8")))
     for plain, ours in HEADS.items():
         body = body.replace(plain, ours)
     places = itertools.count(1)

@@ -12,9 +12,22 @@ from markdown_it.token import Token
 Resolve = Callable[[str], str | None]
 
 
+PARSER = MarkdownIt("commonmark").enable("table")
+
+
 def parse(text: str) -> list[Token]:
     """Return the tokens of a text."""
-    return MarkdownIt("commonmark").enable("table").parse(text)
+    return PARSER.parse(text)
+
+
+def html(tokens: Sequence[Token]) -> str:
+    """Return tokens as HTML, as they are."""
+    return str(PARSER.renderer.render(tokens, PARSER.options, {}))
+
+
+def address(title: str) -> str:
+    """Return the address of a heading on a page, as GitHub and Sphinx make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def render(
@@ -44,7 +57,7 @@ def render(
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{int(token.tag[1]) + deeper}"
             if token.nesting == 1:
-                token.attrSet("id", prefix + _place(plain(tokens[index + 1])))
+                token.attrSet("id", prefix + address(plain(tokens[index + 1])))
         elif token.type in ("thead_open", "tbody_open"):
             inside = token.tag
             headings = [] if inside == "thead" else headings
@@ -57,9 +70,8 @@ def render(
             token.attrSet("data-label", headings[column])
             column += 1
         elif token.type == "inline":
-            token.children = _linked(token.children or [], resolve, names)
-    parser = MarkdownIt("commonmark").enable("table")
-    return _accessible(parser.renderer.render(list(tokens), parser.options, {}))
+            token.children = linked(token.children or [], resolve, names)
+    return _accessible(html(tokens))
 
 
 def plain(token: Token) -> str:
@@ -71,11 +83,7 @@ def plain(token: Token) -> str:
     )
 
 
-def _place(words: str) -> str:
-    return "-".join(re.findall(r"[a-z0-9]+", words.lower()))
-
-
-def _linked(children: Sequence[Token], resolve: Resolve, names: Mapping[str, str]) -> list[Token]:
+def linked(children: Sequence[Token], resolve: Resolve, names: Mapping[str, str]) -> list[Token]:
     """Return the parts of a line with addresses of the site; links that lead nowhere go."""
     parts: list[Token] = []
     kept = list[bool]()

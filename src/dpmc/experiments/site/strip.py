@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -85,16 +86,5 @@ def numbers(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 def out(found: Iterable[Cell]) -> dict[str, int]:
     """Return how many claims come out, by the keys of ``OUT``."""
-    return _counted((cell.out for cell in found), OUT)
-
-
-def held(found: Iterable[Cell]) -> dict[str, int]:
-    """Return of how many claims the privacy holds, by the keys of ``HELD``."""
-    return _counted((cell.held for cell in found), HELD)
-
-
-def _counted(keys: Iterable[str], known: Iterable[str]) -> dict[str, int]:
-    numbers = dict.fromkeys(known, 0)
-    for key in keys:
-        numbers[key] += 1
-    return numbers
+    counts = Counter(cell.out for cell in found)
+    return {key: counts[key] for key in OUT}

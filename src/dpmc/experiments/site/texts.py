@@ -1,4 +1,4 @@
-"""What a document's own text in `docs/` says: its finding, its first lines, and the rest."""
+"""The text on a document in `docs/`, for its page: the finding, the first lines, and the rest."""
 
 from __future__ import annotations
 
