@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpmc import statsel
     from dpmc.automatic.expectation import plan
+    from dpmc.comparison import Comparison, compare
+    from dpmc.families.linear_regression import linear_regression
+    from dpmc.families.mixture import mixture
+    from dpmc.families.network import network
+    from dpmc.families.regression import regression
+    from dpmc.families.select_statistic import select_statistic
     from dpmc.fits import Fit, Summary
     from dpmc.fitting import PosteriorWarning, fit
     from dpmc.privacy.empirical import AuditResult, audit
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditResult",
     "Budget",
+    "Comparison",
     "Dataset",
     "DpmcError",
     "Fit",
@@ -31,10 +38,16 @@ __all__ = [
     "PosteriorWarning",
     "Summary",
     "audit",
+    "compare",
     "dot",
     "fit",
+    "linear_regression",
+    "mixture",
+    "network",
     "plan",
+    "regression",
     "scale",
+    "select_statistic",
     "statsel",
     "subtract",
 ]
@@ -42,6 +55,7 @@ __all__ = [
 _HOMES = {
     "AuditResult": "dpmc.privacy.empirical",
     "Budget": "dpmc.types",
+    "Comparison": "dpmc.comparison",
     "Dataset": "dpmc.types",
     "DpmcError": "dpmc.types",
     "Fit": "dpmc.fits",
@@ -50,10 +64,16 @@ _HOMES = {
     "PosteriorWarning": "dpmc.fitting",
     "Summary": "dpmc.fits",
     "audit": "dpmc.privacy.empirical",
+    "compare": "dpmc.comparison",
     "dot": "dpmc.rows.tuples",
     "fit": "dpmc.fitting",
+    "linear_regression": "dpmc.families.linear_regression",
+    "mixture": "dpmc.families.mixture",
+    "network": "dpmc.families.network",
     "plan": "dpmc.automatic.expectation",
+    "regression": "dpmc.families.regression",
     "scale": "dpmc.rows.tuples",
+    "select_statistic": "dpmc.families.select_statistic",
     "subtract": "dpmc.rows.tuples",
 }
 

@@ -11,7 +11,8 @@ import pytest
 
 import dpmc
 from dpmc.mcmc.posterior import Posterior
-from dpmc.models import circle
+from dpmc.models import circle, linear, poisson, student_t
+from dpmc.models import logistic as logistic_regression
 from dpmc.numerics import compile_cache
 from dpmc.rows import model_checks, probes, row_functions
 from dpmc.rows.sums import RowSums
@@ -46,7 +47,11 @@ BUILT_IN = {
     "wide gaussian_mean": (gaussian_model(30), 30),
     "banana": (banana_model(3), 3),
     "circle": (circle.build(circle.Params(1e-5)), 1),
-    "logistic": (logistic(), 2),
+    "logistic": (logistic_regression.build(logistic_regression.Params(3)), 4),
+    "poisson": (poisson.build(poisson.Params(3)), 4),
+    "linear": (linear.build(linear.Params(3)), 4),
+    "student_t": (student_t.build(student_t.Params(3)), 4),
+    "own logistic": (logistic(), 2),
     "wide logistic": (logistic(40), 40),
 }
 

@@ -1,28 +1,16 @@
-"""``python -m dpmc``: what a run would do and take, and verdicts made again from published runs."""
+"""Commands: what a run would do and take, verdicts made again from runs, what is stale."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import affordable, costs, plan, stale
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 1 after one line on standard error."""
-    asked = _parser().parse_args(arguments)
-    try:
-        print(asked.run(asked))
-    except DpmcError as error:
-        print(f"dpmc: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _config(root: Path, **given: object) -> reader.Config:
@@ -40,9 +28,8 @@ def _plan(asked: argparse.Namespace) -> str:
         return plan.text(works, known, asked.cores, budgets=not asked.no_budgets)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m dpmc", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="command")
+def add_commands(commands: Any) -> None:
+    """Add the commands to a parser's."""
     command = commands.add_parser(
         "plan", help="print what each budget buys, the jobs, their time and memory; run nothing"
     )
@@ -74,7 +61,6 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--scale", default="paper", help="that of the results")
     command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_stale)
-    return parser
 
 
 def _stale(asked: argparse.Namespace) -> str:
@@ -110,7 +96,3 @@ def _cores(value: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {value}")
     return number
-
-
-if __name__ == "__main__":
-    sys.exit(main())

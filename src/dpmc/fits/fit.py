@@ -7,7 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpmc import types
+from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
     from dpmc.fits.summary import Summary
@@ -70,6 +73,36 @@ class Fit(types.Fit):
         from dpmc.fits.summary import summarise
 
         return summarise(self)
+
+    def predict(self, x: Any, *, seed: int | None = None) -> Array:
+        """Return responses of new rows under the draws after warm-up.
+
+        Parameters
+        ----------
+        x : array_like of shape (m, p) or int
+            Features of new rows, which are not private; of a mixture how many rows to draw.
+        seed : int, optional
+            Makes the responses repeatable.
+
+        Returns
+        -------
+        ndarray of shape (k, m)
+            One row for each draw of each chain, chains side by side; of a mixture (k, m, p).
+
+        Raises
+        ------
+        DpmcError
+            If the fit does not know how responses arise, or rows do not fit it.
+        """
+        from dpmc.fits.predictive import responses
+
+        if "likelihood" not in self.plan:
+            raise DpmcError(
+                "`predict` must have the fit of a family, such as `dpmc.regression`, got one of "
+                "a model of your own"
+            )
+        draws = self.kept().reshape(-1, self.kept().shape[2])
+        return responses(self.plan["likelihood"], draws, x, np.random.default_rng(seed))
 
     def save(self, path: str | Path) -> None:
         """Write the fit to one Parquet file, which `load` reads back.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dpmc.experiments.__main__ import main
+from dpmc.__main__ import main
 from dpmc.experiments.config.reader import load_config
 from dpmc.experiments.pipeline import affordable, dependencies
 from dpmc.experiments.pipeline.workload import Workload

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from dpmc import registry
-from dpmc.experiments.__main__ import main
+from dpmc.__main__ import main
 from dpmc.experiments.config.pricing import Bought
 from dpmc.experiments.config.reader import load_config
 from dpmc.experiments.pipeline import affordable, costs, plan

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpmc.experiments.__main__ import main
+from dpmc.__main__ import main
 from dpmc.experiments.pipeline import provenance, stale
 from dpmc.types import DpmcError
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpmc.__main__ import main
 from dpmc.experiments import rejudge
-from dpmc.experiments.__main__ import main
 from dpmc.experiments.pipeline import runs_file
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.verdicts import judge, power

@@ -113,7 +113,8 @@ def linked(children: Sequence[Token], resolve: Resolve, names: Mapping[str, str]
 
 
 def _accessible(html: str) -> str:
-    """Keep the roles of tables that a narrow screen shows as cards."""
+    """Let keys scroll code; keep the roles of tables that a narrow screen shows as cards."""
+    html = html.replace("<pre>", '<pre tabindex="0">')
     html = html.replace("<table>", '<table class="cards" role="table">')
     html = re.sub(r"<(thead|tbody)>", r'<\1 role="rowgroup">', html)
     html = html.replace("<tr>", '<tr role="row">')

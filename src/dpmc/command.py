@@ -1,0 +1,181 @@
+"""``dpmc fit``, ``dpmc plan`` and ``dpmc audit``: rows of a file and a YAML in, a posterior out."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
+
+from dpmc.automatic.expectation import plan
+from dpmc.experiments.config.reader import read_typed
+from dpmc.experiments.config.settings import Settings
+from dpmc.families.regression import built, regression
+from dpmc.fitting import AUTOMATIC, fit
+from dpmc.privacy.empirical import audit
+from dpmc.types import DpmcError, Model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+Text = Annotated[str, Meta(min_length=1)]
+Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
+Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
+
+
+class FitFile(Settings, frozen=True):
+    """What the YAML of ``dpmc fit`` says; paths are relative to it."""
+
+    rows: Annotated[Text, Meta(description="the path of a CSV or Parquet file")]
+    epsilon: Positive
+    delta: Annotated[
+        float, Meta(gt=0, lt=1, description="a number between 0 and 1; write 1.0e-6 for 1e-6")
+    ]
+    output: Annotated[Text, Meta(description="the path of the Parquet file to write")] = (
+        "fit.parquet"
+    )
+    features: list[Text] | None = None
+    response: Text | None = None
+    likelihood: Literal["linear", "student_t", "logistic", "poisson"] | None = None
+    model: Annotated[Text, Meta(description="FILE.py:NAME, a dpmc.Model")] | None = None
+    intercept: bool = True
+    prior_sd: Positive = 10.0
+    degrees_of_freedom: Positive = 4.0
+    num_chains: Count = 4
+    num_draws: Count = 2000
+    noise: Literal["continuous", "discrete"] = "continuous"
+    invalid_rows: Literal["refuse", "zero"] = "refuse"
+
+
+def fit_file(path: str | Path) -> str:
+    """Fit what a YAML file asks for, write the fit, and return its summary."""
+    path = Path(path)
+    settings = read(path)
+    output = path.parent / settings.output
+    if not output.absolute().parent.is_dir():
+        raise DpmcError(f"{path}: `output` must lie in a folder that exists, got {output}")
+    rows = _rows(path, settings)
+    common: dict[str, Any] = {
+        "epsilon": settings.epsilon,
+        "delta": settings.delta,
+        "num_chains": settings.num_chains,
+        "num_draws": settings.num_draws,
+        "noise": settings.noise,
+        "invalid_rows": settings.invalid_rows,
+    }
+    if settings.model is not None:
+        fitted = fit(AUTOMATIC, _model(path, settings.model), rows.to_numpy(), **common)
+    else:
+        assert settings.likelihood is not None
+        fitted = regression(
+            rows.drop(columns=settings.response),
+            rows[settings.response],
+            likelihood=settings.likelihood,
+            intercept=settings.intercept,
+            prior_sd=settings.prior_sd,
+            degrees_of_freedom=settings.degrees_of_freedom,
+            **common,
+        )
+    fitted.save(output)
+    return f"{fitted.summary()}\n\nWritten to {output}."
+
+
+def plan_file(path: str | Path) -> str:
+    """Return what to expect of the fit that a YAML file asks for; only rows are counted."""
+    path = Path(path)
+    settings = read(path)
+    shape = _rows(path, settings).shape
+    if settings.model is not None:
+        model = _model(path, settings.model)
+    else:
+        assert settings.likelihood is not None
+        model, _ = built(
+            settings.likelihood,
+            shape[1] - 1,
+            settings.intercept,
+            prior_sd=settings.prior_sd,
+            freedom=settings.degrees_of_freedom,
+        )
+    return str(plan(model, shape, epsilon=settings.epsilon, delta=settings.delta))
+
+
+def audit_file(path: str | Path, **options: Any) -> str:
+    """Audit the mechanism that a Python file defines.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that defines ``mechanism``, ``data`` and ``neighbour``.
+    **options
+        Of `dpmc.audit`.
+    """
+    names = ("mechanism", "data", "neighbour")
+    mechanism, data, neighbour = (_attribute(Path(path), name) for name in names)
+    return str(audit(mechanism, data, neighbour, **options))
+
+
+def read(path: Path) -> FitFile:
+    """Return the settings of a fit.
+
+    Raises
+    ------
+    DpmcError
+        If a key is unknown, missing or refused.
+    """
+    settings = read_typed(path, FitFile)
+    if (settings.model is None) == (settings.likelihood is None):
+        given = "none" if settings.model is None else "both"
+        raise DpmcError(f"{path}: one of `model` and `likelihood` must be given, got {given}")
+    if settings.likelihood is not None and settings.response is None:
+        raise DpmcError(f"{path}: `response` must be given with a `likelihood`")
+    if settings.model is not None and settings.response is not None:
+        raise DpmcError(f"{path}: `response` must be left out with a `model`, which reads all rows")
+    return settings
+
+
+def _rows(path: Path, settings: FitFile) -> pd.DataFrame:
+    """Return the columns that a fit reads, the response last."""
+    import pandas as pd
+
+    source = path.parent / settings.rows
+    if source.suffix not in READERS:
+        raise DpmcError(f"{path}: `rows` must be a .csv or .parquet file, got {source.name}")
+    try:
+        rows: pd.DataFrame = getattr(pd, READERS[source.suffix])(source)
+    except (OSError, ValueError) as error:
+        reason = "not there" if isinstance(error, FileNotFoundError) else "not readable"
+        raise DpmcError(f"{path}: `rows` must be a table, and {source} is {reason}") from None
+    response = [] if settings.response is None else [settings.response]
+    others = [name for name in rows.columns if name not in response]
+    wanted = [*(settings.features or others), *response]
+    missing = [name for name in wanted if name not in rows.columns]
+    if missing:
+        known = ", ".join(map(str, rows.columns))
+        raise DpmcError(f"{path}: {missing[0]!r} must be a column of {source} ({known})")
+    return rows[wanted]
+
+
+def _model(path: Path, text: str) -> Model:
+    file, colon, name = text.rpartition(":")
+    if not colon:
+        raise DpmcError(f"{path}: `model` must be FILE.py:NAME, got {text!r}")
+    model = _attribute(path.parent / file, name)
+    if not isinstance(model, Model):
+        raise DpmcError(f"{path}: `model` must name a dpmc.Model, got {type(model).__name__}")
+    return model
+
+
+def _attribute(path: Path, name: str) -> Any:
+    """Return what a Python file calls `name`."""
+    if not path.is_file():
+        raise DpmcError(f"{path}: must be a Python file, and is not there")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise DpmcError(f"{path}: must be a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        raise DpmcError(f"{path}: `{name}` must be defined there")
+    return getattr(module, name)

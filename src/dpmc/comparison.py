@@ -1,0 +1,177 @@
+"""Several methods on the same rows, each under a budget of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmc.checks import require_extra
+from dpmc.fits import Fit
+from dpmc.fitting import fit
+from dpmc.privacy.joint import compose
+from dpmc.types import Dataset, DpmcError, Guarantee, Model
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Ends of the intervals that are shown.
+INTERVAL = 0.05, 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Fits of one model to the same rows.
+
+    Parameters
+    ----------
+    fits : mapping of str to Fit
+        By label.
+    guarantee : Guarantee
+        Of all fits together: what holds if all of them are published.
+    """
+
+    fits: Mapping[str, Fit]
+    guarantee: Guarantee
+
+    def table(self) -> Any:
+        """Return a ``pandas.DataFrame`` with a row for each method and component.
+
+        Columns are those of `Fit.summary`, and the epsilon that holds.
+        """
+        import pandas as pd
+
+        parts = []
+        for label, one in self.fits.items():
+            part = one.summary().to_dataframe()
+            part.insert(0, "epsilon", one.guarantee.epsilon)
+            part.index = pd.MultiIndex.from_product([[label], part.index])
+            parts.append(part)
+        table = pd.concat(parts)
+        table.index.names = ["method", "component"]
+        return table
+
+    def figure(self) -> Figure:
+        """Return means and 90 % intervals, a panel for each component, a line for each method.
+
+        Raises
+        ------
+        DpmcError
+            If matplotlib is not installed.
+        """
+        require_extra("matplotlib", "Comparison.figure")
+        from matplotlib.figure import Figure
+
+        names = next(iter(self.fits.values())).summary().names
+        columns = min(len(names), 4)
+        rows = math.ceil(len(names) / columns)
+        height = rows * (0.6 + 0.22 * len(self.fits))
+        figure = Figure(figsize=(1.2 + 1.9 * columns, 0.4 + height), layout="constrained")
+        panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        for k, panel in enumerate(panels.flat):
+            if k >= len(names):
+                panel.set_axis_off()
+                continue
+            for height, one in enumerate(self.fits.values()):
+                values = one.kept()[:, :, k].ravel()
+                low, high = np.quantile(values, INTERVAL)
+                color = f"C{height % 10}"
+                panel.plot([low, high], [height, height], color=color, linewidth=1.5)
+                panel.plot(values.mean(), height, "o", color=color, markersize=4)
+            panel.set_title(names[k], fontsize=8)
+            panel.tick_params(labelsize=7)
+            panel.set_yticks(range(len(self.fits)), list(self.fits), fontsize=8)
+            panel.set_ylim(len(self.fits) - 0.5, -0.5)
+        return figure
+
+    def __str__(self) -> str:
+        lines = []
+        for label, one in self.fits.items():
+            lines += [f"== {label}", str(one.summary()), ""]
+        return "\n".join([*lines, f"All fits together: {self.guarantee}."])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>{escape(label)}</h4>{one._repr_html_()}" for label, one in self.fits.items()]
+        return "".join(parts) + f"<p>All fits together: {escape(str(self.guarantee))}.</p>"
+
+
+def compare(
+    model: Model,
+    data: Any,
+    methods: Sequence[str] | Mapping[str, Mapping[str, Any]],
+    *,
+    epsilon: float,
+    delta: float,
+    names: Sequence[str] = (),
+    **options: Any,
+) -> Comparison:
+    """Run several methods on the same rows, each with the whole budget.
+
+    Parameters
+    ----------
+    model : Model
+        The posterior.
+    data : Dataset, ndarray of shape (n, p), or a data frame of numbers
+        The private rows.
+    methods : sequence of str, or mapping of str to mapping
+        Names of methods; or labels, and for each what `dpmc.fit` takes: ``method``, by default the
+        label, and parameters. With ``num_iterations``, which only a method without privacy takes,
+        there is no budget.
+    epsilon, delta : float
+        The budget of each. Together they cost more: see ``Comparison.guarantee``.
+    names, **options
+        For all fits, as of `dpmc.fit`.
+
+    Returns
+    -------
+    Comparison
+        With a table, a figure, and the guarantee of all fits together.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is refused.
+
+    Examples
+    --------
+    >>> from dpmc.models import gaussian_mean
+    >>> rows = np.random.default_rng(0).normal(size=(5000, 1))
+    >>> model = gaussian_mean.build(gaussian_mean.Params(1, [[1]], prior_variance=100))
+    >>> walk = {"num_iterations": 200, "proposal_sd": 0.03}
+    >>> both = compare(model, rows, {"auto": {}, "rwmh": walk}, epsilon=1, delta=1e-6,
+    ...                progress=False, seed=1)
+    >>> list(both.fits), both.guarantee.private
+    (['auto', 'rwmh'], False)
+    """
+    chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+    if not chosen:
+        raise DpmcError("`methods` must name at least one method, got none")
+    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data)
+    fits = {}
+    for label, params in chosen.items():
+        given = {**options, **params}
+        method = given.pop("method", label)
+        without = given.get("num_iterations") is not None
+        fits[label] = fit(
+            method,
+            model,
+            dataset,
+            epsilon=None if without else epsilon,
+            delta=None if without else delta,
+            names=names,
+            **given,
+        )
+    return Comparison(fits, joint(fits.values(), delta))
+
+
+def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
+    """Return the guarantee of all fits together; none if one of them has none."""
+    parts = list(fits)
+    without = [one for one in parts if not one.guarantee.private]
+    return without[0].guarantee if without else compose(parts, delta)

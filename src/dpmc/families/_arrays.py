@@ -1,0 +1,99 @@
+"""Arrays and data frames of users as arrays, and what all ways in check alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpmc.fits import Fit
+from dpmc.types import Dataset, DpmcError, Guarantee, InvalidRows
+
+KNOWN_SEED = "a known seed"
+
+
+def rows_of(x: Any, y: Any, invalid_rows: InvalidRows) -> tuple[Dataset, tuple[str, ...]]:
+    """Return rows of features and a response, the response last, and names of the features.
+
+    Parameters
+    ----------
+    x : array_like of shape (n, p) or data frame
+        Features; the columns of a data frame give their names.
+    y : array_like of shape (n,)
+        Responses.
+    invalid_rows : {"refuse", "zero"}
+        As in `Dataset`.
+
+    Raises
+    ------
+    DpmcError
+        If they are no real numbers or do not fit each other, or a row is refused.
+    """
+    features = matrix("x", x, "zero").x
+    response = matrix("y", _column(y), "zero").x
+    if response.shape != (len(features), 1):
+        raise DpmcError(
+            f"`y` must have one response for each of {len(features)} rows of `x`, got {np.shape(y)}"
+        )
+    joined = np.concatenate([features, response], axis=1)
+    return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1])
+
+
+def matrix(name: str, values: Any, invalid_rows: InvalidRows) -> Dataset:
+    """Return a two-dimensional array of real numbers as a data set.
+
+    Raises
+    ------
+    DpmcError
+        If it is none, or a row is refused.
+    """
+    try:
+        return Dataset.of(name, values, invalid_rows)
+    except ValueError as error:
+        if isinstance(error, DpmcError):
+            raise
+        kind = type(values).__name__
+        raise DpmcError(f"`{name}` must be rows of equal length, got {kind}") from None
+
+
+def _column(y: Any) -> Any:
+    if np.ma.isMaskedArray(y):
+        return y  # refused with its reason
+    values = np.asarray(y)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def column_names(x: Any, num_columns: int) -> tuple[str, ...]:
+    """Return the names of the columns of a data frame; numbered ones of anything else."""
+    columns = getattr(x, "columns", None)
+    if columns is None or len(columns) != num_columns:
+        return tuple(f"x{k}" for k in range(1, num_columns + 1))
+    return tuple(map(str, columns))
+
+
+def named(names: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of the components, as given or the default.
+
+    Raises
+    ------
+    DpmcError
+        If there are not so many different ones.
+    """
+    given = tuple(names) or default
+    if len(given) != len(default) or len(set(given)) != len(given):
+        raise DpmcError(f"`names` must be {len(default)} different names, got {list(given)}")
+    return given
+
+
+def with_seed(guarantee: Guarantee, seed: int | None) -> Guarantee:
+    """Return a guarantee that names a seed that somebody may know."""
+    if seed is None or not guarantee.private:
+        return guarantee
+    return replace(guarantee, outside=(*guarantee.outside, KNOWN_SEED))
+
+
+def finished(fit: Fit, remarks: Iterator[str] | Sequence[str]) -> Fit:
+    """Return a fit with remarks."""
+    return replace(fit, remarks=tuple(remarks))

@@ -1,0 +1,212 @@
+"""Linear regression from one release of sufficient statistics under public bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmc import checks, registry
+from dpmc.families import _arrays
+from dpmc.fits import Fit
+from dpmc.fits.predictive import LINEAR
+from dpmc.fits.remarks import remarks
+from dpmc.linreg.methods import mcmc_bs, mcmc_fixed_s, mcmc_normal_x
+from dpmc.linreg.release import release
+from dpmc.linreg.sufficient_statistics import node_statistics
+from dpmc.linreg.types import NoisyStatistics, Prior, Regression
+from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.single_releases import Noise
+from dpmc.rng import Streams, stream
+from dpmc.types import InvalidRows, check_delta, check_epsilon
+
+NAME = "linear_regression"
+METHODS: dict[str, Any] = {
+    "mcmc_normal_x": mcmc_normal_x,
+    "mcmc_bs": mcmc_bs,
+    "mcmc_fixed_s": mcmc_fixed_s,
+}
+# Standard deviations of the response over that of a feature that a coefficient may well have.
+WIDE = 10.0
+
+
+def linear_regression(
+    x: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    x_bound: float,
+    y_bound: float,
+    num_nodes: int = 1,
+    method: str = "mcmc_normal_x",
+    prior_sd: float | None = None,
+    num_chains: int = 4,
+    num_draws: int = 2000,
+    seed: int | None = None,
+    noise: Noise = "continuous",
+    invalid_rows: InvalidRows = "refuse",
+    names: Sequence[str] = (),
+    **params: Any,
+) -> Fit:
+    """Return the posterior of a linear regression given its noisy sufficient statistics.
+
+    X'X and X'y are released once, with Gaussian noise for rows clipped to public bounds, and the
+    posterior given what was released is sampled: it knows of the noise. There is no intercept:
+    subtract public constants. `dpmc.regression` needs no bounds and has an intercept; this way
+    reads rows once, and nodes can release statistics of their own.
+
+    Parameters
+    ----------
+    x : array_like of shape (n, d) or data frame
+        Features, private.
+    y : array_like of shape (n,)
+        Responses, private.
+    epsilon, delta : float
+        The budget under substitution of one row; every node spends all of it.
+    x_bound, y_bound : float
+        Public bounds on the Euclidean norm of the features of a row, and on the absolute value
+        of a response. Rows beyond them are clipped.
+    num_nodes : int
+        J: consecutive parts of the rows, each of which releases its own statistics.
+    method : {"mcmc_normal_x", "mcmc_bs", "mcmc_fixed_s"}
+        Sampler, of :mod:`dpmc.linreg.methods`: for normal features; the same with y'y released
+        too; or with X'X taken for exact, whose intervals are too narrow where noise is large.
+    prior_sd : float, optional
+        Of each coefficient; by default ``10 y_bound / x_bound``. The noise variance has an inverse
+        gamma prior of shape 2 around ``(y_bound / 3)**2``.
+    num_chains, num_draws : int
+        Chains, and draws of each after as many in which its steps are tuned. They cost no privacy.
+    seed, noise, invalid_rows
+        As of `dpmc.fit`.
+    names : sequence of str
+        Names of the coefficients; by default those of the columns of a data frame.
+    **params
+        Of the method, as in its ``Params``.
+
+    Returns
+    -------
+    Fit
+        The last component is the logarithm of the standard deviation of the noise of responses.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is refused, before any row is used.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-1, 1, (20_000, 2))
+    >>> y = x @ [1.0, -2.0] + rng.normal(scale=0.5, size=20_000)
+    >>> bounds = {"x_bound": 1.5, "y_bound": 4.0}
+    >>> fit = linear_regression(x, y, epsilon=2, delta=1e-6, **bounds, num_draws=500, seed=1)
+    >>> bool(abs(fit.kept().mean(axis=(0, 1))[:2] - [1.0, -2.0]).max() < 0.3)
+    True
+    """
+    check_epsilon(epsilon)
+    check_delta(delta, NAME)
+    checks.positive("x_bound", x_bound)
+    checks.positive("y_bound", y_bound)
+    checks.one_of("method", method, tuple(METHODS))
+    checks.at_least("num_chains", num_chains, 1)
+    checks.at_least("num_draws", num_draws, 1)
+    module = METHODS[method]
+    lengths = {"num_iterations": 2 * num_draws, "burn_in": num_draws}
+    settings = registry.parameters(module, lengths | params)
+    dataset, columns = _arrays.rows_of(x, y, invalid_rows)
+    features, response = dataset.x[:, :-1], dataset.x[:, -1]
+    dim = features.shape[1]
+    if prior_sd is None:
+        prior_sd = WIDE * y_bound / x_bound
+    checks.positive("prior_sd", prior_sd)
+    components = (*_arrays.named(names, columns), "log_sigma")
+    prior = default_prior(dim, prior_sd, x_bound, y_bound)
+    sums = node_statistics(
+        (features, response),
+        num_nodes,
+        dataset.num_rows,
+        (x_bound, y_bound),
+        invalid_rows=dataset.invalid_rows,
+    )
+    ledgers = [Ledger(noise=noise) for _ in range(num_nodes)]
+    noisy = release(
+        sums,
+        x_bound,
+        y_bound,
+        epsilon,
+        delta,
+        None if seed is None else stream(seed, "noise", NAME),
+        with_u=module.STATISTICS == "szu",
+        ledgers=ledgers,
+        noise=noise,
+    )
+    chains = [
+        module.fit(noisy, prior, settings, Streams.of(seed, NAME, number).chain)
+        for number in range(num_chains)
+    ]
+    fit = Fit(
+        draws=_draws(chains),
+        info={},
+        totals={},
+        status=next((one.status for one in chains if one.status != "complete"), "complete"),
+        ledger=ledgers[0].records(),
+        guarantee=_arrays.with_seed(noisy.guarantee, seed),
+        plan={
+            "family": NAME,
+            "method": method,
+            "num_chains": num_chains,
+            "num_iterations": settings.num_iterations,
+            "num_nodes": num_nodes,
+            "x_bound": x_bound,
+            "y_bound": y_bound,
+            "s_sd": noisy.s_sd,
+            "z_sd": noisy.z_sd,
+            "likelihood": {"name": LINEAR, "intercept": False},
+        },
+        names=components,
+    )
+    return _arrays.finished(fit, [*_drowned(noisy), *remarks(fit)])
+
+
+def default_prior(dim: int, prior_sd: float, x_bound: float, y_bound: float) -> Prior:
+    """Return a wide prior on the scale of public bounds.
+
+    Features are normal around 0 with a covariance that is inverse Wishart with the least degrees of
+    freedom that give it a mean: that of features of norm `x_bound` in all directions.
+    """
+    return Prior(
+        mean=np.zeros(dim),
+        covariance=prior_sd**2 * np.eye(dim),
+        shape=2.0,
+        rate=(y_bound / 3) ** 2,
+        scale=x_bound**2 / dim * np.eye(dim),
+        dof=dim + 2.0,
+    )
+
+
+def _draws(chains: Sequence[Regression]) -> np.ndarray:
+    """Return coefficients and log sigma, shape (draws, chains, d + 1), as long as all chains."""
+    parts = []
+    for chain in chains:
+        assert chain.draws is not None
+        assert chain.variances is not None
+        parts.append(np.column_stack([chain.draws, 0.5 * np.log(chain.variances)]))
+    length = min(map(len, parts))
+    return np.stack([part[:length] for part in parts], axis=1)
+
+
+def _drowned(noisy: NoisyStatistics) -> Iterator[str]:
+    """Say in how many directions noise hides the features: by what was released."""
+    values = np.linalg.eigvalsh(noisy.s.sum(axis=0))
+    # The largest eigenvalue of the noise alone is about 2 sqrt(d / 2) of its standard deviations.
+    level = noisy.s_sd * math.sqrt(2.0 * noisy.dim * noisy.num_nodes)
+    hidden = int(np.count_nonzero(values < level))
+    if hidden:
+        yield (
+            f"In {hidden} of {noisy.dim} directions the features are no larger than the privacy "
+            "noise: coefficients there are left to the prior. Tighter bounds, features scaled "
+            "alike, more rows or a larger epsilon would help."
+        )

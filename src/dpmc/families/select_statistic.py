@@ -1,0 +1,156 @@
+"""The most informative statistic of records: chosen, released, and theta sampled given it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.families import _arrays
+from dpmc.fits import Fit
+from dpmc.fits.remarks import remarks
+from dpmc.privacy.single_releases import Noise
+from dpmc.rng import stream
+from dpmc.statsel.ranking import rank
+from dpmc.statsel.records import InvalidRows
+from dpmc.statsel.releases import release
+from dpmc.statsel.sampling import sample
+from dpmc.statsel.targets import ThetaPrior
+from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.types import check_epsilon
+
+NAME = "select_statistic"
+
+
+def select_statistic(
+    x: Any,
+    population: Population,
+    candidates: Sequence[Statistic],
+    mechanism: Mechanism,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    theta: float,
+    prior: ThetaPrior | tuple[float, float],
+    method: str | None = None,
+    num_chains: int = 4,
+    num_draws: int = 10_000,
+    seed: int | None = None,
+    noise: Noise = "continuous",
+    invalid_rows: InvalidRows = "refuse",
+    **params: Any,
+) -> Fit:
+    """Return the posterior of theta given the most informative of several statistics of records.
+
+    The statistic with the largest Fisher information on theta in its release, at a public guess of
+    theta, is released once; the release alone is sampled from.
+
+    Parameters
+    ----------
+    x : array_like of shape (n,)
+        Records, private; clipped to the support of the population.
+    population : Population
+        Distribution of a record: ``dpmc.statsel.population(name, bound=...)``.
+    candidates : sequence of Statistic
+        ``dpmc.statsel.statistic("abs_1")`` and the like.
+    mechanism : Mechanism
+        Noise of the release: ``dpmc.statsel.mechanism("laplace")`` and the like.
+    epsilon : float
+        Budget under substitution of one record.
+    delta : float, optional
+        For a mechanism that needs it.
+    theta : float
+        A public guess, for the choice alone.
+    prior : ThetaPrior or (float, float)
+        Two numbers are the uniform distribution between them.
+    method : str, optional
+        As of `dpmc.statsel.sample`.
+    num_chains, num_draws : int
+        Chains, and draws of each. They cost no privacy.
+    seed, noise
+        As of `dpmc.fit`.
+    invalid_rows : {"refuse", "zero"}
+        As of `dpmc.statsel.release`.
+    **params
+        Of the method, but for its number of iterations.
+
+    Returns
+    -------
+    Fit
+        Its plan has the statistic and the ranking.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is refused.
+
+    Examples
+    --------
+    >>> from dpmc import statsel
+    >>> records = statsel.population("normal_variance", bound=10.0)
+    >>> x = records.draw(2.0, np.random.default_rng(1), 100)
+    >>> candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
+    >>> fit = select_statistic(x, records, candidates, statsel.mechanism("laplace"), epsilon=5,
+    ...                        theta=2.0, prior=(0.0, 100.0), num_draws=3000, seed=1)
+    >>> fit.plan["statistic"], fit.names
+    ('|x|', ('theta',))
+    """
+    check_epsilon(epsilon)
+    checks.at_least("num_chains", num_chains, 1)
+    checks.at_least("num_draws", num_draws, 1)
+    ranking = rank(population, candidates, mechanism, epsilon, np.size(x), theta, delta)
+    chosen = next(one for one in candidates if one.name == ranking.best)
+    released = release(
+        population,
+        chosen,
+        mechanism,
+        x,
+        epsilon,
+        None if seed is None else stream(seed, "noise", NAME),
+        delta,
+        noise=noise,
+        invalid_rows=invalid_rows,
+    )
+    chains = [
+        sample(
+            population,
+            chosen,
+            mechanism,
+            released,
+            epsilon=epsilon,
+            prior=prior,
+            delta=delta,
+            method=method,
+            seed=None if seed is None else seed + number,
+            num_iterations=2 * num_draws,
+            **params,
+        )
+        for number in range(num_chains)
+    ]
+    length = min(len(chain.theta) for chain in chains)
+    fit = Fit(
+        draws=np.stack([chain.theta[-length:] for chain in chains], axis=1)[:, :, None],
+        info={},
+        totals={},
+        status="complete",
+        ledger=(),
+        guarantee=_arrays.with_seed(released.guarantee, seed),
+        plan={
+            "family": NAME,
+            "method": chains[0].method,
+            "num_chains": num_chains,
+            "num_iterations": 2 * num_draws,
+            "statistic": chosen.name,
+            "mechanism": mechanism.name,
+            "epsilon": epsilon,
+            "delta": delta,
+            "released": np.asarray(released.y).tolist(),
+            "scale": released.scale,
+            "ranking": ranking.table.to_dict("list"),
+            "acceptance": float(np.mean([chain.acceptance_rate for chain in chains])),
+        },
+        names=("theta",),
+    )
+    return _arrays.finished(fit, list(remarks(fit)))
