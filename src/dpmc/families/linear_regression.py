@@ -41,7 +41,7 @@ def linear_regression(
     x_bound: float,
     y_bound: float,
     num_nodes: int = 1,
-    method: str = "mcmc_normal_x",
+    method: str = "mcmc_bs",
     prior_sd: float | None = None,
     num_chains: int = 4,
     num_draws: int = 2000,
@@ -71,8 +71,8 @@ def linear_regression(
         of a response. Rows beyond them are clipped.
     num_nodes : int
         J: consecutive parts of the rows, each of which releases its own statistics.
-    method : {"mcmc_normal_x", "mcmc_bs", "mcmc_fixed_s"}
-        Sampler, of :mod:`dpmc.linreg.methods`: for normal features; the same with y'y released
+    method : {"mcmc_bs", "mcmc_normal_x", "mcmc_fixed_s"}
+        Sampler, of :mod:`dpmc.linreg.methods`, for normal features: with y'y released
         too; or with X'X taken for exact, whose intervals are too narrow where noise is large.
     prior_sd : float, optional
         Of each coefficient; by default ``10 y_bound / x_bound``. The noise variance has an inverse

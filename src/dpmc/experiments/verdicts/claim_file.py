@@ -15,7 +15,8 @@ from dpmc.experiments.verdicts.verdict import NO_OUTPUT
 from dpmc.types import DpmcError
 
 ENTRY_KEYS = {
-    "id", "where", "output", "published", "variants", "rule", "low", "high", "scaled", "exceptions"
+    "id", "where", "output", "published", "variants", "rule", "low", "high", "scaled", "setting",
+    "exceptions",
 }  # fmt: skip
 NEEDED = ("id", "where", "output", "published", "rule")
 FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}

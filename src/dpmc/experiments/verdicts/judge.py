@@ -203,7 +203,8 @@ def _judge(
         decision = compare(measurement, low, high, error_rate, entry["family"])
     else:
         decision = decide(measurements, low, high, error_rate, float(entry.get("exceptions", 0)))
-    if kinds(published["paper"])[entry["rule"]["kind"]].configuration:
+    kind = kinds(published["paper"])[entry["rule"]["kind"]]
+    if kind.configuration or entry.get("setting"):
         return _of_configuration(decision, bool(entry.get("scaled")))
     if variant in entry.get("printed_variants", published["printed_variants"]):
         return decision

@@ -12,8 +12,8 @@ from dpmc.experiments.verdicts.scales import scale_of
 KEYS = {"id", "where", "output", "rule", "columns", "axis", "cells"}
 # What a number may differ by for its rounding: one of these.
 ROUNDING = {"decimals", "within"}
-OPTIONAL = {"variants", "cut", "printed_variants"}
-SHARED = ("where", "output", "variants", "printed_variants")
+OPTIONAL = {"variants", "cut", "printed_variants", "setting"}
+SHARED = ("where", "output", "variants", "printed_variants", "setting")
 # Names the verdict on all numbers of one row together.
 TOGETHER = "together"
 
@@ -31,7 +31,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         standard deviation]``, null where nothing is printed; `decimals`: how many of them print
         has, one number or one by the first name of a row; `cut`: true where print cuts further
         digits off instead of rounding; `within`, in place of `decimals`: how far a number that
-        nothing random enters may be off; `printed_variants`, in place of those of the file.
+        nothing random enters may be off; `printed_variants`, in place of those of the file;
+        `setting`: true where print says how runs were set up, and not what came out.
 
     Returns
     -------
