@@ -1,0 +1,107 @@
+"""Responses of new rows: their moments, whatever the likelihood, and what is refused.
+
+Moments of random numbers are compared at six standard errors: a right function fails one of these
+tests with a probability below 1e-7.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmc.fits import predictive
+from dpmc.fits.predictive import responses
+from dpmc.types import DpmcError
+
+K = 40_000
+THETA = np.array([0.3, -0.7])
+X = np.array([[1.0, 2.0], [0.0, -1.0]])
+MEANS = X @ THETA
+
+
+def drawn(likelihood, theta, x):
+    draws = np.tile(theta, (K, 1))
+    return responses(likelihood, draws, x, np.random.default_rng(0))
+
+
+def close(values, expected, sd):
+    return np.all(np.abs(values.mean(axis=0) - expected) < 6 * sd / math.sqrt(K))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_linear(intercept):
+    likelihood = {"name": "linear", "intercept": intercept}
+    theta = np.append(THETA, math.log(0.5))
+    if intercept:
+        theta = np.append(2.0, theta)
+    values = drawn(likelihood, theta, X)
+    expected = MEANS + 2.0 * intercept
+    assert close(values, expected, 0.5)
+    assert close((values - expected) ** 2, 0.25, 0.25 * math.sqrt(2))
+
+
+def test_student_t():
+    likelihood = {"name": "student_t", "intercept": False, "degrees_of_freedom": 4.0}
+    values = drawn(likelihood, np.append(THETA, math.log(2.0)), X)
+    # P(T < 0.7407) is 0.75 for four degrees of freedom.
+    assert close(values < MEANS, 0.5, 0.5)
+    assert close(values < MEANS + 2 * 0.74069708, 0.75, 0.5)
+
+
+def test_logistic():
+    values = drawn({"name": "logistic", "intercept": False}, THETA, X)
+    assert set(np.unique(values)) == {0.0, 1.0}
+    assert close(values, 1 / (1 + np.exp(-MEANS)), 0.5)
+
+
+def test_poisson():
+    values = drawn({"name": "poisson", "intercept": False}, THETA, X)
+    assert close(values, np.exp(MEANS), np.exp(MEANS / 2))
+
+
+def test_a_rate_beyond_all_counts_is_no_error():
+    likelihood = {"name": "poisson", "intercept": False}
+    assert np.isfinite(drawn(likelihood, np.array([1e6, 0.0]), X)).all()
+
+
+def test_mixture():
+    likelihood = {"name": "mixture", "weights": [0.25, 0.75], "sigma_x": 0.5}
+    values = drawn(likelihood, np.array([-2.0, 0.0, 2.0, 1.0]), 1)[:, 0]
+    assert close(values, [1.0, 0.75], np.array([2.0, 1.0]))
+    assert close(values[:, 0] ** 2, 4.0 + 0.25, 3.0)
+
+
+def test_network_by_hand():
+    # One feature from 0 to 2, which the fit scales: one unit that is on, one that is off.
+    likelihood = {
+        "name": "network", "hidden": 2, "x_low": [0.0], "x_high": [2.0], "y_low": -1.0,
+        "y_high": 1.0,
+    }  # fmt: skip
+    theta = np.array([1.0, 0.5, -1.0, 0.0, 2.0, 3.0, 0.25, -700.0])
+    x = 1.5
+    z = (x - 1.0) * math.sqrt(12) / 2
+    unit = max((z + 0.5) / math.sqrt(2), 0.0)
+    output = (2.0 * unit + 0.25) / math.sqrt(3)
+    values = responses(likelihood, theta[None], [[x]], np.random.default_rng(0))
+    assert values[0, 0] == pytest.approx(output * 2 / math.sqrt(12), rel=1e-12)
+
+
+def test_scales_are_inverse():
+    x = np.linspace(-3, 9, 7)
+    there = predictive.scaled_to_unit(x, -3.0, 9.0)
+    assert np.allclose(predictive.scaled_back(there, -3.0, 9.0), x)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "x", "match"),
+    [
+        ({"name": "linear", "intercept": True}, X, "`x` must have 1 columns, got 2"),
+        ({"name": "logistic", "intercept": False}, [1.0, 2.0], r"`x` must have shape \(m, p\)"),
+        ({"name": "mixture", "weights": [1.0], "sigma_x": 1.0}, X, "`x` must be an integer"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(likelihood, x, match):
+    with pytest.raises(DpmcError, match=match):
+        responses(likelihood, np.zeros((2, 3)), x, np.random.default_rng(0))

@@ -1,0 +1,122 @@
+"""The command: a file of rows in, a posterior or one clear line out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+import dpmc
+from dpmc.__main__ import main
+from dpmc.rng import stream
+
+SETTINGS = {
+    "rows": "rows.csv",
+    "response": "survived",
+    "features": ["age", "dose"],
+    "likelihood": "logistic",
+    "epsilon": 1.0,
+    "delta": 1.0e-6,
+    "num_draws": 200,
+}
+MODEL = """
+import numpy as np
+import dpmc
+from dpmc.models import gaussian_mean
+
+model = gaussian_mean.build(gaussian_mean.Params(2, np.eye(2).tolist(), prior_variance=100))
+not_a_model = 3
+"""
+MECHANISM = """
+data, neighbour = 0.0, 1.0
+
+def mechanism(data, size, rng):
+    return data + rng.laplace(scale=1.0, size=size)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = stream(0, "command", "rows")
+    x = rng.standard_normal((3000, 2))
+    y = rng.random(3000) < 1 / (1 + np.exp(-x @ [1.0, -1.0]))
+    frame = pd.DataFrame({"id": range(3000), "age": x[:, 0], "dose": x[:, 1], "survived": y * 1})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "model.py").write_text(MODEL)
+    return tmp_path
+
+
+def written(folder, **changes):
+    path = folder / "fit.yaml"
+    settings = {k: v for k, v in {**SETTINGS, **changes}.items() if v is not None}
+    path.write_text(yaml.safe_dump(settings))
+    return str(path)
+
+
+@pytest.mark.parametrize("rows", ["rows.csv", "rows.parquet"])
+def test_rows_of_a_file_are_fitted(folder, rows, capsys):
+    assert main(["fit", written(folder, rows=rows, output="posterior.parquet")]) == 0
+    told = capsys.readouterr().out
+    assert f"Written to {folder / 'posterior.parquet'}." in told
+    fit = dpmc.Fit.load(folder / "posterior.parquet")
+    assert fit.names == ("intercept", "age", "dose")
+    assert str(fit.summary()) in told
+    assert fit.guarantee.epsilon == 1.0
+    assert fit.guarantee.outside == ()
+
+
+def test_a_model_of_ones_own_reads_the_columns_that_are_named(folder, capsys):
+    own = {"likelihood": None, "response": None, "model": "model.py:model"}
+    assert main(["fit", written(folder, **own)]) == 0
+    assert dpmc.Fit.load(folder / "fit.parquet").draws.shape == (200, 4, 2)
+
+
+def test_a_plan_touches_no_row(folder, capsys):
+    assert main(["plan", written(folder)]) == 0
+    assert "posterior standard deviations" in capsys.readouterr().out
+    assert not (folder / "fit.parquet").exists()
+
+
+def test_a_mechanism_is_audited(folder, capsys):
+    path = folder / "mechanism.py"
+    path.write_text(MECHANISM)
+    given = ["audit", str(path), "--runs", "2000", "--seed", "1"]
+    assert main([*given, "--epsilon", "0.1"]) == 0
+    assert "violated" in capsys.readouterr().out
+    assert main([*given, "--epsilon", "1"]) == 0
+    assert "not violated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"epsilon": "one"}, "`epsilon` must be a number > 0, got 'one'"),
+        ({"delta": 2.0}, "`delta` must be a number between 0 and 1"),
+        ({"epsillon": 1.0}, "did you mean epsilon?"),
+        ({"rows": "rows.txt"}, "`rows` must be a .csv or .parquet file, got rows.txt"),
+        ({"rows": "none.csv"}, "is not there"),
+        ({"rows": None}, "`rows` must be given"),
+        ({"features": ["height"]}, "'height' must be a column of"),
+        ({"response": None}, "`response` must be given with a `likelihood`"),
+        ({"likelihood": None}, "one of `model` and `likelihood` must be given, got none"),
+        ({"likelihood": None, "response": None, "model": "model.py"}, "`model` must be FILE.py:"),
+        (
+            {"likelihood": None, "response": None, "model": "model.py:not_a_model"},
+            "`model` must name a dpmc.Model, got int",
+        ),
+        (
+            {"likelihood": None, "response": None, "model": "model.py:none"},
+            "`none` must be defined there",
+        ),
+        ({"output": "nowhere/fit.parquet"}, "`output` must lie in a folder that exists"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_line(folder, capsys, changes, told):
+    assert main(["fit", written(folder, **changes)]) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.startswith("dpmc: ")
+    assert error.count("\n") == 1
+    assert not list(folder.glob("*.part"))
