@@ -10,7 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpmc import statsel
+    from dpmc import priors, statsel
+    from dpmc.autodiff.tracing import where
     from dpmc.automatic.expectation import plan
     from dpmc.comparison import Comparison, compare
     from dpmc.families.linear_regression import linear_regression
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dpmc.families.select_statistic import select_statistic
     from dpmc.fits import Fit, Summary
     from dpmc.fitting import PosteriorWarning, fit
+    from dpmc.modelling import model
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
     from dpmc.types import Budget, Dataset, DpmcError, Guarantee, Model
@@ -43,13 +45,16 @@ __all__ = [
     "fit",
     "linear_regression",
     "mixture",
+    "model",
     "network",
     "plan",
+    "priors",
     "regression",
     "scale",
     "select_statistic",
     "statsel",
     "subtract",
+    "where",
 ]
 
 _HOMES = {
@@ -69,12 +74,14 @@ _HOMES = {
     "fit": "dpmc.fitting",
     "linear_regression": "dpmc.families.linear_regression",
     "mixture": "dpmc.families.mixture",
+    "model": "dpmc.modelling",
     "network": "dpmc.families.network",
     "plan": "dpmc.automatic.expectation",
     "regression": "dpmc.families.regression",
     "scale": "dpmc.rows.tuples",
     "select_statistic": "dpmc.families.select_statistic",
     "subtract": "dpmc.rows.tuples",
+    "where": "dpmc.autodiff.tracing",
 }
 
 
@@ -83,8 +90,8 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("dpmc")
-    elif name == "statsel":
-        value = importlib.import_module("dpmc.statsel")
+    elif name in ("priors", "statsel"):
+        value = importlib.import_module(f"dpmc.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(_HOMES[name]), name)
     else:

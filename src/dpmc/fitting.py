@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -14,6 +15,7 @@ from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc.clip_shares import Diagnostics
+from dpmc.modelling import ParametricModel
 from dpmc.privacy.ledger import NOISES, Noise
 from dpmc.types import (
     Array,
@@ -112,7 +114,8 @@ def fit(
         Draws per chain of the automatic method. They cost no privacy.
     start : ndarray of shape (d,) or (chains, d), optional
         Start points, chosen without looking at the data; by default the mode of the prior for the
-        automatic method, which takes one, and the origin for others.
+        automatic method, which takes one, and the origin for others. On the unbounded scale of a
+        model of `dpmc.model`, whose draws are on the scale of its parameters.
     seed : int, optional
         Makes a run repeatable, and thereby not private: whoever knows the seed can
         subtract the noise. By default cryptographic generators are keyed by the operating
@@ -131,7 +134,7 @@ def fit(
         Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
         so itself.
     names : sequence of str
-        Names of the components of theta, for tables and ArviZ.
+        Names of the components of theta, for tables and ArviZ; a model of `dpmc.model` has some.
     **params
         Parameters of the method, as in its ``Params``.
 
@@ -212,9 +215,18 @@ def fit(
             **params,
         )
         fitted = Fit.of(result, named, tuple(remarks(result)))
+    if isinstance(model, ParametricModel):
+        fitted = _bounded(fitted, model)
     for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
     return fitted
+
+
+def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
+    """Return a fit whose draws are parameters on their own scale."""
+    if fitted.draws is None:
+        return fitted
+    return replace(fitted, draws=model.bounded(fitted.draws), names=fitted.names or model.names)
 
 
 def _sorted_out(what: tuple[Any, ...], method: str | None) -> tuple[str, Model, Any]:
@@ -238,8 +250,9 @@ def _sorted_out(what: tuple[Any, ...], method: str | None) -> tuple[str, Model, 
 
 def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
     named = tuple(names)
-    if named and (len(named) != model.dim or len(set(named)) != len(named)):
-        raise DpmcError(f"`names` must be {model.dim} different names, got {list(named)}")
+    count = len(model.names) if isinstance(model, ParametricModel) else model.dim
+    if named and (len(named) != count or len(set(named)) != len(named)):
+        raise DpmcError(f"`names` must be {count} different names, got {list(named)}")
     return named
 
 

@@ -53,8 +53,8 @@ def linear_regression(
 ) -> Fit:
     """Return the posterior of a linear regression given its noisy sufficient statistics.
 
-    X'X and X'y are released once, with Gaussian noise for rows clipped to public bounds, and the
-    posterior given what was released is sampled: it knows of the noise. There is no intercept:
+    X'X, X'y and y'y are released once, with Gaussian noise for rows clipped to public bounds, and
+    the posterior given what was released is sampled: it knows of the noise. There is no intercept:
     subtract public constants. `dpmc.regression` needs no bounds and has an intercept; this way
     reads rows once, and nodes can release statistics of their own.
 
@@ -72,8 +72,9 @@ def linear_regression(
     num_nodes : int
         J: consecutive parts of the rows, each of which releases its own statistics.
     method : {"mcmc_bs", "mcmc_normal_x", "mcmc_fixed_s"}
-        Sampler, of :mod:`dpmc.linreg.methods`, for normal features: with y'y released
-        too; or with X'X taken for exact, whose intervals are too narrow where noise is large.
+        Sampler, of :mod:`dpmc.linreg.methods`. The first releases y'y too. Without it few features
+        say next to nothing of the noise of responses, which is then left to its prior. The last
+        takes X'X for exact: its intervals are too narrow where noise is large.
     prior_sd : float, optional
         Of each coefficient; by default ``10 y_bound / x_bound``. The noise variance has an inverse
         gamma prior of shape 2 around ``(y_bound / 3)**2``.

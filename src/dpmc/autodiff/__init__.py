@@ -1,0 +1,1 @@
+"""Gradients of functions of one row, traced from plain Python and compiled."""
