@@ -139,7 +139,10 @@ def model(
     row = tuple(tape.input(ROW, k) for k in range(num_columns))
     values, log_prior = _parameters(given, theta)
     parameters = _container(called, given)(*values)
-    value = _without_rows_alone(traced(called, log_likelihood, parameters, row))
+    value = traced(called, log_likelihood, parameters, row)
+    if THETA not in _kinds(tape)[value.index]:
+        raise DpmcError(f"model {called!r}: the log-likelihood must depend on the parameters")
+    value = _without_rows_alone(value)
     slopes = gradient(value, theta)
     hoisted = _hoisted([value, *slopes])
     density = tape.of(log_prior)

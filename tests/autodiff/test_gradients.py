@@ -311,7 +311,7 @@ ONE = {"a": priors.normal()}
         (branching, ONE, "must not branch on a row or parameter"),
         (constant, ONE, "must depend on the parameters"),
         (short, ONE, "`short` must be a function of the parameters and of one row"),
-        (vector, ONE, "must depend on the parameters, got array"),
+        (vector, ONE, "must be one number that depends on the parameters, got ndarray"),
         (lambda p, row: p.b * row[0], ONE, "has no attribute 'b'"),
         (lambda p, row: p.a * row[5], ONE, "tuple index out of range"),
         (lambda p, row: math.gamma(p.a), ONE, "must use functions of `math`"),

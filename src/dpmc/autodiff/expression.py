@@ -183,8 +183,8 @@ def _simplified(name: str, nodes: Sequence[Node], numbers: Sequence[float | None
         return _product(first, second, a, b)
     if name in ("/", "**") and b == 1:
         return first
-    if name == "/" and a == 0:
-        return first
+    if name == "/":
+        return first if a == 0 else _inside(name, first, second)
     if name == "**" and b == 0:
         return tape.constant(1.0)
     return None
@@ -201,14 +201,20 @@ def _product(first: Node, second: Node, a: float | None, b: float | None) -> Nod
         return -second
     if b == -1:
         return -first
-    # What is not chosen may be infinite: a product with it would not be zero.
-    for one, other in ((first, second), (second, first)):
-        name, arguments = one.tape.operations[one.index]
-        if name == "where":
-            condition, yes, no = (Node(one.tape, index) for index in arguments)
-            if yes.number == 0 or no.number == 0:
-                return one.tape.operation("where", condition, yes * other, no * other)
-    return None
+    inside = _inside("*", first, second)
+    return _inside("*", second, first) if inside is None else inside
+
+
+def _inside(operation: str, chosen: Node, other: Node) -> Node | None:
+    """Multiply or divide what is chosen: what is not may be infinite, and 0 times it is NaN."""
+    name, arguments = chosen.tape.operations[chosen.index]
+    if name != "where":
+        return None
+    condition, yes, no = (Node(chosen.tape, index) for index in arguments)
+    if yes.number != 0 and no.number != 0:
+        return None
+    make = chosen.tape.operation
+    return make("where", condition, make(operation, yes, other), make(operation, no, other))
 
 
 _OF_NUMBERS: dict[str, Callable[..., float]] = {

@@ -201,7 +201,9 @@ def traced(name: str, function: Callable[..., Any], *arguments: Any) -> Node:
             f"{type(error).__name__}: {error}"
         ) from None
     if not isinstance(value, Node):
+        kind = type(value).__name__
         raise DpmcError(
-            f"model {name!r}: the log-likelihood must depend on the parameters, got {value!r}"
+            f"model {name!r}: the log-likelihood must be one number that depends on the "
+            f"parameters, got {kind}"
         )
     return value
