@@ -14,14 +14,13 @@ from dpmc import checks
 from dpmc.autodiff import source
 from dpmc.autodiff.expression import INPUT, Node, Tape, gradient
 from dpmc.autodiff.tracing import traced
-from dpmc.numerics.digamma import digamma
 from dpmc.priors import Prior
 from dpmc.rows.kernels import compile_source
 from dpmc.types import Array, DpmcError, Model
 
 THETA, ROW = "theta", "row"
 # What generated code may name.
-NAMES = {"digamma": digamma, "np": np}
+NAMES = {**source.OWN, "np": np}
 
 
 @dataclass(frozen=True, eq=False)

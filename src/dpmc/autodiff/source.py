@@ -10,9 +10,15 @@ import numpy as np
 from scipy import special
 
 from dpmc.autodiff.expression import COMPARISONS, CONSTANT, INPUT, Node, Tape
+from dpmc.numerics import vector_math
+from dpmc.numerics.digamma import digamma
 from dpmc.types import Array
 
 BINARY = ("+", "-", "*", "/", "**", *COMPARISONS)
+# Functions whose compiled form is ours.
+OWN: Mapping[str, Any] = {
+    "digamma": digamma, "exp": vector_math.exp, "log": vector_math.log, "log1p": vector_math.log1p,
+}  # fmt: skip
 # Powers that are written as products.
 SMALL = {2.0: "{a} * {a}", 3.0: "{a} * {a} * {a}", -1.0: "1.0 / {a}", 0.5: "math.sqrt({a})"}
 
@@ -82,7 +88,7 @@ def _formula(tape: Tape, operation: str, arguments: Sequence[int], names: Mappin
         return f"{texts[1]} if {texts[0]} else {texts[2]}"
     if operation == "neg":
         return f"-{texts[0]}"
-    if operation in ("abs", "min", "max", "digamma"):
+    if operation in ("abs", "min", "max", *OWN):
         return f"{operation}({', '.join(texts)})"
     return f"math.{operation}({', '.join(texts)})"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.numerics.jit import njit
+from dpmc.numerics.vector_math import exp, log1p
 from dpmc.rows import tuples
 from dpmc.rows.regressions import RegressionParams, design, example_rows, normal_prior
 from dpmc.types import Array, Model
@@ -30,12 +30,12 @@ class Params(RegressionParams):
 @njit
 def _log_likelihood(theta: Any, z: Any) -> Any:
     margin = tuples.dot(theta, z)
-    return min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
+    return min(margin, 0.0) - log1p(exp(-abs(margin)))
 
 
 @njit
 def _gradient(theta: Any, z: Any) -> Any:
-    return tuples.scale(1.0 / (1.0 + math.exp(tuples.dot(theta, z))), z)
+    return tuples.scale(1.0 / (1.0 + exp(tuples.dot(theta, z))), z)
 
 
 def build(params: Params) -> Model:

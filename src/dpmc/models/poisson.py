@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpmc.numerics.jit import njit
+from dpmc.numerics.vector_math import exp
 from dpmc.rows import tuples
 from dpmc.rows.regressions import (
     RegressionParams,
@@ -34,13 +34,13 @@ class Params(RegressionParams):
 @njit
 def _log_likelihood(theta: Any, z: Any) -> Any:
     linear = tuples.dot(theta, tuples.tail(z, (0.0,)))
-    return z[0] * linear - math.exp(linear)
+    return z[0] * linear - exp(linear)
 
 
 @njit
 def _gradient(theta: Any, z: Any) -> Any:
     x = tuples.tail(z, (0.0,))
-    return tuples.scale(z[0] - math.exp(tuples.dot(theta, x)), x)
+    return tuples.scale(z[0] - exp(tuples.dot(theta, x)), x)
 
 
 def build(params: Params) -> Model:

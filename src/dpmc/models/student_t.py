@@ -15,6 +15,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.jit import njit
+from dpmc.numerics.vector_math import log1p
 from dpmc.rows import tuples
 from dpmc.rows.regressions import (
     RegressionParams,
@@ -56,7 +57,7 @@ def _row_functions(freedom: float) -> tuple[Callable[..., Any], Callable[..., An
         x = tuples.tail(z, (0.0,))
         log_scale = theta[len(x)]
         scaled = (z[0] - tuples.dot(x, theta)) * math.exp(-log_scale)
-        return -log_scale - 0.5 * (freedom + 1.0) * math.log1p(scaled * scaled / freedom)
+        return -log_scale - 0.5 * (freedom + 1.0) * log1p(scaled * scaled / freedom)
 
     @njit
     def gradient(theta: Any, z: Any) -> Any:

@@ -1,0 +1,90 @@
+"""Branch-free exponential and logarithms against `math`, for all floats."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmc.numerics import vector_math
+from dpmc.rng import stream
+
+TINY = 2.0**-1022
+
+
+def arguments(name):
+    rng = stream(0, "vector_math", name)
+    wide = np.exp(rng.uniform(-700, 700, 20_000))
+    near = rng.uniform(0.5, 2.0, 20_000)
+    if name == "exp":
+        return np.concatenate([rng.uniform(-707.6, 709.7, 20_000), rng.normal(size=20_000)])
+    if name == "log1p":
+        small = rng.choice([-1.0, 1.0], 20_000) * np.exp(rng.uniform(-80, -0.01, 20_000))
+        return np.concatenate([wide, near - 1.0, small])
+    return np.concatenate(
+        [wide, near, TINY * rng.random(1000), 1.0 + 1e-13 * rng.normal(size=1000)]
+    )
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p"])
+def test_errors_are_a_few_units_in_the_last_place(name):
+    mine, exact = getattr(vector_math, name), getattr(math, name)
+    worst = 0.0
+    for x in arguments(name).tolist():
+        expected = exact(x)
+        if abs(expected) >= TINY:
+            worst = max(worst, abs(mine(x) - expected) / abs(expected))
+    assert worst < 4e-15
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "expected"),
+    [
+        ("exp", math.nan, math.nan),
+        ("exp", math.inf, math.inf),
+        ("exp", -math.inf, 0.0),
+        ("exp", -1e308, 0.0),
+        ("exp", 1e308, math.inf),
+        ("exp", 0.0, 1.0),
+        ("exp", 710.0, math.inf),
+        ("log", math.nan, math.nan),
+        ("log", math.inf, math.inf),
+        ("log", 0.0, -math.inf),
+        ("log", -0.0, -math.inf),
+        ("log", -1.0, math.nan),
+        ("log", -math.inf, math.nan),
+        ("log", 1.0, 0.0),
+        ("log1p", math.nan, math.nan),
+        ("log1p", math.inf, math.inf),
+        ("log1p", -1.0, -math.inf),
+        ("log1p", -1.5, math.nan),
+        ("log1p", -math.inf, math.nan),
+        ("log1p", 0.0, 0.0),
+        ("log1p", 1e308, math.log(1e308)),
+    ],
+)
+def test_ends(name, x, expected):
+    value = getattr(vector_math, name)(x)
+    assert value == pytest.approx(expected, rel=4e-15, abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p"])
+def test_compiled_loops_give_the_same_numbers_in_vectors(name):
+    from dpmc.rows.kernels import compile_source
+
+    source = """
+def kernel(x, out):
+    for j in range(x.size):
+        out[j] = function(x[j])
+"""
+    function = getattr(vector_math, name)
+    loop = compile_source(source, function=function)
+    x = np.concatenate([arguments(name), [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, -1e308]])
+    out = np.empty_like(x)
+    loop(x, out)
+    one_by_one = np.array([function(value) for value in x.tolist()])
+    assert np.allclose(out, one_by_one, rtol=1e-14, atol=0, equal_nan=True)
+    assert "<4 x double>" in "".join(loop.inspect_llvm().values()) or (
+        "<8 x double>" in "".join(loop.inspect_llvm().values())
+    )
