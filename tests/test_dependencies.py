@@ -17,8 +17,10 @@ import dpmc
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SOURCE = Path(dpmc.__file__).parent
-LIBRARY = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] != "experiments"]
-EXPERIMENTS = list((SOURCE / "experiments").rglob("*.py"))
+# What needs the extra: the reproduction and the command.
+WITH_EXTRA = {"experiments", "command.py"}
+LIBRARY = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] not in WITH_EXTRA]
+EXPERIMENTS = [*(SOURCE / "experiments").rglob("*.py"), SOURCE / "command.py"]
 # Brought by the extra, imported by the library where it is first needed.
 DEFERRED = {"matplotlib", "pandas", "pyarrow"}
 

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from dpmc.experiments import commands as reproduction
+from dpmc.checks import require_extra
 from dpmc.types import DpmcError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 1 after one line on standard error."""
-    asked = _parser().parse_args(arguments)
     try:
+        require_extra("msgspec", "the command")
+        asked = _parser().parse_args(arguments)
         print(asked.run(asked))
     except DpmcError as error:
         print(f"dpmc: {error}", file=sys.stderr)
@@ -23,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from dpmc.experiments import commands as reproduction
+
     parser = argparse.ArgumentParser(prog="dpmc", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     command = commands.add_parser("fit", help="fit a posterior to the rows of a file, and write it")
