@@ -33,6 +33,17 @@ class Comparison:
         By label.
     guarantee : Guarantee
         Of all fits together: what holds if all of them are published.
+
+    Examples
+    --------
+    >>> guarantee = Guarantee(1.0, 1e-6)
+    >>> fits = {
+    ...     label: Fit(np.full((40, 1, 1), value), {}, {}, "complete", (), guarantee)
+    ...     for label, value in {"first": 0.0, "second": 1.0}.items()
+    ... }
+    >>> both = Comparison(fits, compose([fit.guarantee for fit in fits.values()], delta=1e-5))
+    >>> round(both.guarantee.epsilon, 3)
+    2.0
     """
 
     fits: Mapping[str, Fit]

@@ -67,6 +67,9 @@ ELSEWHERE = {
         statsel/order_draws.py::make_released_at.released_at standard_exponential 2
     """,
     "exact draws from a posterior in closed form: of a reference, or given releases": """
+        families/mixture.py::_draws standard_normal
+        families/network.py::_draws gamma
+        families/network.py::_draws standard_normal
         automatic/noise_aware.py::NoiseAware.draws random
         automatic/noise_aware.py::NoiseAware.draws standard_normal
         linreg/methods/bayes_fixed_s_fast.py::fit standard_normal
@@ -76,6 +79,15 @@ ELSEWHERE = {
         models/circle.py::build.reference rvs
         models/circle.py::build.reference uniform
         models/gaussian_mean.py::build.reference standard_normal
+    """,
+    "responses of new rows, which are not private, under draws that are released": """
+        fits/predictive.py::_linear standard_normal
+        fits/predictive.py::_logistic logistic
+        fits/predictive.py::_mixture choice
+        fits/predictive.py::_mixture standard_normal
+        fits/predictive.py::_network standard_normal
+        fits/predictive.py::_poisson poisson
+        fits/predictive.py::_student_t standard_t
     """,
     "which rows a step uses, and in what order": """
         ep/network/vi.py::_one_pass permutation

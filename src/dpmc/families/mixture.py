@@ -100,6 +100,7 @@ def mixture(
         guarantee=_arrays.with_seed(guarantee, seed),
         plan={
             "family": NAME,
+            "warm_up": 0,
             "method": "dp_sep",
             "num_passes": settings.num_passes,
             "clip_bound": settings.clip_bound,

@@ -79,7 +79,7 @@ def network(
     >>> fit = network(x, np.sin(x[:, 0]), epsilon=10, delta=1e-5, x_range=(-1, 1),
     ...               y_range=(-1, 1), hidden=4, num_passes=5, seed=1)
     >>> fit.predict([[0.0], [0.5]], seed=1).shape
-    (500, 2)
+    (1000, 2)
     """
     check_epsilon(epsilon)
     check_delta(delta, NAME)
@@ -116,6 +116,7 @@ def network(
         guarantee=_arrays.with_seed(fitted.guarantee, seed),
         plan={
             "family": NAME,
+            "warm_up": 0,
             "method": "dp_sep",
             "num_passes": settings.num_passes,
             "clip_bound": settings.clip_bound,

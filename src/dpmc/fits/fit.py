@@ -51,6 +51,21 @@ class Fit(types.Fit):
         found = {entry.name: getattr(fit, entry.name) for entry in fields(types.Fit)}
         return cls(**found, names=names, remarks=remarks)
 
+    def kept(self) -> Array:
+        """Return the draws after warm-up, shape (kept, chains, d).
+
+        All of them where `plan` says that none was for warm-up: independent draws, and chains that
+        were stored after it. Otherwise see :meth:`dpmc.types.Fit.kept`.
+
+        Raises
+        ------
+        DpmcError
+            If the run has no draws.
+        """
+        if self.plan.get("warm_up") == 0 and self.draws is not None:
+            return self.draws
+        return super().kept()
+
     def to_arviz(self) -> Any:
         """Return the draws after warm-up as ``arviz.InferenceData``, components named.
 
