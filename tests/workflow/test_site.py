@@ -395,7 +395,7 @@ def test_long_tables_are_sorted_by_buttons(chromium: Browser, published: Path) -
     assert set(said) == {None}
     assert list(map(float, before)) != sorted(map(float, before))
     chromium.run("""{
-      for (let fold = window.sorter; (fold = fold.parentElement); ) if ("open" in fold) fold.open = true;
+      for (let up = window.sorter; (up = up.parentElement); ) if ("open" in up) up.open = true;
       window.sorter.focus();
     }""")
     for direction in ("ascending", "descending"):
