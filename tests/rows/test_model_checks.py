@@ -48,6 +48,10 @@ BUILT_IN = {
     "banana": (banana_model(3), 3),
     "circle": (circle.build(circle.Params(1e-5)), 1),
     "logistic": (logistic_regression.build(logistic_regression.Params(3)), 4),
+    "bounded logistic": (
+        logistic_regression.build(logistic_regression.Params(3, row_norm=1.2)),
+        4,
+    ),
     "poisson": (poisson.build(poisson.Params(3)), 4),
     "linear": (linear.build(linear.Params(3)), 4),
     "student_t": (student_t.build(student_t.Params(3)), 4),
@@ -60,6 +64,11 @@ BUILT_IN = {
 def test_models_that_keep_their_promises_pass(name):
     model, columns = BUILT_IN[name]
     model_checks.check(model, columns, {"row_norm": 3.0}, nan_rows=True)
+
+
+def test_a_norm_below_the_constant_is_refused():
+    with pytest.raises(DpmcError, match="`row_norm` must be at least 1"):
+        logistic_regression.Params(3, row_norm=0.9)
 
 
 def test_every_model_of_the_package_is_among_them():

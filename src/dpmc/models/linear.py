@@ -79,5 +79,5 @@ def build(params: Params) -> Model:
         log_prior=log_prior,
         log_prior_gradient=log_prior_gradient,
         features=response_first(params.intercept),
-        example_rows=example_rows(np.linspace(-2, 2, 48), params.num_features),
+        example_rows=example_rows(np.linspace(-2, 2, 48), params),
     )

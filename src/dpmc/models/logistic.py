@@ -59,7 +59,7 @@ def build(params: Params) -> Model:
         log_prior_gradient=log_prior_gradient,
         features=_signed(params.intercept),
         lipschitz=params.row_norm,
-        example_rows=example_rows(np.arange(48.0) % 2, params.num_features),
+        example_rows=example_rows(np.arange(48.0) % 2, params),
     )
 
 

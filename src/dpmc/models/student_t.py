@@ -90,5 +90,5 @@ def build(params: Params) -> Model:
         log_prior=log_prior,
         log_prior_gradient=log_prior_gradient,
         features=response_first(params.intercept),
-        example_rows=example_rows(np.linspace(-4, 4, 48), params.num_features),
+        example_rows=example_rows(np.linspace(-4, 4, 48), params),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpmc import checks
-from dpmc.types import Array
+from dpmc.types import Array, DpmcError
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class RegressionParams:
         checks.at_least("num_features", self.num_features, 0 if self.intercept else 1)
         checks.positive("prior_sd", self.prior_sd)
         checks.positive("row_norm", self.row_norm, optional=True)
+        if self.row_norm is not None and self.row_norm < self.intercept:
+            raise DpmcError(
+                "`row_norm` must be at least 1 where a constant is among the features, got "
+                f"{self.row_norm!r}"
+            )
 
     @property
     def num_coefficients(self) -> int:
@@ -66,9 +72,16 @@ def normal_prior(sds: Array) -> tuple[Callable[[Array], float], Callable[[Array]
     return log_prior, log_prior_gradient
 
 
-def example_rows(responses: Array, num_features: int) -> Array:
-    """Return public made-up rows: normal features at three scales, and these responses."""
+def example_rows(responses: Array, params: RegressionParams) -> Array:
+    """Return public made-up rows: normal features at three scales, and these responses.
+
+    Rows beyond the norm that is declared are shortened to it.
+    """
     rng = np.random.default_rng(20260101)
     scales = np.repeat([0.1, 0.5, 1.0], -(-len(responses) // 3))[: len(responses), None]
-    features = scales * rng.standard_normal((len(responses), num_features))
+    features = scales * rng.standard_normal((len(responses), params.num_features))
+    if params.row_norm is not None:
+        room = math.sqrt(params.row_norm**2 - params.intercept)
+        lengths = np.linalg.norm(features, axis=1, keepdims=True)
+        features *= np.minimum(1.0, room / np.where(lengths > 0, lengths, 1.0))
     return np.column_stack([features, responses])
