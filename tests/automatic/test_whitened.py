@@ -12,6 +12,7 @@ from dpmc.automatic.whitened import WhitenedRows, clip_rows, pack, unpack
 from dpmc.models import logistic, poisson
 from dpmc.rng import stream
 from dpmc.types import Dataset
+from tests.support import posteriors
 
 ANY = hnp.arrays(np.float64, (4, 3), elements=st.floats(allow_nan=True, allow_infinity=True))
 
@@ -82,6 +83,28 @@ def test_curvatures_are_those_of_a_poisson_regression(regression):
     )
 
 
+def test_large_gradients_are_counted_and_their_directions_added(regression):
+    rows, x, counts = regression
+    by_hand = ((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS
+    lengths = np.linalg.norm(by_hand, axis=1)
+    threshold = float(np.quantile(lengths, 0.9))
+    large = lengths > threshold
+    count, total = rows.large_sum(THETA, BASIS, threshold)
+    assert count == large.sum()
+    np.testing.assert_allclose(
+        total, (by_hand[large] / lengths[large, None]).sum(axis=0), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("row", [(1e200, 1e200), (1.7e308, -1.7e308), (np.nan, np.inf), (0, 0)])
+@pytest.mark.parametrize("threshold", [1e-30, 1.0, 1e30])
+def test_no_row_adds_more_than_one_to_large_gradients(row, threshold):
+    rows = WhitenedRows(posteriors.gaussian_model(), Dataset.of("rows", np.array([row]), "zero"))
+    count, total = rows.large_sum(np.zeros(2), 3.0 * np.eye(2), threshold)
+    assert count in (0, 1)
+    assert np.linalg.norm(total) <= count * (1 + 1e-12)
+
+
 def test_a_response_that_is_no_label_counts_as_nothing():
     model = logistic.build(logistic.Params(1))
     x = np.array([[0.5, 1.0], [0.2, 0.0], [0.3, 0.7]])
@@ -94,11 +117,9 @@ def test_a_response_that_is_no_label_counts_as_nothing():
 
 
 def test_tempering_scales_what_a_row_contributes(regression):
-    from tests.support.posteriors import gaussian_model, rows
-
-    data = rows("tempered", 50, 2)
-    whole = WhitenedRows(gaussian_model(2), data)
-    tenth = WhitenedRows(gaussian_model(2, 0.1), data)
+    data = posteriors.rows("tempered", 50, 2)
+    whole = WhitenedRows(posteriors.gaussian_model(2), data)
+    tenth = WhitenedRows(posteriors.gaussian_model(2, 0.1), data)
     theta, basis = np.array([0.1, 0.2]), np.eye(2)
     np.testing.assert_allclose(
         tenth.gradient_sum(theta, basis, 1e6), 0.1 * whole.gradient_sum(theta, basis, 1e6)

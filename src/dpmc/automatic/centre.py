@@ -20,6 +20,7 @@ from dpmc.automatic.curvature import Curvature, NoisyCurvature
 from dpmc.automatic.knowledge import Estimate, Measurement
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
+from dpmc.automatic.tail import Tail
 from dpmc.automatic.whitened import WhitenedRows, unpack
 from dpmc.types import Array
 
@@ -44,6 +45,12 @@ TRIALS, TRIALS_PAID = 7, 3
 FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
 # Standard deviations of a count that the rows to clip lie above zero; 1 at the last stage.
 CLEAR = 2.5
+# Share of a stage for the tail of row gradients, of which a part is for counts; how far below the
+# clip bound it begins, twice: a factor; and the share of the budget that such a stage has.
+TAIL, TAIL_COUNTS, TAIL_RATIO = 0.1, 0.4, 2**0.75
+TAIL_WORTH = 0.03
+# Rows that a search for a bound clips, as a share of those that it aims at; of the last one.
+CLIPPED, LAST_CLIPPED = 0.75, 1.2
 # A step is taken if at least half of its squared length is signal.
 SIGNAL = 0.5
 # Noise of a line search that a slope must fall below zero by, for the step to be too long.
@@ -122,6 +129,7 @@ class _Search:
         self.bounds: _Bounds | None = None
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
+        self.tail = Tail.unknown(self.dim, TAIL_RATIO)
         self.stages: list[dict[str, float]] = []
 
     def stage(self) -> bool:
@@ -141,11 +149,14 @@ class _Search:
         )
         self.released.append(NoisyCurvature(unpack(packed, self.dim), noise, self.basis))
         self.curvature = curvatures.combine(self.released)
-        rest = self.purse.left if last else cost * (1 - COUNTS) - curve - line
+        tail = TAIL * cost if cost >= TAIL_WORTH * self.total else 0.0
+        if tail:
+            self.tail = self._find_tail(tail)
+        rest = self.purse.left if last else cost * (1 - COUNTS) - curve - line - tail
         score, self.noise = self.purse.total(
             self.rows.gradient_sum(self.theta, self.basis, self.bound), self.bound, rest
         )
-        self._measure(score)
+        self._measure(score, last)
         step, noise_length = self._solve(for_inference=last)
         length = math.sqrt(float(step @ self.curvature.for_steps() @ step))
         self.step, self.step_noise = length, noise_length
@@ -211,13 +222,21 @@ class _Search:
             found.append(math.log2(bound))
         return _Bounds(*found), target
 
-    def _measure(self, score: Array) -> None:
-        # Clipped rows pull together where the posterior is skew: half of those that may be.
-        bias = 0.5 * self.target * self.bound / math.sqrt(self.dim)
+    def _find_tail(self, cost: float) -> Tail:
+        each = TAIL_COUNTS * cost / 2
+        near, _ = self.rows.large_sum(self.theta, self.basis, self.bound / TAIL_RATIO)
+        far, total = self.rows.large_sum(self.theta, self.basis, self.bound / TAIL_RATIO**2)
+        counts = self.purse.count(near, each), self.purse.count(far, each)
+        pull, noise = self.purse.total(total, 1.0, cost - 2 * each)
+        return self.tail.seen(counts[0], counts[1], pull, noise, self.basis, cost)
+
+    def _measure(self, score: Array, last: bool) -> None:
+        clipped = (LAST_CLIPPED if last else CLIPPED) * self.target * self.bound
         inverse = np.linalg.inv(self.basis)
         believed = inverse.T @ self.curvature.for_steps() @ inverse
-        noise = math.hypot(self.noise, bias)
-        self.measurements.append(Measurement(self.theta, score, self.basis, noise, believed))
+        self.measurements.append(
+            Measurement(self.theta, score, self.basis, self.noise, clipped, believed)
+        )
 
     def _solve(self, for_inference: bool) -> tuple[Array, float]:
         """Return the step to the posterior mean as it is known, and the length of its noise."""
@@ -228,7 +247,13 @@ class _Search:
         step: Array = np.zeros(self.dim)
         for _ in range(4):
             self.estimate = knowledge.combine(
-                self.measurements, self.theta, self.basis, curvature, self.curvature.noise, step
+                self.measurements,
+                self.theta,
+                self.basis,
+                curvature,
+                self.curvature.noise,
+                step,
+                self.tail,
             )
             precision, weighted = likelihood(self.estimate, curvature)
             both, slope = precision + prior_precision, weighted + prior_slope

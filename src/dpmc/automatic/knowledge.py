@@ -11,10 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmc.automatic.tail import Tail
 from dpmc.types import Array
 
 # Change of curvature between two points, as a share, that no measurement shows.
 UNSEEN_CHANGE = 0.1
+# Standard deviation of what clipping took, as a share of its estimate: a power law extrapolates.
+# The same of all measurements, and what is of each: how many rows it clipped. A lower clip bound
+# takes more, and asks the power law for a longer extrapolation.
+UNCERTAINTY, UNCERTAIN_COUNT = 0.75, 0.8
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,9 @@ class Measurement:
         ``basis.T @ (gradient of the log-likelihood)`` with noise.
     basis : ndarray of shape (d, d)
     noise : float
-        Standard deviation of the noise of each entry, clipping included.
+        Standard deviation of the noise of each entry.
+    clipped : float
+        Rows that may have been clipped, times the clip bound.
     curvature : ndarray of shape (d, d)
         Of the log-likelihood at the point as it was known then, in coordinates of theta.
     """
@@ -38,6 +45,7 @@ class Measurement:
     score: Array
     basis: Array
     noise: float
+    clipped: float
     curvature: Array
 
 
@@ -64,6 +72,7 @@ def combine(
     curvature: Array,
     curvature_noise: float,
     centre: Array,
+    tail: Tail,
 ) -> Estimate:
     """Return what all measurements say together.
 
@@ -78,11 +87,16 @@ def combine(
         Standard deviation of its entries.
     centre : ndarray of shape (d,)
         Step at which distances to the points are taken: an earlier estimate.
+    tail : Tail
+        Of row gradients: what clipping took from the scores.
     """
     dim = len(theta)
     eye = np.eye(dim)
     inverse = np.linalg.inv(basis)
-    precision, weighted = np.zeros((dim, dim)), np.zeros(dim)
+    # The step, and beside it by how much what clipping took is larger than believed, as a share:
+    # the same for all measurements.
+    precision, weighted = np.zeros((dim + 1, dim + 1)), np.zeros(dim + 1)
+    precision[dim, dim] = UNCERTAINTY**-2
     for one in measurements:
         change = np.linalg.solve(one.basis, basis)
         offset = inverse @ (one.theta - theta)
@@ -91,8 +105,16 @@ def combine(
         if not np.array_equal(one.theta, theta):
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
             error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
-        noise = one.noise**2 * change.T @ change + error * eye
-        gain = curvature @ np.linalg.pinv(noise, rcond=1e-14, hermitian=True)
-        precision += gain @ curvature
-        weighted += gain @ (change.T @ one.score + curvature @ offset)
-    return Estimate(precision, weighted)
+        taken, apart = tail.taken(one.clipped, one.basis)
+        noise = (one.noise**2 + apart) * change.T @ change + error * eye
+        taken = change.T @ taken
+        noise += UNCERTAIN_COUNT**2 * np.outer(taken, taken)
+        design = np.column_stack([curvature, -taken])
+        gain = design.T @ np.linalg.pinv(noise, rcond=1e-14, hermitian=True)
+        precision += gain @ design
+        weighted += gain @ (change.T @ one.score + taken + curvature @ offset)
+    shared = precision[:dim, dim] / precision[dim, dim]
+    return Estimate(
+        precision[:dim, :dim] - np.outer(shared, precision[dim, :dim]),
+        weighted[:dim] - shared * weighted[dim],
+    )

@@ -72,6 +72,23 @@ class WhitenedRows:
             total += rows.sum(axis=0)
         return total
 
+    def large_sum(self, theta: Array, basis: Array, threshold: float) -> tuple[int, Array]:
+        """Return how many whitened row gradients exceed a norm, and the sum of their directions.
+
+        Each contributes a vector of length 1, or nothing. Shape (d,).
+        """
+        count, total = 0, np.zeros(self.dim)
+        for block in self._blocks(self.dim):
+            rows = self._whitened(theta, basis, *block)
+            large = rows[~(_norms(rows) <= threshold)]
+            large = large[~np.isnan(large).any(axis=1)]
+            with np.errstate(all="ignore"):
+                large /= threshold
+            clip_rows(large, 1.0)
+            count += len(large)
+            total += large.sum(axis=0)
+        return count, total
+
     def slope_sum(self, theta: Array, direction: Array, bound: float) -> float:
         """Return the sum of row slopes along a direction of theta, each clipped to `bound`."""
         column = np.ascontiguousarray(direction[:, None])
