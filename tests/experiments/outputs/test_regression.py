@@ -50,7 +50,15 @@ def real(config):
             here = {"problem": problem, "num_nodes": nodes, "epsilon": 1.0, "delta": 1e-4}
             if problem == "road_3d":
                 here["status"] = f"{UNAVAILABLE}: no file"
-            rows.append({**here, "method": "ols", "variant": "correct", "mse": 0.005})
+            rows.append(
+                {
+                    **here,
+                    "method": "ols",
+                    "variant": "correct",
+                    "mse": 0.005,
+                    "epsilon_replace": np.inf,
+                }
+            )
             for variant, method in CELLS:
                 for replicate in range(5):
                     mse = level(problem, method, variant, nodes) * (1 + 0.1 * replicate)
