@@ -189,7 +189,11 @@ def exact(task: Task) -> Exact:
         precision = 0.5 * (np.array(columns) + np.array(columns).T)
         values, vectors = np.linalg.eigh(precision)
         step = vectors @ ((vectors.T @ gradient(theta)) / np.maximum(np.abs(values), 1e-8))
-        theta = theta + step * min(1.0, 1 / np.abs(step).max())
+        step *= min(1.0, 1 / np.abs(step).max())
+        mode = theta
+        while density(theta + step) < density(theta) and np.abs(step).max() >= 1e-9:
+            step /= 2
+        theta = theta + step
         if np.abs(step).max() < 1e-9:
             break
     mode = theta
