@@ -105,7 +105,7 @@ def test_the_audit_does_not_find_the_fit_guilty():
 
     The budget is large, because few runs cannot tell a small one from none.
     """
-    mu = 2.5
+    mu = 4.5
     x = gaussian_rows(300)
     pair = neighbour(x, (30.0, 30.0)), neighbour(x, (-30.0, -30.0))
     model = gaussian_model()
