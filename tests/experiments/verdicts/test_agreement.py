@@ -89,11 +89,12 @@ def test_the_runs_that_would_decide_do():
     for entry in (near, far):
         found = compare(entry, 1.0, 1.0, 0.05, 10)
         assert found.verdict == "undecided"
-        runs = math.ceil(found.runs_needed)
-        for factor, decided in ((1.05, True), (0.7, False)):
-            more = of(entry.estimate, entry.se * math.sqrt(RUNS / (factor * runs)), entry.limit_se)
-            verdict = compare(more, 1.0, 1.0, 0.05, 10).verdict
-            assert (verdict != "undecided") == decided
+        runs = int(found.runs_needed)
+        assert runs > RUNS
+        for more, decided in ((runs, True), (runs - 1, False)):
+            error = entry.se * math.sqrt(RUNS / more)
+            again = of(entry.estimate, error, entry.limit_se, runs=more)
+            assert (compare(again, 1.0, 1.0, 0.05, 10).verdict != "undecided") == decided
     hopeless = compare(of(1.1, 0.01, 0.3), 1.0, 1.0, 0.05)
     assert hopeless.runs_needed == math.inf
     assert (

@@ -134,16 +134,15 @@ def test_error_rates_of_both_sides(settings):
 
 def test_the_runs_that_would_decide_do():
     """With as many runs as are asked for, and the same values, the claim is decided."""
-    for value in (-0.15, 0.15):
-        entry = measured(value, 0.2, 20)
-        found = decide([entry], -math.inf, 0.0, 0.05)
+    for value, error, before in ((-0.15, 0.2, 20), (0.15, 0.2, 20), (0.15, 0.1, 5)):
+        found = decide([measured(value, error, before)], -math.inf, 0.0, 0.05 / 14)
         assert found.verdict == "undecided"
-        runs = math.ceil(found.runs_needed)
+        runs = int(found.runs_needed)
+        assert runs > before
         assert f"about {runs:,} runs would decide" in found.reason
-        for factor, decided in ((1.05, True), (0.8, False)):
-            more = int(factor * runs)
-            again = measured(value, 0.2 * math.sqrt(20 / more), more)
-            verdict = decide([again], -math.inf, 0.0, 0.05).verdict
+        for more, decided in ((runs, True), (runs - 1, False)):
+            again = measured(value, error * math.sqrt(before / more), more)
+            verdict = decide([again], -math.inf, 0.0, 0.05 / 14).verdict
             assert (verdict != "undecided") == decided
     one = decide([measured(0.3, math.nan, 1)], -math.inf, 0.0, 0.05)
     assert (one.verdict, one.runs_needed) == ("undecided", math.inf)

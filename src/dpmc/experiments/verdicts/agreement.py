@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from dpmc.experiments.verdicts.bootstrap import Measurement
-from dpmc.experiments.verdicts.decision import Decision, runs_in_words, student
+from dpmc.experiments.verdicts.decision import Decision, runs_in_words, runs_until, student
 from dpmc.experiments.verdicts.verdict import CONTRADICTED, REPRODUCED, UNDECIDED
 
 # A number that is wrong by this, on a scale of logarithms, must not be called reproduced.
@@ -71,8 +71,10 @@ def compare(
         verdict = REPRODUCED
     else:
         verdict = UNDECIDED
-        levels = (error_rate, error_rate / (2 * family))
-        needed = _needed(measurement, away, away > single, levels)
+        if away > single:
+            needed = runs_until(measurement, away, error_rate / (2 * family))
+        else:
+            needed = runs_until(measurement, TOLERANCE - away, error_rate)
         reason += f"; {_lack(measurement, away, single)}: {runs_in_words(needed)}"
     return Decision(verdict, reason, ours, measurement.natural_se, needed, resolution)
 
@@ -91,15 +93,3 @@ def _lack(measurement: Measurement, away: float, single: float) -> str:
     if measurement.limit_se > measurement.se:
         return "print is too uncertain for a factor of 1.3"
     return "too uncertain for a factor of 1.3"
-
-
-def _needed(
-    measurement: Measurement, away: float, differs: bool, levels: tuple[float, float]
-) -> float:
-    """Return the runs at which a number would be decided, were the measured one exact."""
-    single, joint = (student(measurement.runs, level) for level in levels)
-    wanted = away / joint if differs else (TOLERANCE - away) / single
-    ours = wanted**2 - measurement.limit_se**2
-    if wanted <= 0 or ours <= 0:
-        return math.inf
-    return measurement.runs * measurement.se**2 / ours

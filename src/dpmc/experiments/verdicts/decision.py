@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from scipy.special import stdtrit
@@ -108,6 +109,21 @@ def runs_in_words(needed: float) -> str:
     return f"about {max(math.ceil(needed), 2):,} runs would decide"
 
 
+def runs_until(entry: Measurement, slack: float, level: float) -> float:
+    """Return the least number of runs whose one-sided interval is no longer than `slack`.
+
+    Infinite if no number does, for the error of the limits stays.
+    """
+
+    def enough(runs: int) -> bool:
+        error = math.hypot(entry.se * math.sqrt(entry.runs / runs), entry.limit_se)
+        return student(runs, level) * error <= slack
+
+    if not enough(int(MOST_RUNS)):
+        return math.inf
+    return float(bisect_left(range(int(MOST_RUNS)), True, lo=2, key=enough))
+
+
 def student(runs: int, level: float) -> float:
     """Return the one-sided Student quantile of `runs` replicates at a level."""
     return float(stdtrit(runs - 1, 1 - level)) if runs > 1 else math.inf
@@ -140,9 +156,7 @@ def _runs_at(entry: Measurement, margin: float, level: float) -> float:
         return float(entry.runs)
     if entry.runs == 1 or math.isnan(entry.se):
         return math.inf
-    # The margin over the quantile is the error that is wanted, less that of the limits.
-    wanted = (margin / student(max(entry.runs, 20), level)) ** 2 - entry.limit_se**2
-    return entry.runs * entry.se**2 / wanted if wanted > 0 else math.inf
+    return runs_until(entry, abs(margin), level)
 
 
 def _margin(entry: Measurement, low: float, high: float) -> float:
