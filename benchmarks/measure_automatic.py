@@ -2,7 +2,8 @@
 
 ``uv run python benchmarks/measure_automatic.py real`` fits five real tables and compares each
 posterior with the exact one; ``coverage`` counts how often intervals hold the truth, over data sets
-drawn from the prior. Both print a Markdown table. Raw tables are looked for as the workflow does.
+drawn from the prior; ``tail`` fits a normal model to residuals with heavy tails. Each prints a
+Markdown table. Raw tables are looked for as the workflow does.
 
 The yardstick of ``real``: under the public bounds a row moves a whitened gradient by at most c, so
 that a budget mu buys k = (mu / c)^2 exact draws, and one noisy gradient at the posterior mean
@@ -34,6 +35,9 @@ from dpmc.types import Array, Dataset, DpmcError, Model
 DELTA = 1e-6
 # Corners of the box of features that are tried for the worst pair of rows.
 MOST_CORNERS = 1 << 12
+# Rows with residuals of heavy tails.
+TAIL_ROWS = 6000
+FREEDOMS = ["5", "1000"]
 
 
 @dataclass(frozen=True)
@@ -231,10 +235,10 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
     """Yield the lines of a table of fits of real rows."""
     yield (
         "| rows | n | d | epsilon | k | limit 1.5 / sqrt(k) "
-        "| largest error of a mean: median, worst | in own deviations | widest / exact "
-        "| score, exact | score | seconds |"
+        "| largest error of a mean: median, worst | in own deviations "
+        "| root mean square error, planned | widest / exact | score, exact | score | seconds |"
     )
-    yield "|" + " --- |" * 12
+    yield "|" + " --- |" * 13
     for name in names:
         task = TASKS[name]()
         posterior = exact(task)
@@ -243,7 +247,8 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
         best = task.score(task.mean(posterior.mean, x), y)
         for epsilon in epsilons:
             mu = GaussianBudget.of(epsilon, DELTA).mu
-            errors, own, widths, scores, seconds = [], [], [], [], []
+            planned = dpmc.plan(task.model, task.rows.shape, epsilon=epsilon, delta=DELTA)
+            errors, squares, own, widths, scores, seconds = [], [], [], [], [], []
             for seed in range(repeats):
                 started = time.perf_counter()
                 with warnings.catch_warnings():
@@ -252,7 +257,9 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
                 seconds.append(time.perf_counter() - started)
                 draws = fit.draws.reshape(-1, task.model.dim)
                 mean, sd = draws.mean(axis=0), draws.std(axis=0)
-                errors.append(np.abs((mean - posterior.mean) / posterior.sd).max())
+                away = (mean - posterior.mean) / posterior.sd
+                errors.append(np.abs(away).max())
+                squares.append(np.mean(away**2))
                 own.append(np.abs((mean - posterior.mean) / sd).max())
                 widths.append((sd / posterior.sd).max())
                 scores.append(task.score(task.mean(mean, x), y))
@@ -260,7 +267,9 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
             yield (
                 f"| {task.name} | {len(y):,} | {task.model.dim} | {epsilon:g} | {k:.3g} "
                 f"| {1.5 / np.sqrt(k):.3g} | {np.median(errors):.3g}, {np.max(errors):.3g} "
-                f"| {np.median(own):.2g} | {np.median(widths):.3g} | {best:.4g} "
+                f"| {np.median(own):.2g} "
+                f"| {np.sqrt(np.mean(squares)):.2g}, {planned.displacement:.2g} "
+                f"| {np.median(widths):.3g} | {best:.4g} "
                 f"| {np.median(scores):.4g} | {np.median(seconds):.2g} |"
             )
 
@@ -317,11 +326,36 @@ def measure_coverage(
             )
 
 
+def measure_tail(freedoms: list[str], epsilons: list[float], repeats: int) -> Iterator[str]:
+    """Yield the lines of a table of fits of a normal model to Student-t residuals."""
+    yield "| degrees of freedom | epsilon | fits | mean error of log sigma, in own deviations |"
+    yield "|" + " --- |" * 4
+    for freedom in freedoms:
+        rng = stream(0, "tail", freedom)
+        x = rng.uniform(-1, 1, TAIL_ROWS)
+        y = 0.5 * x + 0.3 * rng.standard_t(float(freedom), TAIL_ROWS)
+        design = np.column_stack([np.ones(TAIL_ROWS), x])
+        residuals = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+        exact_value = 0.5 * np.log(np.mean(residuals**2))
+        model, rows = linear.build(linear.Params(1)), np.column_stack([x, y])
+        for epsilon in epsilons:
+            errors = []
+            for seed in range(repeats):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+                    fit = dpmc.fit(model, rows, epsilon=epsilon, delta=DELTA, seed=seed)
+                draws = fit.draws[:, :, -1]
+                errors.append((draws.mean() - exact_value) / draws.std())
+            yield f"| {freedom} | {epsilon:g} | {repeats} | {np.mean(errors):.2f} |"
+
+
 def main() -> None:
     """Print one of the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["real", "coverage"])
-    parser.add_argument("names", nargs="*", help="tasks or models; all by default")
+    parser.add_argument("part", choices=["real", "coverage", "tail"])
+    parser.add_argument(
+        "names", nargs="*", help="tasks, models or degrees of freedom; all by default"
+    )
     parser.add_argument("--epsilon", type=float, nargs="+")
     parser.add_argument("--repeats", type=int, help="fits of a task, or data sets of a model")
     parser.add_argument("--rows", type=int, default=5000, help="rows of a data set for coverage")
@@ -329,6 +363,8 @@ def main() -> None:
     if given.part == "real":
         names = given.names or list(TASKS)
         lines = measure_real(names, given.epsilon or [1, 4], given.repeats or 20)
+    elif given.part == "tail":
+        lines = measure_tail(given.names or FREEDOMS, given.epsilon or [1, 4], given.repeats or 20)
     else:
         kinds = given.names or list(KINDS)
         lines = measure_coverage(

@@ -87,10 +87,10 @@ def test_large_gradients_are_counted_and_their_directions_added(regression):
     rows, x, counts = regression
     by_hand = ((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS
     lengths = np.linalg.norm(by_hand, axis=1)
-    threshold = float(np.quantile(lengths, 0.9))
-    large = lengths > threshold
-    count, total = rows.large_sum(THETA, BASIS, threshold)
-    assert count == large.sum()
+    low, high = (float(np.quantile(lengths, share)) for share in (0.8, 0.9))
+    large = lengths > low
+    beyond, far_beyond, total = rows.large_sum(THETA, BASIS, low, high)
+    assert (beyond, far_beyond) == (large.sum(), (lengths > high).sum())
     np.testing.assert_allclose(
         total, (by_hand[large] / lengths[large, None]).sum(axis=0), rtol=1e-10
     )
@@ -100,9 +100,12 @@ def test_large_gradients_are_counted_and_their_directions_added(regression):
 @pytest.mark.parametrize("threshold", [1e-30, 1.0, 1e30])
 def test_no_row_adds_more_than_one_to_large_gradients(row, threshold):
     rows = WhitenedRows(posteriors.gaussian_model(), Dataset.of("rows", np.array([row]), "zero"))
-    count, total = rows.large_sum(np.zeros(2), 3.0 * np.eye(2), threshold)
-    assert count in (0, 1)
-    assert np.linalg.norm(total) <= count * (1 + 1e-12)
+    beyond, far_beyond, total = rows.large_sum(
+        np.zeros(2), 3.0 * np.eye(2), threshold, 2 * threshold
+    )
+    assert far_beyond in (0, beyond)
+    assert beyond in (0, 1)
+    assert np.linalg.norm(total) <= beyond * (1 + 1e-12)
 
 
 def test_a_response_that_is_no_label_counts_as_nothing():

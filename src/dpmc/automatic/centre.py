@@ -224,11 +224,11 @@ class _Search:
 
     def _find_tail(self, cost: float) -> Tail:
         each = TAIL_COUNTS * cost / 2
-        near, _ = self.rows.large_sum(self.theta, self.basis, self.bound / TAIL_RATIO)
-        far, total = self.rows.large_sum(self.theta, self.basis, self.bound / TAIL_RATIO**2)
-        counts = self.purse.count(near, each), self.purse.count(far, each)
+        low, high = self.bound / TAIL_RATIO**2, self.bound / TAIL_RATIO
+        beyond_low, beyond_high, total = self.rows.large_sum(self.theta, self.basis, low, high)
+        near, far = self.purse.count(beyond_high, each), self.purse.count(beyond_low, each)
         pull, noise = self.purse.total(total, 1.0, cost - 2 * each)
-        return self.tail.seen(counts[0], counts[1], pull, noise, self.basis, cost)
+        return self.tail.seen(near, far, pull, noise, self.basis, cost)
 
     def _measure(self, score: Array, last: bool) -> None:
         clipped = (LAST_CLIPPED if last else CLIPPED) * self.target * self.bound

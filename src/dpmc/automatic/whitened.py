@@ -72,22 +72,25 @@ class WhitenedRows:
             total += rows.sum(axis=0)
         return total
 
-    def large_sum(self, theta: Array, basis: Array, threshold: float) -> tuple[int, Array]:
-        """Return how many whitened row gradients exceed a norm, and the sum of their directions.
+    def large_sum(
+        self, theta: Array, basis: Array, low: float, high: float
+    ) -> tuple[int, int, Array]:
+        """Return how many whitened row gradients exceed two norms, and the sum of directions.
 
-        Each contributes a vector of length 1, or nothing. Shape (d,).
+        Each beyond the lower norm contributes a vector of length 1 to the sum, shape (d,).
         """
-        count, total = 0, np.zeros(self.dim)
+        beyond, far_beyond, total = 0, 0, np.zeros(self.dim)
         for block in self._blocks(self.dim):
             rows = self._whitened(theta, basis, *block)
-            large = rows[~(_norms(rows) <= threshold)]
+            large = rows[~(_norms(rows) <= low)]
             large = large[~np.isnan(large).any(axis=1)]
+            beyond += len(large)
+            far_beyond += int(np.count_nonzero(~(_norms(large) <= high)))
             with np.errstate(all="ignore"):
-                large /= threshold
+                large /= low
             clip_rows(large, 1.0)
-            count += len(large)
             total += large.sum(axis=0)
-        return count, total
+        return beyond, far_beyond, total
 
     def slope_sum(self, theta: Array, direction: Array, bound: float) -> float:
         """Return the sum of row slopes along a direction of theta, each clipped to `bound`."""
@@ -143,10 +146,6 @@ class WhitenedRows:
                 change -= self._gradients(theta + step, first, last)
                 columns[:, k] = change @ basis / (2 * HALF_STEP)
             return pack(columns)
-
-
-def _themselves(theta: Array) -> Array:
-    return theta
 
 
 def pack(matrices: Array) -> Array:

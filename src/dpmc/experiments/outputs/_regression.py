@@ -143,9 +143,12 @@ def against_epsilon(
             axis.set(xscale="log", title=f"{name}, J = {count}")
             axis.set_yscale(scale, **({"linthresh": SMALL} if scale == "symlog" else {}))
             axis.set_xlabel("ε asked for" if i == height - 1 else "")
-            if scale == "symlog":
+        if scale == "symlog":
+            limits = axes[i, 0].get_ylim()
+            for axis in axes[i]:
                 axis.axhline(0, color=style.GREY, lw=0.5, zorder=0)
                 axis.axhspan(-SMALL, SMALL, color="#f2f2f2", lw=0, zorder=0)
+            axes[i, 0].set_ylim(limits)
         axes[i, 0].set_ylabel(label)
     legend(figure, with_guarantees(panels[0][0], shown), 3)
     return figure

@@ -405,7 +405,7 @@ def figure7_3(context: Context) -> Figure:
 def figure7_3_draws(context: Context) -> Figure:
     """Draw the same as :func:`figure7_3`: medians and quartiles over data sets."""
     figure = _discrepancies(context.metrics, "median")
-    style.heading(figure, "Figure 7.3, CORRECT noise, over several data sets")
+    style.heading(figure, "Alparslan 2023, Figure 7.3 with CORRECT noise, several data sets")
     return figure
 
 
