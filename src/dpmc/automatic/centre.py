@@ -37,14 +37,14 @@ FIRST_NOISE = 1 / 30
 # Noise of the first counts, as a share of the rows.
 FIRST_COUNTS = 1 / 16
 # Shares of a stage, and of the last: counts, curvature; a line search before the last alone.
-COUNTS = 0.1
+COUNTS, LAST_COUNTS = 0.25, 0.1
 CURVATURE, LAST_CURVATURE = 0.25, 0.12
 LINE = 0.08
 TRIALS, TRIALS_PAID = 7, 3
 # Bisections of the first search, from 1e-30 to 1e30, and of later ones, a factor 2**1.5 each way.
 FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
 # Standard deviations of a count that the rows to clip lie above zero; 1 at the last stage.
-CLEAR = 2.5
+CLEAR = 1.25
 # Share of a stage for the tail of row gradients, of which a part is for counts; how far below the
 # clip bound it begins, twice: a factor; and the share of the budget that such a stage has.
 TAIL, TAIL_COUNTS, TAIL_RATIO = 0.1, 0.4, 2**0.75
@@ -139,7 +139,7 @@ class _Search:
         last = len(self.stages) == MOST_STAGES - 1 or room < NOTHING * self.total
         most = room * PORTION if room > WHOLE * self.total else room
         cost = left if last else min(self.cost, most)
-        counts = self._count_cost(cost)
+        counts = self._count_cost(cost, last)
         line = 0.0 if last else LINE * cost
         curve = (LAST_CURVATURE if last else CURVATURE) * cost
         bounds, self.target = self._clip_bounds(counts, last, left)
@@ -189,9 +189,9 @@ class _Search:
             self.stages,
         )
 
-    def _count_cost(self, cost: float) -> float:
+    def _count_cost(self, cost: float, last: bool) -> float:
         if self.bounds is not None:
-            return COUNTS * cost
+            return (LAST_COUNTS if last else COUNTS) * cost
         # The first search is wrong by orders of magnitude if one count is.
         needed = 2 * FIRST_BISECTIONS / (FIRST_COUNTS * self.num_rows) ** 2
         return max(COUNTS * cost, min(needed, 0.3 * self.total))
@@ -204,10 +204,13 @@ class _Search:
         """
         steps = BISECTIONS if self.bounds else FIRST_BISECTIONS
         noise = count_noise(steps, cost / 2)
-        target = (CLEAR if not last else 1.0) * noise
+        most = self.num_rows / 4
         if last:
-            target = max(target, 2 * math.sqrt(self.dim / left))
-        target = min(max(target, 1.0), self.num_rows / 4)
+            target = max(noise, 2 * math.sqrt(self.dim / left))
+        else:
+            # One wrong count of the first search is a wrong order of magnitude.
+            target = CLEAR * noise if self.bounds else most
+        target = min(max(target, 1.0), most)
         found = []
         reach = REACH if self.bounds else WIDEST
         known = self.bounds or _Bounds(0.0, 0.0)

@@ -49,8 +49,11 @@ class Curvature:
         return self.noise * float(np.sqrt(len(self.values)))
 
     def for_steps(self) -> Array:
-        """Return it with eigenvalues of at least the floor: steps are rather too short."""
-        return self._with(np.maximum(self.values, self.floor))
+        """Return it with the size of eigenvalues, of at least the floor.
+
+        Steps are rather too short, and climb where the log-likelihood bends upwards.
+        """
+        return self._with(np.maximum(np.abs(self.values), self.floor))
 
     def for_inference(self) -> Array:
         """Return it with eigenvalues near the floor or below shrunk: widths are rather too large.

@@ -156,7 +156,7 @@ def expected_bound(num_rows: float, dim: int, mu: float) -> float:
     """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
     last = (1 - centre.EXPLORE) * mu**2
     target = max(
-        2 * math.sqrt(dim / last), math.sqrt(2 * centre.BISECTIONS / (centre.COUNTS * last))
+        2 * math.sqrt(dim / last), math.sqrt(2 * centre.BISECTIONS / (centre.LAST_COUNTS * last))
     )
     share = min(max(target, 1.0) / num_rows, 0.25)
     return math.sqrt(float(stats.chi2.isf(share, dim)) / num_rows)

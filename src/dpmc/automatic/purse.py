@@ -13,6 +13,8 @@ from dpmc.types import Array
 
 # Log2 of the largest and smallest clip bound that is looked for: about 1e30 and 1e-30.
 WIDEST = 100.0
+# How often a search for a clip bound may leave its interval.
+MOST_LEAPS = 6
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ def search(
 ) -> float:
     """Return a clip bound that about `target` rows exceed, by bisection with noisy counts.
 
+    Where more exceed the whole interval, it is left upwards, for further counts of the same cost:
+    norms may be of two kinds, as those of rows with and without an event are.
+
     Parameters
     ----------
     purse : Purse
@@ -82,15 +87,25 @@ def search(
     Returns
     -------
     float
-        At least ``2**low``, at most ``2**high``.
+        At least ``2**low``.
     """
+
+    def beyond(level: float) -> bool:
+        rows = int(np.count_nonzero(norms > 2.0**level))
+        return purse.count(rows, cost / steps) > target
+
+    reach, end = (high - low) / 2, high
     for _ in range(steps):
         middle = (low + high) / 2
-        above = purse.count(int(np.count_nonzero(norms > 2.0**middle)), cost / steps)
-        if above > target:
+        if beyond(middle):
             low = middle
         else:
             high = middle
+    if high == end < WIDEST:
+        for _ in range(MOST_LEAPS):
+            if not beyond(high):
+                break
+            high += reach
     return float(2.0**high)
 
 
