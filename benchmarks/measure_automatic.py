@@ -276,7 +276,7 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
 
 def drawn(kind: str, num_rows: int, seed: int) -> tuple[Model, Array, Array]:
     """Return a model, a parameter drawn from its prior, and rows given the parameter."""
-    rng = stream(0, "coverage", kind, num_rows, seed)
+    rng = stream(1, "coverage", kind, num_rows, seed)
     x = rng.uniform(-1, 1, (num_rows, 2))
     theta = rng.standard_normal(3)
     linear_part = theta[0] + x @ theta[1:]
