@@ -35,7 +35,7 @@ import dpmc
 from dpmc.automatic.prior import Prior
 from dpmc.experiments.data import uci
 from dpmc.experiments.data._uci_public import RANGES
-from dpmc.models import linear, logistic, poisson, student_t
+from dpmc.models import gaussian_mean, linear, logistic, poisson, student_t
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
 from dpmc.rows.sums import RowSums
@@ -286,6 +286,10 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
 def drawn(kind: str, num_rows: int, seed: int) -> tuple[Model, Array, Array]:
     """Return a model, a parameter drawn from its prior, and rows given the parameter."""
     rng = stream(1, "coverage", kind, num_rows, seed)
+    if kind == "mean":
+        theta = rng.standard_normal(3)
+        params = gaussian_mean.Params(3, np.eye(3).tolist(), prior_variance=1.0)
+        return gaussian_mean.build(params), theta, theta + rng.standard_normal((num_rows, 3))
     x = rng.uniform(-1, 1, (num_rows, 2))
     theta = rng.standard_normal(3)
     linear_part = theta[0] + x @ theta[1:]
@@ -304,7 +308,7 @@ def drawn(kind: str, num_rows: int, seed: int) -> tuple[Model, Array, Array]:
     return linear.build(linear.Params(2, prior_sd=1, log_noise_sd=0.5)), theta, rows
 
 
-KINDS = ("linear", "logistic", "poisson", "student_t")
+KINDS = ("mean", "linear", "logistic", "poisson", "student_t")
 
 
 def measure_coverage(

@@ -37,14 +37,16 @@ FIRST_NOISE = 1 / 30
 # Noise of the first counts, as a share of the rows.
 FIRST_COUNTS = 1 / 16
 # Shares of a stage, and of the last: counts, curvature; a line search before the last alone.
-COUNTS, LAST_COUNTS = 0.25, 0.1
+COUNTS, LAST_COUNTS = 0.15, 0.1
 CURVATURE, LAST_CURVATURE = 0.25, 0.12
 LINE = 0.08
+# Of the counts, for the clip bound of gradients; the rest is for that of curvatures.
+GRADIENT_COUNTS = 0.75
 TRIALS, TRIALS_PAID = 7, 3
 # Bisections of the first search, from 1e-30 to 1e30, and of later ones, a factor 2**1.5 each way.
 FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
 # Standard deviations of a count that the rows to clip lie above zero; 1 at the last stage.
-CLEAR = 1.25
+CLEAR = 2.5
 # Share of a stage for the tail of row gradients, of which a part is for counts; how far below the
 # clip bound it begins, twice: a factor; and the share of the budget that such a stage has.
 TAIL, TAIL_COUNTS, TAIL_RATIO = 0.1, 0.4, 2**0.75
@@ -197,33 +199,34 @@ class _Search:
         return max(COUNTS * cost, min(needed, 0.3 * self.total))
 
     def _clip_bounds(self, cost: float, last: bool, left: float) -> tuple[_Bounds, float]:
-        """Return log2 of the clip bounds, and how many rows they may clip.
+        """Return log2 of the clip bounds, and how many row gradients the first may clip.
 
         The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of
         them in each direction: m of 2 sqrt(d) / mu makes them alike.
         """
-        steps = BISECTIONS if self.bounds else FIRST_BISECTIONS
-        noise = count_noise(steps, cost / 2)
+        found, targets = [], []
+        known = self.bounds or _Bounds(0.0, 0.0)
+        share = GRADIENT_COUNTS if self.bounds else 0.5
+        for norms_of, middle, part in (
+            (self.rows.gradient_norms, known.gradient, share * cost),
+            (self.rows.curvature_norms, known.curvature, (1 - share) * cost),
+        ):
+            steps, reach = (BISECTIONS, REACH) if self.bounds else (FIRST_BISECTIONS, WIDEST)
+            targets.append(self._target(count_noise(steps, part), last, left))
+            norms = norms_of(self.theta, self.basis)
+            low, high = middle - reach, middle + reach
+            bound = search(self.purse, norms, targets[-1], low, high, steps, part)
+            found.append(math.log2(bound))
+        return _Bounds(*found), targets[0]
+
+    def _target(self, noise: float, last: bool, left: float) -> float:
         most = self.num_rows / 4
         if last:
             target = max(noise, 2 * math.sqrt(self.dim / left))
         else:
             # One wrong count of the first search is a wrong order of magnitude.
             target = CLEAR * noise if self.bounds else most
-        target = min(max(target, 1.0), most)
-        found = []
-        reach = REACH if self.bounds else WIDEST
-        known = self.bounds or _Bounds(0.0, 0.0)
-        for norms_of, middle in (
-            (self.rows.gradient_norms, known.gradient),
-            (self.rows.curvature_norms, known.curvature),
-        ):
-            norms = norms_of(self.theta, self.basis)
-            bound = search(
-                self.purse, norms, target, middle - reach, middle + reach, steps, cost / 2
-            )
-            found.append(math.log2(bound))
-        return _Bounds(*found), target
+        return min(max(target, 1.0), most)
 
     def _find_tail(self, cost: float) -> Tail:
         each = TAIL_COUNTS * cost / 2
@@ -234,11 +237,11 @@ class _Search:
         return self.tail.seen(near, far, pull, noise, self.basis, cost)
 
     def _measure(self, score: Array, last: bool) -> None:
-        clipped = (LAST_CLIPPED if last else CLIPPED) * self.target * self.bound
+        clipped = (LAST_CLIPPED if last else CLIPPED) * self.target
         inverse = np.linalg.inv(self.basis)
         believed = inverse.T @ self.curvature.for_steps() @ inverse
         self.measurements.append(
-            Measurement(self.theta, score, self.basis, self.noise, clipped, believed)
+            Measurement(self.theta, score, self.basis, self.noise, clipped, self.bound, believed)
         )
 
     def _solve(self, for_inference: bool) -> tuple[Array, float]:

@@ -20,6 +20,8 @@ UNSEEN_CHANGE = 0.1
 # The same of all measurements, and what is of each: how many rows it clipped. A lower clip bound
 # takes more, and asks the power law for a longer extrapolation.
 UNCERTAINTY, UNCERTAIN_COUNT = 0.75, 0.8
+# Growth of a clip bound up to the last stage that needs no explanation: it clips fewer rows.
+MOST_GROWTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Measurement:
     noise : float
         Standard deviation of the noise of each entry.
     clipped : float
-        Rows that may have been clipped, times the clip bound.
+        Rows that may have been clipped.
+    bound : float
+        Clip bound of a row.
     curvature : ndarray of shape (d, d)
         Of the log-likelihood at the point as it was known then, in coordinates of theta.
     """
@@ -46,6 +50,7 @@ class Measurement:
     basis: Array
     noise: float
     clipped: float
+    bound: float
     curvature: Array
 
 
@@ -105,7 +110,7 @@ def combine(
         if not np.array_equal(one.theta, theta):
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
             error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
-        taken, apart = tail.taken(one.clipped, one.basis)
+        taken, apart = tail.taken(one.clipped * _width(one, measurements[-1]), one.basis)
         noise = (one.noise**2 + apart) * change.T @ change + error * eye
         taken = change.T @ taken
         noise += UNCERTAIN_COUNT**2 * np.outer(taken, taken)
@@ -118,3 +123,13 @@ def combine(
         precision[:dim, :dim] - np.outer(shared, precision[dim, :dim]),
         weighted[:dim] - shared * weighted[dim],
     )
+
+
+def _width(one: Measurement, last: Measurement) -> float:
+    """Return the width of a tail: the clip bound, unless the last one was many times as large.
+
+    Then rows of another kind had been clipped to the size of the others.
+    """
+    scale = abs(float(np.linalg.det(np.linalg.solve(last.basis, one.basis))))
+    later = last.bound * scale ** (1 / len(one.theta))
+    return max(one.bound, later / MOST_GROWTH)
