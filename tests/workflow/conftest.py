@@ -162,6 +162,13 @@ def of_first_paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results_of_first_paper(shared_folder(tmp_path_factory), project)
 
 
+def copy_finished(project: Project, factory: pytest.TempPathFactory) -> Project:
+    """Return a copy of a project with its results, as old as they are."""
+    folder = factory.mktemp("copy") / "project"
+    shutil.copytree(project.folder, folder, symlinks=True)
+    return Project(folder)
+
+
 @pytest.fixture(scope="package")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a copy in which the tiny configuration has run from end to end.
@@ -177,9 +184,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
             done = made.snakemake(config=TINY)
             assert done.returncode == 0, done.stdout[-5000:]
             made.folder.rename(kept)
-    folder = tmp_path_factory.mktemp("tiny") / "project"
-    shutil.copytree(kept, folder, symlinks=True)
-    return Project(folder)
+    return copy_finished(Project(kept), tmp_path_factory)
 
 
 @pytest.fixture

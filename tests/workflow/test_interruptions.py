@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.workflow.conftest import TINY, Project, copy_tiny
+from tests.workflow.conftest import TINY, Project, copy_finished, copy_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +32,12 @@ DATED = {"logs", "benchmarks", "site", "provenance.json"}
 # Those of the site are named by the place of the results.
 REQUESTS = "requests"
 LONGEST = 1200.0
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy of its own: outputs that are made anew here are new nowhere else."""
+    return copy_finished(tiny, tmp_path_factory)
 
 
 def contents(results: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import TINY, Project
+from tests.workflow.conftest import TINY, Project, copy_finished
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +20,12 @@ FIGURE = "results/tiny/raisa2021dphmc/figure1.pdf"
 AGAIN = ("--forcerun", "figure", "--", FIGURE)
 CONFIG = ("--config", *TINY)
 LINE = "/1 jobs, 1 running"
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy of its own: outputs that are made anew here are new nowhere else."""
+    return copy_finished(tiny, tmp_path_factory)
 
 
 def in_terminal(project: Project, *arguments: str, term: str = "xterm") -> tuple[int, str]:

@@ -132,4 +132,4 @@ def _width(one: Measurement, last: Measurement) -> float:
     """
     scale = abs(float(np.linalg.det(np.linalg.solve(last.basis, one.basis))))
     later = last.bound * scale ** (1 / len(one.theta))
-    return max(one.bound, later / MOST_GROWTH)
+    return float(max(one.bound, later / MOST_GROWTH))
