@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, is_integer, is_real
 
 # Rules of start points, and what the problem gives with each.
 START_RULES: Mapping[str, tuple[str, ...]] = {
@@ -23,14 +24,20 @@ def positive(name: str, value: float | None, optional: bool = False) -> None:
     """Refuse a number that is not finite and > 0; ``None`` passes where it is optional."""
     if value is None and optional:
         return
-    if not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
+    if value is None or not is_real(value) or not (math.isfinite(value) and value > 0):
         raise DpmcError(f"`{name}` must be positive and finite, got {value!r}")
 
 
 def at_least(name: str, value: int, least: int) -> None:
     """Refuse anything but an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if not is_integer(value) or value < least:
         raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")
+
+
+def flag(name: str, value: object) -> None:
+    """Refuse anything but true and false."""
+    if not isinstance(value, bool | np.bool_):
+        raise DpmcError(f"`{name}` must be True or False, got {value!r}")
 
 
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
@@ -43,9 +50,24 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
 
 def positive_scales(name: str, value: float | Sequence[float]) -> None:
     """Refuse a number or sequence of numbers that are not all finite and > 0."""
-    entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    entries = np.atleast_1d(real_numbers(value))
     if entries.ndim != 1 or not (np.isfinite(entries).all() and (entries > 0).all()):
         raise DpmcError(f"`{name}` must be a positive number or a list of them, got {value!r}")
+
+
+def real_numbers(value: Any) -> Array:
+    """Return an array of what is real numbers already; of anything else, text too, a single NaN.
+
+    Flags, complex numbers and masked arrays are no real numbers: what they would be turned into
+    is not what was meant.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:  # of rows of several lengths
+        array = np.asarray(None)
+    if np.ma.isMaskedArray(value) or array.dtype.kind not in "iuf":
+        return np.full((1,) * array.ndim, np.nan)
+    return array.astype(np.float64)
 
 
 def scales(name: str, value: float | Sequence[float], dim: int) -> Array:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
-from dpmc import checks
+from dpmc import checks, registry
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.modelling import ParametricModel
+from dpmc.privacy import accounting
 from dpmc.privacy.ledger import NOISES, Noise
 from dpmc.types import (
     Array,
@@ -25,6 +26,7 @@ from dpmc.types import (
     Model,
     check_delta,
     check_epsilon,
+    is_integer,
 )
 
 AUTOMATIC = "auto"
@@ -170,6 +172,12 @@ def fit(
     method, model, data = _sorted_out(what, method)
     named = _names(names, model)
     seed = _seed(seed)
+    checks.at_least("num_chains", num_chains, 1)
+    checks.at_least("num_draws", num_draws, 1)
+    checks.one_of("noise", noise, NOISES)
+    checks.flag("progress", progress)
+    points = None if start is None else _numbers(start)
+    dataset = _rows(data, invalid_rows)
     if method == AUTOMATIC:
         _refuse_beside_auto(
             params,
@@ -178,45 +186,44 @@ def fit(
             max_iterations=max_iterations,
         )
         budget = _budget(epsilon, delta)
-        checks.at_least("num_chains", num_chains, 1)
-        checks.at_least("num_draws", num_draws, 1)
-        checks.one_of("noise", noise, NOISES)
-        dataset = _rows(data, invalid_rows)
         fitted = automatic.fit(
             model,
             dataset,
             *budget,
-            num_chains=num_chains,
-            num_draws=num_draws,
-            start=None if start is None else chains.start_points(_numbers(start), model.dim, 1)[0],
+            num_chains=int(num_chains),
+            num_draws=int(num_draws),
+            start=None if points is None else chains.start_points(points, model.dim, 1)[0],
             seed=seed,
             noise=noise,
             names=named,
         )
     else:
         if epsilon is not None:
-            _epsilon(epsilon)
+            epsilon = _epsilon(epsilon)
+        if accountant is not None:
+            _check_accountant(accountant)
         result = chains.fit(
             method,
             model,
-            _rows(data, invalid_rows),
+            dataset,
             epsilon=epsilon,
             delta=delta,
             accountant=accountant,
             num_iterations=num_iterations,
             max_iterations=max_iterations,
-            num_chains=num_chains,
-            start=None if start is None else _numbers(start),
+            num_chains=int(num_chains),
+            start=points,
             seed=seed,
             noise=noise,
             progress=progress,
             diagnostics=diagnostics,
             invalid_rows=invalid_rows,
-            **params,
+            **{name: _plain(value) for name, value in params.items()},
         )
         fitted = Fit.of(result, named, tuple(remarks(result)))
     if isinstance(model, ParametricModel):
         fitted = _bounded(fitted, model)
+    fitted = replace(fitted, remarks=(*fitted.remarks, *_weak(fitted, dataset.num_rows)))
     for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
     return fitted
@@ -249,11 +256,12 @@ def _sorted_out(what: tuple[Any, ...], method: str | None) -> tuple[str, Model, 
 
 
 def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
-    named = tuple(names)
+    named = (None,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
     count = len(model.names) if isinstance(model, ParametricModel) else model.dim
-    if named and (len(named) != count or len(set(named)) != len(named)):
-        raise DpmcError(f"`names` must be {count} different names, got {list(named)}")
-    return named
+    texts = tuple(name for name in named if isinstance(name, str))
+    if named and (len(texts) != len(named) or len(named) != count or len({*texts}) != count):
+        raise DpmcError(f"`names` must be {count} different names, got {names!r}")
+    return texts
 
 
 def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
@@ -271,34 +279,49 @@ def _budget(epsilon: float | None, delta: float | None) -> tuple[float, float]:
 
 def _epsilon(epsilon: float | None) -> float:
     """Return an epsilon, refusing what is none."""
-    if epsilon is None or isinstance(epsilon, bool):
-        raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")
+    if epsilon is None:
+        raise DpmcError("`epsilon` must be positive and finite, got None")
     check_epsilon(epsilon)
     return float(epsilon)
 
 
+def _check_accountant(name: object) -> None:
+    """Refuse an accountant whose epsilon is no upper bound: the budget would be exceeded."""
+    valid = [one for one in registry.names("accountant") if accounting.load(one).UPPER_BOUND]
+    if name not in valid:
+        raise DpmcError(registry.refusal("accountant", f"one of {', '.join(valid)}", name, valid))
+
+
+def _weak(fitted: Fit, num_rows: int) -> Iterator[str]:
+    """Say where a guarantee protects nobody."""
+    guarantee = fitted.guarantee
+    if guarantee.private and guarantee.delta * num_rows >= 1:
+        yield (
+            f"A delta of {guarantee.delta:.3g} allows as much as a mechanism that publishes one "
+            f"row of {num_rows:,} at random: choose one far below {1 / num_rows:.2g}."
+        )
+
+
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
-    if isinstance(data, Dataset):
-        return data
-    try:
-        return Dataset.of("data", data, invalid_rows)
-    except ValueError as error:
-        if isinstance(error, DpmcError):
-            raise
-        kind = type(data).__name__
-        raise DpmcError(f"data 'data': must be rows of equal length, got {kind}") from None
+    return data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
 
 
 def _numbers(start: Any) -> Array:
-    try:
-        return np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DpmcError(f"`start` must be numbers, got {start!r}") from None
+    points = checks.real_numbers(start)
+    if points.shape != np.shape(start):
+        shown = " ".join(repr(start).split())
+        raise DpmcError(f"`start` must be numbers, got {shown[:60]}{'...' * (len(shown) > 60)}")
+    return points
 
 
-def _seed(value: object) -> int | None:
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
+
+
+def _seed(value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_integer(value):
         raise DpmcError(f"`seed` must be an integer or None, got {value!r}")
     return int(value)

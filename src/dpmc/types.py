@@ -98,15 +98,16 @@ class Dataset:
                 f"data {self.name!r}: `x` must be an ordinary array (with NaN in masked entries "
                 "and invalid_rows='zero'), got a masked one"
             )
-        x = np.asarray(self.x)
+        if not isinstance(self.name, str):
+            raise DpmcError(f"`name` must be a text, got {self.name!r}")
+        x = _real_numbers(self.name, self.x)
         if x.ndim != 2 or 0 in x.shape:
             raise DpmcError(
                 f"data {self.name!r}: `x` must have rows and columns, got shape {x.shape}"
             )
-        if not np.issubdtype(x.dtype, np.floating):
-            raise DpmcError(
-                f"data {self.name!r}: `x` must be of a floating-point type, got {x.dtype}"
-            )
+        if x is not self.x:
+            object.__setattr__(self, "x", x)
+        _check_bounds(self.name, self.bounds)
         if self.bounds_source not in ("public", "data"):
             raise DpmcError(
                 f"`bounds_source` must be 'public' or 'data', got {self.bounds_source!r}"
@@ -126,24 +127,55 @@ class Dataset:
 
     @classmethod
     def of(cls, name: str, data: Any, invalid_rows: InvalidRows = "refuse") -> Dataset:
-        """Return the data set of an array of numbers of any real type.
+        """Return the data set of an array, nested list or data frame of real numbers.
 
         Raises
         ------
         DpmcError
             If `data` is no array of real numbers, or its rows are refused.
         """
-        x = data if np.ma.isMaskedArray(data) else np.asarray(data)
-        if x.dtype.kind in "biu":
-            x = x.astype(np.float64)
-        if x.dtype.kind != "f":
-            raise DpmcError(f"data {name!r}: the entries must be real numbers, got {x.dtype}")
-        return cls(name, x, invalid_rows=invalid_rows)
+        return cls(name, data, invalid_rows=invalid_rows)
 
     @property
     def num_rows(self) -> int:
         """Number of rows, public under the substitution relation."""
         return int(self.x.shape[0])
+
+
+def _real_numbers(name: str, data: Any) -> Array:
+    """Return an array of floating-point numbers of any real numbers.
+
+    Raises
+    ------
+    DpmcError
+        If they are no real numbers or their rows differ in length; nothing is said of a value.
+    """
+    kind = "None" if data is None else type(data).__name__
+    try:
+        x = np.asarray(data)
+    except ValueError:
+        raise DpmcError(f"data {name!r}: must be rows of equal length, got {kind}") from None
+    if x.ndim == 0:
+        raise DpmcError(f"data {name!r}: must be rows of numbers, got {kind}")
+    if x.dtype.kind == "O" and x.ndim == 2:  # a data frame whose columns differ in type
+        columns = [np.array(column.tolist()) for column in x.T]
+        if all(column.ndim == 1 and column.dtype.kind in "biuf" for column in columns):
+            x = np.stack([column.astype(np.float64) for column in columns], axis=1)
+    if x.dtype.kind in "biu":
+        x = x.astype(np.float64)
+    if x.dtype.kind != "f":
+        raise DpmcError(f"data {name!r}: the entries must be real numbers, got {x.dtype}")
+    return x
+
+
+def _check_bounds(name: str, bounds: Any) -> None:
+    if not isinstance(bounds, Mapping):
+        raise DpmcError(f"data {name!r}: `bounds` must be a mapping of numbers, got {bounds!r}")
+    for key, value in bounds.items():
+        if not (is_real(value) and math.isfinite(value) and value > 0):
+            raise DpmcError(
+                f"data {name!r}: bound {key!r} must be positive and finite, got {value!r}"
+            )
 
 
 def _columns_not_finite(x: Array) -> list[int]:
@@ -242,17 +274,37 @@ class Model:
             if examples is not None:
                 _check_examples(self.name, name, np.asarray(examples))
                 object.__setattr__(self, name, np.array(examples, dtype=np.float64))
-        if self.dim < 1:
-            raise DpmcError(f"model {self.name!r}: `dim` must be at least 1, got {self.dim}")
+        _check_functions(self)
+        if not (is_integer(self.dim) and self.dim >= 1):
+            raise DpmcError(
+                f"model {self.name!r}: `dim` must be an integer of at least 1, got {self.dim!r}"
+            )
+        object.__setattr__(self, "dim", int(self.dim))
         if self.affine and not self.linear:
             raise DpmcError(f"model {self.name!r}: `linear` must be True with affine True")
-        if not 0 < self.tempering <= 1:
+        if not (is_real(self.tempering) and 0 < self.tempering <= 1):
             raise DpmcError(
-                f"model {self.name!r}: `tempering` must be in (0, 1], got {self.tempering}"
+                f"model {self.name!r}: `tempering` must be in (0, 1], got {self.tempering!r}"
             )
-        if self.lipschitz is not None and not self.lipschitz > 0:
+        if self.lipschitz is not None and not (is_real(self.lipschitz) and self.lipschitz > 0):
             raise DpmcError(
-                f"model {self.name!r}: `lipschitz` must be positive, got {self.lipschitz}"
+                f"model {self.name!r}: `lipschitz` must be positive, got {self.lipschitz!r}"
+            )
+
+
+def _check_functions(model: Model) -> None:
+    if not isinstance(model.name, str):
+        raise DpmcError(f"`name` of a model must be a text, got {model.name!r}")
+    for name in ("log_likelihood", "gradient", "log_prior", "log_prior_gradient"):
+        if not callable(getattr(model, name)):
+            raise DpmcError(
+                f"model {model.name!r}: `{name}` must be a function, got {getattr(model, name)!r}"
+            )
+    for name in ("coefficients", "features", "reference"):
+        value = getattr(model, name)
+        if value is not None and not callable(value):
+            raise DpmcError(
+                f"model {model.name!r}: `{name}` must be a function or None, got {value!r}"
             )
 
 
@@ -294,11 +346,22 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
+        if not isinstance(self.accountant, str):
+            raise DpmcError(
+                f"`accountant` must be the name of an accountant, got {self.accountant!r}"
+            )
         if self.neighbours != "replace":
             raise DpmcError(f"`neighbours` must be 'replace', got {self.neighbours!r}")
 
 
-_NUMBERS = (int, float, np.integer, np.floating)
+def is_real(value: object) -> bool:
+    """Return whether a value is a real number of Python or NumPy; a flag is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_integer(value: object) -> bool:
+    """Return whether a value is an integer of Python or NumPy; a flag is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
@@ -323,11 +386,11 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
     DpmcError
         Also of what is no number.
     """
-    real = isinstance(epsilon, _NUMBERS) and (epsilon > 0 or (zero and epsilon == 0))
+    real = is_real(epsilon) and (epsilon > 0 or (zero and epsilon == 0))
     if not (real and (infinite or math.isfinite(epsilon))):
         sign = "at least 0" if zero else "positive"
         raise DpmcError(
-            f"`epsilon` must be {sign}{'' if infinite else ' and finite'}, got {epsilon}"
+            f"`epsilon` must be {sign}{'' if infinite else ' and finite'}, got {epsilon!r}"
         )
 
 
@@ -345,9 +408,9 @@ def check_delta(delta: float | None, needed_by: str = "") -> float:
     DpmcError
         Also of what is no number.
     """
-    if not isinstance(delta, _NUMBERS) or not 0 < delta < 1:
+    if delta is None or not is_real(delta) or not 0 < delta < 1:
         needed = f" for {needed_by}" if needed_by else ""
-        raise DpmcError(f"`delta` must be in (0, 1){needed}, got {delta}")
+        raise DpmcError(f"`delta` must be in (0, 1){needed}, got {delta!r}")
     return float(delta)
 
 

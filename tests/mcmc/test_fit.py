@@ -191,7 +191,7 @@ def test_a_method_without_privacy_is_never_called_private():
         (
             "dp_penalty",
             {"max_iterations": 0},
-            "`max_iterations` must be at least 1, got 0",
+            "`max_iterations` must be an integer of at least 1, got 0",
         ),
         ("dp_penalty", {"num_chains": 0}, r"`num_chains` must be an integer of at least 1, got 0"),
         (

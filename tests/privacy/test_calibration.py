@@ -144,7 +144,7 @@ def test_a_cap_leaves_the_rest_of_the_budget_unspent(name):
     assert capped.guarantee.epsilon == accounting.load("gaussian").epsilon(capped.counts, 1e-6)
     beyond = plan(releases, budget, 2, max_iterations=bought.num_iterations + 1)
     assert beyond.num_iterations == bought.num_iterations
-    with pytest.raises(DpmcError, match="`max_iterations` must be at least 1, got 0"):
+    with pytest.raises(DpmcError, match="`max_iterations` must be an integer of at least 1, got 0"):
         plan(releases, budget, 2, max_iterations=0)
 
 

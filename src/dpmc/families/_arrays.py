@@ -49,13 +49,7 @@ def matrix(name: str, values: Any, invalid_rows: InvalidRows) -> Dataset:
     DpmcError
         If it is none, or a row is refused.
     """
-    try:
-        return Dataset.of(name, _numbers(values), invalid_rows)
-    except ValueError as error:
-        if isinstance(error, DpmcError):
-            raise
-        kind = type(values).__name__
-        raise DpmcError(f"`{name}` must be rows of equal length, got {kind}") from None
+    return Dataset.of(name, values, invalid_rows)
 
 
 def _column(y: Any) -> Any:
@@ -63,12 +57,6 @@ def _column(y: Any) -> Any:
         return y  # refused with its reason
     values = np.asarray(y)
     return values[:, None] if values.ndim == 1 else values
-
-
-def _numbers(values: Any) -> Any:
-    """Return a data frame whose columns are numbers of several types, or flags, as one array."""
-    kinds = {getattr(dtype, "kind", "?") for dtype in getattr(values, "dtypes", ())}
-    return values.to_numpy(dtype=np.float64) if len(kinds) > 1 and kinds <= set("biuf") else values
 
 
 def column_names(x: Any, num_columns: int) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.rows import model_checks, row_functions
+from dpmc.rows import model_checks, prior_checks, row_functions
 from dpmc.types import (
     CLIPS_OUTSIDE,
     NO_GUARANTEE,
@@ -111,6 +111,7 @@ def fit(
     starts = start_points(start, model.dim, num_chains)
     model = row_functions.without_errors(model)
     nan_rows = dataset.invalid_rows == "zero"
+    prior_checks.check_prior(model, starts)
     model_checks.check(model, dataset.x.shape[1], dataset.bounds, nan_rows)
     posterior = Posterior(model, dataset)
     sampler = module.sampler(posterior, settings)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.types import Array, DpmcError
 
 
@@ -136,12 +137,14 @@ class Mass:
     """
 
     def __init__(self, mass: float | Sequence[Any], dim: int) -> None:
-        matrix = np.asarray(mass, dtype=np.float64)
+        matrix = checks.real_numbers(mass)
         if matrix.shape not in ((), (dim,), (dim, dim)):
             raise DpmcError(
                 f"`mass` must be a number or have shape ({dim},) or ({dim}, {dim}), got "
                 f"{matrix.shape}"
             )
+        if not np.isfinite(matrix).all():
+            raise DpmcError(f"`mass` must be finite numbers, got {mass!r}")
         smallest = np.linalg.eigvalsh(matrix)[0] if matrix.ndim == 2 else matrix.min()
         if not smallest > 0 or (matrix.ndim == 2 and not np.allclose(matrix, matrix.T)):
             raise DpmcError(

@@ -27,6 +27,7 @@ from dpmc.rng import Streams
 from dpmc.rows import clipping
 from dpmc.rows.batches import Batches, Draws, draw_distinct
 from dpmc.rows.kernels import gather_kernel, gradient_kernel
+from dpmc.rows.sums import compiled
 from dpmc.types import Array, DpmcError
 
 # Iterations whose noise and random words are drawn at once: few enough for the cache.
@@ -168,6 +169,13 @@ def sampler(
     )
     width, gathered = draws.words_per_batch, np.empty((rows.shape[1], batches.batch_size))
     scratch = (*draws.scratch(), gathered)
+    settings = batches.clip_bound, batches.scale, float(batches.step)
+    nothing = np.empty((0, dim)), 0.0, np.empty((0, width), dtype=np.uint64)
+    counted = np.empty(0, dtype=np.int64)
+    compiled(
+        posterior.model, rows.shape[1], block, rows, probe.copy(), *nothing, *scratch, *settings,
+        0, 1, np.empty((0, dim)), counted,
+    )  # fmt: skip
 
     def chain(
         theta: Array, num_iterations: int, streams: Streams, ledger: Ledger, report: Progress
@@ -203,9 +211,7 @@ def sampler(
                     grid,
                     words,
                     *scratch,
-                    batches.clip_bound,
-                    batches.scale,
-                    float(batches.step),
+                    *settings,
                     first,
                     thin,
                     stored,

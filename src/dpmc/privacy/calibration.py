@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dpmc import checks
 from dpmc.privacy import accounting, events
 from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases
@@ -114,8 +115,8 @@ def plan(
     >>> plan(releases, Budget(4, 1e-6, "gaussian"), max_iterations=10).num_iterations
     10
     """
-    if max_iterations is not None and max_iterations < 1:
-        raise DpmcError(f"`max_iterations` must be at least 1, got {max_iterations}")
+    if max_iterations is not None:
+        checks.at_least("max_iterations", max_iterations, 1)
     num_iterations = accounting.max_iterations(releases, budget, num_chains)
     accountant = accounting.load(budget.accountant)
     if num_iterations < 1:

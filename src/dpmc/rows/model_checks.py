@@ -133,8 +133,13 @@ def _check_components(model: Model, made: Probes) -> None:
         first = next((value for value in values if value is not None), None)
         if first is None:
             raise probes.needs_examples(model, row.name, row.reason)
+        which = "gradient" if function is model.gradient else "log_likelihood"
+        if function is model.gradient and row.scalar:
+            raise DpmcError(
+                f"model {model.name!r}: `gradient` must return a tuple of {dim} numbers, got one "
+                "number"
+            )
         if first.size != dim:
-            which = "gradient" if function is model.gradient else "log_likelihood"
             raise DpmcError(
                 f"model {model.name!r}: `{which}` must have {dim} components, got {first.size}"
             )

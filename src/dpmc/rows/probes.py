@@ -197,6 +197,7 @@ class RowFunction:
         self._model, self._function = model, plain(function)
         self.name = self._function.__name__
         self.reason = ""
+        self.scalar = False  # whether the last value was a number by itself
 
     def __call__(self, c: Tuple, x: Tuple) -> Array | None:
         """Return the value, shape (components,), None where it is not finite or an error.
@@ -208,7 +209,9 @@ class RowFunction:
         """
         try:
             with np.errstate(all="ignore"):
-                value = np.atleast_1d(np.asarray(self._function(c, x), dtype=np.float64))
+                given = np.asarray(self._function(c, x), dtype=np.float64)
+                self.scalar = given.ndim == 0
+                value = np.atleast_1d(given)
         except IndexError as error:
             raise DpmcError(
                 f"model {self._model.name!r}: row functions do not fit rows of {len(x)} features: "

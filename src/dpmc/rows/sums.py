@@ -232,11 +232,33 @@ class RowSums:
 
     def _try(self, kernel: Any, *arguments: Any) -> None:
         """Compile a kernel, on no row, or refuse the row functions that it is made of."""
-        try:
-            kernel(np.zeros((len(self.features), 1)), *arguments, 0, 0)
-        except numba.core.errors.TypingError as error:
-            reason = " ".join(str(error).split())[:300]
-            raise DpmcError(
-                f"model {self.model.name!r}: row functions do not compile for rows of "
-                f"{len(self.features)} features: {reason}"
-            ) from None
+        no_rows = np.zeros((len(self.features), 1))
+        compiled(self.model, len(self.features), kernel, no_rows, *arguments, 0, 0)
+
+
+def compiled(model: Model, num_features: int, kernel: Any, *arguments: Any) -> None:
+    """Compile a kernel by calling it on no row, or refuse the row functions that it is made of.
+
+    Parameters
+    ----------
+    model : Model
+        Named in the message.
+    num_features : int
+        What its row functions read of a row.
+    kernel, *arguments
+        The compiled function, and what it is called with.
+
+    Raises
+    ------
+    DpmcError
+        If it does not compile.
+    """
+    errors = numba.core.errors
+    try:
+        kernel(*arguments)
+    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise DpmcError(
+            f"model {model.name!r}: row functions do not compile for rows of {num_features} "
+            f"features: {reason}"
+        ) from None

@@ -1,0 +1,278 @@
+"""Every way to call the families wrongly, and what is said of it.
+
+As :mod:`tests.test_bad_input` for the chains: one line, or accepted because it means one thing.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmc
+from dpmc import statsel
+from dpmc.ep.mixture.methods import dp_sep
+from dpmc.ep.mixture.model import MixtureModel
+from dpmc.linreg.methods import mcmc_normal_x
+from dpmc.linreg.release import release as release_regression
+from dpmc.linreg.sufficient_statistics import node_statistics
+from dpmc.linreg.types import Prior
+
+OK = None
+NORMAL = statsel.population("normal_variance", bound=10.0)
+ABSOLUTE, SQUARE = statsel.statistic("abs_1"), statsel.statistic("abs_2")
+LAPLACE, GAUSSIAN = statsel.mechanism("laplace"), statsel.mechanism("gaussian")
+RECORDS = NORMAL.draw(2.0, np.random.default_rng(1), 100)
+X, Y = np.random.default_rng(1).normal(size=(60, 2)), np.random.default_rng(2).normal(size=60)
+BOUNDS = {"x_bound": 3.0, "y_bound": 3.0}
+ROWS = np.random.default_rng(3).normal(size=(100, 2))
+MIXTURE = MixtureModel.isotropic([0.5, 0.5], np.zeros((2, 2)), 100.0, 1.0)
+RNG = np.random.default_rng(5)
+
+
+def ranked(
+    population=NORMAL, candidates=(ABSOLUTE,), mechanism=LAPLACE, epsilon=5.0, n=100, **more
+):
+    return statsel.rank(population, candidates, mechanism, epsilon, n, **{"theta": 2.0, **more})
+
+
+def released(x=RECORDS, epsilon=1.0, statistic=ABSOLUTE, mechanism=LAPLACE, rng=None, **more):
+    return statsel.release(NORMAL, statistic, mechanism, x, epsilon, rng, **more)
+
+
+def sampled(*given, **more):
+    settings = {"prior": (0.0, 100.0), "num_iterations": 2000, "seed": 1}
+    return statsel.sample(*(given or (released(),)), **{**settings, **more})
+
+
+def sums(x=X, y=Y, num_rows=60, bounds=(3.0, 3.0), chunks=Ellipsis):
+    return node_statistics((x, y) if chunks is Ellipsis else chunks, 1, num_rows, bounds)
+
+
+def noisy(epsilon=1.0, delta=1e-5, rng=None, bounds=(3.0, 3.0)):
+    return release_regression(sums(), *bounds, epsilon, delta, rng)
+
+
+def prior(**changes):
+    given = {
+        "mean": np.zeros(2),
+        "covariance": 10 * np.eye(2),
+        "shape": 2.0,
+        "rate": 1.0,
+        "scale": np.eye(2),
+        "dof": 4.0,
+    }
+    return Prior(**given | changes)
+
+
+def mixture(rows=ROWS, model=MIXTURE, budget=Ellipsis, **params):
+    budget = dpmc.Budget(5, 1e-5, "gaussian") if budget is Ellipsis else budget
+    return dp_sep.fit(rows, model, dp_sep.Params(**{"num_passes": 2, **params}), budget, RNG)
+
+
+def regressed(x=X, y=Y, epsilon=1.0, delta=1e-5, **more):
+    settings = {**BOUNDS, "num_draws": 20, "seed": 1, "method": "mcmc_fixed_s"}
+    return dpmc.linear_regression(x, y, epsilon=epsilon, delta=delta, **{**settings, **more})
+
+
+EPSILON = "`epsilon` must be positive and finite, got "
+STATISTIC = "`statistic` must be one of abs_<power>, "
+
+STATISTICS = {
+    "population typo": (
+        lambda: statsel.population("normal_varianc", bound=1.0),
+        "(did you mean normal_variance?)",
+    ),
+    "population no text": (lambda: statsel.population(3), "`population` must be one of "),
+    "population without a bound": (
+        lambda: statsel.population("normal_variance"),
+        "`bound` must be given to normal_variance",
+    ),
+    "bound -1": (
+        lambda: statsel.population("normal_variance", bound=-1),
+        "`bound` must be positive and finite, got -1",
+    ),
+    "bound text": (
+        lambda: statsel.population("normal_variance", bound="10"),
+        "`bound` must be positive and finite, got '10'",
+    ),
+    "bound float64": (lambda: statsel.population("normal_variance", bound=np.float64(10)), OK),
+    "statistic typo": (lambda: statsel.statistic("mean"), STATISTIC),
+    "statistic without a power": (lambda: statsel.statistic("abs_x"), STATISTIC),
+    "statistic nan": (lambda: statsel.statistic("abs_nan"), "`power` must be positive and finite"),
+    "statistic None": (lambda: statsel.statistic(None), STATISTIC),
+    "mechanism typo": (lambda: statsel.mechanism("laplac"), "(did you mean laplace?)"),
+    "mechanism None": (lambda: statsel.mechanism(None), "`mechanism` must be one of "),
+    "rank epsilon 0": (lambda: ranked(epsilon=0), EPSILON + "0"),
+    "rank epsilon text": (lambda: ranked(epsilon="4"), EPSILON + "'4'"),
+    "rank n 0": (lambda: ranked(n=0), "`n` must be an integer of at least 1, got 0"),
+    "rank n 100.0": (lambda: ranked(n=100.0), "`n` must be an integer of at least 1, got 100.0"),
+    "rank n int64": (lambda: ranked(n=np.int64(100)), OK),
+    "rank theta -1": (lambda: ranked(theta=-1.0), "`theta` must be in (0, inf)"),
+    "rank theta text": (lambda: ranked(theta="2"), "`theta` must be in (0, inf)"),
+    "rank candidates as text": (
+        lambda: ranked(candidates=["abs_1"]),
+        "`candidates` must be statistics of dpmc.statsel.statistic, got 'abs_1'",
+    ),
+    "rank one candidate": (
+        lambda: ranked(candidates=ABSOLUTE),
+        "`candidates` must be statistics of dpmc.statsel.statistic, got Statistic",
+    ),
+    "rank population as text": (
+        lambda: ranked(population="normal_variance"),
+        "`population` must be one of dpmc.statsel.population, got 'normal_variance'",
+    ),
+    "rank mechanism as text": (
+        lambda: ranked(mechanism="laplace"),
+        "`mechanism` must be one of dpmc.statsel.mechanism, got 'laplace'",
+    ),
+    "rank without candidates": (lambda: ranked(candidates=[]), "`candidates` must be one or more"),
+    # One record and an epsilon of 100 are a question too; the table states both.
+    "rank epsilon and n swapped": (lambda: ranked(epsilon=100, n=5), OK),
+    "rank epsilons reversed": (lambda: ranked(epsilons=(10.0, 1.0)), "`epsilons` must be two"),
+    "rank epsilons text": (lambda: ranked(epsilons=("1", "2")), "`epsilons` must be two"),
+    "release nan": (lambda: released(x=[1.0, math.nan]), "`x` must be finite numbers"),
+    "release in two dimensions": (lambda: released(x=np.zeros((5, 2))), "got shape (5, 2)"),
+    "release of none": (lambda: released(x=[]), "got shape (0,)"),
+    "release of text": (lambda: released(x=["a", "b"]), "`x` must be real numbers"),
+    "release of numbers as text": (lambda: released(x=["1", "2"]), "`x` must be real numbers"),
+    "release complex": (lambda: released(x=RECORDS.astype(complex)), "`x` must be real numbers"),
+    "release masked": (lambda: released(x=np.ma.masked_array(RECORDS)), "`x` must be real numbers"),
+    "release of a series": (lambda: released(x=pd.Series(RECORDS)), OK),
+    "release of integers": (lambda: released(x=[1, 2, 3]), OK),
+    "release of 1e308": (lambda: released(x=np.full(100, 1e308)), OK),
+    "release beyond the support": (lambda: released(x=RECORDS * 100), OK),
+    "release epsilon text": (lambda: released(epsilon="1"), EPSILON + "'1'"),
+    "release without a generator": (lambda: released(rng=None), OK),
+    "release with a seed for a generator": (
+        lambda: released(rng=1),
+        "`rng` must be a numpy.random.Generator or None, got 1",
+    ),
+    # Noise of one standard deviation per epsilon has the delta that the guarantee states.
+    "release Gaussian without delta": (lambda: released(mechanism=GAUSSIAN), OK),
+    "release of what the mechanism does not fit": (
+        lambda: released(
+            statistic=statsel.statistic("median"), mechanism=statsel.mechanism("per_record_laplace")
+        ),
+        "`mechanism` must release a single number for median",
+    ),
+    "release of a statistic as text": (
+        lambda: released(statistic="abs_1"),
+        "`statistic` must be one of dpmc.statsel.statistic, got 'abs_1'",
+    ),
+    "sample prior None": (lambda: sampled(prior=None), "`prior` must be two numbers"),
+    "sample prior text": (lambda: sampled(prior="ab"), "`prior` must be two numbers"),
+    "sample prior of three": (lambda: sampled(prior=(0, 1, 2)), "`prior` must be two numbers"),
+    "sample prior nan": (lambda: sampled(prior=(0.0, math.nan)), "`prior` must have low < high"),
+    "sample prior reversed": (lambda: sampled(prior=(100.0, 0.0)), "`prior` must have low < high"),
+    "sample": (lambda: sampled(), OK),
+    "sample as asked for": (
+        lambda: sampled(NORMAL, ABSOLUTE, LAPLACE, released(), epsilon=1.0),
+        OK,
+    ),
+    "sample at another epsilon": (
+        lambda: sampled(NORMAL, ABSOLUTE, LAPLACE, released(), epsilon=10.0),
+        "`epsilon` must be that of the release, 1.0, got 10.0",
+    ),
+    "sample another statistic": (
+        lambda: sampled(NORMAL, SQUARE, LAPLACE, released(), epsilon=1.0),
+        "`statistic` must be that of the release, |x|, got |x|^2",
+    ),
+    "sample another mechanism": (
+        lambda: sampled(NORMAL, ABSOLUTE, GAUSSIAN, released(), epsilon=1.0),
+        "`mechanism` must be that of the release, laplace, got gaussian",
+    ),
+    "sample another population": (
+        lambda: sampled(
+            statsel.population("normal_variance", bound=5.0), ABSOLUTE, LAPLACE, released()
+        ),
+        "`population` must be that of the release",
+    ),
+    "sample no release": (lambda: sampled(1.5), "`released` must be a Release"),
+    "sample too few": (lambda: sampled(NORMAL, released()), "`sample` must be called as "),
+    "sample method typo": (lambda: sampled(method="nuts"), "must be one of "),
+    "sample parameter typo": (lambda: sampled(iterations=5), "`iterations` must be a parameter"),
+}
+
+REGRESSIONS = {
+    "bound -1": (lambda: sums(bounds=(-1, 1.0)), "`x bound` must be positive"),
+    "another number of rows": (lambda: sums(num_rows=70), "rows"),
+    "y in two dimensions": (lambda: sums(y=Y[:, None]), "shape"),
+    "lists": (lambda: sums(chunks=[X.tolist(), Y.tolist()]), "`chunks` must be "),
+    "a data frame": (lambda: sums(chunks=pd.DataFrame(X)), "`chunks` must be "),
+    "data frames": (lambda: sums(pd.DataFrame(X), pd.Series(Y)), OK),
+    "text": (lambda: sums(X.astype(str)), "real numbers"),
+    "complex": (lambda: sums(X.astype(complex)), "real numbers"),
+    "masked": (lambda: sums(np.ma.masked_array(X)), "real numbers"),
+    "nan": (lambda: sums(np.where(X == X[6, 1], np.nan, X)), "must be finite numbers"),
+    "x and y swapped": (lambda: sums(Y, X), "shape"),
+    "wider bounds at the release": (lambda: noisy(bounds=(0.1, 0.1)), "bound"),
+    "epsilon text": (lambda: noisy(epsilon="4"), EPSILON + "'4'"),
+    "epsilon flag": (lambda: noisy(epsilon=True), EPSILON + "True"),
+    "delta text": (lambda: noisy(delta="4"), "`delta` must be in (0, 1)"),
+    "without a generator": (lambda: noisy(), OK),
+    "a seed for a generator": (lambda: noisy(rng=1), "`rng` must be a numpy.random.Generator"),
+    "prior of another shape": (lambda: prior(covariance=np.eye(3)), "`covariance` of a prior"),
+    "prior mean in a list": (
+        lambda: mcmc_normal_x.fit(
+            noisy(), prior(mean=[0.0, 0.0]), mcmc_normal_x.Params(20, 10), RNG
+        ),
+        OK,
+    ),
+    "prior mean text": (lambda: prior(mean=["a", "b"]), "`mean` of a prior"),
+    "prior mean nan": (lambda: prior(mean=[math.nan, 0.0]), "`mean` of a prior"),
+    "prior rate text": (lambda: prior(rate="1"), "`rate` of a prior"),
+    "prior dof text": (lambda: prior(dof="4"), "`dof` of a prior"),
+    "a number for a release": (
+        lambda: mcmc_normal_x.fit(1.0, prior(), mcmc_normal_x.Params(20, 10), RNG),
+        "`noisy` must be a release of dpmc.linreg, got float",
+    ),
+    "front door": (lambda: regressed(), OK),
+    "front door, epsilon text": (lambda: regressed(epsilon="4"), EPSILON + "'4'"),
+    "front door, x_bound text": (lambda: regressed(x_bound="3"), "`x_bound` must be positive"),
+    "front door, y too short": (lambda: regressed(y=Y[:5]), "`y` must have one response"),
+    "front door, x text": (lambda: regressed(x=X.astype(str)), "must be real numbers"),
+    "front door, x masked": (lambda: regressed(x=np.ma.masked_array(X)), "a masked one"),
+    "front door, method typo": (lambda: regressed(method="nuts"), "`method` must be one of"),
+    "front door, 1e308": (lambda: regressed(x=np.full((60, 2), 1e308)), OK),
+    "front door, seed text": (lambda: regressed(seed="1"), "`seed` must be an integer or None"),
+    "front door, draws int64": (lambda: regressed(num_draws=np.int64(20)), OK),
+}
+
+MIXTURES = {
+    "sigma 0": (lambda: MixtureModel.isotropic([0.5, 0.5], np.zeros((2, 2)), 1.0, 0.0), "sigma"),
+    "budget None": (lambda: mixture(budget=None), "`budget` must be an epsilon and a delta"),
+    "budget a pair": (lambda: mixture(budget=(1.0, 1e-5)), "`budget` must be a dpmc.Budget"),
+    "one dimension": (lambda: mixture(rows=ROWS[:, 0]), "`rows` must"),
+    "text": (lambda: mixture(rows=ROWS.astype(str)), "real numbers"),
+    "complex": (lambda: mixture(rows=ROWS.astype(complex)), "real numbers"),
+    "no passes": (lambda: mixture(num_passes=0), "`num_passes` must be an integer"),
+    "1e308": (lambda: mixture(rows=np.full((100, 2), 1e308)), OK),
+}
+
+CALLS = {
+    f"{table}: {label}": call
+    for table, calls in {
+        "statistics": STATISTICS,
+        "regression": REGRESSIONS,
+        "mixture": MIXTURES,
+    }.items()
+    for label, call in calls.items()
+}
+
+
+@pytest.mark.parametrize("label", CALLS)
+def test_a_call_is_refused_in_one_line_or_accepted(label):
+    call, message = CALLS[label]
+    if message is OK:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", category=RuntimeWarning)
+            call()
+        return
+    with pytest.raises(dpmc.DpmcError) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
