@@ -29,7 +29,7 @@ RECORDS = NORMAL.draw(2.0, np.random.default_rng(1), 100)
 X, Y = np.random.default_rng(1).normal(size=(60, 2)), np.random.default_rng(2).normal(size=60)
 BOUNDS = {"x_bound": 3.0, "y_bound": 3.0}
 ROWS = np.random.default_rng(3).normal(size=(100, 2))
-MIXTURE = MixtureModel.isotropic([0.5, 0.5], np.zeros((2, 2)), 100.0, 1.0)
+MIXTURE = MixtureModel.isotropic(1.0, [[0.0, 0.0], [3.0, 3.0]], precision=0.1)
 RNG = np.random.default_rng(5)
 
 
@@ -207,7 +207,7 @@ REGRESSIONS = {
     "text": (lambda: sums(X.astype(str)), "real numbers"),
     "complex": (lambda: sums(X.astype(complex)), "real numbers"),
     "masked": (lambda: sums(np.ma.masked_array(X)), "real numbers"),
-    "nan": (lambda: sums(np.where(X == X[6, 1], np.nan, X)), "must be finite numbers"),
+    "nan": (lambda: sums(np.where(X[6, 1] == X, np.nan, X)), "must be finite numbers"),
     "x and y swapped": (lambda: sums(Y, X), "shape"),
     "wider bounds at the release": (lambda: noisy(bounds=(0.1, 0.1)), "bound"),
     "epsilon text": (lambda: noisy(epsilon="4"), EPSILON + "'4'"),
@@ -243,7 +243,7 @@ REGRESSIONS = {
 }
 
 MIXTURES = {
-    "sigma 0": (lambda: MixtureModel.isotropic([0.5, 0.5], np.zeros((2, 2)), 1.0, 0.0), "sigma"),
+    "sigma 0": (lambda: MixtureModel.isotropic(0.0, [[0.0, 0.0]], precision=0.1), "sigma"),
     "budget None": (lambda: mixture(budget=None), "`budget` must be an epsilon and a delta"),
     "budget a pair": (lambda: mixture(budget=(1.0, 1e-5)), "`budget` must be a dpmc.Budget"),
     "one dimension": (lambda: mixture(rows=ROWS[:, 0]), "`rows` must"),

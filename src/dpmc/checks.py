@@ -40,6 +40,15 @@ def flag(name: str, value: object) -> None:
         raise DpmcError(f"`{name}` must be True or False, got {value!r}")
 
 
+def seed(value: Any) -> int | None:
+    """Return a seed, refusing what is neither an integer nor None."""
+    if value is None:
+        return None
+    if not is_integer(value):
+        raise DpmcError(f"`seed` must be an integer or None, got {value!r}")
+    return int(value)
+
+
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     """Refuse a value that is not among `allowed`."""
     if value not in allowed:
@@ -53,6 +62,43 @@ def positive_scales(name: str, value: float | Sequence[float]) -> None:
     entries = np.atleast_1d(real_numbers(value))
     if entries.ndim != 1 or not (np.isfinite(entries).all() and (entries > 0).all()):
         raise DpmcError(f"`{name}` must be a positive number or a list of them, got {value!r}")
+
+
+def real_array(name: str, values: Any) -> Array:
+    """Return an array of floats of values that are real numbers or flags already.
+
+    Raises
+    ------
+    DpmcError
+        If they are text, complex numbers or anything else, masked, or rows of several lengths;
+        nothing is said of a value.
+    """
+    if np.ma.isMaskedArray(values):
+        raise DpmcError(
+            f"`{name}` must be real numbers in an ordinary array, with NaN for masked entries and "
+            "invalid_rows='zero', got a masked array"
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DpmcError(f"`{name}` must be rows of equal length") from None
+    if array.dtype.kind not in "biuf":
+        raise DpmcError(f"`{name}` must be real numbers, got dtype {array.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):  # longer floats become infinite
+        return array.astype(np.float64, copy=False)
+
+
+def generator(rng: object) -> None:
+    """Refuse what is neither a generator of NumPy nor None."""
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        raise DpmcError(f"`rng` must be a numpy.random.Generator or None, got {rng!r}")
+
+
+def instance(name: str, value: object, kind: type, wanted: str) -> None:
+    """Refuse a value of another type, shown if it is a text."""
+    if not isinstance(value, kind):
+        got = repr(value) if isinstance(value, str) else type(value).__name__
+        raise DpmcError(f"`{name}` must be {wanted}, got {got}")
 
 
 def real_numbers(value: Any) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from dpmc.checks import require_extra
 from dpmc.fits import Fit
 from dpmc.fitting import fit
+from dpmc.mcmc.own_methods import name_of
 from dpmc.privacy.joint import compose
 from dpmc.types import Dataset, DpmcError, Guarantee, Model
 
@@ -115,7 +116,7 @@ class Comparison:
 def compare(
     model: Model,
     data: Any,
-    methods: Sequence[str] | Mapping[str, Mapping[str, Any]],
+    methods: Sequence[Any] | Mapping[str, Mapping[str, Any]],
     *,
     epsilon: float,
     delta: float,
@@ -130,10 +131,10 @@ def compare(
         The posterior.
     data : Dataset, ndarray of shape (n, p), or a data frame of numbers
         The private rows.
-    methods : sequence of str, or mapping of str to mapping
-        Names of methods; or labels, and for each what `dpmc.fit` takes: ``method``, by default the
-        label, and parameters. With ``num_iterations``, which only a method without privacy takes,
-        there is no budget.
+    methods : sequence of str or object, or mapping of str to mapping
+        Methods, as `dpmc.fit` takes them; or labels, and for each what `dpmc.fit` takes:
+        ``method``, by default the label, and parameters. With ``num_iterations``, which only a
+        method without privacy takes, there is no budget.
     epsilon, delta : float
         The budget of each. Together they cost more: see ``Comparison.guarantee``.
     names, **options
@@ -160,7 +161,7 @@ def compare(
     >>> list(both.fits), both.guarantee.private
     (['auto', 'rwmh'], False)
     """
-    chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+    chosen = methods if isinstance(methods, Mapping) else dict(map(_labelled, methods))
     if not chosen:
         raise DpmcError("`methods` must name at least one method, got none")
     dataset = data if isinstance(data, Dataset) else Dataset.of("data", data)
@@ -179,6 +180,10 @@ def compare(
             **given,
         )
     return Comparison(fits, joint(fits.values(), delta))
+
+
+def _labelled(method: Any) -> tuple[str, Mapping[str, Any]]:
+    return (method if isinstance(method, str) else name_of(method)), {"method": method}
 
 
 def joint(fits: Iterable[Fit], delta: float) -> Guarantee:

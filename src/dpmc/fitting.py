@@ -26,7 +26,6 @@ from dpmc.types import (
     Model,
     check_delta,
     check_epsilon,
-    is_integer,
 )
 
 AUTOMATIC = "auto"
@@ -50,14 +49,14 @@ def fit(
     *,
     epsilon: float,
     delta: float,
-    method: str = ...,
+    method: Any = ...,
     names: Sequence[str] = ...,
     num_draws: int = ...,
     **options: Any,
 ) -> Fit: ...
 @overload
 def fit(
-    method: str,
+    method: Any,
     model: Model,
     data: Dataset | Array,
     /,
@@ -69,13 +68,14 @@ def fit(
 ) -> Fit: ...
 def fit(
     *what: Any,
-    method: str | None = None,
+    method: Any = None,
     epsilon: float | None = None,
     delta: float | None = None,
     accountant: str | None = None,
     num_iterations: int | None = None,
     max_iterations: int | None = None,
     num_chains: int = 4,
+    num_threads: int | None = None,
     num_draws: int = 2000,
     start: Array | None = None,
     seed: int | None = None,
@@ -94,9 +94,11 @@ def fit(
 
     Parameters
     ----------
-    method : str, optional
+    method : str or object, optional
         ``"auto"`` by default; otherwise a name such as ``"dp_hmc"``
-        (``dpmc.registry.names("method")``), first or by keyword.
+        (``dpmc.registry.names("method")``), of dpmc or of another package that offers it as an
+        entry point; or an object with ``Params``, ``releases`` and ``sampler``. First or by
+        keyword.
     model : Model
         The posterior, written for one row.
     data : Dataset, ndarray of shape (n, p), or a data frame of numbers
@@ -112,6 +114,9 @@ def fit(
         What is not run is not spent: the guarantee is better than the budget.
     num_chains : int
         Number of chains.
+    num_threads : int, optional
+        Threads that chains of a method run in, with the same results whatever their number; by
+        default one for each processor where the rows are many, and a single one otherwise.
     num_draws : int
         Draws per chain of the automatic method. They cost no privacy.
     start : ndarray of shape (d,) or (chains, d), optional
@@ -171,19 +176,20 @@ def fit(
     """
     method, model, data = _sorted_out(what, method)
     named = _names(names, model)
-    seed = _seed(seed)
+    seed = checks.seed(seed)
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
     checks.one_of("noise", noise, NOISES)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
     dataset = _rows(data, invalid_rows)
-    if method == AUTOMATIC:
+    if isinstance(method, str) and method == AUTOMATIC:
         _refuse_beside_auto(
             params,
             accountant=accountant,
             num_iterations=num_iterations,
             max_iterations=max_iterations,
+            num_threads=num_threads,
         )
         budget = _budget(epsilon, delta)
         fitted = automatic.fit(
@@ -212,6 +218,7 @@ def fit(
             num_iterations=num_iterations,
             max_iterations=max_iterations,
             num_chains=int(num_chains),
+            num_threads=num_threads,
             start=points,
             seed=seed,
             noise=noise,
@@ -236,14 +243,15 @@ def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
     return replace(fitted, draws=model.bounded(fitted.draws), names=fitted.names or model.names)
 
 
-def _sorted_out(what: tuple[Any, ...], method: str | None) -> tuple[str, Model, Any]:
+def _sorted_out(what: tuple[Any, ...], method: Any) -> tuple[Any, Model, Any]:
     """Return method, model and data in this order, however they were given."""
     given = list(what)
-    if given and isinstance(given[0], str):
+    if len(given) == 3 or (given and isinstance(given[0], str)):
+        first = given.pop(0)
         if method is not None:
-            raise DpmcError(f"`method` must be given once, got {given[0]!r} and {method!r}")
-        method = given.pop(0)
-    if len(given) != 2:
+            raise DpmcError(f"`method` must be given once, got {first!r} and {method!r}")
+        method = first
+    if len(given) != 2 or (len(what) == 3 and method is None):
         raise DpmcError(
             "`fit` must be called as fit(model, rows, ...) or fit(method, model, rows, ...), got "
             f"{len(what)} positional arguments"
@@ -317,11 +325,3 @@ def _numbers(start: Any) -> Array:
 def _plain(value: Any) -> Any:
     """Return a number of NumPy as one of Python."""
     return value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
-
-
-def _seed(value: Any) -> int | None:
-    if value is None:
-        return None
-    if not is_integer(value):
-        raise DpmcError(f"`seed` must be an integer or None, got {value!r}")
-    return int(value)

@@ -17,15 +17,9 @@ def as_floats(name: str, values: npt.ArrayLike) -> Array:
     Raises
     ------
     DpmcError
-        If `values` is a masked array, whose mask would be lost.
+        If they are no real numbers, or a masked array, whose mask would be lost.
     """
-    if np.ma.isMaskedArray(values):
-        raise DpmcError(
-            f"`{name}` must be an ordinary array, with NaN for masked entries and "
-            "invalid_rows='zero', got a masked array"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):  # longer floats become infinite
-        return np.ascontiguousarray(values, dtype=np.float64)
+    return np.ascontiguousarray(checks.real_array(name, values))
 
 
 def without_invalid(invalid_rows: InvalidRows, **parts: Array) -> tuple[Array, ...]:

@@ -180,8 +180,9 @@ def required(budget: Budget | None) -> Budget:
     Raises
     ------
     DpmcError
-        If there is no budget.
+        If there is no budget, or something else in its place.
     """
     if budget is None:
         raise DpmcError("`budget` must be an epsilon and a delta for a private method, got None")
+    checks.instance("budget", budget, Budget, "a dpmc.Budget")
     return budget

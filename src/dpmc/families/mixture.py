@@ -78,6 +78,7 @@ def mixture(
     check_delta(delta, NAME)
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
+    num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     settings = parameters(dp_sep, params)
     dataset = _arrays.matrix("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))

@@ -100,6 +100,7 @@ def select_statistic(
     check_epsilon(epsilon)
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
+    num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     ranking = rank(population, candidates, mechanism, epsilon, np.size(x), theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
     released = release(
@@ -115,13 +116,8 @@ def select_statistic(
     )
     chains = [
         sample(
-            population,
-            chosen,
-            mechanism,
             released,
-            epsilon=epsilon,
             prior=prior,
-            delta=delta,
             method=method,
             seed=None if seed is None else seed + number,
             num_iterations=2 * num_draws,

@@ -116,16 +116,23 @@ def node_statistics(
     one_of("intercept", intercept, (False, True))
     sums = _Sums(sizes, bounds, beyond, invalid_rows, int(intercept))
     pairs: Any = [chunks] if _is_pair(chunks) else chunks
-    for x, y in pairs:
-        sums.add(np.asarray(x), np.asarray(y))
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DpmcError(
+                "`chunks` must be a pair (x, y) of arrays or an iterable of pairs, got "
+                f"{type(pair).__name__}"
+            )
+        if any(map(np.ma.isMaskedArray, pair)):
+            raise DpmcError("x and y in `chunks` must be real numbers, got a masked array")
+        sums.add(*map(np.asarray, pair))
     return sums.finish()
 
 
 def _is_pair(chunks: Any) -> bool:
-    """Return whether `chunks` is one pair of arrays."""
+    """Return whether `chunks` is one pair of arrays, or of data frames."""
     if not isinstance(chunks, tuple) or len(chunks) != 2:
         return False
-    return all(isinstance(part, np.ndarray) for part in chunks)
+    return all(hasattr(part, "__array__") for part in chunks)
 
 
 class _Sums:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.types import Array, DpmcError, Guarantee
+from dpmc import checks
+from dpmc.types import Array, DpmcError, Guarantee, is_real
 
 
 @dataclass(frozen=True)
@@ -137,16 +138,23 @@ class Prior:
     dof: float
 
     def __post_init__(self) -> None:
-        dim = len(self.mean)
+        mean = checks.real_numbers(self.mean)
+        if mean.ndim != 1 or mean.size == 0 or not np.isfinite(mean).all():
+            raise DpmcError(
+                "`mean` of a prior must be finite numbers in a row, got shape "
+                f"{np.shape(self.mean)}"
+            )
+        object.__setattr__(self, "mean", mean)
+        dim = len(mean)
         for name in ("covariance", "scale"):
             check_positive_definite(f"`{name}` of a prior", getattr(self, name), dim)
         for name in ("shape", "rate"):
             value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise DpmcError(f"`{name}` of a prior must be a finite number > 0, got {value}")
-        if not self.dof > dim - 1:
+            if not (is_real(value) and 0 < value < np.inf):
+                raise DpmcError(f"`{name}` of a prior must be a finite number > 0, got {value!r}")
+        if not (is_real(self.dof) and self.dof > dim - 1):
             raise DpmcError(
-                f"`dof` of a prior must exceed {dim - 1} for {dim} features, got {self.dof}"
+                f"`dof` of a prior must exceed {dim - 1} for {dim} features, got {self.dof!r}"
             )
 
     @property
@@ -163,7 +171,7 @@ def check_positive_definite(name: str, matrix: Array, dim: int) -> None:
     DpmcError
         Naming the smallest eigenvalue.
     """
-    values = np.asarray(matrix, dtype=np.float64)
+    values = checks.real_numbers(matrix)
     if values.shape != (dim, dim):
         raise DpmcError(f"{name} must have shape {(dim, dim)}, got {values.shape}")
     if not np.isfinite(values).all():

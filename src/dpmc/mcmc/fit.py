@@ -15,7 +15,9 @@ from dpmc import checks, registry
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
+from dpmc.mcmc.own_methods import resolve
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.threads import number_of_threads, threaded
 from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
@@ -42,7 +44,7 @@ Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
 
 
 def fit(
-    method: str,
+    method: Any,
     model: Model,
     data: Dataset | Array,
     *,
@@ -52,6 +54,7 @@ def fit(
     num_iterations: int | None = None,
     max_iterations: int | None = None,
     num_chains: int = 4,
+    num_threads: int | None = None,
     start: Array | None = None,
     seed: int | None = None,
     noise: Noise = "continuous",
@@ -91,7 +94,8 @@ def fit(
     >>> result.guarantee.epsilon < 4
     True
     """
-    module = registry.load("method", method)
+    module = resolve(method)
+    method = module.__name__.rpartition(".")[2]
     settings = registry.parameters(module, params)
     dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     checks.at_least("num_chains", num_chains, 1)
@@ -114,7 +118,8 @@ def fit(
     prior_checks.check_prior(model, starts)
     model_checks.check(model, dataset.x.shape[1], dataset.bounds, nan_rows)
     posterior = Posterior(model, dataset)
-    sampler = module.sampler(posterior, settings)
+    threads = number_of_threads(num_threads, num_chains, dataset.x.size)
+    sampler = threaded(lambda: module.sampler(posterior, settings), threads)
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     release = None
     if plan is not None:

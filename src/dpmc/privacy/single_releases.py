@@ -20,6 +20,7 @@ from typing import Literal, get_args, overload
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.privacy import discrete, events
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import Array, DpmcError
@@ -197,5 +198,12 @@ def standard_noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) 
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """Return the generator, or one that is seeded by the operating system."""
+    """Return the generator, or one that is seeded by the operating system.
+
+    Raises
+    ------
+    DpmcError
+        If it is something else, such as a seed.
+    """
+    checks.generator(rng)
     return np.random.default_rng() if rng is None else rng

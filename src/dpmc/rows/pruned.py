@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -174,7 +175,14 @@ class InnerSums:
             _order(features[:, start : start + size], centre, radii[k], prefix[k])
         self._rows = centre, sizes, radii, prefix
         self._inner = _inner_kernel()
-        self._buffers = [(np.empty(d), np.empty((d, num_features))) for d in (1, model.dim)]
+        self._local = threading.local()  # of a chain that runs beside others
+
+    def _buffers(self, components: int) -> tuple[Array, Array]:
+        """Return memory of this thread for a function of so many components and its slopes."""
+        known: dict[int, tuple[Array, Array]] = self._local.__dict__
+        if components not in known:
+            known[components] = np.empty(components), np.empty((components, self._shape[1]))
+        return known[components]
 
     @functools.cached_property
     def _ratio(self) -> Any:
@@ -198,7 +206,7 @@ class InnerSums:
         outside : callable ``(first, last) -> (sum, number clipped)``
             The same for the rows from `first` on and before `last`, by a pass over them.
         """
-        origin, slopes = self._buffers[0]
+        origin, slopes = self._buffers(1)
         self._ratio(change, origin, slopes)
         first, sums = self._inner(origin, slopes, bound, *self._rows)
         total, clipped = float(sums[0]), 0
@@ -215,7 +223,7 @@ class InnerSums:
         outside: Callable[[int, int], tuple[Sequence[float], int]],
     ) -> tuple[Array, int]:
         """Return what `RowSums.gradient` does; `outside` as in :meth:`ratio`."""
-        origin, slopes = self._buffers[1]
+        origin, slopes = self._buffers(self._model.dim)
         self._gradient(coefficients, origin, slopes)
         first, total = self._inner(origin, slopes, bound, *self._rows)
         clipped = 0

@@ -70,7 +70,7 @@ def statistic(text: str, **params: Any) -> Statistic:
     >>> statistic("abs_0.5").name
     '|x|^0.5'
     """
-    head, _, tail = text.partition("_")
+    head, _, tail = text.partition("_") if isinstance(text, str) else ("", "", "")
     if text in WITHOUT_POWER:
         name = WITHOUT_POWER[text]
     elif head in WITH_POWER and (power := _number(tail)) is not None:

@@ -19,8 +19,8 @@ from dpmc import checks
 from dpmc.statsel.fisher import information
 from dpmc.statsel.fisher.order_simulation import Simulation
 from dpmc.statsel.information_curves import Curve, value_or_nan
-from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
+from dpmc.statsel.types import Mechanism, Population, Statistic, check_parts
+from dpmc.types import Array, DpmcError, Guarantee, check_epsilon, is_real
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,8 +155,12 @@ def rank(
     '|x|'
     """
     checks.require_extra("pandas", "dpmc.statsel.rank")
+    checks.instance("candidates", candidates, Sequence, _STATISTICS)
     if len(candidates) == 0:
         raise DpmcError("`candidates` must be one or more statistics, got none")
+    for candidate in candidates:
+        checks.instance("candidates", candidate, Statistic, _STATISTICS)
+        check_parts(population, candidate, mechanism)
     names = [candidate.name for candidate in candidates]
     if len(set(names)) < len(names):
         raise DpmcError(f"`candidates` must have different names, got {', '.join(names)}")
@@ -190,9 +194,12 @@ def rank(
     )
 
 
+_STATISTICS = "statistics of dpmc.statsel.statistic"
+
+
 def _check_range(epsilons: tuple[float, float]) -> None:
     low, high = epsilons
-    if not (0 < low < high < math.inf):
+    if not (is_real(low) and is_real(high) and 0 < low < high < math.inf):
         raise DpmcError(f"`epsilons` must be two finite numbers > 0 in order, got {epsilons}")
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.types import Array, DpmcError
 
 InvalidRows = Literal["refuse", "zero"]
@@ -52,8 +53,7 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     """
     check_invalid_rows(invalid_rows)
     count(x)
-    with np.errstate(over="ignore", invalid="ignore"):  # of longer floats
-        records = np.asarray(x, dtype=np.float64)
+    records = checks.real_array("x", x)
     finite = np.isfinite(records)
     if finite.all():
         return records

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.privacy import single_releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.statsel import records, smooth
 from dpmc.statsel.records import InvalidRows
-from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.statsel.types import Mechanism, Population, Statistic, check_parts
 from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
 # Of a statistic: narrower ranges, and ends beyond the inverse, leave sums no room.
@@ -22,6 +24,57 @@ NARROWEST = 1e-150
 LEAST_SENSITIVITY = 1e-280
 # Of one number, relative: a transform and an average of two.
 ROUNDING = 2.0**-48
+
+
+@dataclass(frozen=True)
+class ReleaseTerms:
+    """What a release is of: what a posterior given it has to know.
+
+    Parameters
+    ----------
+    population, statistic, mechanism, epsilon, delta
+        As `release` was given them.
+    """
+
+    population: Population
+    statistic: Statistic
+    mechanism: Mechanism
+    epsilon: float
+    delta: float | None
+
+    def check(self, **given: Any) -> None:
+        """Refuse another population, statistic, mechanism, epsilon or delta than the release has.
+
+        What is None was not given.
+
+        Raises
+        ------
+        DpmcError
+            Naming both.
+        """
+        for name, value in given.items():
+            own = getattr(self, name)
+            if value is None or self._same(own, value):
+                continue
+            told = [getattr(one, "name", one) for one in (own, value)]
+            raise DpmcError(f"`{name}` must be that of the release, {told[0]}, got {told[1]}")
+
+    def _same(self, own: Any, value: Any) -> bool:
+        if type(own) is not type(value):
+            return bool(own == value)
+        if own == value or not isinstance(own, Mechanism) or own.constants is None:
+            return _described(own) == _described(value)
+        if value.constants is None or self.delta is None:
+            return False
+        constants = [one.constants(self.epsilon, self.delta) for one in (own, value)]
+        return _described(own) == _described(value) and bool(constants[0] == constants[1])
+
+
+def _described(value: Any) -> list[Any]:
+    """Return what tells two values apart: of a dataclass its fields that are no functions."""
+    if not is_dataclass(value):
+        return [value]
+    return [entry for name in fields(value) if not callable(entry := getattr(value, name.name))]
 
 
 @dataclass(frozen=True)
@@ -41,6 +94,9 @@ class Release:
         Number of records, public.
     noise : {"continuous", "discrete"}
         Whether the noise is floating-point noise, or the release was rounded to a grid.
+    terms : ReleaseTerms, optional
+        What was released, by which mechanism, and for which epsilon and delta. A posterior given
+        the release reads it here.
     """
 
     y: float | Array
@@ -48,6 +104,7 @@ class Release:
     guarantee: Guarantee
     n: int
     noise: Noise = "continuous"
+    terms: ReleaseTerms | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -131,6 +188,9 @@ def release(
     5.0
     """
     single_releases.check_noise(noise)
+    checks.generator(rng)
+    check_parts(population, statistic, mechanism)
+    check_epsilon(epsilon)
     if ledger is not None and mechanism.noise != "gaussian":
         raise DpmcError(
             f"`ledger` must be None unless the noise is Gaussian, got one with {mechanism.name}"
@@ -141,7 +201,8 @@ def release(
     rounding = rounding_of_mean(spread, np.size(x)) if statistic.kind == "mean" else ROUNDING
     y = _noisy(mechanism, exact, epsilon, rng, ledger, noise, rounding, spread)
     scale = float("nan") if mechanism.constants else exact.scale
-    return Release(y, scale, guarantee, np.size(x), noise)
+    terms = ReleaseTerms(population, statistic, mechanism, float(epsilon), delta)
+    return Release(y, scale, guarantee, np.size(x), noise, terms)
 
 
 def before_noise(

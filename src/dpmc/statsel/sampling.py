@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dpmc import registry
+from dpmc import checks, registry
 from dpmc.diagnostics.autocorrelation import (
     AutocorrelationTime,
     autocorrelation_time,
@@ -19,9 +19,9 @@ from dpmc.statsel import targets
 from dpmc.statsel.chains import driver
 from dpmc.statsel.posterior import quadrature
 from dpmc.statsel.posterior.quadrature import QuadraturePosterior
-from dpmc.statsel.releases import Release
+from dpmc.statsel.releases import Release, ReleaseTerms
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
-from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.statsel.types import check_parts
 from dpmc.types import Array, DpmcError, Guarantee
 
 # Samplers stand under the name of the study that compares them.
@@ -62,13 +62,9 @@ class Sample:
 
 
 def sample(
-    population: Population,
-    statistic: Statistic,
-    mechanism: Mechanism,
-    released: Release,
-    *,
-    epsilon: float,
+    *given: Any,
     prior: ThetaPrior | tuple[float, float],
+    epsilon: float | None = None,
     delta: float | None = None,
     method: str | None = None,
     variant: str = "corrected",
@@ -78,22 +74,20 @@ def sample(
 ) -> Sample:
     """Draw from the posterior of theta.
 
+    ``sample(released, prior=...)`` reads from the release what was released, by which mechanism and
+    with which epsilon. ``sample(population, statistic, mechanism, released, epsilon=..., ...)``
+    says so again, and is refused where the release has others.
+
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        What was released.
-    mechanism : Mechanism
-        Noise of the release.
     released : Release
         Of :func:`dpmc.statsel.releases.release`.
-    epsilon : float
-        That the release was asked for.
+    population, statistic, mechanism : Population, Statistic, Mechanism
+        Before it, where it does not carry its own.
     prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
-    delta : float, optional
-        That the release was asked for, where the mechanism depends on it.
+    epsilon, delta : float, optional
+        That the release was asked for, where it does not carry its own.
     method : str, optional
         One of :mod:`dpmc.statsel.chains.methods`: by default ``"mh"`` for a mean, ``"exact"`` for
         an order statistic and ``"sequential"`` for records.
@@ -118,7 +112,7 @@ def sample(
     Raises
     ------
     DpmcError
-        If something is unknown, does not fit or makes the posterior improper.
+        If something is unknown, does not fit the release or makes the posterior improper.
 
     Examples
     --------
@@ -126,14 +120,13 @@ def sample(
     >>> from dpmc import statsel
     >>> records = statsel.population("normal_variance", bound=10.0)
     >>> x = records.draw(2.0, np.random.default_rng(1), 100)
-    >>> given = records, statsel.statistic("abs_1"), statsel.mechanism("laplace")
-    >>> released = statsel.release(*given, x, 5.0, np.random.default_rng(2))
-    >>> about = {"epsilon": 5.0, "prior": (0.0, 100.0)}
-    >>> result = sample(*given, released, **about, num_iterations=5000, seed=1)
+    >>> absolute, laplace = statsel.statistic("abs_1"), statsel.mechanism("laplace")
+    >>> released = statsel.release(records, absolute, laplace, x, 5.0, np.random.default_rng(2))
+    >>> result = sample(released, prior=(0.0, 100.0), num_iterations=5000, seed=1)
     >>> 0.5 < result.mean < 8
     True
     """
-    target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
+    target, guarantee = _target("sample", given, prior, epsilon, delta)
     name = method or DEFAULTS[target.shape]
     module = registry.load(KIND, name)
     if not hasattr(module, "chain"):
@@ -164,18 +157,14 @@ def sample(
         time,
         draws.acceptance_rate,
         name,
-        released.guarantee,
+        guarantee,
     )
 
 
 def reference(
-    population: Population,
-    statistic: Statistic,
-    mechanism: Mechanism,
-    released: Release,
-    *,
-    epsilon: float,
+    *given: Any,
     prior: ThetaPrior | tuple[float, float],
+    epsilon: float | None = None,
     delta: float | None = None,
     num_data_sets: int = quadrature.DATA_SETS,
 ) -> QuadraturePosterior:
@@ -183,20 +172,13 @@ def reference(
 
     Parameters
     ----------
-    population : Population
-        The distribution of one record.
-    statistic : Statistic
-        What was released.
-    mechanism : Mechanism
-        The noise of the release.
     released : Release
-        From :func:`dpmc.statsel.release`.
-    epsilon : float
-        The one of the release.
+        From :func:`dpmc.statsel.release`, alone or after population, statistic and mechanism, as
+        `sample` takes them.
     prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
-    delta : float, optional
-        The one of the release, for mechanisms that depend on it.
+    epsilon, delta : float, optional
+        Those of the release, where it does not carry its own.
     num_data_sets : int
         Number of simulated data sets for the distribution of an order statistic with smooth
         sensitivity.
@@ -212,24 +194,56 @@ def reference(
     >>> from dpmc import statsel
     >>> records = statsel.population("normal_variance", bound=10.0)
     >>> x = records.draw(2.0, np.random.default_rng(1), 100)
-    >>> given = records, statsel.statistic("abs_1"), statsel.mechanism("laplace")
-    >>> released = statsel.release(*given, x, 5.0, np.random.default_rng(2))
-    >>> 0.5 < reference(*given, released, epsilon=5.0, prior=(0.0, 100.0)).mean < 8
+    >>> absolute, laplace = statsel.statistic("abs_1"), statsel.mechanism("laplace")
+    >>> released = statsel.release(records, absolute, laplace, x, 5.0, np.random.default_rng(2))
+    >>> 0.5 < reference(released, prior=(0.0, 100.0)).mean < 8
     True
     """
-    target = _target(population, statistic, mechanism, released, epsilon, prior, delta)
+    target, _ = _target("reference", given, prior, epsilon, delta)
     return quadrature.quadrature(target, quadrature.likelihood(target, num_data_sets))
 
 
 def _target(
-    population: Population,
-    statistic: Statistic,
-    mechanism: Mechanism,
-    released: Release,
-    epsilon: float,
+    caller: str,
+    given: tuple[Any, ...],
     prior: ThetaPrior | tuple[float, float],
+    epsilon: float | None,
     delta: float | None,
-) -> PosteriorTarget:
-    return targets.target(
-        population, statistic, mechanism, released.y, released.n, epsilon, prior, delta
+) -> tuple[PosteriorTarget, Guarantee]:
+    """Return the target of a release and its guarantee, by its own terms or those given."""
+    if len(given) not in (1, 4):
+        raise DpmcError(
+            f"`{caller}` must be called as {caller}(released, prior=...) or {caller}(population, "
+            f"statistic, mechanism, released, ...), got {len(given)} positional arguments"
+        )
+    released = given[-1]
+    checks.instance("released", released, Release, "a Release of dpmc.statsel.release")
+    terms = _terms(released, given[:-1], epsilon, delta)
+    target = targets.target(
+        terms.population,
+        terms.statistic,
+        terms.mechanism,
+        released.y,
+        released.n,
+        terms.epsilon,
+        prior,
+        terms.delta,
     )
+    return target, released.guarantee
+
+
+def _terms(
+    released: Release, parts: tuple[Any, ...], epsilon: float | None, delta: float | None
+) -> ReleaseTerms:
+    """Return the terms of a release, refusing others that are given beside them."""
+    names = ("population", "statistic", "mechanism")
+    if parts:
+        check_parts(*parts)
+    if released.terms is not None:
+        given = dict(zip(names, parts, strict=True)) if parts else {}
+        released.terms.check(**given, epsilon=epsilon, delta=delta)
+        return released.terms
+    if not parts or epsilon is None:
+        missing = "population" if not parts else "epsilon"
+        raise DpmcError(f"`{missing}` must be given with a release that does not carry its own")
+    return ReleaseTerms(*parts, epsilon, delta)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.order_draws import Order, order_of
 from dpmc.statsel.types import Mechanism, Population, Statistic
@@ -92,6 +93,15 @@ class PosteriorTarget:
         return "order" if self.order is not None else "mean"
 
 
+def _prior(prior: Any) -> ThetaPrior:
+    if isinstance(prior, ThetaPrior):
+        return prior
+    ends = checks.real_numbers(prior)
+    if np.shape(prior) != (2,) or ends.shape != (2,):
+        raise DpmcError(f"`prior` must be two numbers or a ThetaPrior, got {prior!r}")
+    return ThetaPrior(float(ends[0]), float(ends[1]))
+
+
 def target(
     population: Population,
     statistic: Statistic,
@@ -128,7 +138,7 @@ def target(
     DpmcError
         If the prior leaves the domain of theta or `y` is not what the mechanism releases.
     """
-    theta_prior = prior if isinstance(prior, ThetaPrior) else ThetaPrior(*map(float, prior))
+    theta_prior = _prior(prior)
     low, high = population.theta_domain
     if theta_prior.low < low or theta_prior.high > high:
         raise DpmcError(

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dpmc import checks
-from dpmc.types import Array, DpmcError, Guarantee
+from dpmc.types import Array, DpmcError, Guarantee, is_real
 
 Base = Literal["normal", "symmetric", "unit"]
 Kind = Literal["mean", "order"]
@@ -85,11 +85,12 @@ class Population:
             Naming the domain.
         """
         low, high = self.theta_domain
-        inside = low < theta < high or (self.closed_above and theta == high)
-        if not (math.isfinite(theta) and inside):
+        inside = is_real(theta) and math.isfinite(theta)
+        inside = inside and (low < theta < high or (self.closed_above and theta == high))
+        if not inside:
             close = "]" if self.closed_above else ")"
             raise DpmcError(
-                f"`theta` must be in ({low:g}, {high:g}{close} for {self.name}, got {theta}"
+                f"`theta` must be in ({low:g}, {high:g}{close} for {self.name}, got {theta!r}"
             )
 
     def draw_base(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
@@ -223,6 +224,22 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         checks.one_of("noise", self.noise, NOISES)
+
+
+def check_parts(population: Any, statistic: Any, mechanism: Any) -> None:
+    """Refuse what is no population, statistic or mechanism, such as its name.
+
+    Raises
+    ------
+    DpmcError
+        Naming the function that makes one.
+    """
+    for name, value, kind in (
+        ("population", population, Population),
+        ("statistic", statistic, Statistic),
+        ("mechanism", mechanism, Mechanism),
+    ):
+        checks.instance(name, value, kind, f"one of dpmc.statsel.{name}")
 
 
 def check_support(support: tuple[float, float]) -> None:

@@ -83,6 +83,8 @@ def check_release(noisy: NoisyStatistics, prior: Prior, least_rows: int = 1) -> 
         If shapes do not fit the prior, a number is not finite, there is no noise, or a node
         has fewer than `least_rows` rows.
     """
+    checks.instance("noisy", noisy, NoisyStatistics, "a release of dpmc.linreg")
+    checks.instance("prior", prior, Prior, "a dpmc.linreg.types.Prior")
     num, dim = len(noisy.num_rows), prior.dim
     if noisy.s.shape != (num, dim, dim) or noisy.z.shape != (num, dim) or num < 1:
         raise DpmcError(

@@ -1,0 +1,187 @@
+"""Chains in threads: the bytes of one thread, for every method and whatever the number."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import dpmc
+from dpmc import registry
+from dpmc.mcmc import threads
+from dpmc.mcmc.chains import Info, Kernel, Run
+from dpmc.mcmc.chains import sampler as chain_sampler
+from dpmc.privacy.ledger import Ledger
+from dpmc.rng import Streams
+from tests.support.posteriors import gaussian_model, rows
+from tests.support.running import PARAMS
+
+BATCHES = {"batch_size": 50, "clip_bound": 1.0, "step_size": 0.05}
+WALK = {"proposal_sd": 0.05}
+SETTINGS = {
+    **PARAMS,
+    "rwmh": WALK,
+    "dp_penalty": WALK | {"noise_multiplier": 20.0, "clip_bound": 2.0},
+    "hmc": {"step_size": 0.01, "num_leapfrog_steps": 3},
+    "dp_sgld": BATCHES,
+    "dp_sgnht": BATCHES | {"friction": 1.0},
+}
+LOUD = {"noise_multiplier": 20.0, "ratio_noise_multiplier": 50.0, "gradient_noise_multiplier": 50.0}
+
+
+def fitted(method: str, num_threads: int) -> dpmc.Fit:
+    params = {key: LOUD.get(key, value) for key, value in SETTINGS[method].items()}
+    private = registry.load("method", method).releases(
+        registry.parameters(registry.load("method", method), params), 5000
+    )
+    budget = {"num_iterations": 40} if private is None else {"epsilon": 4.0, "delta": 1e-5}
+    if private is not None:
+        budget["max_iterations"] = 40
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+        return dpmc.fit(
+            method,
+            gaussian_model(),
+            rows("threads", 5000, 2),
+            num_chains=4,
+            num_threads=num_threads,
+            seed=7,
+            progress=False,
+            **budget,
+            **params,
+        )
+
+
+def everything(fit: dpmc.Fit) -> tuple[object, ...]:
+    """Return all that a fit holds, arrays as bytes."""
+    arrays = {**fit.info, **fit.totals}
+    return (
+        fit.draws.tobytes(),
+        {name: (values.dtype, values.shape, values.tobytes()) for name, values in arrays.items()},
+        fit.ledger,
+        fit.status,
+        fit.guarantee,
+        dict(fit.plan),
+        dict(fit.diagnostics),
+    )
+
+
+@pytest.mark.parametrize("method", registry.names("method"))
+def test_a_fit_is_the_same_whatever_the_number_of_threads(method):
+    alone = everything(fitted(method, 1))
+    assert everything(fitted(method, 4)) == alone
+    assert everything(fitted(method, 3)) == alone
+
+
+def test_a_stream_that_chains_shared_would_show(monkeypatch):
+    """The broken variant: all chains on the first stream."""
+
+    def shared(run):
+        return lambda start, k, streams, ledger, progress: run(
+            start, k, [streams[0]] * len(streams), ledger, progress
+        )
+
+    right = threads.threaded
+    monkeypatch.setattr("dpmc.mcmc.fit.threaded", lambda make, number: shared(right(make, number)))
+    alone = everything(fitted("rwmh", 1))
+    assert everything(fitted("rwmh", 4)) != alone
+
+
+def walk(step):
+    """Return a sampler of a walk whose steps a test looks into."""
+    return chain_sampler(Kernel(lambda theta, k, ledger, streams: State(theta), step, 1))
+
+
+class State:
+    def __init__(self, theta):
+        self.theta = theta
+
+
+def test_chains_run_side_by_side():
+    """Each waits in its first step until all four are there: one after the other never ends."""
+    together = threading.Barrier(4, timeout=60)
+    waited = threading.local()
+
+    def step(state, ledger, streams):
+        if not getattr(waited, "yes", False):
+            waited.yes = True
+            together.wait()
+        return State(state.theta + streams.chain.standard_normal(2)), Info(True, 0)
+
+    run = threads.threaded(lambda: walk(step), 4)
+    streams = [Streams.of(1, "together", c) for c in range(4)]
+    assert run(np.zeros((4, 2)), 10, streams, Ledger()).draws.shape == (10, 4, 2)
+
+
+def test_an_error_in_one_chain_ends_the_others():
+    """They end at their next release, and the error is that of the first."""
+    begun = threading.Barrier(2, timeout=60)
+
+    def step(state, ledger, streams):
+        if streams is failing:
+            begun.wait()
+            raise ValueError("of the first chain")
+        if not hasattr(begun, "met"):
+            begun.met = True
+            begun.wait()
+        ledger.release(0.0, 1.0, 10.0, streams.noise)
+        return state, Info(True, 0)
+
+    streams = [Streams.of(1, "error", c) for c in range(2)]
+    failing = streams[0]
+    run = threads.threaded(lambda: walk(step), 2)
+    with pytest.raises(ValueError, match="of the first chain"):
+        run(np.zeros((2, 2)), 10**9, streams, Ledger())
+
+
+def test_releases_of_all_threads_are_counted():
+    """200,000 releases of eight threads: without a lock, additions would be lost."""
+    ledger = Ledger()
+
+    def step(state, shared, streams):
+        for _ in range(25):
+            shared.release(0.0, 1.0, 10.0, streams.noise)
+        return state, Info(True, 0)
+
+    run = threads.threaded(lambda: walk(step), 8)
+    run(np.zeros((8, 1)), 1000, [Streams.of(1, "count", c) for c in range(8)], ledger)
+    assert dict(ledger.records()) == {"gaussian(10.0)": 200_000}
+
+
+def test_progress_counts_all_chains():
+    told: list[tuple[int, int]] = []
+    run = threads.threaded(lambda: walk(lambda state, ledger, streams: (state, Info(True, 0))), 3)
+    streams = [Streams.of(1, "progress", c) for c in range(3)]
+    run(np.zeros((3, 1)), 300, streams, Ledger(), lambda done, total, _: told.append((done, total)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (900, 900)
+
+
+def test_a_chain_that_stopped_early_cuts_the_others():
+    def one(length: int, status: str) -> Run:
+        draws = np.arange(length, dtype=float).reshape(length, 1, 1)
+        return Run(
+            draws, {"accepted": draws[:, :, 0] > 0}, {"num_iterations": np.array([length])}, status
+        )
+
+    early = "chain 0 left the finite numbers after iteration 3"
+    run = threads.joined([one(8, "complete"), one(3, early), one(8, "complete")])
+    assert run.draws.shape == (3, 3, 1)
+    assert run.totals["num_iterations"].tolist() == [8, 3, 8]
+    assert run.status == "chain 1 left the finite numbers after iteration 3"
+
+
+@pytest.mark.parametrize(
+    ("given", "chains", "entries", "expected"),
+    [(None, 4, 10, 1), (3, 4, 10, 3), (8, 4, 10, 4), (1, 4, 10**9, 1)],
+)
+def test_few_rows_take_one_thread(given, chains, entries, expected):
+    assert threads.number_of_threads(given, chains, entries) == expected
+
+
+@pytest.mark.parametrize("given", [0, 2.0, "2", True])
+def test_a_number_of_threads_is_an_integer(given):
+    with pytest.raises(dpmc.DpmcError, match="`num_threads` must be an integer of at least 1"):
+        threads.number_of_threads(given, 4, 10)
