@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from dpmc.mcmc import fit as chains
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.modelling import ParametricModel
 from dpmc.privacy.ledger import NOISES, Noise
+from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
     Array,
     Dataset,
@@ -43,7 +45,7 @@ class PosteriorWarning(UserWarning):
 @overload
 def fit(
     model: Model,
-    data: Dataset | Array,
+    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
     /,
     *,
     epsilon: float,
@@ -57,7 +59,7 @@ def fit(
 def fit(
     method: str,
     model: Model,
-    data: Dataset | Array,
+    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
     /,
     *,
     epsilon: float | None = ...,
@@ -97,8 +99,10 @@ def fit(
         (``dpmc.registry.names("method")``), first or by keyword.
     model : Model
         The posterior, written for one row.
-    data : Dataset, ndarray of shape (n, p), or a data frame of numbers
-        The private rows.
+    data : Dataset, ndarray of shape (n, p), a data frame of numbers, or a folder
+        The private rows. The automatic method also takes the path of a folder of Parquet or .npy
+        files, or what `dpmc.open_rows` makes of some, which are read a part at a time: the draws
+        are the same, to the last bit, as for these rows in memory.
     epsilon, delta : float
         The budget under substitution of one row; left out only for a method without privacy.
     accountant : str, optional
@@ -181,7 +185,7 @@ def fit(
         checks.at_least("num_chains", num_chains, 1)
         checks.at_least("num_draws", num_draws, 1)
         checks.one_of("noise", noise, NOISES)
-        dataset = _rows(data, invalid_rows)
+        dataset = _source(data, invalid_rows)
         fitted = automatic.fit(
             model,
             dataset,
@@ -277,9 +281,23 @@ def _epsilon(epsilon: float | None) -> float:
     return float(epsilon)
 
 
+def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
+    """Return the rows of the automatic method, in memory or in files."""
+    if isinstance(data, ShardedRows):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return open_rows(data, invalid_rows=invalid_rows)
+    return _rows(data, invalid_rows)
+
+
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
     if isinstance(data, Dataset):
         return data
+    if isinstance(data, ShardedRows | str | os.PathLike):
+        raise DpmcError(
+            "`data` must be rows in memory for a method of your choice, got a folder, which the "
+            "automatic method reads"
+        )
     try:
         return Dataset.of("data", data, invalid_rows)
     except ValueError as error:
