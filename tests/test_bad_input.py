@@ -350,7 +350,10 @@ DATA = {
         "data 'data': must be rows of equal length, got tuple",
     ),
     "None": (lambda: run(rows=None), "data 'data': must be rows of numbers, got None"),
-    "a path": (lambda: run(rows="data.csv"), "data 'data': must be rows of numbers, got str"),
+    "a path": (
+        lambda: run(rows="data.csv"),
+        "`data` must be rows in memory for a method of your choice",
+    ),
     "masked": (lambda: run(rows=np.ma.masked_array(ROWS)), "got a masked one"),
     "a model": (lambda: run(rows=MODEL), "data 'data': must be rows of numbers, got Model"),
     "Dataset without a name": (lambda: dpmc.Dataset(3, ROWS), "`name` must be a text, got 3"),

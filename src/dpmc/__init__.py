@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpmc.modelling import model
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
+    from dpmc.shards.rows import open_rows
     from dpmc.types import Budget, Dataset, DpmcError, Guarantee, Model
 
     __version__: str
@@ -47,6 +48,7 @@ __all__ = [
     "mixture",
     "model",
     "network",
+    "open_rows",
     "plan",
     "priors",
     "regression",
@@ -76,6 +78,7 @@ _HOMES = {
     "mixture": "dpmc.families.mixture",
     "model": "dpmc.modelling",
     "network": "dpmc.families.network",
+    "open_rows": "dpmc.shards.rows",
     "plan": "dpmc.automatic.expectation",
     "regression": "dpmc.families.regression",
     "scale": "dpmc.rows.tuples",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -18,6 +20,7 @@ from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
 from dpmc.privacy.ledger import NOISES, Noise
+from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
     Array,
     Dataset,
@@ -44,7 +47,7 @@ class PosteriorWarning(UserWarning):
 @overload
 def fit(
     model: Model,
-    data: Dataset | Array,
+    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
     /,
     *,
     epsilon: float,
@@ -58,7 +61,7 @@ def fit(
 def fit(
     method: Any,
     model: Model,
-    data: Dataset | Array,
+    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
     /,
     *,
     epsilon: float | None = ...,
@@ -101,8 +104,10 @@ def fit(
         keyword.
     model : Model
         The posterior, written for one row.
-    data : Dataset, ndarray of shape (n, p), or a data frame of numbers
-        The private rows.
+    data : Dataset, ndarray of shape (n, p), a data frame of numbers, or a folder
+        The private rows. The automatic method also takes the path of a folder of Parquet or .npy
+        files, or what `dpmc.open_rows` makes of some, which are read a part at a time: the draws
+        are the same, to the last bit, as for these rows in memory.
     epsilon, delta : float
         The budget under substitution of one row; left out only for a method without privacy.
     accountant : str, optional
@@ -182,7 +187,6 @@ def fit(
     checks.one_of("noise", noise, NOISES)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
-    dataset = _rows(data, invalid_rows)
     if isinstance(method, str) and method == AUTOMATIC:
         _refuse_beside_auto(
             params,
@@ -192,9 +196,11 @@ def fit(
             num_threads=num_threads,
         )
         budget = _budget(epsilon, delta)
+        rows = _source(data, invalid_rows)
+        num_rows = rows.num_rows
         fitted = automatic.fit(
             model,
-            dataset,
+            rows,
             *budget,
             num_chains=int(num_chains),
             num_draws=int(num_draws),
@@ -208,6 +214,8 @@ def fit(
             epsilon = _epsilon(epsilon)
         if accountant is not None:
             _check_accountant(accountant)
+        dataset = _rows(data, invalid_rows)
+        num_rows = dataset.num_rows
         result = chains.fit(
             method,
             model,
@@ -230,7 +238,7 @@ def fit(
         fitted = Fit.of(result, named, tuple(remarks(result)))
     if isinstance(model, ParametricModel):
         fitted = _bounded(fitted, model)
-    fitted = replace(fitted, remarks=(*fitted.remarks, *_weak(fitted, dataset.num_rows)))
+    fitted = replace(fitted, remarks=(*fitted.remarks, *_weak(fitted, num_rows)))
     for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
     return fitted
@@ -310,8 +318,24 @@ def _weak(fitted: Fit, num_rows: int) -> Iterator[str]:
         )
 
 
+def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
+    """Return the rows of the automatic method, in memory or in files."""
+    if isinstance(data, ShardedRows):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return open_rows(Path(data), invalid_rows=invalid_rows)
+    return _rows(data, invalid_rows)
+
+
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
-    return data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, ShardedRows | str | os.PathLike):
+        raise DpmcError(
+            "`data` must be rows in memory for a method of your choice, got a path, which the "
+            "automatic method reads"
+        )
+    return Dataset.of("data", data, invalid_rows)
 
 
 def _numbers(start: Any) -> Array:

@@ -11,6 +11,7 @@ import dpmc
 from dpmc.automatic import purse
 from dpmc.automatic.curvature import Curvature
 from dpmc.automatic.purse import Purse, search
+from dpmc.automatic.whitened import _beyond
 from dpmc.models import linear, poisson
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
@@ -81,17 +82,34 @@ def rich(seed: int) -> Purse:
     return Purse(Ledger(budget, "continuous"), stream(0, "search", "purse", seed))
 
 
+def counted(norms: np.ndarray):
+    """Return what counts rows beyond lengths, as sums over rows do."""
+    return lambda lengths: {
+        length: int(count)
+        for length, count in zip(
+            sorted(lengths), _beyond(norms, np.array(sorted(lengths))), strict=True
+        )
+    }
+
+
+def test_rows_beyond_a_length_are_those_that_are_longer():
+    norms = np.array([0.0, 1.0, 1.0, 2.5, np.inf, np.nan, 1e300])
+    lengths = np.array([0.5, 1.0, 2.0, 1e299])
+    by_hand = [np.count_nonzero(norms > length) for length in lengths]
+    assert _beyond(norms, lengths).tolist() == by_hand
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_leaves_its_interval_for_norms_of_another_kind(seed):
     """Counts have a noise of 3 rows, against hundreds that decide."""
     norms = np.concatenate([np.full(4500, 0.01), np.full(500, 3.0)])
-    bound = search(rich(seed), norms, 100, -7.5, -4.5, 3, 0.3)
+    bound = search(rich(seed), counted(norms), 100, -7.5, -4.5, 3, 0.3)
     assert 3.0 <= bound < 3.0 * 2**1.5
-    assert search(rich(seed), norms[:4500], 100, -7.5, -4.5, 3, 0.3) < 0.014
+    assert search(rich(seed), counted(norms[:4500]), 100, -7.5, -4.5, 3, 0.3) < 0.014
 
 
 @pytest.mark.parametrize("norm", [np.inf, 1e300])
 def test_a_search_ends_whatever_the_norms(norm):
-    bound = search(rich(0), np.full(5000, norm), 100, -1.5, 1.5, 3, 0.3)
+    bound = search(rich(0), counted(np.full(5000, norm)), 100, -1.5, 1.5, 3, 0.3)
     assert bound == 2.0 ** (1.5 + purse.MOST_LEAPS * 1.5)
-    assert search(rich(0), np.full(5000, np.nan), 100, -1.5, 1.5, 3, 0.3) < 2.0
+    assert search(rich(0), counted(np.full(5000, np.nan)), 100, -1.5, 1.5, 3, 0.3) < 2.0

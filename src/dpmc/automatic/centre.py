@@ -9,6 +9,7 @@ is spent at the same point, where linear algebra adds releases up without an err
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -207,15 +208,15 @@ class _Search:
         found, targets = [], []
         known = self.bounds or _Bounds(0.0, 0.0)
         share = GRADIENT_COUNTS if self.bounds else 0.5
-        for norms_of, middle, part in (
-            (self.rows.gradient_norms, known.gradient, share * cost),
-            (self.rows.curvature_norms, known.curvature, (1 - share) * cost),
+        for beyond, middle, part in (
+            (self.rows.gradients_beyond, known.gradient, share * cost),
+            (self.rows.curvatures_beyond, known.curvature, (1 - share) * cost),
         ):
             steps, reach = (BISECTIONS, REACH) if self.bounds else (FIRST_BISECTIONS, WIDEST)
             targets.append(self._target(count_noise(steps, part), last, left))
-            norms = norms_of(self.theta, self.basis)
+            counts = functools.partial(beyond, self.theta, self.basis)
             low, high = middle - reach, middle + reach
-            bound = search(self.purse, norms, targets[-1], low, high, steps, part)
+            bound = search(self.purse, counts, targets[-1], low, high, steps, part)
             found.append(math.log2(bound))
         return _Bounds(*found), targets[0]
 

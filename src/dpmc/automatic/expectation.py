@@ -168,7 +168,7 @@ def _seconds_per_row(model: Model, num_columns: int) -> float:
     x = np.resize(public, (TIMED_ROWS, num_columns))
     rows = WhitenedRows(model, Dataset.of("probes", x, "zero"))
     theta, basis = np.zeros(model.dim), np.eye(model.dim)
-    rows.gradient_norms(theta, basis)  # compiles
+    rows.gradients_beyond(theta, basis, [1.0])  # compiles
     started = time.perf_counter()
-    rows.gradient_norms(theta, basis)
+    rows.gradients_beyond(theta, basis, [1.0])
     return (time.perf_counter() - started) / TIMED_ROWS

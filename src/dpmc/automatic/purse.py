@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -62,8 +63,18 @@ class Purse:
         return max(1 / math.sqrt(cost), self.ledger.least_multiplier())
 
 
+# How many rows are longer than each of some lengths.
+Counts = Callable[[list[float]], Mapping[float, int]]
+
+
 def search(
-    purse: Purse, norms: Array, target: float, low: float, high: float, steps: int, cost: float
+    purse: Purse,
+    beyond_each: Counts,
+    target: float,
+    low: float,
+    high: float,
+    steps: int,
+    cost: float,
 ) -> float:
     """Return a clip bound that about `target` rows exceed, by bisection with noisy counts.
 
@@ -73,8 +84,9 @@ def search(
     Parameters
     ----------
     purse : Purse
-    norms : ndarray of shape (n,)
-        Private norms of what the rows contribute; NaN counts as 0.
+    beyond_each : callable
+        Counts rows whose contribution is longer than each of some lengths; private. It is asked
+        once, for all lengths that the search may come to.
     target : float
         Rows that may be clipped.
     low, high : float
@@ -89,24 +101,42 @@ def search(
     float
         At least ``2**low``.
     """
+    reach, end = (high - low) / 2, high
+    leaps = MOST_LEAPS if high < WIDEST else 0
+    levels = [*_middles(low, high, steps), *_leaps(high, reach, leaps)]
+    counts = beyond_each([2.0**level for level in levels])
 
     def beyond(level: float) -> bool:
-        rows = int(np.count_nonzero(norms > 2.0**level))
-        return purse.count(rows, cost / steps) > target
+        return purse.count(counts[2.0**level], cost / steps) > target
 
-    reach, end = (high - low) / 2, high
     for _ in range(steps):
         middle = (low + high) / 2
         if beyond(middle):
             low = middle
         else:
             high = middle
-    if high == end < WIDEST:
-        for _ in range(MOST_LEAPS):
-            if not beyond(high):
+    if high == end:
+        for level in _leaps(high, reach, leaps):
+            if not beyond(level):
                 break
-            high += reach
+            high = level + reach
     return float(2.0**high)
+
+
+def _middles(low: float, high: float, steps: int) -> list[float]:
+    """Return all levels that bisection may ask for."""
+    if not steps:
+        return []
+    middle = (low + high) / 2
+    return [middle, *_middles(low, middle, steps - 1), *_middles(middle, high, steps - 1)]
+
+
+def _leaps(high: float, reach: float, count: int) -> list[float]:
+    levels = []
+    for _ in range(count):
+        levels.append(high)
+        high += reach
+    return levels
 
 
 def count_noise(steps: int, cost: float) -> float:

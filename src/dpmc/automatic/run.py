@@ -19,6 +19,7 @@ from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
+from dpmc.rows.sources import Source
 from dpmc.types import Array, Dataset, Guarantee, Model
 
 NAME = "automatic"
@@ -28,7 +29,7 @@ FAR = 4.0
 
 def fit(
     model: Model,
-    dataset: Dataset,
+    dataset: Dataset | Source,
     epsilon: float,
     delta: float,
     *,
@@ -44,8 +45,8 @@ def fit(
     Parameters
     ----------
     model : Model
-    dataset : Dataset
-        The private rows.
+    dataset : Dataset or Source
+        The private rows, in memory or in files.
     epsilon, delta : float
         The budget under substitution of one row: all of it is spent.
     num_chains, num_draws : int
@@ -70,13 +71,14 @@ def fit(
         If the budget or the model is refused, before any row is used.
     """
     budget = GaussianBudget.of(epsilon, delta)
-    model = row_functions.without_errors(model)
-    model_checks.check(model, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero")
+    given, model = model, row_functions.without_errors(model)
+    columns = dataset.x.shape[1] if isinstance(dataset, Dataset) else dataset.num_columns
+    model_checks.check(model, columns, dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(model)
     point = starting_point(model, prior, start)
     streams = Streams.of(seed, NAME, 0)
     ledger = Ledger(budget, noise)
-    rows = WhitenedRows(model, dataset)
+    rows = WhitenedRows(given, dataset)
     centre = locate(rows, prior, Purse(ledger, streams.noise), point)
     posterior = NoiseAware.of(centre, prior)
     draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)

@@ -8,19 +8,16 @@ bounded in the same unit: a norm clip wastes nothing on directions that the data
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once
 from dpmc.rows.clipping import clip_vector, exact, ordinary
-from dpmc.rows.row_gradients import row_gradients_kernel
-from dpmc.rows.sums import feature_rows
+from dpmc.rows.passes import Passes, RowGradients
+from dpmc.rows.sources import Source, block_rows
 from dpmc.types import Array, Dataset, Model
 
-# Numbers that a block of rows may take in one array.
-BLOCK = 1 << 20
 # Half the distance, in whitened units, over which gradients are differenced: rounding and
 # curvature of the curvature are both far below the noise of any release.
 HALF_STEP = 1e-4
@@ -33,7 +30,7 @@ class WhitenedRows:
     ----------
     model : Model
         The posterior, written for one row.
-    dataset : Dataset
+    data : Dataset or Source
         The private rows.
 
     Raises
@@ -42,35 +39,26 @@ class WhitenedRows:
         If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
     """
 
-    def __init__(self, model: Model, dataset: Dataset) -> None:
+    def __init__(self, model: Model, data: Dataset | Source) -> None:
         self.dim = model.dim
-        self.num_rows = dataset.num_rows
-        self._tempering = model.tempering
-        self._features = feature_rows(model, dataset, "features")
-        self._coefficients: Any = (
-            (lambda theta: theta)
-            if model.coefficients is None
-            else compile_once(model.coefficients)
-        )
-        count = len(self._coefficients(np.zeros(model.dim)))
-        self._kernel = row_gradients_kernel(model.gradient, model.dim, count, len(self._features))
+        self._passes = Passes(model, data)
+        self.num_rows = self._passes.num_rows
+        self._block, self._wide_block = block_rows(self.dim), block_rows(self.dim**2)
 
-    def gradient_norms(self, theta: Array, basis: Array) -> Array:
-        """Return the norm of the whitened gradient of each row, shape (n,).
+    def gradients_beyond(
+        self, theta: Array, basis: Array, lengths: Sequence[float]
+    ) -> dict[float, int]:
+        """Return how many whitened row gradients are longer than each of some lengths, > 0.
 
-        Infinite where a square overflows; NaN for a row that will count as zero.
+        One whose square overflows is; a row that will count as zero is not.
         """
-        blocks = self._blocks(self.dim)
-        return np.concatenate([_norms(self._whitened(theta, basis, *block)) for block in blocks])
+        steps = np.array(sorted(lengths))
+        counts = self._passes.total(_gradients_beyond, self._block, theta, basis, steps)
+        return dict(zip(steps.tolist(), map(int, counts), strict=True))
 
     def gradient_sum(self, theta: Array, basis: Array, bound: float) -> Array:
         """Return the sum of whitened row gradients, each clipped to norm `bound`, shape (d,)."""
-        total = np.zeros(self.dim)
-        for block in self._blocks(self.dim):
-            rows = self._whitened(theta, basis, *block)
-            clip_rows(rows, bound)
-            total += rows.sum(axis=0)
-        return total
+        return self._passes.total(_gradient_sum, self._block, theta, basis, bound)
 
     def large_sum(
         self, theta: Array, basis: Array, low: float, high: float
@@ -79,33 +67,21 @@ class WhitenedRows:
 
         Each beyond the lower norm contributes a vector of length 1 to the sum, shape (d,).
         """
-        beyond, far_beyond, total = 0, 0, np.zeros(self.dim)
-        for block in self._blocks(self.dim):
-            rows = self._whitened(theta, basis, *block)
-            large = rows[~(_norms(rows) <= low)]
-            large = large[~np.isnan(large).any(axis=1)]
-            beyond += len(large)
-            far_beyond += int(np.count_nonzero(~(_norms(large) <= high)))
-            with np.errstate(all="ignore"):
-                large /= low
-            clip_rows(large, 1.0)
-            total += large.sum(axis=0)
-        return beyond, far_beyond, total
+        found = self._passes.total(_large_sum, self._block, theta, basis, low, high)
+        return int(found[0]), int(found[1]), found[2:]
 
     def slope_sum(self, theta: Array, direction: Array, bound: float) -> float:
         """Return the sum of row slopes along a direction of theta, each clipped to `bound`."""
         column = np.ascontiguousarray(direction[:, None])
-        total = 0.0
-        for block in self._blocks(self.dim):
-            rows = self._whitened(theta, column, *block)
-            clip_rows(rows, bound)
-            total += float(rows.sum())
-        return total
+        return float(self._passes.total(_gradient_sum, self._block, theta, column, bound)[0])
 
-    def curvature_norms(self, theta: Array, basis: Array) -> Array:
-        """Return the Frobenius norm of the whitened curvature of each row, shape (n,)."""
-        blocks = self._blocks(self.dim**2)
-        return np.concatenate([_norms(self._curvature(theta, basis, *block)) for block in blocks])
+    def curvatures_beyond(
+        self, theta: Array, basis: Array, lengths: Sequence[float]
+    ) -> dict[float, int]:
+        """Return how many whitened row curvatures have a Frobenius norm beyond some, > 0."""
+        steps = np.array(sorted(lengths))
+        counts = self._passes.total(_curvatures_beyond, self._wide_block, theta, basis, steps)
+        return dict(zip(steps.tolist(), map(int, counts), strict=True))
 
     def curvature_sum(self, theta: Array, basis: Array, bound: float) -> Array:
         """Return the packed sum of whitened row curvatures, each clipped to Frobenius norm `bound`.
@@ -113,39 +89,114 @@ class WhitenedRows:
         A curvature is the negative Hessian of the log-likelihood of a row, by differences of
         its gradient. Shape (d (d + 1) / 2,), see `pack`.
         """
-        total = np.zeros(self.dim * (self.dim + 1) // 2)
-        for block in self._blocks(self.dim**2):
-            rows = self._curvature(theta, basis, *block)
-            clip_rows(rows, bound)
-            total += rows.sum(axis=0)
-        return total
+        return self._passes.total(_curvature_sum, self._wide_block, theta, basis, bound)
 
-    def _blocks(self, numbers_per_row: int) -> Iterator[tuple[int, int]]:
-        size = max(1, BLOCK // numbers_per_row)
-        for first in range(0, self.num_rows, size):
-            yield first, min(first + size, self.num_rows)
 
-    def _gradients(self, theta: Array, first: int, last: int) -> Array:
-        rows = np.empty((last - first, self.dim))
-        self._kernel(self._features, self._coefficients(theta), first, last, rows)
-        if self._tempering != 1:
-            rows *= self._tempering
-        return rows
+# What a block of rows contributes; functions of a module, so that other processes know them.
 
-    def _whitened(self, theta: Array, basis: Array, first: int, last: int) -> Array:
-        with np.errstate(all="ignore"):
-            product: Array = self._gradients(theta, first, last) @ basis
-        return product
 
-    def _curvature(self, theta: Array, basis: Array, first: int, last: int) -> Array:
-        columns = np.empty((last - first, self.dim, self.dim))
-        with np.errstate(all="ignore"):
-            for k in range(self.dim):
-                step = HALF_STEP * basis[:, k]
-                change = self._gradients(theta - step, first, last)
-                change -= self._gradients(theta + step, first, last)
-                columns[:, k] = change @ basis / (2 * HALF_STEP)
-            return pack(columns)
+def _whitened(
+    gradients: RowGradients, features: Array, first: int, last: int, theta: Array, basis: Array
+) -> Array:
+    with np.errstate(all="ignore"):
+        product: Array = gradients(features, theta, first, last) @ basis
+    return product
+
+
+def _gradients_beyond(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    lengths: Array,
+) -> Array:
+    return _beyond(_norms(_whitened(gradients, features, first, last, theta, basis)), lengths)
+
+
+def _gradient_sum(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    bound: float,
+) -> Array:
+    rows = _whitened(gradients, features, first, last, theta, basis)
+    clip_rows(rows, bound)
+    total: Array = rows.sum(axis=0)
+    return total
+
+
+def _large_sum(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    low: float,
+    high: float,
+) -> Array:
+    rows = _whitened(gradients, features, first, last, theta, basis)
+    large = rows[~(_norms(rows) <= low)]
+    large = large[~np.isnan(large).any(axis=1)]
+    far = np.count_nonzero(~(_norms(large) <= high))
+    with np.errstate(all="ignore"):
+        large /= low
+    clip_rows(large, 1.0)
+    return np.concatenate([[len(large), far], large.sum(axis=0)])
+
+
+def _curvature(
+    gradients: RowGradients, features: Array, first: int, last: int, theta: Array, basis: Array
+) -> Array:
+    dim = gradients.dim
+    columns = np.empty((last - first, dim, dim))
+    with np.errstate(all="ignore"):
+        for k in range(dim):
+            step = HALF_STEP * basis[:, k]
+            change = gradients(features, theta - step, first, last)
+            change -= gradients(features, theta + step, first, last)
+            columns[:, k] = change @ basis / (2 * HALF_STEP)
+        return pack(columns)
+
+
+def _curvatures_beyond(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    lengths: Array,
+) -> Array:
+    return _beyond(_norms(_curvature(gradients, features, first, last, theta, basis)), lengths)
+
+
+def _curvature_sum(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    bound: float,
+) -> Array:
+    rows = _curvature(gradients, features, first, last, theta, basis)
+    clip_rows(rows, bound)
+    total: Array = rows.sum(axis=0)
+    return total
+
+
+def _beyond(norms: Array, lengths: Array) -> Array:
+    """Return how many norms exceed each of some lengths, in order; NaN exceeds none."""
+    places = np.searchsorted(lengths, np.where(np.isnan(norms), 0.0, norms), side="left")
+    exactly = np.bincount(places, minlength=len(lengths) + 1)
+    counts: Array = np.cumsum(exactly[::-1])[::-1][1:].astype(np.float64)
+    return counts
 
 
 def pack(matrices: Array) -> Array:

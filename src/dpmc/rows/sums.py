@@ -63,16 +63,40 @@ def feature_rows(
         return in_place
     shape = (count, n) if order == "features" else (n, count)
     out = in_place if fits and consume else np.empty(shape)
-    for first in range(0, n, CHUNK):
-        rows = x[first : first + CHUNK]
-        part = _described(model, rows, count)
-        if dataset.invalid_rows == "zero":
-            part = np.where(np.isnan(rows).all(axis=1), np.nan, part)
-        if order == "features":
-            out[:, first : first + CHUNK] = part
-        else:
-            out[first : first + CHUNK] = part.T
+    _fill(model, x, out if order == "features" else out.T, dataset.invalid_rows == "zero")
     return out
+
+
+def part_features(model: Model, x: Array, nan_rows: bool) -> Array:
+    """Return what the row functions read of some of the rows, shape (q, m), contiguous float64.
+
+    The same as `feature_rows` gives for them, if they begin at a multiple of `CHUNK`.
+
+    Parameters
+    ----------
+    model : Model
+    x : ndarray of shape (m, p)
+        Private rows.
+    nan_rows : bool
+        Whether a row of NaN is one that counts as nothing.
+    """
+    if model.features is None and x.dtype == np.float64 and x.T.flags.c_contiguous:
+        return x.T
+    out = np.empty((len(check_rows(model, x.shape[1]).features), len(x)))
+    _fill(model, x, out, nan_rows)
+    return out
+
+
+def _fill(model: Model, x: Array, out: Array, nan_rows: bool) -> None:
+    """Write the features of rows, shape (q, n), a chunk at a time."""
+    for first in range(0, len(x), CHUNK):
+        rows = x[first : first + CHUNK]
+        if model.features is not None:
+            rows = np.ascontiguousarray(rows)  # products of matrices differ with their layout
+        part = _described(model, rows, len(out))
+        if nan_rows:
+            part = np.where(np.isnan(rows).all(axis=1), np.nan, part)
+        out[:, first : first + CHUNK] = part
 
 
 def _described(model: Model, x: Array, count: int) -> Array:

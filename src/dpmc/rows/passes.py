@@ -1,0 +1,207 @@
+"""Sums over all rows of a source, block by block in one order, whoever computes them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpmc.numerics.compile_cache import compile_once
+from dpmc.rows import row_functions
+from dpmc.rows.model_checks import check_rows
+from dpmc.rows.row_gradients import row_gradients_kernel
+from dpmc.rows.shipping import packed, unpacked
+from dpmc.rows.sources import InMemory, Source, spans
+from dpmc.rows.sums import part_features
+from dpmc.types import Array, Dataset, DpmcError, Model
+
+# Features of rows in memory that are kept, in numbers: larger ones are made anew in each pass.
+KEPT = 1 << 23
+
+
+class RowGradients:
+    """The gradient of every row of a model, compiled.
+
+    Parameters
+    ----------
+    model : Model
+    num_columns : int
+        Columns p of the rows.
+
+    Raises
+    ------
+    DpmcError
+        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
+    """
+
+    def __init__(self, model: Model, num_columns: int) -> None:
+        self.model = row_functions.without_errors(model)
+        self.dim = model.dim
+        self.count = len(check_rows(self.model, num_columns).features)
+        self._coefficients: Any = (
+            (lambda theta: theta)
+            if model.coefficients is None
+            else compile_once(model.coefficients)
+        )
+        length = len(self._coefficients(np.zeros(model.dim)))
+        self._kernel = row_gradients_kernel(self.model.gradient, model.dim, length, self.count)
+
+    def features(self, x: Array, nan_rows: bool) -> Array:
+        """Return what the row functions read of rows, shape (q, m)."""
+        return part_features(self.model, x, nan_rows)
+
+    def __call__(self, features: Array, theta: Array, first: int, last: int) -> Array:
+        """Return the gradients of rows, tempered, as they are: shape (last - first, d)."""
+        rows = np.empty((last - first, self.dim))
+        self._kernel(features, self._coefficients(theta), first, last, rows)
+        if self.model.tempering != 1:
+            rows *= self.model.tempering
+        return rows
+
+
+# What a block of rows contributes to a sum: the gradients, features of shape (q, m), the first
+# row of the block and the one behind it, and what else the sum depends on.
+Part = Callable[..., Array]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The blocks of some rows, to be summed by some worker.
+
+    Parameters
+    ----------
+    source : Source
+    first, last : int
+        Its rows: from a multiple of `SPAN` on.
+    model : Model
+        As it is, or in another process as bytes.
+    part : callable
+        A function of a module.
+    block : int
+        Rows of a block.
+    arguments : tuple
+        Of `part`.
+    """
+
+    source: Source
+    first: int
+    last: int
+    model: Model | bytes
+    part: Part
+    block: int
+    arguments: tuple[Any, ...]
+
+    def packed(self) -> Task:
+        """Return a task that another process can be given."""
+        return replace(self, model=_packed(self.model)) if isinstance(self.model, Model) else self
+
+
+def work(task: Task) -> Array:
+    """Return what each block of a task contributes, shape (blocks, k)."""
+    model = task.model if isinstance(task.model, Model) else _unpacked(task.model)
+    gradients = _compiled(model, task.source.num_columns)
+    task.source.check()
+    found = []
+    seen = 0
+    for x in spans(task.source, task.first, task.last):
+        rows = Dataset(task.source.name, x, invalid_rows=task.source.invalid_rows).x
+        features = gradients.features(rows, task.source.invalid_rows == "zero")
+        found += list(_blocks(gradients, features, 0, len(x), task))
+        seen += len(x)
+    task.source.check()
+    if seen != task.last - task.first:
+        raise DpmcError(
+            f"data {task.source.name!r}: rows {task.first} to {task.last} must be there, got {seen}"
+        )
+    return np.stack(found)
+
+
+def _blocks(
+    gradients: RowGradients, features: Array, start: int, stop: int, task: Task
+) -> Iterator[Array]:
+    for first in range(start, stop, task.block):
+        last = min(first + task.block, stop)
+        yield np.atleast_1d(task.part(gradients, features, first, last, *task.arguments))
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(model: Model, num_columns: int) -> RowGradients:
+    return RowGradients(model, num_columns)
+
+
+_packed = functools.lru_cache(maxsize=8)(packed)
+_unpacked = functools.lru_cache(maxsize=8)(unpacked)
+
+
+class Passes:
+    """Sums over all rows of a source.
+
+    Parameters
+    ----------
+    model : Model
+        The posterior, written for one row.
+    data : Dataset or Source
+        The private rows.
+
+    Raises
+    ------
+    DpmcError
+        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
+    """
+
+    def __init__(self, model: Model, data: Dataset | Source) -> None:
+        self.model = model
+        self.source = source = InMemory(data) if isinstance(data, Dataset) else data
+        self.num_rows = source.num_rows
+        self._gradients = _compiled(model, source.num_columns)
+        self._kept: Array | None = None
+        if isinstance(source, InMemory):
+            x, nan_rows = source.dataset.x, source.invalid_rows == "zero"
+            free = self._gradients.model.features is None and x.T.flags.c_contiguous
+            if self._gradients.count * source.num_rows <= KEPT or (free and x.dtype == np.float64):
+                self._kept = self._gradients.features(x, nan_rows)
+
+    def total(self, part: Part, block: int, *arguments: Any) -> Array:
+        """Return the sum of what blocks of rows contribute, shape (k,).
+
+        Parameters
+        ----------
+        part : callable
+            A function of a module: ``(gradients, features, first, last, *arguments)``.
+        block : int
+            Rows of a block, see :func:`dpmc.rows.sources.block_rows`.
+        *arguments
+            Of `part`.
+        """
+        total: Array | float = 0.0
+        for contributions in self._parts(part, block, arguments):
+            for one in contributions:
+                total = total + one
+        assert isinstance(total, np.ndarray)
+        return total
+
+    def _parts(self, part: Part, block: int, arguments: tuple[Any, ...]) -> Iterator[Array]:
+        source, step = self.source, self.source.part_rows
+        tasks = (
+            Task(
+                source, first, min(first + step, self.num_rows), self.model, part, block, arguments
+            )
+            for first in range(0, self.num_rows, step)
+        )
+        if isinstance(source, InMemory):
+            yield from map(self._in_memory, tasks)
+        else:
+            yield from source.run(work, tasks)
+
+    def _in_memory(self, task: Task) -> Array:
+        gradients, features, start = self._gradients, self._kept, task.first
+        if features is None:
+            assert isinstance(self.source, InMemory)
+            x = self.source.dataset.x[task.first : task.last]
+            features, start = gradients.features(x, self.source.invalid_rows == "zero"), 0
+        # Kept features are not cut: a view of them that is not contiguous is compiled for anew.
+        count = task.last - task.first
+        return np.stack([*_blocks(gradients, features, start, start + count, task)])

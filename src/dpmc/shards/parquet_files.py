@@ -1,0 +1,124 @@
+"""Rows of Parquet files, decoded a batch at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmc.shards.content import Content
+from dpmc.types import Array, DpmcError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+# Rows that are decoded at once.
+BATCH = 1 << 16
+
+
+def content(path: Path) -> Content:
+    """Return what a file holds.
+
+    Raises
+    ------
+    DpmcError
+        If it is damaged, or a column holds no numbers.
+    """
+    with _opened(path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        dtypes = tuple(_dtype(path, field) for field in schema)
+        if not (metadata.num_rows and dtypes):
+            raise DpmcError(
+                f"shard {path.name}: must hold rows and columns, got shape "
+                f"({metadata.num_rows}, {len(dtypes)})"
+            )
+        groups = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        return Content(metadata.num_rows, tuple(schema.names), dtypes, max(groups))
+
+
+def pieces(
+    path: str, content: Content, first: int, last: int, columns: Sequence[int]
+) -> Iterator[Array]:
+    """Return rows of a file; a number that is missing is NaN."""
+    names = [content.columns[k] for k in columns]
+    dtypes = {content.dtypes[k] for k in columns}
+    dtype = np.dtype(np.float32 if dtypes <= {"float16", "float32"} else np.float64)
+    with _opened(Path(path)) as file:
+        groups, start = _groups(file, first, last)
+        skip, wanted = first - start, last - first
+        try:
+            for batch in file.iter_batches(BATCH, groups, names, use_threads=False):
+                if skip >= batch.num_rows:
+                    skip -= batch.num_rows
+                    continue
+                rows = batch.slice(skip, min(batch.num_rows - skip, wanted))
+                skip = 0
+                wanted -= rows.num_rows
+                out = np.empty((len(names), rows.num_rows), dtype)
+                for k in range(len(names)):
+                    out[k] = _numbers(rows.column(k))
+                yield out.T
+                if not wanted:
+                    return
+        except OSError:
+            raise _damaged(Path(path)) from None
+
+
+def _groups(file: pq.ParquetFile, first: int, last: int) -> tuple[list[int], int]:
+    """Return the row groups that hold some rows, and the first row of the first of them."""
+    groups: list[int] = []
+    start = end = 0
+    for k in range(file.metadata.num_row_groups):
+        begin, end = end, end + file.metadata.row_group(k).num_rows
+        if end > first and begin < last:
+            start = start if groups else begin
+            groups.append(k)
+    return groups, start
+
+
+def _numbers(column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if column.null_count:
+        return column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return column.to_numpy(zero_copy_only=True)
+
+
+def _dtype(path: Path, field: Any) -> str:
+    import pyarrow as pa
+
+    kind = field.type
+    if pa.types.is_boolean(kind):
+        return "bool"
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise DpmcError(
+            f"shard {path.name}: column {field.name!r} must hold real numbers, got {kind}"
+        )
+    return str(np.dtype(kind.to_pandas_dtype()).name)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise DpmcError(
+            "`folder` must hold .npy files unless pyarrow is installed: pip install 'dpmc[parquet]'"
+        ) from None
+    try:
+        file = pq.ParquetFile(path, memory_map=True, pre_buffer=False)
+    except (OSError, ValueError):
+        if not path.exists():
+            raise DpmcError(f"shard {path.name}: must be there, and is not") from None
+        raise _damaged(path) from None
+    with file:
+        yield file
+
+
+def _damaged(path: Path) -> DpmcError:
+    return DpmcError(f"shard {path.name}: must be a whole Parquet file, and is damaged or cut off")
