@@ -16,6 +16,8 @@ from pathlib import Path
 import pooch
 import pytest
 
+from tests.workflow.preloaded import Preloaded
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
@@ -27,6 +29,7 @@ THESIS_ALONE = (*SMOKE, "papers=raisa2021thesis")
 # A configuration of a few jobs of about a second.
 TINY = ("scale=tiny",)
 JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
+PRELOADED = Preloaded()
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,16 @@ class Project:
             timeout=1800,
         )
 
+    def dry(
+        self, *arguments: str, config: tuple[str, ...] = SMOKE
+    ) -> subprocess.CompletedProcess[str]:
+        """Do a dry run, or one that is refused, in a fork of a process that has Snakemake."""
+        whole = ("--cores", "all", "-n", *arguments, "--config", *config)
+        return PRELOADED.run(whole, self.folder, self.environment())
+
     def planned(self, *arguments: str, config: tuple[str, ...] = ALONE) -> list[str]:
         """Return the messages of the jobs that a run would do, sorted."""
-        done = self.snakemake("-n", *arguments, config=config)
+        done = self.dry(*arguments, config=config)
         assert done.returncode == 0, done.stdout
         return sorted(JOB.findall(done.stdout))
 

@@ -109,7 +109,7 @@ def test_one_replicate_can_be_asked_for_by_its_name(run: Run) -> None:
 )
 def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, line) -> None:
     target = f"results/paper/raisa2021dphmc/by_seed/{name}.parquet"
-    done = run.project.snakemake("-n", target, config=CONFIG)
+    done = run.project.dry(target, config=CONFIG)
     assert done.returncode != 0
     assert f"dpmc: {line}" in done.stdout
     assert "Traceback" not in done.stdout
