@@ -1,4 +1,4 @@
-"""A process that has imported Snakemake, of which each dry run is a fork.
+"""A process that has imported Snakemake, of which most runs of the tests are forks.
 
 More than half of a dry run of a small configuration would be imports of other packages. Nothing of
 this one is imported before the fork: every run reads the sources of its own copy of the project.
@@ -10,6 +10,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ PRELOADED = (
     "tqdm.auto",
     "yte",
 )
+SECONDS = 1800.0
 OURS = ("dpmc", "snakemake_logger_plugin_dpmc", "tests")
 
 
@@ -66,8 +68,10 @@ class Preloaded:
                 file=self.server.stdin,
                 flush=True,
             )
+            ready, _, _ = select.select([self.server.stdout], [], [], SECONDS)
+            assert ready, f"{arguments}: not within {SECONDS:.0f} s"
             answer = self.server.stdout.readline()
-            assert answer, f"the process that dry runs are forks of has ended: {self.server.poll()}"
+            assert answer, f"the process that runs are forks of has ended: {self.server.poll()}"
             output.seek(0)
             said = output.read()
         return subprocess.CompletedProcess(arguments, int(answer), said)

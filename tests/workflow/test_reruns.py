@@ -72,12 +72,12 @@ def test_with_no_change_nothing_runs(tiny: Project) -> None:
 def test_one_hyperparameter_reruns_its_method(tiny: Project) -> None:
     """By dry runs of processes of their own; those of other tests are forks of one process."""
     with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
-        done = tiny.snakemake("-n", config=TINY)
+        done = tiny.alone("-n", config=TINY)
         assert done.returncode == 0
         assert set(JOB.findall(done.stdout)) == jobs(tiny)
     made = chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
     assert set(JOB.findall(done.stdout)) == made
-    done = tiny.snakemake("-n", config=TINY)
+    done = tiny.alone("-n", config=TINY)
     assert "Nothing to be done" in done.stdout
 
 
