@@ -16,20 +16,27 @@ from tests.support.posteriors import banana_model, gaussian_model
 hypothesis.settings.register_profile("dpmc", deadline=None)
 hypothesis.settings.load_profile("dpmc")
 
-# Files whose tests look at one run of the whole workflow.
-WHOLE_WORKFLOW = tuple(f"tests/workflow/test_{name}.py" for name in ("regression", "site", "smoke"))
-# The tests of the workflow that take longest; those of the cluster mostly wait.
-FIRST = (*WHOLE_WORKFLOW, "tests/workflow/test_slurm.py")
+# What takes longest, by the beginnings of names, in the order in which it starts. Whole runs of the
+# workflow come first, with the cluster, which mostly waits; what looks at them comes once they are
+# likely to be there.
+FIRST = (
+    *(f"tests/workflow/test_{name}.py" for name in ("slurm", "smoke", "lint", "interruptions")),
+    *(f"tests/workflow/test_{name}.py" for name in ("reruns", "rules", "raw_files", "generic")),
+    *(f"tests/workflow/test_{name}.py" for name in ("progress", "elsewhere", "scale")),
+    "tests/statistical/",
+    "tests/workflow/",
+    "tests/automatic/test_fit.py",
+    "tests/mcmc/test_fit.py",
+)
 MOST_PROCESSES = 4
 LEFT_OUT = "left out; --all runs them, and so does a command that names tests or folders"
 
 
 class ByFile(LoadScopeScheduling):
-    """Tests of a file run on one processor, and so do files that share a run of the workflow."""
+    """Tests of a file run on one processor."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        return "whole workflow" if path.startswith(WHOLE_WORKFLOW) else path
+        return nodeid.partition("::")[0]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,24 +67,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out unless they are asked for, and put the rest in order.
-
-    End with the workflow, which finds much compiled by then, and there with its longest parts.
-
-    They would otherwise compile the same functions side by side.
-    """
+    """Leave slow tests out unless they are asked for, and start with the longest files."""
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
     left_out = set() if everything(config) else slow
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
-        items.sort(
-            key=lambda item: (
-                item.path.parent.name == "workflow",
-                not item.nodeid.startswith(FIRST),
-            )
-        )
+        items.sort(key=lambda item: place(item.nodeid))
+
+
+def place(nodeid: str) -> int:
+    """Return where the file of a test stands in the order of their starts."""
+    found = (number for number, start in enumerate(FIRST) if nodeid.startswith(start))
+    return next(found, len(FIRST))
 
 
 @pytest.fixture(params=["gaussian", "banana"])

@@ -112,7 +112,59 @@ def test_processes_that_write_at_the_same_time_do_each_other_no_harm(tmp_path):
     assert all(result[0] == values for result in results)
     assert call(folder, compiled) == [values, 0]
     files = [path for path in compiled.rglob("*") if path.is_file()]
+    assert compiled / content_cache.LOCKS in files
+    files.remove(compiled / content_cache.LOCKS)
     assert {path.suffix for path in files} == {content_cache.SUFFIX}
+
+
+# The first process keeps nothing before the second waits for it; the second waits, or does not.
+IN_TURN = """
+import json, pathlib, sys, time
+from numba.core import event
+from dpmc.numerics import caller, content_cache
+import numpy as np
+role, place = sys.argv[1], pathlib.Path(sys.argv[2])
+cache, sleep = content_cache.ContentCache, time.sleep
+def wait_for(name):
+    deadline = time.monotonic() + 300
+    while not (place / name).exists():
+        assert time.monotonic() < deadline
+        sleep(0.01)
+if role == "first":
+    save = cache.save_overload
+    def late(self, *arguments):
+        (place / "compiled").touch()
+        wait_for("waiting")
+        return save(self, *arguments)
+    cache.save_overload = late
+else:
+    wait_for("compiled")
+    content_cache.time.sleep = lambda seconds: ((place / "waiting").touch(), sleep(seconds))
+if role == "alone":
+    content_cache.fcntl = None
+recorder = event.RecordingListener()
+event.register("numba:compile", recorder)
+value = caller.plain(np.arange(3.0))
+(place / "waiting").touch()
+print(json.dumps([value, sum(e.is_start for _, e in recorder.buffer)]))
+"""
+
+
+@pytest.mark.parametrize(("second", "compiled"), [("second", 0), ("alone", 2)])
+def test_one_of_two_processes_compiles_and_the_other_waits(tmp_path, second, compiled):
+    """Unless files cannot be locked."""
+    folder = copy(tmp_path / "copy")
+
+    def start(role):
+        command = [sys.executable, "-c", IN_TURN, role, str(tmp_path)]
+        variables = environment(folder, tmp_path / "kept")
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(start, ["first", second]))
+    assert results == [[1.0, 2], [1.0, compiled]]
 
 
 PAIR = """
@@ -182,6 +234,14 @@ def test_a_damaged_file_is_compiled_anew(kept_here, damage):
     assert (again(3.0), sum(again.stats.cache_hits.values())) == (6.0, 0)
     last = closure(2.0)
     assert (last(3.0), sum(last.stats.cache_hits.values())) == (6.0, 1)
+
+
+def test_code_that_cannot_be_compiled_keeps_nobody_waiting(kept_here):
+    function = closure(2.0)
+    with pytest.raises(numba.TypingError):
+        function(())
+    assert (kept_here / content_cache.LOCKS).exists()
+    assert function._cache._locked == []
 
 
 def test_a_file_of_another_signature_is_not_taken(kept_here):

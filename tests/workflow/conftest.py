@@ -8,13 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pooch
 import pytest
+
+from tests.workflow.preloaded import Preloaded
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")
@@ -27,6 +29,7 @@ THESIS_ALONE = (*SMOKE, "papers=raisa2021thesis")
 # A configuration of a few jobs of about a second.
 TINY = ("scale=tiny",)
 JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
+PRELOADED = Preloaded()
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,17 @@ class Project:
     def snakemake(
         self, *arguments: str, config: tuple[str, ...] = SMOKE
     ) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake and return what it said, errors included."""
+        """Run Snakemake and return what it said, errors included.
+
+        Runs are forks of one process of these tests; see `alone`.
+        """
+        whole = ("--cores", "all", *arguments, "--config", *config)
+        return PRELOADED.run(whole, self.folder, self.environment())
+
+    def alone(
+        self, *arguments: str, config: tuple[str, ...] = SMOKE
+    ) -> subprocess.CompletedProcess[str]:
+        """Do the same in a process of its own, as a user does."""
         return subprocess.run(
             self.command(*arguments, "--config", *config),
             cwd=self.folder,
@@ -92,6 +105,7 @@ class Project:
 
 
 def copy_project(folder: Path) -> Project:
+    folder.mkdir(exist_ok=True)
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
@@ -104,7 +118,6 @@ def copy_project(folder: Path) -> Project:
 
 def copy_tiny(folder: Path) -> Project:
     """Return a copy of the repository with the configuration of tests/workflow/tiny."""
-    folder.mkdir(exist_ok=True)
     project = copy_project(folder)
     for part in ("papers", "published", "scales"):
         shutil.rmtree(folder / "config" / part)
@@ -132,36 +145,6 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
-def results_of_first_paper(shared: Path, project: Project) -> Path:
-    """Return the first paper at scale smoke, run in `project` unless another process has it."""
-    kept = shared / "of_first_paper"
-    with (shared / "of_first_paper.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.exists():
-            done = project.snakemake(config=ALONE)
-            assert done.returncode == 0, done.stdout[-5000:]
-            shutil.copytree(project.results, shared / "partial")
-            (shared / "partial").rename(kept)
-    return kept
-
-
-@pytest.fixture(scope="package")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a copy in which scale smoke has run from end to end."""
-    project = copy_project(tmp_path_factory.mktemp("finished"))
-    results_of_first_paper(shared_folder(tmp_path_factory), project)
-    done = project.snakemake()
-    assert done.returncode == 0, done.stdout[-5000:]
-    return project
-
-
-@pytest.fixture(scope="package")
-def of_first_paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the results of the first paper at scale smoke on this machine."""
-    project = copy_project(tmp_path_factory.mktemp("first"))
-    return results_of_first_paper(shared_folder(tmp_path_factory), project)
-
-
 def copy_finished(project: Project, factory: pytest.TempPathFactory) -> Project:
     """Return a copy of a project with its results, as old as they are."""
     folder = factory.mktemp("copy") / "project"
@@ -169,22 +152,62 @@ def copy_finished(project: Project, factory: pytest.TempPathFactory) -> Project:
     return Project(folder)
 
 
-@pytest.fixture(scope="package")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a copy in which the tiny configuration has run from end to end.
+def run_once(
+    name: str,
+    make: Callable[[Path], Project],
+    config: tuple[str, ...],
+    factory: pytest.TempPathFactory,
+) -> Project:
+    """Return a copy of a project in which a run has ended.
 
-    It runs once for all processes; each of them has a copy, in which nothing is to be done.
+    It runs once for all processes. Each has a copy, in which nothing is to be done.
     """
-    shared = shared_folder(tmp_path_factory)
-    kept = shared / "tiny_from_end_to_end"
-    with (shared / "tiny.lock").open("w") as lock:
+
+    def run(folder: Path) -> None:
+        done = make(folder).alone(config=config)
+        assert done.returncode == 0, done.stdout[-5000:]
+
+    return copy_finished(Project(made_once(name, run, factory)), factory)
+
+
+def made_once(name: str, make: Callable[[Path], None], factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that one process of this session makes while the others wait."""
+    shared = shared_folder(factory)
+    kept, partial = shared / name, shared / f"{name}.partial"
+    with (shared / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
-            made = copy_tiny(shared / "partial_tiny")
-            done = made.snakemake(config=TINY)
-            assert done.returncode == 0, done.stdout[-5000:]
-            made.folder.rename(kept)
-    return copy_finished(Project(kept), tmp_path_factory)
+            shutil.rmtree(partial, ignore_errors=True)
+            make(partial)
+            partial.rename(kept)
+    return kept
+
+
+@pytest.fixture(scope="package")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy in which scale smoke has run from end to end."""
+    return run_once("finished", copy_project, SMOKE, tmp_path_factory)
+
+
+@pytest.fixture(scope="package")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy in which the tiny configuration has run from end to end."""
+    return run_once("tiny", copy_tiny, TINY, tmp_path_factory)
+
+
+@pytest.fixture(scope="package")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site of the results under version control."""
+
+    def build(folder: Path) -> None:
+        project = copy_project(tmp_path_factory.mktemp("published"))
+        (project.folder / "results").mkdir()
+        (project.folder / "results" / "published").symlink_to(ROOT / "results" / "published")
+        done = project.snakemake("shown/index.html", config=("site_dir=shown",))
+        assert done.returncode == 0, done.stdout[-5000:]
+        shutil.copytree(project.folder / "shown", folder)
+
+    return made_once("site_of_published", build, tmp_path_factory)
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.browser import Browser, browser, executable
-from tests.workflow.test_site import pages, published
+from tests.workflow.test_site import pages
 
-__all__ = ["published"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(executable() is None, reason="no Chromium here (apt-get install chromium)"),

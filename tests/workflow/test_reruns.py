@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import TINY, Project, copy_tiny
+from tests.workflow.conftest import JOB, TINY, Project, copy_tiny
 
 PAPER = "raisa2021dphmc"
 CONFIG = f"config/papers/{PAPER}.yaml"
+CLAIMS = f"config/published/{PAPER}.yaml"
 MODEL = "src/dpmc/models/gaussian_mean.py"
 FUTURE = "from __future__ import annotations\n"
 METHODS = ("dp_penalty", "dp_hmc")
@@ -64,6 +65,58 @@ def jobs(project: Project) -> set[str]:
     return set(planned)
 
 
+def test_with_no_change_nothing_runs(tiny: Project) -> None:
+    assert jobs(tiny) == set()
+
+
+def test_one_hyperparameter_reruns_its_method(tiny: Project) -> None:
+    """By dry runs of processes of their own; those of other tests are forks of one process."""
+    with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
+        done = tiny.alone("-n", config=TINY)
+        assert done.returncode == 0
+        assert set(JOB.findall(done.stdout)) == jobs(tiny)
+    made = chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
+    assert set(JOB.findall(done.stdout)) == made
+    done = tiny.alone("-n", config=TINY)
+    assert "Nothing to be done" in done.stdout
+
+
+Change = Callable[[Project], AbstractContextManager[None]]
+
+
+def what_reruns(project: Project, changes: dict[str, Change]) -> dict[str, set[str]]:
+    """Return the jobs of each change that makes any run; all of them together are tried first."""
+    with ExitStack() as together:
+        for change in changes.values():
+            together.enter_context(change(project))
+        if not jobs(project):
+            return {}
+    found = {}
+    for name, change in changes.items():
+        with change(project):
+            found[name] = jobs(project)
+    return {name: made for name, made in found.items() if made} or {"together": {"any"}}
+
+
+def edit(path: str, old: str, new: str) -> Change:
+    return lambda project: project.edited(path, old, new)
+
+
+def line_added(path: str, line: str = "NEW = 1\n") -> Change:
+    return edit(path, FUTURE, f"{FUTURE}{line}")
+
+
+def other_start(path: str, old: str, new: str) -> Change:
+    """Replace the start of the first line of a file."""
+
+    def change(project: Project) -> AbstractContextManager[None]:
+        first = (project.folder / path).read_text(encoding="utf-8").splitlines()[0]
+        assert first.startswith(old)
+        return project.edited(path, first, new + first.removeprefix(old))
+
+    return change
+
+
 @contextmanager
 def without(path: Path) -> Iterator[None]:
     """Put a folder aside for a while."""
@@ -76,8 +129,128 @@ def without(path: Path) -> Iterator[None]:
         aside.rename(path)
 
 
-def test_with_no_change_nothing_runs(tiny: Project) -> None:
-    assert jobs(tiny) == set()
+@contextmanager
+def lost(path: Path) -> Iterator[None]:
+    """Delete a file for a while."""
+    content, stat = path.read_bytes(), path.stat()
+    path.unlink()
+    try:
+        yield
+    finally:
+        path.write_bytes(content)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@contextmanager
+def touched(project: Project) -> Iterator[None]:
+    """Give rows, chains, captions, code, scripts and settings new dates for a while."""
+    paths = [
+        path
+        for part in ("config", "src", "workflow", "docs", "results/tiny")
+        for path in (project.folder / part).rglob("*")
+        if path.suffix in {".yaml", ".py", ".rst", ".md", ".css", ".html", ".smk"}
+        or path.match("data/*.parquet")
+        or path.match("0-1.parquet")
+    ]
+    assert len(paths) > 300
+    before = {path: path.stat() for path in paths}
+    try:
+        for path in paths:
+            path.touch()
+        yield
+    finally:
+        for path, stat in before.items():
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+NEW_FILES = {
+    "models/another.py": "gaussian_mean.py",
+    "mcmc/methods/another.py": "dp_penalty.py",
+    "experiments/data/another.py": "gaussian_rows.py",
+    "experiments/studies/another.py": "mixture.py",
+    "statsel/statistics/another.py": "median.py",
+}
+
+
+@contextmanager
+def new_files(project: Project) -> Iterator[None]:
+    """Add a file to each registry for a while."""
+    source = project.folder / "src/dpmc"
+    made = [source / name for name in NEW_FILES]
+    for path, like in zip(made, NEW_FILES.values(), strict=True):
+        shutil.copy2(path.with_name(like), path)
+    try:
+        yield
+    finally:
+        for path in made:
+            path.unlink()
+
+
+SCRIPT = "workflow/scripts/chain.py"
+FIRST_IMPORT = "from _job import job\n"
+HARMLESS = {
+    "a number written otherwise": edit(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.050"),
+    "times at another budget": edit(CONFIG, "timed_at_epsilon: 4", "timed_at_epsilon: 5"),
+    "another guess of time": edit(
+        CONFIG, "halton\n          seconds: 1", "halton\n          seconds: 30"
+    ),
+    "measured costs": edit("config/costs.yaml", "start_up: 0.65", "start_up: 6.5"),
+    "a docstring": other_start(MODEL, '"""', '"""Other words. '),
+    "the layout of claims": other_start(CLAIMS, "", "# Another comment.\n\n"),
+    "a comment in a script": edit(SCRIPT, FIRST_IMPORT, f"{FIRST_IMPORT}\n# A comment.\n"),
+    # Neither the locks nor what the scripts share are part of any result.
+    "how runs are kept apart": line_added("src/dpmc/experiments/pipeline/folders.py"),
+    "how scripts write files": line_added("workflow/scripts/_job.py"),
+    "new files that nothing uses": new_files,
+    "new dates": touched,
+}
+
+
+def test_what_is_part_of_no_result_reruns_nothing(tiny: Project) -> None:
+    assert what_reruns(tiny, HARMLESS) == {}
+
+
+def test_a_change_among_others_is_found(tiny: Project) -> None:
+    """That of the code of a script, which is part of all that it makes."""
+    code = edit(SCRIPT, FIRST_IMPORT, f"{FIRST_IMPORT}NEW = 1\n")
+    found = what_reruns(tiny, {"costs": HARMLESS["measured costs"], "code": code})
+    assert found == {"code": chains() | METRICS | SHOWN | ALL_SETTINGS}
+
+
+def chain_of(project: Project) -> Path:
+    folder = project.folder / "results" / "tiny" / PAPER
+    (chain,) = folder.glob("chains/comparison/plane/dp_hmc/eps=4-*/0-1.parquet")
+    return chain
+
+
+LOST = {
+    "records of Snakemake": lambda tiny: without(tiny.folder / ".snakemake"),
+    "logs": lambda tiny: without(tiny.folder / "results" / "tiny" / PAPER / "logs"),
+    "benchmarks": lambda tiny: without(tiny.folder / "results" / "tiny" / PAPER / "benchmarks"),
+    # Nobody asks for a chain once its metrics are there.
+    "a chain": lambda tiny: lost(chain_of(tiny)),
+}
+
+
+def test_what_may_be_lost_reruns_nothing(tiny: Project) -> None:
+    assert what_reruns(tiny, LOST) == {}
+
+
+def test_without_records_a_change_makes_the_same_jobs(tiny: Project) -> None:
+    other = edit(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06")
+    with without(tiny.folder / ".snakemake"), other(tiny):
+        found = jobs(tiny)
+    assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
+
+
+def test_other_names_of_the_folder_and_other_batches_rerun_nothing(tiny: Project) -> None:
+    name = f"results_dir=.././{tiny.folder.name}/results/"
+    assert tiny.planned(config=(*TINY, name, "seeds_per_job=1")) == []
+
+
+def test_another_folder_of_results_has_nothing(tiny: Project) -> None:
+    elsewhere = set(tiny.planned(config=(*TINY, "results_dir=other")))
+    assert elsewhere >= {"rows of plane"} | SAMPLES | chains() | METRICS | SHOWN
 
 
 def test_an_added_epsilon_runs_alone(tiny: Project) -> None:
@@ -106,28 +279,11 @@ def test_an_epsilon_of_one_method_runs_alone(tiny: Project) -> None:
     assert found == chains(("dp_hmc",), (8,)) | METRICS | SHOWN | ALL_SETTINGS
 
 
-def test_how_seeds_are_cut_into_jobs_reruns_nothing(tiny: Project) -> None:
-    assert tiny.planned(config=(*TINY, "seeds_per_job=1")) == []
-
-
 def test_another_seed_of_the_paper_reruns_all_of_it(tiny: Project) -> None:
     with tiny.edited(CONFIG, "seed: 1\n", "seed: 2\n"):
         found = jobs(tiny)
     made = {"rows of plane"} | SAMPLES | chains() | METRICS
     assert found == made | SHOWN | ALL_SETTINGS
-
-
-def test_the_folder_of_results_by_any_name_is_the_same(tiny: Project) -> None:
-    for name in ("results/", "./results", "../" + tiny.folder.name + "/results"):
-        assert tiny.planned(config=(*TINY, f"results_dir={name}")) == [], name
-    elsewhere = set(tiny.planned(config=(*TINY, "results_dir=other")))
-    assert elsewhere >= {"rows of plane"} | SAMPLES | chains() | METRICS | SHOWN
-
-
-def test_one_hyperparameter_reruns_its_method(tiny: Project) -> None:
-    with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
-        found = jobs(tiny)
-    assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
 
 
 def test_a_figure_that_is_asked_for_by_its_path_is_never_stale(tiny: Project) -> None:
@@ -137,15 +293,6 @@ def test_a_figure_that_is_asked_for_by_its_path_is_never_stale(tiny: Project) ->
     with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
         found = set(tiny.planned(target, config=TINY))
     assert found >= chains(("dp_penalty",)) | METRICS | settings("figure1")
-
-
-def test_a_number_written_otherwise_and_other_guesses_of_time_rerun_nothing(tiny: Project) -> None:
-    with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.050"):
-        assert jobs(tiny) == set()
-    with tiny.edited(CONFIG, "timed_at_epsilon: 4", "timed_at_epsilon: 5"):
-        assert jobs(tiny) == set()
-    with tiny.edited(CONFIG, "halton\n          seconds: 1", "halton\n          seconds: 30"):
-        assert jobs(tiny) == set()
 
 
 def test_a_style_of_figures_redraws(tiny: Project) -> None:
@@ -173,74 +320,21 @@ def test_an_edited_method_reruns_its_chains(tiny: Project) -> None:
     assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
 
 
-def test_a_docstring_reruns_nothing(tiny: Project) -> None:
-    text = (tiny.folder / MODEL).read_text(encoding="utf-8")
-    first = text.splitlines()[0]
-    assert first.startswith('"""')
-    with tiny.edited(MODEL, first, f'"""Other words. {first[3:]}'):
-        assert jobs(tiny) == set()
-
-
 def test_another_claim_is_judged_alone(tiny: Project) -> None:
     with tiny.edited(f"config/published/{PAPER}.yaml", "high: 2", "high: 3"):
         found = jobs(tiny)
     assert found == {f"verdicts on {PAPER}"} | END | settings("verdict")
 
 
-def test_how_files_are_written_and_runs_kept_apart_reruns_nothing(tiny: Project) -> None:
-    """Neither the locks nor what the scripts share are part of any result."""
-    for path in ("src/dpmc/experiments/pipeline/folders.py", "workflow/scripts/_job.py"):
-        with tiny.edited(path, FUTURE, f"{FUTURE}NEW = 1\n"):
-            assert jobs(tiny) == set()
-
-
-def test_lost_records_change_nothing(tiny: Project) -> None:
-    with without(tiny.folder / ".snakemake"):
-        assert jobs(tiny) == set()
-        with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
-            found = jobs(tiny)
-    assert found == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
-
-
-def test_lost_logs_change_nothing(tiny: Project) -> None:
-    folder = tiny.folder / "results" / "tiny" / PAPER
-    with without(folder / "logs"), without(folder / "benchmarks"):
-        assert jobs(tiny) == set()
-
-
-@contextmanager
-def lost(path: Path) -> Iterator[None]:
-    """Delete a file for a while."""
-    content, stat = path.read_bytes(), path.stat()
-    path.unlink()
-    try:
-        yield
-    finally:
-        path.write_bytes(content)
-        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
-def test_a_lost_table_is_written_alone_and_a_lost_chain_is_not_missed(tiny: Project) -> None:
-    """Nobody asks for a chain once its metrics are there; without both, both are made."""
+def test_a_lost_table_is_written_alone_and_a_lost_chain_if_it_is_needed(tiny: Project) -> None:
+    """Both a chain and its metrics are made where neither is there."""
     folder = tiny.folder / "results" / "tiny" / PAPER
     with lost(folder / "budget.csv"):
         assert jobs(tiny) == {f"table budget of {PAPER}"} | END
-    (chain,) = folder.glob("chains/comparison/plane/dp_hmc/eps=4-*/0-1.parquet")
     (measured,) = folder.glob("metrics/comparison/plane-*.parquet")
-    with lost(chain):
-        assert jobs(tiny) == set()
-        with lost(measured), lost(folder / "budget.csv"):
-            found = jobs(tiny)
+    with lost(chain_of(tiny)), lost(measured), lost(folder / "budget.csv"):
+        found = jobs(tiny)
     assert found == chains(("dp_hmc",), (4,)) | METRICS | SHOWN
-
-
-def test_a_comment_in_a_script_or_a_new_date_of_it_reruns_nothing(tiny: Project) -> None:
-    script = "workflow/scripts/chain.py"
-    first = "from _job import job\n"
-    with tiny.edited(script, first, f"{first}\n# A comment.\n"):
-        assert jobs(tiny) == set()
-    with tiny.edited(script, first, f"{first}NEW = 1\n"):
-        assert jobs(tiny) == chains() | METRICS | SHOWN | ALL_SETTINGS
 
 
 def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
@@ -248,27 +342,6 @@ def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
     with tiny.edited("workflow/scripts/_context.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
     assert found == SHOWN | settings("figure1", "budget", "verdict", "guarantees")
-
-
-def test_new_dates_of_anything_rerun_nothing(tiny: Project) -> None:
-    """Rows, chains, captions, code, scripts and settings."""
-    paths = [
-        path
-        for part in ("config", "src", "workflow", "docs", "results/tiny")
-        for path in (tiny.folder / part).rglob("*")
-        if path.suffix in {".yaml", ".py", ".rst", ".md", ".css", ".html", ".smk"}
-        or path.match("data/*.parquet")
-        or path.match("0-1.parquet")
-    ]
-    assert len(paths) > 300
-    before = {path: path.stat() for path in paths}
-    try:
-        for path in paths:
-            path.touch()
-        assert jobs(tiny) == set()
-    finally:
-        for path, stat in before.items():
-            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def test_a_fresh_clone_on_finished_results_has_nothing_to_do(tiny: Project, tmp_path: Path) -> None:
@@ -301,18 +374,6 @@ def test_a_caption_is_shown_on_its_page_alone(tiny: Project) -> None:
     assert found == END | settings("page")
 
 
-def test_the_layout_of_claims_reruns_nothing(tiny: Project) -> None:
-    path = f"config/published/{PAPER}.yaml"
-    first = (tiny.folder / path).read_text(encoding="utf-8").splitlines()[0]
-    with tiny.edited(path, first, f"# Another comment.\n\n{first}"):
-        assert jobs(tiny) == set()
-
-
-def test_measured_costs_rerun_nothing(tiny: Project) -> None:
-    with tiny.edited("config/costs.yaml", "start_up: 0.65", "start_up: 6.5"):
-        assert jobs(tiny) == set()
-
-
 def test_errata_and_styles_redo_pages_alone(tiny: Project) -> None:
     front = {"all results are there", "code of the site", "front page at scale tiny"}
     with tiny.edited("docs/errata.md", "For a reader of the papers.", "For readers."):
@@ -323,27 +384,6 @@ def test_errata_and_styles_redo_pages_alone(tiny: Project) -> None:
     with tiny.edited(str(style.relative_to(tiny.folder)), first, f"/* New. */ {first}"):
         found = jobs(tiny)
     assert found == front | END | settings("page")
-
-
-NEW_FILES = {
-    "models/another.py": "gaussian_mean.py",
-    "mcmc/methods/another.py": "dp_penalty.py",
-    "experiments/data/another.py": "gaussian_rows.py",
-    "experiments/studies/another.py": "mixture.py",
-    "statsel/statistics/another.py": "median.py",
-}
-
-
-def test_new_files_that_nothing_uses_rerun_nothing(tiny: Project) -> None:
-    source = tiny.folder / "src/dpmc"
-    made = [source / name for name in NEW_FILES]
-    for path, like in zip(made, NEW_FILES.values(), strict=True):
-        shutil.copy2(path.with_name(like), path)
-    try:
-        assert jobs(tiny) == set()
-    finally:
-        for path in made:
-            path.unlink()
 
 
 def test_a_new_accountant_may_be_tighter_and_reruns_what_has_a_budget(tiny: Project) -> None:

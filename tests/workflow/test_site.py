@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.browser import Browser, browser, executable
-from tests.workflow.conftest import PAPERS, ROOT, SMOKE, TINY, Project
+from tests.workflow.conftest import PAPERS, SMOKE, TINY, Project
 
 pytestmark = pytest.mark.slow
 
@@ -24,24 +24,6 @@ PHONE, PAPER = 375, 680  # widths in pixels; the latter is that of a page of pap
 needs_browser = pytest.mark.skipif(
     executable() is None, reason="no Chromium here (apt-get install chromium)"
 )
-
-
-@pytest.fixture(scope="package")
-def published(tiny: Project) -> Path:
-    """Return the folder of the site of the results under version control."""
-    results = tiny.folder / "results" / "published"
-    results.symlink_to(ROOT / "results" / "published")
-    aside = tiny.folder / "config"
-    kept = aside.rename(tiny.folder / "config.tiny")
-    aside.symlink_to(ROOT / "config")
-    try:
-        done = tiny.snakemake(f"shown/{FRONT}", config=("site_dir=shown",))
-    finally:
-        aside.unlink()
-        kept.rename(aside)
-        results.unlink()
-    assert done.returncode == 0, done.stdout[-5000:]
-    return tiny.folder / "shown"
 
 
 @pytest.fixture(scope="module")
@@ -483,24 +465,26 @@ def test_changed_settings_are_told(tiny: Project) -> None:
     assert json.loads(record.read_text(encoding="utf-8"))["settings"]
 
 
-def test_the_report_of_snakemake_works(tiny: Project) -> None:
+@pytest.fixture(scope="module")
+def report(tiny: Project) -> str:
+    """Return the text of the report that Snakemake makes of a run."""
     done = tiny.snakemake("--report", "whole.html", config=TINY)
     assert done.returncode == 0, done.stdout[-5000:]
-    text = (tiny.folder / "whole.html").read_text(encoding="utf-8")
+    return (tiny.folder / "whole.html").read_text(encoding="utf-8")
+
+
+def test_the_report_of_snakemake_works(report: str) -> None:
     for name in ("figure1.png", "verdict.csv", "guarantees.csv"):
-        assert name in text
+        assert name in report
 
 
-def test_the_report_of_snakemake_has_the_caption_of_each_output(tiny: Project) -> None:
-    done = tiny.snakemake("--report", "captions.html", config=TINY)
-    assert done.returncode == 0, done.stdout[-5000:]
-    text = (tiny.folder / "captions.html").read_text(encoding="utf-8")
-    assert "Runs (dots) in each box: 2 runs; a run has 2 chains" in text
+def test_the_report_of_snakemake_has_the_caption_of_each_output(tiny: Project, report: str) -> None:
+    assert "Runs (dots) in each box: 2 runs; a run has 2 chains" in report
     assert (
-        "<li>Plane, DP-penalty: proposal_sd 0.05, clip_bound 2, noise_multiplier 100</li>" in text
+        "<li>Plane, DP-penalty: proposal_sd 0.05, clip_bound 2, noise_multiplier 100</li>" in report
     )
     table = (tiny.folder / "workflow" / "report" / "budget.rst").read_text(encoding="utf-8")
-    assert re.split(r"[.:{]", table)[0] in text
+    assert re.split(r"[.:{]", table)[0] in report
 
 
 def test_a_caption_makes_no_figure_anew(tiny: Project) -> None:

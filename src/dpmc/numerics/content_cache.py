@@ -8,10 +8,13 @@ file is a digest of all that its code comes from, so that all checkouts of a use
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
+import os
 import pickle
 import sys
+import time
 import types
 import uuid
 from collections.abc import Callable
@@ -28,15 +31,24 @@ from numba.core.compiler import CompileResult
 
 from dpmc.numerics.source_digest import PACKAGE, canonical, code_digest
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows: processes compile side by side
+    fcntl = None
+
 CONFIG: Any = numba.config
 FOLDER = "dpmc"
 SUFFIX = ".nbc"
+LOCKS = ".compiling"
 DIGITS = 16
 DIGEST_BYTES = hashlib.sha256().digest_size
 # How everything is compiled is part of what the code comes from.
 OPTIONS = f"{PACKAGE}.numerics.compile_cache"
 # Settings of Numba that change the code that it makes.
 SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
+# How long a process waits for another that compiles the same, and how often it looks.
+SECONDS_TO_WAIT, SECONDS_BETWEEN_LOOKS = 600.0, 0.05
 # Under this name the digest of a text stands among the globals of what is made from it.
 KEY = "_dpmc_key"
 
@@ -114,12 +126,16 @@ class ContentCache(_Cache):
     A file is written under another name first, holds one signature, and begins with the digest of
     the rest: processes that write at the same time do each other no harm, and what is damaged is
     compiled anew. A folder that cannot be written to is read only.
+
+    Of several processes that need the same code at once one compiles it, where the others can see
+    that: a minute for the longest chains.
     """
 
     # Digests take a while: the first call asks for them, not the import of a module.
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._enabled = True
+        self._locked: list[tuple[Path, int]] = []
 
     @functools.cached_property
     def _folder(self) -> Path | None:
@@ -136,16 +152,29 @@ class ContentCache(_Cache):
         path = self._path(sig, target_context.codegen())
         if path is None:
             return None
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        content = data[DIGEST_BYTES:]
-        if hashlib.sha256(content).digest() != data[:DIGEST_BYTES]:
-            return None
-        known, parts = pickle.loads(content)
-        result: Any = CompileResult
-        return result._rebuild(target_context, *parts) if known == sig else None
+        found = _read(path, sig, target_context)
+        if found is None and self._wait(path):
+            found = _read(path, sig, target_context)
+        return found
+
+    def _wait(self, path: Path) -> bool:
+        """Wait for another process that compiles for a file, and return whether there was one."""
+        place = int(path.parent.name + path.stem.rpartition("-")[2], 16) % 2**62
+        waited, deadline = False, time.monotonic() + SECONDS_TO_WAIT
+        folder = path.parent.parent
+        while (free := _lock(folder, place)) is False:
+            if time.monotonic() > deadline:
+                return True
+            waited = True
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        if free:
+            self._locked.append((folder, place))
+        return waited
+
+    def unlock(self) -> None:
+        """Let other processes compile what this one has compiled, or could not."""
+        while self._locked:
+            _lock(*self._locked.pop(), free=True)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code for a signature, if a file can hold it."""
@@ -186,6 +215,45 @@ class ContentCache(_Cache):
                 path.unlink(missing_ok=True)
 
 
+def _read(path: Path, sig: Any, target_context: Any) -> Any:
+    """Return the compiled code in a file, None if it has none for the signature."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    content = data[DIGEST_BYTES:]
+    if hashlib.sha256(content).digest() != data[:DIGEST_BYTES]:
+        return None
+    known, parts = pickle.loads(content)
+    result: Any = CompileResult
+    return result._rebuild(target_context, *parts) if known == sig else None
+
+
+@functools.cache
+def _locks(folder: Path, process: int) -> int:
+    """Return the file whose bytes processes lock, open as long as this one lives, -1 for none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return -1
+
+
+def _lock(folder: Path, place: int, free: bool = False) -> bool | None:
+    """Lock a byte or free it; return False if another process has it, None if nobody can.
+
+    A lock ends with its process, however that ends, and is not inherited by a fork.
+    """
+    file = _locks(folder, os.getpid())
+    if fcntl is None or file < 0:
+        return None
+    try:
+        fcntl.lockf(file, fcntl.LOCK_UN if free else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except OSError as error:
+        return False if error.errno in (errno.EACCES, errno.EAGAIN) else None
+    return True
+
+
 def keep(compiled: Any) -> Any:
     """Let a function that Numba is to compile be found by content, and return it.
 
@@ -196,5 +264,14 @@ def keep(compiled: Any) -> Any:
     puts one. Python functions, which Numba returns where it is switched off, stay as they are.
     """
     if hasattr(compiled, "enable_caching"):
-        compiled._cache = ContentCache(compiled.py_func)
+        cache = compiled._cache = ContentCache(compiled.py_func)
+        compile_one = compiled.compile
+
+        def compile_in_turn(sig: Any) -> Any:
+            try:
+                return compile_one(sig)
+            finally:
+                cache.unlock()
+
+        compiled.compile = compile_in_turn
     return compiled

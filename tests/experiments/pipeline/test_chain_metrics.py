@@ -1,4 +1,4 @@
-"""Rows of metrics, and their chain diagnostics against ArviZ."""
+"""Rows of metrics, and R-hat against ArviZ."""
 
 from __future__ import annotations
 
