@@ -30,6 +30,9 @@ EXPLORE = 0.5
 PORTION = 1 / 3
 # Shares of the budget at which the rest of it is explored in one stage, or not at all.
 WHOLE, NOTHING = 0.075, 0.03
+# Share of what is left for a stage between them, where noise of the curvature over the distance
+# that is left would do more to the mode than so large a share of the noise of the last gradient.
+SETTLE, UNSETTLED = 0.35, 0.7
 # How much more is spent where a step is mostly noise.
 GROWTH = 4.0
 MOST_STAGES = 60
@@ -41,6 +44,7 @@ FIRST_COUNTS = 1 / 16
 COUNTS, LAST_COUNTS = 0.15, 0.1
 CURVATURE, LAST_CURVATURE = 0.25, 0.12
 LINE = 0.08
+LAST_GRADIENT = 0.68
 # Of the counts, for the clip bound of gradients; the rest is for that of curvatures.
 GRADIENT_COUNTS = 0.75
 TRIALS, TRIALS_PAID = 7, 3
@@ -134,14 +138,20 @@ class _Search:
         self.released: list[NoisyCurvature] = []
         self.tail = Tail.unknown(self.dim, TAIL_RATIO)
         self.stages: list[dict[str, float]] = []
+        self.settled = False
+        self.distance = math.inf
 
     def stage(self) -> bool:
         """Run one stage; return whether it was the last."""
         left = self.purse.left
         room = left - (1 - EXPLORE) * self.total
-        last = len(self.stages) == MOST_STAGES - 1 or room < NOTHING * self.total
+        explored = len(self.stages) == MOST_STAGES - 1 or room < NOTHING * self.total
+        settling = explored and not self.settled and self._unsettled(left)
+        last = explored and not settling
         most = room * PORTION if room > WHOLE * self.total else room
         cost = left if last else min(self.cost, most)
+        if settling:
+            self.settled, cost = True, SETTLE * left
         counts = self._count_cost(cost, last)
         line = 0.0 if last else LINE * cost
         curve = (LAST_CURVATURE if last else CURVATURE) * cost
@@ -167,11 +177,13 @@ class _Search:
         self._note(cost, length, noise_length)
         if last:
             return True
+        self.distance = length
         if signal < SIGNAL:
             self.cost *= GROWTH
             self._whiten(bounds)
             return False
         taken = self._line_search(step, signal, line)
+        self.distance = noise_length if taken > 0.9 * signal else length
         self.theta = self.theta + self.basis @ (taken * step)
         if taken < 0.9 * SIGNAL:
             self.measurements = []  # the model is not linear over such a distance
@@ -191,6 +203,11 @@ class _Search:
             self.step_noise,
             self.stages,
         )
+
+    def _unsettled(self, left: float) -> bool:
+        """Return whether the last gradient would be used over too long a distance."""
+        curved = self.curvature.noise * self.distance
+        return curved > UNSETTLED * 2 * self.bound / math.sqrt(LAST_GRADIENT * left)
 
     def _count_cost(self, cost: float, last: bool) -> float:
         if self.bounds is not None:
