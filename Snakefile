@@ -25,16 +25,15 @@ include: "workflow/rules/publish.smk"
 
 onstart:
     hold_results()
-    note_commit()
+    tell_jobs()
     announce_costs()
 
 
 onerror:
-    if main_process():
-        print(
-            "What is complete is kept: the same command goes on from here.",
-            file=sys.stderr,
-        )
+    print(
+        "What is complete is kept: the same command goes on from here.",
+        file=sys.stderr,
+    )
 
 
 localrules:

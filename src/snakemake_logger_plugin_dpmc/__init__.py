@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from logging import ERROR, INFO, LogRecord, makeLogRecord
+from logging import ERROR, INFO, LogRecord, StreamHandler, makeLogRecord
 from typing import Any
 
-from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -59,14 +58,7 @@ class LogHandler(LogHandlerBase):
         self._over = threading.Event()
         self._silent = not quiet.isdisjoint({Quietness.ALL, Quietness.PROGRESS})
         self._in_line = not self._silent and not asked.dryrun and _can_redraw(stream)
-        self._plain = ColorizingTextHandler(
-            asked.nocolor,
-            stream,
-            DefaultFormatter(quiet, asked.show_failed_logs),
-            DefaultFilter(
-                quiet, asked.debug_dag, asked.verbose, asked.dryrun, asked.printshellcmds
-            ),
-        )
+        self._plain = _plain_handler(asked, quiet, stream)
 
     def emit(self, record: Any) -> None:
         """Follow the run, and show what a record says."""
@@ -149,6 +141,29 @@ class LogHandler(LogHandlerBase):
         while not self._over.wait(SECONDS_BETWEEN):
             with self.lock or threading.Lock():
                 self._refresh()
+
+
+def _plain_handler(asked: Any, quiet: set[Quietness], stream: Any) -> StreamHandler[Any]:
+    """Return what writes as Snakemake does by itself.
+
+    Its classes are not documented. Under a version that has others, messages are printed as they
+    are.
+    """
+    try:
+        from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
+
+        handler: StreamHandler[Any] = ColorizingTextHandler(
+            asked.nocolor,
+            stream,
+            DefaultFormatter(quiet, asked.show_failed_logs),
+            DefaultFilter(
+                quiet, asked.debug_dag, asked.verbose, asked.dryrun, asked.printshellcmds
+            ),
+        )
+    except (ImportError, AttributeError, TypeError):
+        handler = StreamHandler(stream)
+        handler.addFilter(lambda record: bool(record.msg))
+    return handler
 
 
 def told(follows: pace.Pace, figure: str = "") -> str:

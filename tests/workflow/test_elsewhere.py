@@ -1,4 +1,8 @@
-"""The workflow from another folder, from a checkout that nobody may write to, and as a module."""
+"""The workflow from another folder, from another's checkout, and as a module.
+
+Nobody may write to the checkout, and what its owner ran there cannot be read. Where tests run as
+root, commands lose what lets root pass over permissions.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +33,17 @@ rule copied:
 """
 
 
+# Of root alone; others have no such capabilities.
+WITHOUT_PRIVILEGE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner")
+
+
+def as_another(command: list[str]) -> list[str]:
+    """Return a command that permissions hold for."""
+    return [*WITHOUT_PRIVILEGE, *command] if os.geteuid() == 0 else command
+
+
 def snakemake(project: Project, folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "snakemake", "--cores", "all", *arguments]
+    command = as_another([sys.executable, "-m", "snakemake", "--cores", "all", *arguments])
     done = subprocess.run(
         command,
         cwd=folder,
@@ -51,11 +64,24 @@ def files(folder: Path) -> set[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Project:
-    """Return a copy of the repository; nothing in it can be written to, but by root."""
+    """Return a copy of the repository that others own, in which they ran something."""
     project = copy_tiny(tmp_path / "checkout")
-    for path in [project.folder, *project.folder.rglob("*")]:
+    kept = [project.folder / ".snakemake" / "metadata" / "a", project.folder / "results" / "a"]
+    for path in kept:
+        path.parent.mkdir(parents=True)
+        path.write_text("theirs")
+    for path in [*project.folder.rglob("*"), project.folder]:
         path.chmod(0o555 if path.is_dir() else 0o444)
+    for path in kept:
+        path.chmod(0)
     return project
+
+
+def test_the_checkout_cannot_be_written_to(checkout: Project) -> None:
+    """The next tests would pass without an effect otherwise."""
+    for command in (["touch", "here"], ["cat", "results/a"]):
+        done = subprocess.run(as_another(command), cwd=checkout.folder, capture_output=True)
+        assert b"Permission denied" in done.stderr
 
 
 def test_a_run_in_another_folder_writes_nothing_to_the_checkout(

@@ -7,6 +7,7 @@ methods, so that what shows them in words is written again with the figures, in 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -323,7 +324,7 @@ def test_an_edited_method_reruns_its_chains(tiny: Project) -> None:
 def test_another_claim_is_judged_alone(tiny: Project) -> None:
     with tiny.edited(f"config/published/{PAPER}.yaml", "high: 2", "high: 3"):
         found = jobs(tiny)
-    assert found == {f"verdicts on {PAPER}"} | END | settings("verdict")
+    assert found == {f"verdicts on {PAPER}"} | END | settings("verdict", "page")
 
 
 def test_a_lost_table_is_written_alone_and_a_lost_chain_if_it_is_needed(tiny: Project) -> None:
@@ -341,7 +342,42 @@ def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
     """Of all that reads metrics; nothing before them."""
     with tiny.edited("workflow/scripts/_context.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
-    assert found == SHOWN | settings("figure1", "budget", "verdict", "guarantees")
+    assert found == SHOWN | ALL_SETTINGS
+
+
+def scramble(folder: Path, seed: int) -> None:
+    """Give all files random dates, as copies have that come over a network in any order."""
+    rng = random.Random(seed)
+    for path in sorted(folder.rglob("*")):
+        date = 1e9 + rng.randrange(10**8)
+        os.utime(path, (date, date))
+
+
+def test_copies_of_any_dates_are_as_good(tiny: Project, tmp_path: Path) -> None:
+    """Of results, their records aside: what a browser, rsync or git leaves of them."""
+    clone = copy_tiny(tmp_path / "clone")
+    shutil.copytree(tiny.folder / "results", clone.folder / "results")
+    for seed in range(2):
+        scramble(clone.folder / "results", seed)
+        assert jobs(clone) == set()
+    with clone.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
+        assert jobs(clone) == chains(("dp_penalty",)) | METRICS | SHOWN | ALL_SETTINGS
+
+
+def test_a_run_that_is_killed_between_settings_and_output_leaves_no_old_output(
+    tiny: Project, tmp_path: Path
+) -> None:
+    """Settings remove what answered others, so that no date and no record is needed."""
+    clone = copy_tiny(tmp_path / "clone")
+    shutil.copytree(tiny.folder / "results", clone.folder / "results")
+    folder = clone.folder / "results" / "tiny"
+    with clone.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
+        done = clone.alone("--until", "request", config=TINY)
+        assert done.returncode == 0, done.stdout
+        shutil.rmtree(clone.folder / ".snakemake")
+        assert not (folder / PAPER / "figure1.png").exists()
+        scramble(folder, 0)
+        assert jobs(clone) == chains(("dp_penalty",)) | METRICS | SHOWN
 
 
 def test_a_fresh_clone_on_finished_results_has_nothing_to_do(tiny: Project, tmp_path: Path) -> None:

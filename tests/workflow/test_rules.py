@@ -17,8 +17,9 @@ PAPERS = ("raisa2021dphmc", "raisa2021thesis", "vinaroz2022dpsep")
 CONFIG = ("scale=paper", f"papers=[{','.join(PAPERS)}]")
 RULE = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)$", re.MULTILINE)
 ONE_SEED = "results/paper/raisa2021dphmc/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
-LABEL = "results/paper/vinaroz2022dpsep/draws/regression/timed/mcmc_bs-correct"
-DRAWS = f"{LABEL}/J=2,eps=1/seed=0.parquet"
+OF_STUDY = "regression/timed/mcmc_bs-correct/J=2,eps=1/seed=0.parquet"
+DRAWS = f"results/paper/vinaroz2022dpsep/draws/{OF_STUDY}"
+MEASURED = f"results/paper/vinaroz2022dpsep/by_seed/{OF_STUDY}"
 FIGURES = {
     "raisa2021dphmc": "figure1",
     "raisa2021thesis": "figure6_1",
@@ -56,7 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         config.write(NUMBERED_TABLE)
     said = []
     site = "results/published/site/index.html"
-    for targets in (("all", ONE_SEED, DRAWS), ("publish",), (site,)):
+    for targets in (("all", ONE_SEED, DRAWS, MEASURED), ("publish",), (site,)):
         done = project.alone(*targets, config=CONFIG)
         assert done.returncode == 0, done.stdout[-5000:]
         said.append(done.stdout)
@@ -98,6 +99,20 @@ def test_one_replicate_can_be_asked_for_by_its_name(run: Run) -> None:
     assert alone.guarantee == fits[1][1].guarantee
 
 
+def test_one_replicate_of_a_study_can_be_asked_for_by_its_name(run: Run) -> None:
+    """Times aside, it is the row of the table of the study."""
+    alone = store.read_tables([run.project.folder / MEASURED])
+    tables = (run.project.folder / "results/paper/vinaroz2022dpsep").rglob("regression/timed-*")
+    whole = store.read_tables([path for path in tables if path.suffix == ".parquet"])
+    same = (whole["label"] == "mcmc_bs-correct") & (whole["replicate"] == 0)
+    (row,) = whole[same & (whole["point"] == "J=2,eps=1")].to_dict("records")
+    (one,) = alone.to_dict("records")
+    timed = {name for name in row if "seconds" in name}
+    assert {k: v for k, v in one.items() if k not in timed} == pytest.approx(
+        {k: v for k, v in row.items() if k not in timed}, rel=0, abs=0, nan_ok=True
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [
@@ -117,3 +132,15 @@ def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, li
 
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
+
+
+def test_a_short_name_is_made_anew_when_its_settings_change_back(run: Run) -> None:
+    """The chain of the first settings is still there, and older than what was copied since."""
+    chain, copy = "dp_hmc on plane, eps=4, replicates 0 to 1 (comparison)", "replicate 1 alone"
+    with run.project.edited(
+        "config/papers/raisa2021dphmc.yaml", "step_size: 0.01", "step_size: 0.02"
+    ):
+        done = run.project.snakemake(ONE_SEED, config=CONFIG)
+        assert done.returncode == 0, done.stdout[-5000:]
+        assert chain in done.stdout
+    assert run.project.planned(ONE_SEED, config=CONFIG) == [f"dp_hmc on plane, eps=4, {copy}"]

@@ -5,8 +5,8 @@
 rule chain:
     """Chains of one method at one point: a batch of replicates with their draws."""
     input:
-        data=of(CHAIN, "data"),
-        reference=of(CHAIN, "reference"),
+        data=files_in(of(CHAIN, "data")),
+        reference=files_in(of(CHAIN, "reference")),
     output:
         CHAIN,
     log:
@@ -33,7 +33,7 @@ rule chain:
 rule study:
     """A study on one problem: points and replicates, of which measurements are kept."""
     input:
-        data=of(STUDY, "data"),
+        data=files_in(of(STUDY, "data")),
     output:
         STUDY,
     log:
@@ -61,7 +61,7 @@ rule study:
 rule run_time:
     """Run times of methods: no result but a measurement, so no other job runs beside it."""
     input:
-        data=of(RUN_TIME, "data"),
+        data=files_in(of(RUN_TIME, "data")),
     output:
         RUN_TIME,
     log:
@@ -74,7 +74,7 @@ rule run_time:
     conda:
         "../../envs/dpmc.yaml"
     # All that there are: the job itself uses one.
-    threads: workflow.cores or 1
+    threads: lambda wildcards: workflow.cores
     resources:
         mem_mb=memory_of("run_time"),
         runtime=minutes_of("run_time"),
@@ -90,7 +90,7 @@ rule run_time:
 rule by_seed:
     """One replicate under a name that can be typed."""
     input:
-        chains=batch_of_seed,
+        chains=files_in(batch_of_seed),
     output:
         f"{PAPER}/by_seed/{{problem}}/{{label}}/{{point}}/seed={{replicate}}.parquet",
     log:
@@ -100,16 +100,39 @@ rule by_seed:
     threads: 1
     resources:
         mem_mb=1000,
+    params:
+        batch=lambda wildcards: Path(batch_of_seed(wildcards)).parent.name,
     message:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicate {wildcards.replicate} alone"
     script:
         "../scripts/by_seed.py"
 
 
+rule study_by_seed:
+    """What a study measures of one replicate, under a name that can be typed."""
+    input:
+        data=lambda wildcards: ancient(part_of_seed(wildcards)[0]),
+    output:
+        f"{PAPER}/by_seed/{LABEL}/{{point}}/seed={{replicate}}.parquet",
+    log:
+        f"{PAPER}/logs/by_seed/{LABEL}/{{point}}/seed={{replicate}}.log",
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+    params:
+        part=lambda wildcards: plain(part_of_seed(wildcards)[1]),
+    message:
+        "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicate {wildcards.replicate} alone ({wildcards.experiment})"
+    script:
+        "../scripts/study_by_seed.py"
+
+
 rule study_draws:
     """The draws of one replicate of a study, of which its table has measurements alone."""
     input:
-        data=lambda wildcards: part_of_seed(wildcards)[0],
+        data=lambda wildcards: ancient(part_of_seed(wildcards)[0]),
     output:
         f"{PAPER}/draws/{LABEL}/{{point}}/seed={{replicate}}.parquet",
     log:

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 from dpmc.experiments.pipeline import (
     folders,
@@ -26,6 +27,11 @@ from dpmc.experiments.pipeline.dependencies import (
 from dpmc.experiments.pipeline.jobs import batch_of, part_of
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.experiments.site.report import Caption
+
+# Set by a run for its jobs.
+SCHEDULER = "DPMC_SCHEDULER"
+# Whether this is one of them, or a node, that reads the workflow again.
+IS_JOB = SCHEDULER in os.environ
 
 # The checkout: of this workflow, wherever it runs and whoever includes it as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
@@ -66,6 +72,16 @@ def of(path, field):
     return look_up
 
 
+def files_in(look_up):
+    """Return the same function, for inputs of a job: their dates count for nothing.
+
+    What is out of date is known by digests. A file whose name has one is right whenever it is
+    there; one of a fixed name is right while the settings that it answers are there, since
+    settings remove what answered others.
+    """
+    return lambda wildcards: ancient(look_up(wildcards))
+
+
 def plain_of(path, field):
     """Return the same as plain values, which Snakemake can compare with those of earlier runs."""
     look_up = of(path, field)
@@ -99,6 +115,20 @@ def request_of(name=None):
         return Path(of_output("request", name)(wildcards)).name
 
     return look_up
+
+
+def answers_of(wildcards):
+    """Return the files that answer the settings of an output.
+
+    The page answers for what is made from all outputs. This is no plain value: settings are the
+    same wherever results are.
+    """
+    work = workload(wildcards.scale, wildcards.paper)
+    made = files_of(work, wildcards.name)
+    if wildcards.name == "page":
+        site = f"{RESULTS}/{wildcards.scale}/site/index.html"
+        made += [f"{work.folder}/provenance.json", site]
+    return SimpleNamespace(paths=made)
 
 
 def printed_of(wildcards):
@@ -196,14 +226,13 @@ def caption_of(wildcards):
     )
 
 
-def papers_on_site(wildcards):
+def papers_on_site(scale):
     """Return the papers of this run, and those that have a page of an earlier one."""
-    chosen = settings(wildcards.scale).papers
+    chosen = settings(scale).papers
     return [
         paper
         for paper in reader.papers(ROOT)
-        if paper in chosen
-        or Path(PAGE.format(scale=wildcards.scale, paper=paper)).is_file()
+        if paper in chosen or Path(PAGE.format(scale=scale, paper=paper)).is_file()
     ]
 
 
@@ -211,8 +240,18 @@ def pages_of(wildcards):
     """Return the pages of these papers."""
     return [
         PAGE.format(scale=wildcards.scale, paper=paper)
-        for paper in papers_on_site(wildcards)
+        for paper in papers_on_site(wildcards.scale)
     ]
+
+
+def reasons_of_front(wildcards):
+    """Return what makes the front page anew: settings of pages, and outputs, that are not there."""
+    found = []
+    for paper in settings(SCALE).papers:
+        work = workload(wildcards.scale, paper)
+        found += [path for name in work.outputs for path in files_of(work, name)]
+        found.append(work.outputs["page"].request)
+    return found
 
 
 def parts_of_site(wildcards=None):
@@ -228,10 +267,18 @@ def docs_of_site():
 
 
 def site_request(scale):
-    """Return the file whose name tells which code makes the site."""
+    """Return the file whose name tells of which documents the site is, and which code makes it."""
     texts = content_digest(*docs_of_site(), *site_parts())
-    digest = short_digest([code_digest("dpmc.experiments.site.build"), texts])
+    code = code_digest("dpmc.experiments.site.build")
+    digest = short_digest([code, texts, papers_on_site(scale)])
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
+
+
+def answers_of_site(wildcards):
+    """Return the files that answer the settings of the site."""
+    return SimpleNamespace(
+        paths=[f"{RESULTS}/{wildcards.scale}/{wildcards.name}/index.html"]
+    )
 
 
 def kept_files(wildcards):
@@ -251,13 +298,15 @@ def published_digest(wildcards):
 
 
 def benchmarks_of(wildcards):
-    """Return the benchmark files of all jobs of a paper."""
+    """Return the benchmark files of all jobs of a paper; no plain value, since it is no reason."""
     work = workload(wildcards.scale, wildcards.paper)
     made = [*work.files, *(f"{work.folder}/{name}" for name in work.outputs)]
     inside = (
         Path(path).relative_to(work.folder).with_suffix(".jsonl") for path in made
     )
-    return [f"{work.folder}/benchmarks/{path}" for path in inside]
+    return SimpleNamespace(
+        paths=[f"{work.folder}/benchmarks/{path}" for path in inside]
+    )
 
 
 def all_targets(wildcards=None):
@@ -301,19 +350,12 @@ def files_of(work, name):
     return [f"{work.folder}/{name}.{ending}" for ending in endings]
 
 
-def main_process():
-    """Return whether this is the scheduler, and not a job that reads the workflow again."""
-    return getattr(workflow, "is_main_process", True)
-
-
 def hold_results():
     """Keep other runs out of the results of the scales of this run, or stop with one line.
 
     These are the configured scale and those of files that the command names. What earlier runs
     left unfinished there is removed.
     """
-    if not main_process():
-        return
     named = {
         scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
     }
@@ -328,10 +370,14 @@ def hold_results():
         sys.exit(f"dpmc: {error}")
 
 
-def note_commit():
-    """Let the jobs of this run know the commit of the checkout, which their logs tell."""
-    if main_process():
-        os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
+def tell_jobs():
+    """Let the jobs of this run know its process and the commit of the checkout.
+
+    A job on this machine ends when the process does. Snakemake calls this once a run, before the
+    first job, and not in a job that reads the workflow again.
+    """
+    os.environ[SCHEDULER] = folders.this_process()
+    os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
 
 
 def command():
@@ -342,11 +388,6 @@ def command():
 # For the record of the run alone; jobs inherit them.
 os.environ.setdefault("DPMC_COMMAND", command())
 os.environ.setdefault("DPMC_STARTED", str(time.time()))
-# A job on this machine ends when this process does; one on another machine goes on.
-if main_process():
-    os.environ.update(DPMC_SCHEDULER=folders.this_process())
-elif getattr(workflow, "remote_exec", False):
-    os.environ.pop("DPMC_SCHEDULER", None)
 
 RESULTS = settings(SCALE).results_dir
 PAPER = f"{RESULTS}/{{scale}}/{{paper}}"

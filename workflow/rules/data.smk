@@ -58,7 +58,7 @@ rule data:
 rule reference:
     """Exact draws from the posterior of a problem."""
     input:
-        data=of(REFERENCE, "data"),
+        data=files_in(of(REFERENCE, "data")),
     output:
         REFERENCE,
     log:
@@ -87,7 +87,7 @@ rule reference:
 rule baseline:
     """Metrics of exact draws: what a perfect run reaches."""
     input:
-        data=of(BASELINE, "data"),
+        data=files_in(of(BASELINE, "data")),
     output:
         BASELINE,
     log:

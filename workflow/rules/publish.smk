@@ -4,7 +4,7 @@
 rule publish:
     """Copy a finished run at the published grids to results/published."""
     input:
-        published_files,
+        files_in(published_files),
     log:
         f"{RESULTS}/{SCALE}/publish.log",
     conda:

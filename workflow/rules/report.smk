@@ -4,7 +4,9 @@
 rule provenance:
     """Machine, versions, commit and times of a run."""
     input:
-        outputs=outputs_of,
+        # Which is made first: it removes the provenance of what the old page showed.
+        request=files_in(of_output("request", "page")),
+        outputs=files_in(outputs_of),
     output:
         f"{PAPER}/provenance.json",
     log:
@@ -27,9 +29,9 @@ rule provenance:
 rule page:
     """The page of a document on the site."""
     input:
-        request=of_output("request", "page"),
-        outputs=outputs_of,
-        provenance=f"{PAPER}/provenance.json",
+        request=files_in(of_output("request", "page")),
+        outputs=files_in(outputs_of),
+        provenance=ancient(f"{PAPER}/provenance.json"),
         captions=captions_of,
         text=text_of,
         parts=parts_of_site,
@@ -69,6 +71,7 @@ rule site_request:
         mem_mb=500,
     params:
         config=lambda wildcards: {"digest": wildcards.digest},
+        answers=answers_of_site,
     message:
         "code of the site"
     script:
@@ -78,8 +81,9 @@ rule site_request:
 rule site:
     """The front page, and the texts on all documents."""
     input:
-        request=lambda wildcards: site_request(wildcards.scale),
-        pages=pages_of,
+        request=lambda wildcards: ancient(site_request(wildcards.scale)),
+        reasons=files_in(reasons_of_front),
+        pages=files_in(pages_of),
         texts=ancient([str(path) for path in docs_of_site()]),
         parts=parts_of_site,
     output:
@@ -92,7 +96,7 @@ rule site:
     resources:
         mem_mb=1000,
     params:
-        papers=papers_on_site,
+        papers=lambda wildcards: papers_on_site(wildcards.scale),
     message:
         "front page at scale {wildcards.scale}"
     script:

@@ -35,7 +35,7 @@ def measured():
 @functools.cache
 def priorities(scale):
     """Return the priority of each file of a scale: the cheapest outputs come first."""
-    if not main_process():
+    if IS_JOB:
         return {}
     works = [workload(scale, paper) for paper in settings(scale).papers]
     return order.priorities(works, measured())
@@ -43,10 +43,9 @@ def priorities(scale):
 
 def announce_costs():
     """Tell whoever shows progress what the jobs of this run are expected to take."""
-    if main_process():
-        pace.announce(
-            [workload(SCALE, paper) for paper in settings(SCALE).papers], measured()
-        )
+    pace.announce(
+        [workload(SCALE, paper) for paper in settings(SCALE).papers], measured()
+    )
 
 
 def priority_of(path):
@@ -118,7 +117,7 @@ def submissions(scale, paper, family):
     together = {}
     for number, each in zip(numbers, minutes.values(), strict=True):
         together.setdefault(number, []).extend(each)
-    if main_process() and site().longest_minutes:
+    if site().longest_minutes and not IS_JOB:
         told = costs.too_long(
             {key: max(each) for key, each in seconds.items()}, site().longest_minutes
         )

@@ -1,15 +1,15 @@
 # Metrics of the chains, what accountants allow; figures, tables and verdicts made from them.
 # These last have fixed names. Each reads a request, whose name holds the digest of all that
-# determines it. `rule all` asks for the requests too, and one that is not there yet makes its
-# output anew, whether or not the records in .snakemake are left. Not covered: with these records
-# lost, an output asked for by its path alone is not noticed to be out of date.
+# determines it. One that is not there yet first removes what answered another, and makes its
+# output anew: no dates of files and no records in .snakemake are needed, and a run that is killed in
+# between leaves no output that answers other settings.
 
 
 rule metrics:
     """Metrics of all chains of some methods on one problem."""
     input:
-        chains=of(METRICS, "chains"),
-        reference=of(METRICS, "reference"),
+        chains=files_in(of(METRICS, "chains")),
+        reference=files_in(of(METRICS, "reference")),
     output:
         METRICS,
     log:
@@ -76,6 +76,7 @@ rule request:
         mem_mb=500,
     params:
         config=of(REQUEST, "config"),
+        answers=answers_of,
     message:
         "settings of {wildcards.name}"
     script:
@@ -85,13 +86,13 @@ rule request:
 rule figure:
     """A figure as PDF, SVG and PNG, and the numbers that it shows."""
     input:
-        request=of_output("request"),
-        metrics=of_output("metrics"),
-        baselines=of_output("baselines"),
-        chains=of_output("chains"),
-        references=of_output("references"),
-        datasets=of_output("datasets"),
-        curves=of_output("curves"),
+        request=files_in(of_output("request")),
+        metrics=files_in(of_output("metrics")),
+        baselines=files_in(of_output("baselines")),
+        chains=files_in(of_output("chains")),
+        references=files_in(of_output("references")),
+        datasets=files_in(of_output("datasets")),
+        curves=files_in(of_output("curves")),
         published=printed_of,
     output:
         pdf=f"{PAPER}/{{name}}.pdf",
@@ -132,13 +133,13 @@ rule figure:
 rule table:
     """A table as CSV."""
     input:
-        request=of_output("request"),
-        metrics=of_output("metrics"),
-        baselines=of_output("baselines"),
-        chains=of_output("chains"),
-        references=of_output("references"),
-        datasets=of_output("datasets"),
-        curves=of_output("curves"),
+        request=files_in(of_output("request")),
+        metrics=files_in(of_output("metrics")),
+        baselines=files_in(of_output("baselines")),
+        chains=files_in(of_output("chains")),
+        references=files_in(of_output("references")),
+        datasets=files_in(of_output("datasets")),
+        curves=files_in(of_output("curves")),
         published=printed_of,
     output:
         report(
@@ -194,11 +195,11 @@ use rule table as numbered_table with:
 rule verdict:
     """The verdict on every claim and printed number of a document, and what would be noticed."""
     input:
-        request=of_output("request", "verdict"),
+        request=files_in(of_output("request", "verdict")),
         published=ancient(str(ROOT / "config" / "published" / "{paper}.yaml")),
-        metrics=of_output("metrics", "verdict"),
-        baselines=of_output("baselines", "verdict"),
-        curves=of_output("curves", "verdict"),
+        metrics=files_in(of_output("metrics", "verdict")),
+        baselines=files_in(of_output("baselines", "verdict")),
+        curves=files_in(of_output("curves", "verdict")),
     output:
         power=f"{PAPER}/power.csv",
         runs=f"{PAPER}/runs.parquet",
@@ -233,8 +234,8 @@ rule verdict:
 rule guarantees:
     """The privacy that each result really has."""
     input:
-        request=of_output("request", "guarantees"),
-        metrics=of_output("metrics", "guarantees"),
+        request=files_in(of_output("request", "guarantees")),
+        metrics=files_in(of_output("metrics", "guarantees")),
     output:
         report(
             f"{PAPER}/guarantees.csv",

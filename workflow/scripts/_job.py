@@ -145,13 +145,28 @@ def _failures_told(log: Log, where: str) -> Iterator[None]:
         sys.exit(1)
 
 
+class Outputs(list[str]):
+    """Paths of files to write, by number and, as attributes, by name.
+
+    Parameters
+    ----------
+    files : sequence of str
+        What Snakemake hands to a script.
+    own : callable
+        Returns the path to write to in place of one of them.
+    """
+
+    def __init__(self, files: Any, own: Callable[[str], str]) -> None:
+        super().__init__(map(own, files))
+        for name, value in files.items():
+            setattr(self, name, own(value))
+
+
 @contextmanager
 def _finished(snakemake: Any, log: Log) -> Iterator[None]:
     """Hand out names of this process alone; at the end their files get the real ones, on disk."""
     pairs = [(folders.own_name(Path(path)), Path(path)) for path in snakemake.output]
-    own = {str(path): str(partial) for partial, path in pairs}
-    kind = type(snakemake.output)
-    snakemake.output = kind(toclone=snakemake.output, custom_map=lambda path: own[str(path)])
+    snakemake.output = Outputs(snakemake.output, lambda path: str(folders.own_name(Path(path))))
     try:
         yield
         lines = [folders.told(partial, path.name) for partial, path in pairs]
@@ -190,8 +205,8 @@ def _end_with_scheduler(log: Log) -> None:
     scheduler = os.environ.get(SCHEDULER, "")
     if not scheduler:
         return
-    if not folders.is_seen_from_here(scheduler):
-        log.write("in a container of its own: this job goes on when its scheduler is killed\n")
+    if not folders.ends_with(scheduler):
+        log.write("not started by its scheduler, but by a cluster or in a container: ends alone\n")
         return
     pid = int(scheduler.partition("@")[0])
 

@@ -12,7 +12,7 @@ with job(snakemake):
 
     started = float(os.environ["DPMC_STARTED"])
     folder = Path(snakemake.output[0]).parent
-    benchmarks = [Path(path) for path in snakemake.params.benchmarks]
+    benchmarks = [Path(path) for path in snakemake.params.benchmarks.paths]
     record = {
         "date": provenance.now(),
         "command": os.environ["DPMC_COMMAND"],

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from snakemake.iocontainers import InputFiles, Log, OutputFiles
 
@@ -52,6 +53,12 @@ def log_of(folder: Path) -> str:
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_outputs_are_found_by_number_and_by_name(script):
+    outputs = script.Outputs(OutputFiles(fromdict={"first": "a/x", "second": "a/y"}), str.upper)
+    assert list(outputs) == ["A/X", "A/Y"]
+    assert (outputs.first, outputs.second) == ("A/X", "A/Y")
 
 
 def test_files_get_their_names_when_all_is_done(script, tmp_path):
@@ -163,39 +170,84 @@ time.sleep(600)
 """
 
 
+# Starts the work, as a scheduler does, and waits for it.
+START = """
+import os, subprocess, sys
+sys.path.insert(0, {scripts!r})
+from dpmc.experiments.pipeline import folders
+os.environ["DPMC_SCHEDULER"] = folders.this_process()
+sys.exit(subprocess.run([sys.executable, "-c", {work!r}]).returncode)
+"""
+
+
 @pytest.mark.parametrize("pidfd", [True, False])
 def test_a_job_ends_with_the_run_that_started_it(pidfd):
-    run = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    code = WORK.format(scripts=str(SCRIPTS))
+    code = WORK.format(scripts=str(SCRIPTS)).replace('"at work"', "os.getpid()")
     if not pidfd:
         code = f"import os\nif hasattr(os, 'pidfd_open'): del os.pidfd_open\n{code}"
-    scheduler = f"{run.pid}@{folders.this_process().partition('@')[2]}"
-    environment = {**os.environ, "DPMC_SCHEDULER": scheduler}
-    work = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    start = START.format(scripts=str(SCRIPTS), work=code)
+    run = subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True)
     try:
-        assert work.stdout.readline() == "at work\n"
-        assert work.poll() is None
+        work = psutil.Process(int(run.stdout.readline()))
+        assert work.is_running()
         run.kill()
         run.wait()
-        assert work.wait(60) < 0
+        # The output is open for as long as the work lives.
+        assert "the scheduler has ended" in run.communicate(timeout=60)[0]
+        psutil.wait_procs([work], timeout=60)
+        assert not work.is_running()
     finally:
-        for process in (run, work):
-            process.kill()
-            process.communicate()
+        run.kill()
+        run.communicate()
+
+
+def scheduler_of(case: str) -> str:
+    """Return what a job is told of its scheduler."""
+    pid, place = folders.this_process().split("@")
+    gone = f"{2**22}@{place}"  # more than any process has
+    return {
+        "of another machine": f"{pid}@elsewhere:pid:[1]",
+        "of another name space": f"{pid}@{place}0",
+        "that started it": f"{pid}@{place}",
+        "that has ended": gone,
+    }[case]
+
+
+@pytest.mark.parametrize(
+    ("case", "ends"),
+    [
+        ("of another machine", False),
+        ("of another name space", False),
+        ("that started it", True),
+        ("that has ended", True),
+    ],
+)
+def test_a_job_knows_whether_to_end_with_a_scheduler(case, ends, monkeypatch):
+    monkeypatch.setattr(os, "getppid", os.getpid)
+    assert folders.ends_with(scheduler_of(case)) == ends
+
+
+def test_a_job_that_a_cluster_started_on_the_same_machine_goes_on():
+    """Its scheduler lives there, and is none of those that started it."""
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        _, place = folders.this_process().split("@")
+        assert not folders.ends_with(f"{other.pid}@{place}")
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_a_job_in_a_container_outlives_a_scheduler_that_it_cannot_see():
     """The number of the scheduler belongs to no process there, or to another one."""
     code = WORK.format(scripts=str(SCRIPTS)).replace("time.sleep(600)", "time.sleep(3)")
-    environment = {**os.environ, "DPMC_SCHEDULER": f"{2**22}@pid:[1]"}
+    environment = {**os.environ, "DPMC_SCHEDULER": scheduler_of("of another name space")}
     work = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120
     )
     assert work.returncode == 0
-    assert work.stdout.startswith("in a container of its own")
-    here = {**environment, "DPMC_SCHEDULER": f"{2**22}@{folders.this_process().partition('@')[2]}"}
+    assert work.stdout.startswith("not started by its scheduler")
+    here = {**environment, "DPMC_SCHEDULER": scheduler_of("that has ended")}
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=here, timeout=120
     )

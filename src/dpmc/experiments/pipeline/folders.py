@@ -11,8 +11,10 @@ import hashlib
 import os
 import re
 import socket
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -28,20 +30,47 @@ _held: list[IO[str]] = []
 
 
 def this_process() -> str:
-    """Return the number of this process, and the name space in which it counts, if any."""
-    return f"{os.getpid()}@{_process_namespace()}"
+    """Return the number of this process, its machine, and the name space in which it counts."""
+    return f"{os.getpid()}@{_place()}"
 
 
-def is_seen_from_here(process: str) -> bool:
-    """Return whether a process that called `this_process` has that number here, too."""
-    return process.partition("@")[2] == _process_namespace()
+def ends_with(process: str) -> bool:
+    """Return whether this process should end with one that called `this_process`.
+
+    It should if that one started it, directly or through others, and also if that one has ended
+    already, where it would be seen. A job that a cluster or a container started goes on.
+    """
+    number, _, place = process.partition("@")
+    if place != _place():
+        return False
+    return int(number) in _ancestors() or not _lives(int(number))
 
 
-def _process_namespace() -> str:
+def _place() -> str:
     try:
-        return str(Path("/proc/self/ns/pid").readlink())
+        return f"{host()}:{Path('/proc/self/ns/pid').readlink()}"
     except OSError:  # a system without
-        return ""
+        return host()
+
+
+def _ancestors() -> Iterator[int]:
+    """Yield the processes that this one descends from, its own parent first."""
+    pid = os.getppid()
+    while pid > 0:
+        yield pid
+        pid = _parent(pid)
+
+
+def _parent(pid: int) -> int:
+    """Return the number of the process that started another, 0 for that of none."""
+    try:
+        # The name of the program stands in brackets, and may hold anything.
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:  # a system without
+        asked = ["ps", "-o", "ppid=", "-p", str(pid)]
+    with suppress(OSError, ValueError):
+        return int(subprocess.run(asked, capture_output=True, text=True, check=False).stdout)
+    return 0
 
 
 def hold(folder: Path) -> bool:

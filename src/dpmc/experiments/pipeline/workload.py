@@ -365,6 +365,8 @@ class Workload:
         texts = dependencies.content_digest(*dependencies.texts(self.config.root, self.paper, name))
         modules = (module, "dpmc.experiments.pipeline.store")
         code = texts + self._code(name, *modules, settings=self.paper.plain())
+        if name == "page":  # it shows the others
+            code += short_digest([self._inside(output.request) for output in self.outputs.values()])
         return self._with_request(name, reads, self.paper, code)
 
     def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> OutputJob:
