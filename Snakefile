@@ -29,7 +29,12 @@ onstart:
     announce_costs()
 
 
+onsuccess:
+    end_looks()
+
+
 onerror:
+    end_looks()
     if main_process():
         print(
             "What is complete is kept: the same command goes on from here.",

@@ -4,6 +4,7 @@ import functools
 import os
 import shlex
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -332,6 +333,16 @@ def note_commit():
     """Let the jobs of this run know the commit of the checkout, which their logs tell."""
     if main_process():
         os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
+
+
+def end_looks():
+    """End the timers by which Snakemake looks for further jobs: at the end there are none.
+
+    The process would wait for the last of them, see max-jobs-per-timespan in the default profile.
+    """
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 def command():
