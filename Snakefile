@@ -29,7 +29,12 @@ onstart:
     announce_costs()
 
 
+onsuccess:
+    end_looks()
+
+
 onerror:
+    end_looks()
     print(
         "What is complete is kept: the same command goes on from here.",
         file=sys.stderr,

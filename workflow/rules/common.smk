@@ -4,6 +4,7 @@ import functools
 import os
 import shlex
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -378,6 +379,16 @@ def tell_jobs():
     """
     os.environ[SCHEDULER] = folders.this_process()
     os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
+
+
+def end_looks():
+    """End the timers by which Snakemake looks for further jobs: at the end there are none.
+
+    The process would wait for the last of them, see max-jobs-per-timespan in the default profile.
+    """
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 def command():

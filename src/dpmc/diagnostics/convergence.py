@@ -180,7 +180,7 @@ def _effective_size(chains: Array) -> float:
 
 
 def _summed(correlation: Array) -> float:
-    """Return ``-1 + 2 sum_k rho_k`` by the initial monotone sequence; a last odd lag counts once."""
+    """Return ``-1 + 2 sum_k rho_k`` by the initial monotone sequence; the last lag counts once."""
     length = len(correlation)
     even, odd = correlation[: length - 1 : 2], correlation[1::2]
     pairs = even[: len(odd)] + odd

@@ -24,7 +24,7 @@ def _plan(asked: argparse.Namespace) -> str:
     config = _config(root, scale=asked.scale, papers=asked.papers, results_dir=asked.results_dir)
     works = [Workload(config, paper) for paper in config.papers]
     known = costs.load(root / "config" / "costs.yaml")
-    with affordable.kept(affordable.default_path()):
+    with affordable.kept(affordable.default_path(), affordable.shipped(root)):
         return plan.text(works, known, asked.cores, budgets=not asked.no_budgets)
 
 

@@ -95,7 +95,7 @@ def closure(*module_names: str) -> tuple[str, ...]:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting.extend(_imports(name))
+            waiting.extend(imported(name))
     return tuple(sorted(reached))
 
 
@@ -264,7 +264,14 @@ def _is_idle(node: ast.AST) -> bool:
 
 
 @functools.cache
-def _imports(name: str) -> tuple[str, ...]:
+def imported(name: str) -> tuple[str, ...]:
+    """Return the modules of the package that one module imports, and the packages they are in.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such module.
+    """
     return tuple(_imported(name))
 
 

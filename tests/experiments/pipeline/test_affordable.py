@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from dpmc.__main__ import main
-from dpmc.experiments.config.reader import load_config
+from dpmc.experiments.config.reader import load_config, papers
 from dpmc.experiments.pipeline import affordable, dependencies
 from dpmc.experiments.pipeline.workload import Workload
-from dpmc.privacy import accounting
+from dpmc.privacy import accounting, noise_calibration
 
 ROOT = Path(__file__).parents[3]
 PAPERS = ("raisa2021dphmc", "vinaroz2022dpsep")
@@ -56,6 +56,12 @@ def forget(monkeypatch):
     return lambda: monkeypatch.setattr(affordable, "_known", {})
 
 
+def everything(works):
+    """Return what all budgets buy but those whose accountants take long."""
+    work = works[PAPERS[0]]
+    return [affordable.of_chain(job.setup) for job in work.jobs]
+
+
 def in_new_process(forget, path, setup):
     forget()
     with affordable.kept(path):
@@ -87,18 +93,38 @@ def test_other_settings_are_asked_for(tmp_path, forget, asked, chain):
 def test_other_code_is_asked(tmp_path, forget, asked, chain, monkeypatch):
     path = tmp_path / "budgets.json"
     in_new_process(forget, path, chain)
-    true = dependencies.code
+    true = dependencies.code_about
     seen = []
 
-    def changed(root, script, *modules, named):
+    def changed(package, *modules, **options):
         seen.extend(modules)
-        return f"{true(root, script, *modules, named=named)} changed"
+        return f"{true(package, *modules, **options)} changed"
 
-    monkeypatch.setattr(dependencies, "code", changed)
+    monkeypatch.setattr(dependencies, "code_about", changed)
     in_new_process(forget, path, chain)
     assert len(asked) == 2
     assert "dpmc.privacy.accountants.gaussian" in seen
     assert f"dpmc.mcmc.methods.{chain.method}" in seen
+
+
+def test_code_that_only_samples_does_not_count(monkeypatch):
+    """Planted: another digest of a module that knows of releases, of rows, and of the ledger."""
+    modules = ("dpmc.mcmc.methods.dp_hmc", "dpmc.privacy.accountants.gaussian")
+    true = dependencies.module_digest
+
+    def digest(edited):
+        dependencies.code_about.cache_clear()
+        monkeypatch.setattr(
+            dependencies, "module_digest", lambda name: true(name) + "x" * (name == edited)
+        )
+        return dependencies.code_about("dpmc.privacy", *modules, without=affordable.SPENDING)
+
+    before = digest("")
+    for edited in (*modules, "dpmc.privacy.events", "dpmc.privacy.accounting"):
+        assert digest(edited) != before, edited
+    for edited in ("dpmc.rows.kernels", "dpmc.mcmc.chains", "dpmc.privacy.ledger", "dpmc.types"):
+        assert digest(edited) == before, edited
+    dependencies.code_about.cache_clear()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a": [["x", 1, "2"]]}', b"\xff"])
@@ -139,6 +165,7 @@ def test_the_oldest_are_forgotten(tmp_path, forget, asked, chain, monkeypatch):
 def test_the_command_prints_the_same_again(tmp_path, forget, asked, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(affordable, "shipped", lambda root: tmp_path / "none.json")
     told, counts = [], []
     for _ in range(2):
         forget()
@@ -149,3 +176,32 @@ def test_the_command_prints_the_same_again(tmp_path, forget, asked, monkeypatch,
     assert "ε 4:" in told[0]
     assert counts[0] == counts[1] > 0
     assert (tmp_path / "dpmc" / "budgets.json").is_file()
+
+
+def test_a_plan_of_the_published_grids_asks_no_accountant(forget, monkeypatch, tmp_path):
+    """If not, ``uv run python benchmarks/write_budgets.py`` brings the file up to date."""
+
+    def refuse(*asked):
+        raise AssertionError(f"config/budgets.json is out of date: it lacks {asked}")
+
+    monkeypatch.setattr(accounting, "max_iterations", refuse)
+    monkeypatch.setattr(noise_calibration, "_calibrated", refuse)
+    source = {"papers": list(papers(ROOT)), "scale": "paper", "results_dir": "nowhere"}
+    config = load_config(source, ROOT)
+    forget()
+    with affordable.kept(tmp_path / "budgets.json", affordable.shipped(ROOT)):
+        for paper in config.papers:
+            work = Workload(config, paper)
+            assert all(affordable.of_chain(job.setup) for job in work.jobs)
+            parts = [part for study in work.studies for part in study.parts]
+            assert all(affordable.of_study(part.setup) for part in parts)
+    assert not (tmp_path / "budgets.json").exists()
+
+
+def test_what_is_shipped_is_what_accountants_say(forget, works):
+    """Of scale smoke, whose questions take a second together; by another cache none is known."""
+    forget()
+    with affordable.kept(affordable.shipped(ROOT)):
+        told = everything(works)
+    forget()
+    assert everything(works) == told

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -204,3 +208,29 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
         else:
             np.testing.assert_array_equal(found.draws, fit.draws)
     assert noticed > 100
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(11) % 3 == 0,
+        (np.arange(11) % 3 == 0)[::2],
+        np.empty(0),
+        np.array([np.nan, -0.0, np.inf]),
+        np.arange(6, dtype=np.int16)[::-2],
+    ],
+)
+def test_columns_are_those_of_pyarrow(values: npt.NDArray[Any]) -> None:
+    found, expected = store._column(values), pa.array(values)
+    assert (found.type, found.null_count) == (expected.type, 0)
+    assert found.to_numpy(zero_copy_only=False).tobytes() == values.tobytes()
+
+
+def test_arrays_are_written_without_pandas(tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np; from dpmc.experiments.pipeline import store; "
+        "store.write_array(sys.argv[1], np.ones((2, 2))); print('pandas' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "array.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,6 +1,6 @@
-"""Iterations and noise that budgets buy, kept in the user's cache for the next plan.
+"""Iterations and noise that budgets buy, in a file of the project and in the user's cache.
 
-A run never reads it: the code of its own process asks the accountant.
+A run never reads them: the code of its own process asks the accountant.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ from dpmc.types import Budget, DpmcError
 # Beyond it the oldest are forgotten.
 MOST_KEPT = 20_000
 DIGITS = 16
+# They draw noise and keep books: what a budget buys is none of their business.
+SPENDING = frozenset(
+    f"dpmc.privacy.{name}"
+    for name in ("budgets", "compiled_noise", "discrete", "ledger", "single_releases")
+)
 # By a digest of all that they depend on, settings and code: many jobs share them.
 _known: dict[str, tuple[Bought, ...]] = {}
 
@@ -50,11 +55,20 @@ def of_chain(setup: ChainSetup) -> Bought:
 
 
 def of_study(setup: StudySetup) -> tuple[Bought, ...]:
-    """Return what the budget of each point of a study buys, as the study says."""
+    """Return what the budgets of the points of a study buy, as the study says, each once."""
     modules = [f"{registry.package('study')}.{setup.study}"]
     modules.append(f"{registry.package(setup.study)}.{setup.method}")
     study = registry.load("study", setup.study)
-    return _recalled(plain(setup), modules, lambda: tuple(map(study.describe_budget, setup.each())))
+
+    def ask() -> tuple[Bought, ...]:
+        return tuple(dict.fromkeys(map(study.describe_budget, setup.each())))
+
+    return _recalled(plain(setup), modules, ask)
+
+
+def shipped(root: Path) -> Path:
+    """Return the file of the project in a checkout."""
+    return root / "config" / "budgets.json"
 
 
 def default_path() -> Path:
@@ -63,31 +77,51 @@ def default_path() -> Path:
 
 
 @contextmanager
-def kept(path: Path) -> Iterator[None]:
-    """Take what budgets buy from a file, and add to it what was asked for besides.
+def kept(path: Path, *others: Path) -> Iterator[None]:
+    """Take what budgets buy from files, and add to the first what was asked for besides.
 
     Parameters
     ----------
     path : Path
         One that is missing or damaged is made anew; one that cannot be written is left.
+    *others : Path
+        Read alone.
     """
-    found: dict[str, tuple[Bought, ...]] = {}
-    with suppress(OSError, msgspec.DecodeError):
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[Bought, ...]])
+    found = _read(path)
+    for other in others:
+        _known.update(_read(other))
     _known.update(found)
+    before = set(_known)
     try:
         yield
     finally:
-        if not _known.keys() <= found.keys():
-            newest = dict(list({**found, **_known}.items())[-MOST_KEPT:])
+        if new := {key: value for key, value in _known.items() if key not in before}:
+            newest = dict(list({**found, **new}.items())[-MOST_KEPT:])
             with suppress(OSError), files.replacing(path) as partial:
                 partial.write_bytes(msgspec.json.encode(newest))
+
+
+def ship(path: Path) -> None:
+    """Write all that is known to a file of the project, an answer a line."""
+    encoded = {key: msgspec.json.encode(_known[key]).decode() for key in sorted(_known)}
+    lines = ",\n".join(f'"{key}":{value}' for key, value in encoded.items())
+    files.write_text(path, f"{{\n{lines}\n}}\n")
+
+
+def _read(path: Path) -> dict[str, tuple[Bought, ...]]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[Bought, ...]])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}
 
 
 def _recalled(
     asked: object, modules: list[str], ask: Callable[[], tuple[Bought, ...]]
 ) -> tuple[Bought, ...]:
-    code = dependencies.code(Path(), "", __name__, *modules, named=dependencies.strings(asked))
+    named = dependencies.strings(asked)
+    code = dependencies.code_about(
+        "dpmc.privacy", __name__, *modules, named=named, without=SPENDING
+    )
     key = hashlib.sha256(canonical([asked, code]).encode()).hexdigest()[:DIGITS]
     if key not in _known:
         _known[key] = ask()

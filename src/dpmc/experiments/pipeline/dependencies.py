@@ -17,6 +17,8 @@ from dpmc.numerics.source_digest import (
     closure,
     code_digest,
     file_digest,
+    imported,
+    module_digest,
     module_names,
     module_tree,
     short_digest,
@@ -57,11 +59,53 @@ def code(root: Path, script: str, *modules: str, named: frozenset[str] = frozens
     DpmcError
         If a module is missing or a file is not Python.
     """
+    every = _with_looked_up(modules, named)
+    return short_digest([script_digest(root, script), code_digest(*every), versions(*every)])
+
+
+@functools.cache
+def code_about(
+    package: str, *modules: str, named: frozenset[str] = frozenset(), without: frozenset[str]
+) -> str:
+    """Return the digest of modules and of what they reach that is of `package` or imports of it.
+
+    Enough for what that package alone decides: no other code counts, nor do versions of others'
+    packages.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name.
+    *modules, named
+        See `code`.
+    without : frozenset of str
+        Modules of the package that decide nothing.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DpmcError
+        If a module is missing or is not Python.
+    """
+    reached = closure(*_with_looked_up(modules, named))
+    about = {name for name in reached if name.startswith(f"{package}.")} - without
+    counted = [
+        name
+        for name in reached
+        if name in about or name in modules or (name not in without and about & {*imported(name)})
+    ]
+    return short_digest({name: module_digest(name) for name in counted})
+
+
+def _with_looked_up(modules: tuple[str, ...], named: frozenset[str]) -> tuple[str, ...]:
+    """Return modules, and those that they or what they import look up, see `code`."""
     used: set[str] = set()
     while more := set(_looked_up(closure(*modules, *used), named)) - used:
         used |= more
-    every = (*modules, *sorted(used))
-    return short_digest([script_digest(root, script), code_digest(*every), versions(*every)])
+    return (*modules, *sorted(used))
 
 
 @functools.cache

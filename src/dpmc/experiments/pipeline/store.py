@@ -263,7 +263,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 def _write(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
     texts = {key: encoding.to_json(value) for key, value in metadata.items()}
-    table = pa.table(dict(columns))
+    table = pa.table({name: _column(values) for name, values in columns.items()})
     with replacing(Path(path)) as unfinished, _writer(unfinished, table.schema) as writer:
         writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         writer.add_key_value_metadata(texts)
@@ -311,6 +311,19 @@ def _values(column: pa.Array) -> npt.NDArray[Any]:
     return values
 
 
+def _column(values: Any) -> Any:
+    """Return an array of numbers or truth values as a column, and a column as it is.
+
+    PyArrow's own way imports pandas.
+    """
+    if not isinstance(values, np.ndarray):
+        return values
+    truths = values.dtype == np.bool_
+    data = np.packbits(values, bitorder="little") if truths else np.ascontiguousarray(values)
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+
+
 def _damaged(path: str | Path, error: Exception) -> str:
     reason = str(error).splitlines()[0].rstrip(".")
     return f"{path}: truncated or damaged ({reason}); delete it and run again"
@@ -333,7 +346,7 @@ def _rows(replicate: int, fit: Fit) -> pa.Table:
         for k in range(fit.draws.shape[2]):
             columns[f"theta_{k}"] = fit.draws[:, :, k].T.ravel()
     columns |= {name: values.T.ravel() for name, values in fit.info.items()}
-    return pa.table(columns)
+    return pa.table({name: _column(values) for name, values in columns.items()})
 
 
 def _head(replicate: int, fit: Fit) -> dict[str, Any]:
