@@ -8,7 +8,6 @@ import pty
 import struct
 import subprocess
 import termios
-from pathlib import Path
 
 import pytest
 
@@ -54,16 +53,30 @@ def in_terminal(project: Project, *arguments: str, term: str = "xterm") -> tuple
     return running.wait(timeout=300), said.decode()
 
 
-def test_a_terminal_shows_one_line(tiny: Project) -> None:
+@pytest.fixture(scope="module")
+def shown(tiny: Project) -> tuple[int, str, str]:
+    """Return the status of a run in a terminal, what it showed, and what its file has."""
+    folder = tiny.folder / ".snakemake" / "log"
+    before = set(folder.iterdir())
     status, said = in_terminal(tiny, *AGAIN)
+    (log,) = set(folder.iterdir()) - before
+    return status, said, log.read_text(encoding="utf-8")
+
+
+def test_a_terminal_shows_one_line(shown: tuple[int, str, str]) -> None:
+    status, said, _ = shown
     assert status == 0, said
-    shown = [line for line in said.split("\r") if LINE in line]
-    assert shown
-    assert all("left" in line and "\n" not in line for line in shown)
-    assert all(len(line) <= 100 for line in shown)
+    lines = [line for line in said.split("\r") if LINE in line]
+    assert lines
+    assert all("left" in line and "\n" not in line for line in lines)
+    assert all(len(line) <= 100 for line in lines)
     assert "Finished jobid" not in said
     assert "Job 0: figure1" not in said
     assert "1 of 1 steps (100%) done" in said
+
+
+def test_the_file_of_the_run_has_every_line(shown: tuple[int, str, str]) -> None:
+    assert "(Rule: figure)" in shown[2]
 
 
 def test_the_line_names_the_last_figure(tiny: Project) -> None:
@@ -120,11 +133,3 @@ def test_a_terminal_that_cannot_redraw_gets_lines(tiny: Project) -> None:
     assert status == 0
     assert LINE not in said
     assert "(Rule: figure)" in said
-
-
-def test_the_file_of_the_run_has_every_line(tiny: Project) -> None:
-    folder = tiny.folder / ".snakemake" / "log"
-    before = set(folder.iterdir())
-    assert in_terminal(tiny, *AGAIN)[0] == 0
-    (log,) = set(folder.iterdir()) - before
-    assert "(Rule: figure)" in Path(log).read_text(encoding="utf-8")

@@ -80,10 +80,15 @@ def test_an_edited_hyperparameter_reruns_one_method(finished: Project) -> None:
     assert chains(jobs) == ["dp_penalty on paper_banana_2d, eps=4, replicates 0 to 1 (comparison)"]
 
 
-def test_a_number_written_otherwise_reruns_nothing(finished: Project) -> None:
-    with finished.edited(PAPER, "proposal_sd: 0.3}", "proposal_sd: 0.30}"):
-        assert finished.planned() == []
-    with finished.edited(SCALE, "200, grid: {clip_bound: [10]", "200.0, grid: {clip_bound: [10.0]"):
+def test_other_words_and_a_number_written_otherwise_rerun_nothing(finished: Project) -> None:
+    docstring = '    """Return the banana posterior.'
+    comment = '    # A comment.\n    """Return other words.'
+    iterations = "200, grid: {clip_bound: [10]", "200.0, grid: {clip_bound: [10.0]"
+    with (
+        finished.edited(PAPER, "proposal_sd: 0.3}", "proposal_sd: 0.30}"),
+        finished.edited(SCALE, *iterations),
+        finished.edited("src/dpmc/models/banana.py", docstring, comment),
+    ):
         assert finished.planned() == []
 
 
@@ -111,13 +116,6 @@ def test_an_edited_method_reruns_what_uses_it(finished: Project) -> None:
     with finished.edited("src/dpmc/mcmc/methods/rwmh.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         jobs = finished.planned()
     assert chains(jobs) == ["rwmh on paper_banana_2d, clip_bound=10, replicates 0 to 1 (clipping)"]
-
-
-def test_a_docstring_or_comment_reruns_nothing(finished: Project) -> None:
-    old = '    """Return the banana posterior.'
-    new = '    # A comment.\n    """Return other words.'
-    with finished.edited("src/dpmc/models/banana.py", old, new):
-        assert finished.planned() == []
 
 
 def test_an_edited_figure_is_drawn_again(finished: Project) -> None:
