@@ -157,7 +157,11 @@ def test_a_method_without_privacy_is_never_called_private():
             {"epsilon": 1e-3},
             "`epsilon` must be at least 0.633979, got 0.001: one iteration of 2",
         ),
-        ("dp_penalty", {"clip_bound": 0.0}, r"`ratio_clip_bound` must be positive and finite, got 0.0"),
+        (
+            "dp_penalty",
+            {"clip_bound": 0.0},
+            r"`ratio_clip_bound` must be positive and finite, got 0.0",
+        ),
         (
             "dp_penalty",
             {"clip_bound": None},
