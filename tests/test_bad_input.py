@@ -24,7 +24,7 @@ ROWS = np.column_stack(
     [np.random.default_rng(1).normal(size=(N, D)), np.random.default_rng(2).integers(0, 2, N)]
 )
 MODEL = logistic.build(logistic.Params(D, intercept=False, row_norm=None))
-PENALTY = {"proposal_sd": 0.01, "noise_multiplier": 30.0, "clip_bound": 5.0}
+PENALTY = {"proposal_sd": 0.01, "ratio_noise_multiplier": 30.0, "ratio_clip_bound": 5.0}
 HMC = {
     "step_size": 0.01,
     "num_leapfrog_steps": 2,
@@ -199,15 +199,15 @@ ARGUMENTS = {
     "parameter flag": (lambda: run(proposal_sd=True), "`proposal_sd` must be "),
     "parameter complex": (lambda: run(proposal_sd=1j), "`proposal_sd` must be "),
     "multiplier text": (
-        lambda: run(noise_multiplier="30"),
-        "`noise_multiplier` must be positive and finite, got '30'",
+        lambda: run(ratio_noise_multiplier="30"),
+        "`ratio_noise_multiplier` must be positive and finite, got '30'",
     ),
-    "multiplier float32": (lambda: run(noise_multiplier=np.float32(30)), OK),
-    "multiplier int64": (lambda: run(noise_multiplier=np.int64(30)), OK),
-    "multiplier array of one": (lambda: run(noise_multiplier=np.array(30.0)), OK),
+    "multiplier float32": (lambda: run(ratio_noise_multiplier=np.float32(30)), OK),
+    "multiplier int64": (lambda: run(ratio_noise_multiplier=np.int64(30)), OK),
+    "multiplier array of one": (lambda: run(ratio_noise_multiplier=np.array(30.0)), OK),
     "multiplier flag": (
-        lambda: run(noise_multiplier=True),
-        "`noise_multiplier` must be positive and finite, got True",
+        lambda: run(ratio_noise_multiplier=True),
+        "`ratio_noise_multiplier` must be positive and finite, got True",
     ),
     "proposal -1": (lambda: run(proposal_sd=-1), "`proposal_sd` must be a positive number"),
     "proposal of other length": (
@@ -258,8 +258,8 @@ ARGUMENTS = {
     "names no sequence": (lambda: run(names=3), "`names` must be 3 different names, got 3"),
     "names numbers": (lambda: run(names=[1, 2, 3]), "`names` must be 3 different names"),
     "clip bound missing": (
-        lambda: run(clip_bound=None),
-        "`clip_bound` must be positive, got None (model 'logistic' declares no Lipschitz",
+        lambda: run(ratio_clip_bound=None),
+        "`ratio_clip_bound` must be positive, got None (model 'logistic' declares no Lipschitz",
     ),
     "hmc clip bound missing": (
         lambda: run("dp_hmc", **{**HMC, "gradient_clip_bound": -1.0}),
@@ -272,7 +272,7 @@ ARGUMENTS = {
     "mass of other shape": (lambda: run("dp_hmc", **HMC, mass=[1.0, 2.0]), "`mass` must "),
     "mass text": (lambda: run("dp_hmc", **HMC, mass="a"), "`mass` must "),
     "batch larger than the rows": (
-        lambda: run("dp_sgld", batch_size=1_000_000, clip_bound=1.0, step_size=1e-4),
+        lambda: run("dp_sgld", batch_size=1_000_000, gradient_clip_bound=1.0, step_size=1e-4),
         "`batch_size` must be ",
     ),
     "Barker clip scale": (
@@ -360,11 +360,11 @@ DATA = {
     "Dataset of a list": (lambda: run(rows=dpmc.Dataset("d", ROWS.tolist())), OK),
     "Dataset bounds nan": (
         lambda: dpmc.Dataset("d", ROWS, bounds={"row_norm": math.nan}),
-        "bound 'row_norm' must be positive and finite, got nan",
+        "bound 'row_norm' must be a finite number, got nan",
     ),
     "Dataset bounds text": (
         lambda: dpmc.Dataset("d", ROWS, bounds={"row_norm": "8"}),
-        "bound 'row_norm' must be positive and finite, got '8'",
+        "bound 'row_norm' must be a finite number, got '8'",
     ),
     "Dataset bounds list": (lambda: dpmc.Dataset("d", ROWS, bounds=[8]), "`bounds` must be "),
 }
@@ -426,7 +426,7 @@ MODELS = {
             own(gradient=importing_gradient),
             ONE,
             batch_size=2,
-            clip_bound=1.0,
+            gradient_clip_bound=1.0,
             step_size=1e-6,
         ),
         "do not compile",

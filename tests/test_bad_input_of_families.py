@@ -140,7 +140,10 @@ STATISTICS = {
     "release of text": (lambda: released(x=["a", "b"]), "`x` must be real numbers"),
     "release of numbers as text": (lambda: released(x=["1", "2"]), "`x` must be real numbers"),
     "release complex": (lambda: released(x=RECORDS.astype(complex)), "`x` must be real numbers"),
-    "release masked": (lambda: released(x=np.ma.masked_array(RECORDS)), "`x` must be real numbers"),
+    "release masked": (
+        lambda: released(x=np.ma.masked_array(RECORDS)),
+        "`x` must be an ordinary array",
+    ),
     "release of a series": (lambda: released(x=pd.Series(RECORDS)), OK),
     "release of integers": (lambda: released(x=[1, 2, 3]), OK),
     "release of 1e308": (lambda: released(x=np.full(100, 1e308)), OK),

@@ -19,13 +19,13 @@ def test_epsilon_is_refused_outside_of_its_bounds(epsilon, zero, infinite):
         check_epsilon(epsilon, zero=zero, infinite=infinite)
         return
     text = f"{'at least 0' if zero else 'positive'}{'' if infinite else ' and finite'}"
-    with pytest.raises(DpmcError, match=f"^`epsilon` must be {text}, got {epsilon}$"):
+    with pytest.raises(DpmcError, match=f"^`epsilon` must be {text}, got {epsilon!r}$"):
         check_epsilon(epsilon, zero=zero, infinite=infinite)
 
 
 @pytest.mark.parametrize("delta", [0, 1, 0.0, 1.0, -0.1, math.nan, math.inf, None, "0.1"])
 def test_delta_is_refused_outside_of_its_bounds(delta):
-    with pytest.raises(DpmcError, match=rf"^`delta` must be in \(0, 1\), got {delta}$"):
+    with pytest.raises(DpmcError, match=rf"^`delta` must be in \(0, 1\), got {delta!r}$"):
         check_delta(delta)
     with pytest.raises(DpmcError, match=r"in \(0, 1\) for smooth_laplace, got "):
         check_delta(delta, "smooth_laplace")

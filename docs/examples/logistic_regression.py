@@ -86,7 +86,7 @@ def sample(rows, model, epsilon, seed=None, diagnostics="private"):
         epsilon=epsilon,
         delta=DELTA,
         proposal_sd=0.1,
-        noise_multiplier=3.0,
+        ratio_noise_multiplier=3.0,
         num_chains=1,
         start=np.array([0.0, -1.0, 2.0]),
         seed=seed,

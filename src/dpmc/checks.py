@@ -75,7 +75,7 @@ def real_array(name: str, values: Any) -> Array:
     """
     if np.ma.isMaskedArray(values):
         raise DpmcError(
-            f"`{name}` must be real numbers in an ordinary array, with NaN for masked entries and "
+            f"`{name}` must be an ordinary array, with NaN for masked entries and "
             "invalid_rows='zero', got a masked array"
         )
     try:

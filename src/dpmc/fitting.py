@@ -11,12 +11,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from dpmc import checks, registry
+from dpmc import checks, registry, tuning, types
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
 from dpmc.mcmc import fit as chains
+from dpmc.mcmc import parameter_names
 from dpmc.mcmc.clip_shares import Diagnostics
+from dpmc.mcmc.own_methods import resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
 from dpmc.privacy.ledger import NOISES, Noise
@@ -93,7 +95,9 @@ def fit(
 
     ``fit(model, rows, epsilon=1, delta=1e-6)`` chooses everything else along the way, from what it
     has released: see :mod:`dpmc.automatic`. ``fit(method, model, rows, ...)`` runs one method with
-    parameters of your own; all chains are then released together under the one budget.
+    parameters of your own; all chains are then released together under the one budget. Those that
+    ``"dp_penalty"``, ``"dp_hmc"`` and ``"dp_mala"`` need and are not given are chosen from a search
+    that has a quarter of the budget (:mod:`dpmc.tuning`).
 
     Parameters
     ----------
@@ -148,7 +152,8 @@ def fit(
     names : sequence of str
         Names of the components of theta, for tables and ArviZ; a model of `dpmc.model` has some.
     **params
-        Parameters of the method, as in its ``Params``.
+        Parameters of the method, as in its ``Params``; bounds and noise of ratios and of gradients
+        by the names that all methods share (:mod:`dpmc.mcmc.parameter_names`).
 
     Returns
     -------
@@ -210,16 +215,13 @@ def fit(
             names=named,
         )
     else:
-        if epsilon is not None:
-            epsilon = _epsilon(epsilon)
-        if accountant is not None:
-            _check_accountant(accountant)
         dataset = _rows(data, invalid_rows)
         num_rows = dataset.num_rows
-        result = chains.fit(
+        result = _one_method(
             method,
             model,
             dataset,
+            {name: _plain(value) for name, value in params.items()},
             epsilon=epsilon,
             delta=delta,
             accountant=accountant,
@@ -232,8 +234,6 @@ def fit(
             noise=noise,
             progress=progress,
             diagnostics=diagnostics,
-            invalid_rows=invalid_rows,
-            **{name: _plain(value) for name, value in params.items()},
         )
         fitted = Fit.of(result, named, tuple(remarks(result)))
     if isinstance(model, ParametricModel):
@@ -242,6 +242,38 @@ def fit(
     for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
     return fitted
+
+
+def _one_method(
+    method: Any, model: Model, dataset: Dataset, params: dict[str, Any], **options: Any
+) -> types.Fit:
+    """Return the chains of one method, with parameters that are missing chosen where they can be.
+
+    Raises
+    ------
+    DpmcError
+        Of parameters by the names that all methods share.
+    """
+    epsilon, accountant = options["epsilon"], options["accountant"]
+    if epsilon is not None:
+        options["epsilon"] = epsilon = _epsilon(epsilon)
+    if accountant is not None:
+        _check_accountant(accountant)
+    module = resolve(method)
+    name = module.__name__.rpartition(".")[2]
+    given = parameter_names.fields_of(name, params)
+    search = None
+    try:
+        if epsilon is not None and tuning.lacks(module, given):
+            start, delta = options["start"], check_delta(options["delta"])
+            begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
+            shared = {key: options[key] for key in ("num_chains", "seed", "noise")}
+            given, search = tuning.tuned(
+                name, given, model, dataset, epsilon, delta, start=begin, **shared
+            )
+        return chains.fit(method, model, dataset, search=search, **options, **given)
+    except DpmcError as error:
+        raise DpmcError(parameter_names.in_common(name, str(error))) from None
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:

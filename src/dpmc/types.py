@@ -172,10 +172,8 @@ def _check_bounds(name: str, bounds: Any) -> None:
     if not isinstance(bounds, Mapping):
         raise DpmcError(f"data {name!r}: `bounds` must be a mapping of numbers, got {bounds!r}")
     for key, value in bounds.items():
-        if not (is_real(value) and math.isfinite(value) and value > 0):
-            raise DpmcError(
-                f"data {name!r}: bound {key!r} must be positive and finite, got {value!r}"
-            )
+        if not (is_real(value) and math.isfinite(value)):
+            raise DpmcError(f"data {name!r}: bound {key!r} must be a finite number, got {value!r}")
 
 
 def _columns_not_finite(x: Array) -> list[int]:

@@ -95,14 +95,36 @@ BAD = {
     ),
     "few iterations": (made(plan={"num_iterations": 14}), "too few for any sampler"),
     "stopped": (made(status="stopped by its user"), "stopped early"),
+    "gradients clipped": (
+        made(diagnostics={"gradient_clipped": Diagnostic(1.0, 0.01)}),
+        "had its gradient clipped",
+    ),
+    "chains that stand still apart": (
+        made(np.broadcast_to(np.arange(4.0)[None, :, None], (1000, 4, 2)).copy()),
+        "Chains or their halves disagree (R-hat inf",
+    ),
+    "chains that stand still together": (
+        made(
+            np.zeros((1000, 4, 2)),
+            totals={"num_iterations": np.full(4, 1000), "accepted": np.zeros(4, dtype=int)},
+        ),
+        "A share of 0 of the moves was accepted",
+    ),
     "not finite": (made(np.full((200, 2, 2), np.nan)), "not finite"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_wrong_is_said_in_words(name):
+    """Each remark ends with what would help."""
     fit, message = BAD[name]
-    assert any(message in remark for remark in remarks(fit))
+    told = list(remarks(fit))
+    assert any(message in remark for remark in told)
+    for remark in told:
+        assert any(
+            word in remark
+            for word in ("would help", "chooses by itself", "would need", "clips less")
+        )
 
 
 def test_summary_of_one_draw_has_no_spread():

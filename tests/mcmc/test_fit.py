@@ -157,11 +157,15 @@ def test_a_method_without_privacy_is_never_called_private():
             {"epsilon": 1e-3},
             "`epsilon` must be at least 0.633979, got 0.001: one iteration of 2",
         ),
-        ("dp_penalty", {"clip_bound": 0.0}, r"`clip_bound` must be positive and finite, got 0.0"),
+        (
+            "dp_penalty",
+            {"clip_bound": 0.0},
+            r"`ratio_clip_bound` must be positive and finite, got 0.0",
+        ),
         (
             "dp_penalty",
             {"clip_bound": None},
-            r"`clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
+            r"`ratio_clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
         ),
         (
             "dp_penalty",
@@ -176,7 +180,7 @@ def test_a_method_without_privacy_is_never_called_private():
         (
             "dp_penalty",
             {"noise_multiplier": -1.0},
-            "`noise_multiplier` must be positive and finite, got -1.0",
+            "`ratio_noise_multiplier` must be positive and finite, got -1.0",
         ),
         (
             "dp_penalty",

@@ -269,6 +269,6 @@ def test_components_without_a_standard_deviation_are_refused():
 def test_a_clip_bound_is_asked_for_where_the_model_has_none():
     with pytest.raises(
         DpmcError,
-        match=r"`clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
+        match=r"`ratio_clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
     ):
         run_method("minibatch_penalty", clip_bound=None)

@@ -15,8 +15,12 @@ from dpmc.mcmc.methods import dp_penalty, rwmh
 from dpmc.privacy.events import Releases, gaussian
 from tests.support.posteriors import gaussian_model, rows
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
+# Those of `Params`: an own method may have others than the built-in ones share.
 PENALTY = {"proposal_sd": 0.05, "noise_multiplier": 20.0, "clip_bound": 2.0}
 METHOD = """
 from dpmc.mcmc.methods.dp_penalty import Params, sampler

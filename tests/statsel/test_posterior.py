@@ -71,12 +71,11 @@ def test_heavy_tails_are_refused(slope, message):
 def test_a_flat_prior_without_end_is_improper(statistic, mechanism):
     with pytest.raises(DpmcError, match="`prior` must be bounded or have a proper density"):
         selection.reference(
-            VARIANCE, selection.statistic(statistic), selection.mechanism(mechanism),
             selection.release(
-                VARIANCE, ABSOLUTE, selection.mechanism("laplace"), [1.0, 2.0], 1.0,
-                np.random.default_rng(1),
+                VARIANCE, selection.statistic(statistic), selection.mechanism(mechanism),
+                [1.0, 2.0], 1.0, np.random.default_rng(1),
             ),
-            epsilon=1.0, prior=(0.0, math.inf),
+            prior=(0.0, math.inf),
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks, registry
-from dpmc.families import _arrays
+from dpmc.families import _arrays, _bar
 from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR
 from dpmc.fits.remarks import remarks
@@ -49,6 +49,7 @@ def linear_regression(
     noise: Noise = "continuous",
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
+    progress: bool = True,
     **params: Any,
 ) -> Fit:
     """Return the posterior of a linear regression given its noisy sufficient statistics.
@@ -84,6 +85,8 @@ def linear_regression(
         As of `dpmc.fit`.
     names : sequence of str
         Names of the coefficients; by default those of the columns of a data frame.
+    progress : bool
+        Whether to show a progress bar.
     **params
         Of the method, as in its ``Params``.
 
@@ -145,10 +148,12 @@ def linear_regression(
         ledgers=ledgers,
         noise=noise,
     )
-    chains = [
-        module.fit(noisy, prior, settings, Streams.of(seed, NAME, number).chain)
-        for number in range(num_chains)
-    ]
+    chains = []
+    with _bar.shown(progress, "chain") as report:
+        for number in range(num_chains):
+            streams = Streams.of(seed, NAME, number)
+            chains.append(module.fit(noisy, prior, settings, streams.chain))
+            report(number + 1, num_chains, "")
     fit = Fit(
         draws=_draws(chains),
         info={},

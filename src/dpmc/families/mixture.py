@@ -10,7 +10,7 @@ import numpy as np
 from dpmc import checks
 from dpmc.ep.mixture.methods import dp_sep
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
-from dpmc.families import _arrays
+from dpmc.families import _arrays, _bar
 from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
 from dpmc.registry import parameters
@@ -31,6 +31,7 @@ def mixture(
     seed: int | None = None,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
+    progress: bool = True,
     **params: Any,
 ) -> Fit:
     """Return the posterior of the means of a mixture of Gaussians, as DP-SEP approximates it.
@@ -50,6 +51,8 @@ def mixture(
         As of `dpmc.fit`.
     names : sequence of str
         Names of all means, those of the first component first.
+    progress : bool
+        Whether to show a progress bar.
     **params
         Of the method, as in ``dpmc.ep.mixture.methods.dp_sep.Params``: `clip_bound` bounds what a
         row contributes to (precision times mean, precision), in the units of the rows.
@@ -83,14 +86,16 @@ def mixture(
     dataset = _arrays.matrix("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
     components = _arrays.named(names, default)
-    fitted, guarantee = dp_sep.fit(
-        dataset.x,
-        model,
-        settings,
-        Budget(epsilon, delta, "subsampled"),
-        stream(seed, "noise", NAME),
-        invalid_rows=invalid_rows,
-    )
+    with _bar.shown(progress, "step") as report:
+        fitted, guarantee = dp_sep.fit(
+            dataset.x,
+            model,
+            settings,
+            Budget(epsilon, delta, "subsampled"),
+            stream(seed, "noise", NAME),
+            report,
+            invalid_rows,
+        )
     draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
     return Fit(
         draws=draws.reshape(num_draws, num_chains, -1),

@@ -12,7 +12,7 @@ from dpmc import checks
 from dpmc.ep.network.engine import NetworkFit
 from dpmc.ep.network.methods import dp_sep
 from dpmc.ep.network.task import Task
-from dpmc.families import _arrays
+from dpmc.families import _arrays, _bar
 from dpmc.fits import Fit
 from dpmc.fits.predictive import NETWORK, scaled_to_unit
 from dpmc.registry import parameters
@@ -36,6 +36,7 @@ def network(
     num_draws: int = 250,
     seed: int | None = None,
     invalid_rows: InvalidRows = "refuse",
+    progress: bool = True,
     **params: Any,
 ) -> Fit:
     """Return the posterior of the weights of a network, as DP-SEP approximates it.
@@ -57,6 +58,8 @@ def network(
         Independent draws from the approximation, arranged as chains; they cost no privacy.
     seed, invalid_rows
         As of `dpmc.fit`.
+    progress : bool
+        Whether to show a progress bar.
     **params
         Of the method, as in ``dpmc.ep.network.methods.dp_sep.Params``.
 
@@ -93,15 +96,17 @@ def network(
     y_low, y_high = (float(end[0]) for end in _ends("y_range", y_range, 1))
     features = scaled_to_unit(np.clip(dataset.x[:, :-1], low, high), low, high)
     targets = scaled_to_unit(np.clip(dataset.x[:, -1], y_low, y_high), y_low, y_high)
-    fitted = dp_sep.fit(
-        features,
-        targets,
-        Task("rows", hidden, standardised_by_rows=False),
-        settings,
-        Budget(epsilon, delta, "subsampled"),
-        stream(seed, "noise", NAME),
-        invalid_rows=invalid_rows,
-    )
+    with _bar.shown(progress, "step") as report:
+        fitted = dp_sep.fit(
+            features,
+            targets,
+            Task("rows", hidden, standardised_by_rows=False),
+            settings,
+            Budget(epsilon, delta, "subsampled"),
+            stream(seed, "noise", NAME),
+            progress=report,
+            invalid_rows=invalid_rows,
+        )
     weights = fitted.predictor
     assert isinstance(weights, NetworkFit)
     draws = _draws(weights, num_draws * num_chains, stream(seed, "chain", NAME))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.families import _arrays
+from dpmc.families import _arrays, _bar
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
 from dpmc.privacy.single_releases import Noise
@@ -40,6 +40,7 @@ def select_statistic(
     seed: int | None = None,
     noise: Noise = "continuous",
     invalid_rows: InvalidRows = "refuse",
+    progress: bool = True,
     **params: Any,
 ) -> Fit:
     """Return the posterior of theta given the most informative of several statistics of records.
@@ -73,6 +74,8 @@ def select_statistic(
         As of `dpmc.fit`.
     invalid_rows : {"refuse", "zero"}
         As of `dpmc.statsel.release`.
+    progress : bool
+        Whether to show a progress bar.
     **params
         Of the method, but for its number of iterations.
 
@@ -114,17 +117,19 @@ def select_statistic(
         noise=noise,
         invalid_rows=invalid_rows,
     )
-    chains = [
-        sample(
-            released,
-            prior=prior,
-            method=method,
-            seed=None if seed is None else seed + number,
-            num_iterations=2 * num_draws,
-            **params,
-        )
-        for number in range(num_chains)
-    ]
+    chains = []
+    with _bar.shown(progress, "chain") as report:
+        for number in range(num_chains):
+            one = sample(
+                released,
+                prior=prior,
+                method=method,
+                seed=None if seed is None else seed + number,
+                num_iterations=2 * num_draws,
+                **params,
+            )
+            chains.append(one)
+            report(number + 1, num_chains, "")
     length = min(len(chain.theta) for chain in chains)
     fit = Fit(
         draws=np.stack([chain.theta[-length:] for chain in chains], axis=1)[:, :, None],

@@ -27,7 +27,10 @@ def remarks(fit: Fit) -> Iterator[str]:
     if fit.draws is None or not len(fit.draws):
         return
     if fit.status != "complete":
-        yield f"The run stopped early ({fit.status}); its draws are not those of a whole chain."
+        yield (
+            f"The run stopped early ({fit.status}): its draws are not those of a whole chain. "
+            "Shorter steps would help where it left the finite numbers."
+        )
     iterations = fit.plan.get("num_iterations", len(fit.draws))
     chains = fit.draws.shape[1]
     if fit.guarantee.private and iterations < FEW_ITERATIONS:
@@ -57,6 +60,7 @@ def remarks(fit: Fit) -> Iterator[str]:
         return
     rhat = split_rhat(kept)
     if rhat > RHAT:
+        # Equal chains that stand still have no R-hat; different ones that do have an infinite one.
         yield (
             f"Chains or their halves disagree (R-hat {rhat:.3g}, above {RHAT}): they have not "
             "reached the posterior. They would need more iterations, or a start nearer to it."
@@ -66,5 +70,6 @@ def remarks(fit: Fit) -> Iterator[str]:
         count = "no" if math.isnan(ess) else f"{ess:.0f}"
         yield (
             f"The draws are worth {count} independent ones for some component: enough to place "
-            "the posterior at best, too few for its width."
+            "the posterior at best, too few for its width. More iterations, which a larger epsilon "
+            "or fewer chains afford, or steps that are not as short would help."
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +22,7 @@ from dpmc.mcmc.threads import number_of_threads, threaded
 from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
-from dpmc.privacy.events import parse
+from dpmc.privacy.events import Event, parse
 from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
@@ -43,6 +44,25 @@ from dpmc.types import (
 Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
 
 
+@dataclass(frozen=True)
+class Search:
+    """What was learnt of the rows before the chains, under the same budget.
+
+    Parameters
+    ----------
+    start : ndarray of shape (d,)
+        Where chains begin, from released numbers.
+    event : event
+        One release that costs at least as much as all that were made.
+    records : tuple of (str, int)
+        What was released.
+    """
+
+    start: Array
+    event: Event
+    records: tuple[tuple[str, int], ...]
+
+
 def fit(
     method: Any,
     model: Model,
@@ -61,12 +81,14 @@ def fit(
     progress: bool = True,
     diagnostics: Diagnostics = "private",
     invalid_rows: InvalidRows = "refuse",
+    search: Search | None = None,
     **params: Any,
 ) -> Fit:
     """Sample the posterior of `model` given `data` with one method.
 
     All chains are released together under the one budget. The arguments are those of
-    :func:`dpmc.fitting.fit`, which is the way in for a user.
+    :func:`dpmc.fitting.fit`, which is the way in for a user, and `search`, what the budget has been
+    spent on already.
 
     Returns
     -------
@@ -111,8 +133,9 @@ def fit(
         accountant,
         max_iterations,
         diagnostics,
+        () if search is None else ((search.event, 1),),
     )
-    starts = start_points(start, model.dim, num_chains)
+    starts = start_points(start if search is None else search.start, model.dim, num_chains)
     model = row_functions.without_errors(model)
     nan_rows = dataset.invalid_rows == "zero"
     prior_checks.check_prior(model, starts)
@@ -128,7 +151,10 @@ def fit(
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise)
+        before = () if search is None else search.records
+        return run(
+            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, before
+        )
 
 
 def _releaser(
@@ -175,10 +201,11 @@ def allocate(
     accountant: str | None = None,
     max_iterations: int | None = None,
     diagnostics: Diagnostics = "exact",
+    before: tuple[tuple[Event, int], ...] = (),
 ) -> tuple[Plan | None, int]:
     """Return the plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
 
-    Private diagnostics are paid for first.
+    Private diagnostics, and what was released `before`, are paid for first.
 
     Raises
     ------
@@ -212,6 +239,7 @@ def allocate(
             f"`num_iterations` must be None, since the budget of {name} decides, got "
             f"{num_iterations}"
         )
+    releases = replace(releases, once=(*releases.once, *before))
     budget = Budget(
         epsilon, delta, accountant or calibration.best_accountant(releases.counts(1, 1))
     )
@@ -231,6 +259,7 @@ def run(
     progress: Progress = silent,
     release: Release | None = None,
     noise: Noise = "continuous",
+    before: tuple[tuple[str, int], ...] = (),
 ) -> Fit:
     """Run the chains of one replicate under `plan` and say what privacy they have.
 
@@ -254,6 +283,8 @@ def run(
         Releases diagnostics; the exact clip counts are then left out. Without it they stay.
     noise : {"continuous", "discrete"}
         See `fit`.
+    before : tuple of (str, int)
+        What the plan holds one release for that was made already, as it was recorded.
     """
     ledger = Ledger(plan, noise)
     result = sampler(starts, num_iterations, streams, ledger, progress)
@@ -261,12 +292,13 @@ def run(
     if release is not None:
         released = release(result, starts, ledger)
         result = without_clip_counts(result)
+    records = _added(before, ledger.records())
     if plan is None:
         guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
         summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
     else:
         guarantee = replace(plan.guarantee, outside=tuple(outside))
-        audited = _audited(ledger.records(), plan.budget.delta)
+        audited = _audited(records, plan.budget.delta)
         summary = plan.summary() | {
             "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
         }
@@ -276,11 +308,21 @@ def run(
         info=result.info,
         totals=result.totals,
         status=result.status,
-        ledger=ledger.records(),
+        ledger=records,
         guarantee=guarantee,
         plan=summary,
         diagnostics=released,
     )
+
+
+def _added(
+    first: tuple[tuple[str, int], ...], second: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...]:
+    """Return what two ledgers recorded, sorted as each of them is."""
+    if not first:
+        return second
+    total = Counter(dict(first)) + Counter(dict(second))
+    return tuple(sorted(total.items()))
 
 
 @functools.cache

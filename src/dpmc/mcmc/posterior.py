@@ -63,7 +63,7 @@ class Posterior:
             return given
         if self.model.lipschitz is None:
             raise DpmcError(
-                f"`clip_bound` must be positive, got None (model {self.model.name!r} declares no "
-                "Lipschitz constant to take its place)"
+                f"`ratio_clip_bound` must be positive, got None (model {self.model.name!r} "
+                "declares no Lipschitz constant to take its place)"
             )
         return self.model.lipschitz

@@ -179,7 +179,9 @@ class InnerSums:
 
     def _buffers(self, components: int) -> tuple[Array, Array]:
         """Return memory of this thread for a function of so many components and its slopes."""
-        known: dict[int, tuple[Array, Array]] = self._local.__dict__
+        known: dict[int, tuple[Array, Array]] | None = getattr(self._local, "known", None)
+        if known is None:
+            known = self._local.known = {}
         if components not in known:
             known[components] = np.empty(components), np.empty((components, self._shape[1]))
         return known[components]

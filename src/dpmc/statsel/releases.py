@@ -66,8 +66,9 @@ class ReleaseTerms:
             return _described(own) == _described(value)
         if value.constants is None or self.delta is None:
             return False
-        constants = [one.constants(self.epsilon, self.delta) for one in (own, value)]
-        return _described(own) == _described(value) and bool(constants[0] == constants[1])
+        constants = own.constants(self.epsilon, self.delta)
+        same = bool(constants == value.constants(self.epsilon, self.delta))
+        return same and _described(own) == _described(value)
 
 
 def _described(value: Any) -> list[Any]:

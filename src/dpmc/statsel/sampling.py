@@ -246,4 +246,5 @@ def _terms(
     if not parts or epsilon is None:
         missing = "population" if not parts else "epsilon"
         raise DpmcError(f"`{missing}` must be given with a release that does not carry its own")
-    return ReleaseTerms(*parts, epsilon, delta)
+    population, statistic, mechanism = parts
+    return ReleaseTerms(population, statistic, mechanism, epsilon, delta)

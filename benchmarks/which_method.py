@@ -1,0 +1,87 @@
+"""Methods that choose their own parameters, on the same rows: which one to take when.
+
+    uv run python benchmarks/which_method.py
+
+Prints the table of docs/methods.md: for each problem, budget and method the largest error of a
+mean in posterior standard deviations, the width of the draws over that of the posterior, R-hat, and
+seconds of processor time; each the median over repeats. The posterior is that of a long chain of
+Hamiltonian Monte Carlo without privacy. Noise is not seeded: digits differ from run to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+
+import dpmc
+from dpmc.models import logistic
+from dpmc.rng import stream
+from dpmc.types import Array, Model
+
+DELTA = 1e-6
+METHODS = ("auto", "dp_penalty", "dp_hmc", "dp_mala")
+PROBLEMS = {"logistic, 3 coefficients": (3, 20_000), "logistic, 10 coefficients": (10, 20_000)}
+
+
+def problem(dim: int, num_rows: int) -> tuple[Model, Array]:
+    """Return a logistic regression and rows of it."""
+    rng = stream(0, "data", "which_method", dim)
+    x = rng.standard_normal((num_rows, dim))
+    theta = rng.standard_normal(dim) / np.sqrt(dim)
+    y = rng.random(num_rows) < 1 / (1 + np.exp(-x @ theta))
+    return logistic.build(logistic.Params(dim, intercept=False)), np.column_stack([x, y])
+
+
+def posterior(model: Model, rows: Array) -> tuple[Array, Array]:
+    """Return means and standard deviations, by a long chain."""
+    spread = 1 / np.sqrt(len(rows) / 5)
+    chain = dpmc.fit(
+        "hmc", model, rows, num_iterations=1500, num_chains=2, progress=False, seed=0,
+        step_size=0.3 * spread, num_leapfrog_steps=6, start=np.zeros(model.dim),
+    )  # fmt: skip
+    kept = chain.kept()
+    return kept.mean(axis=(0, 1)), kept.std(axis=(0, 1))
+
+
+def measure(
+    model: Model, rows: Array, method: str, epsilon: float
+) -> tuple[Array, Array, float, float]:
+    """Return means, deviations, R-hat and processor time of one fit."""
+    begun = time.process_time()
+    fit = dpmc.fit(model, rows, method=method, epsilon=epsilon, delta=DELTA, progress=False)
+    seconds = time.process_time() - begun
+    kept = fit.kept()
+    rhat = float(np.nanmax(fit.summary().values[:, -1]))
+    return kept.mean(axis=(0, 1)), kept.std(axis=(0, 1)), rhat, seconds
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 16.0])
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| posterior | epsilon | method | error | width | R-hat | seconds |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, (dim, num_rows) in PROBLEMS.items():
+        model, rows = problem(dim, num_rows)
+        mean, sd = posterior(model, rows)
+        for epsilon in options.epsilons:
+            for method in METHODS:
+                fits = [measure(model, rows, method, epsilon) for _ in range(options.repeats)]
+                errors = [np.abs((one[0] - mean) / sd).max() for one in fits]
+                widths = [np.median(one[1] / sd) for one in fits]
+                print(
+                    f"| {name} | {epsilon:g} | `{method}` | {np.median(errors):.2g} | "
+                    f"{np.median(widths):.2g} | {np.median([one[2] for one in fits]):.3g} | "
+                    f"{np.median([one[3] for one in fits]):.1f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
