@@ -18,6 +18,7 @@ from dpmc.mcmc import fit as chains
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.modelling import ParametricModel
 from dpmc.privacy.ledger import NOISES, Noise
+from dpmc.shards.federation import Federation
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
     Array,
@@ -45,7 +46,7 @@ class PosteriorWarning(UserWarning):
 @overload
 def fit(
     model: Model,
-    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
+    data: Dataset | Array | ShardedRows | Federation | str | os.PathLike[str],
     /,
     *,
     epsilon: float,
@@ -59,7 +60,7 @@ def fit(
 def fit(
     method: str,
     model: Model,
-    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
+    data: Dataset | Array | ShardedRows | Federation | str | os.PathLike[str],
     /,
     *,
     epsilon: float | None = ...,
@@ -102,7 +103,8 @@ def fit(
     data : Dataset, ndarray of shape (n, p), a data frame of numbers, or a folder
         The private rows. The automatic method also takes the path of a folder of Parquet or .npy
         files, or what `dpmc.open_rows` makes of some, which are read a part at a time: the draws
-        are the same, to the last bit, as for these rows in memory.
+        are the same, to the last bit, as for these rows in memory. Rows that stay at several
+        nodes are those of `dpmc.federation`.
     epsilon, delta : float
         The budget under substitution of one row; left out only for a method without privacy.
     accountant : str, optional
@@ -281,9 +283,9 @@ def _epsilon(epsilon: float | None) -> float:
     return float(epsilon)
 
 
-def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
-    """Return the rows of the automatic method, in memory or in files."""
-    if isinstance(data, ShardedRows):
+def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Federation:
+    """Return the rows of the automatic method: in memory, in files or at several nodes."""
+    if isinstance(data, ShardedRows | Federation):
         return data
     if isinstance(data, str | os.PathLike):
         return open_rows(data, invalid_rows=invalid_rows)
@@ -293,9 +295,10 @@ def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
     if isinstance(data, Dataset):
         return data
-    if isinstance(data, ShardedRows | str | os.PathLike):
+    if isinstance(data, ShardedRows | Federation | str | os.PathLike):
+        kind = "a federation" if isinstance(data, Federation) else "a folder"
         raise DpmcError(
-            "`data` must be rows in memory for a method of your choice, got a folder, which the "
+            f"`data` must be rows in memory for a method of your choice, got {kind}, which the "
             "automatic method reads"
         )
     try:
