@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpmc.modelling import model
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
+    from dpmc.shards.federation import federation
     from dpmc.shards.rows import open_rows
     from dpmc.types import Budget, Dataset, DpmcError, Guarantee, Model
 
@@ -43,6 +44,7 @@ __all__ = [
     "audit",
     "compare",
     "dot",
+    "federation",
     "fit",
     "linear_regression",
     "mixture",
@@ -73,6 +75,7 @@ _HOMES = {
     "audit": "dpmc.privacy.empirical",
     "compare": "dpmc.comparison",
     "dot": "dpmc.rows.tuples",
+    "federation": "dpmc.shards.federation",
     "fit": "dpmc.fitting",
     "linear_regression": "dpmc.families.linear_regression",
     "mixture": "dpmc.families.mixture",

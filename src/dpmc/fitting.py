@@ -22,6 +22,7 @@ from dpmc.mcmc.own_methods import resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
 from dpmc.privacy.ledger import NOISES, Noise
+from dpmc.shards.federation import Federation
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
     Array,
@@ -49,7 +50,7 @@ class PosteriorWarning(UserWarning):
 @overload
 def fit(
     model: Model,
-    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
+    data: Dataset | Array | ShardedRows | Federation | str | os.PathLike[str],
     /,
     *,
     epsilon: float,
@@ -63,7 +64,7 @@ def fit(
 def fit(
     method: Any,
     model: Model,
-    data: Dataset | Array | ShardedRows | str | os.PathLike[str],
+    data: Dataset | Array | ShardedRows | Federation | str | os.PathLike[str],
     /,
     *,
     epsilon: float | None = ...,
@@ -111,7 +112,8 @@ def fit(
     data : Dataset, ndarray of shape (n, p), a data frame of numbers, or a folder
         The private rows. The automatic method also takes the path of a folder of Parquet or .npy
         files, or what `dpmc.open_rows` makes of some, which are read a part at a time: the draws
-        are the same, to the last bit, as for these rows in memory.
+        are the same, to the last bit, as for these rows in memory. Rows that stay at several
+        nodes are those of `dpmc.federation`.
     epsilon, delta : float
         The budget under substitution of one row; left out only for a method without privacy.
     accountant : str, optional
@@ -350,9 +352,9 @@ def _weak(fitted: Fit, num_rows: int) -> Iterator[str]:
         )
 
 
-def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
-    """Return the rows of the automatic method, in memory or in files."""
-    if isinstance(data, ShardedRows):
+def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Federation:
+    """Return the rows of the automatic method: in memory, in files or at several nodes."""
+    if isinstance(data, ShardedRows | Federation):
         return data
     if isinstance(data, str | os.PathLike):
         return open_rows(Path(data), invalid_rows=invalid_rows)
@@ -362,9 +364,10 @@ def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
 def _rows(data: Any, invalid_rows: InvalidRows) -> Dataset:
     if isinstance(data, Dataset):
         return data
-    if isinstance(data, ShardedRows | str | os.PathLike):
+    if isinstance(data, ShardedRows | Federation | str | os.PathLike):
+        kind = "a federation" if isinstance(data, Federation) else "a path"
         raise DpmcError(
-            "`data` must be rows in memory for a method of your choice, got a path, which the "
+            f"`data` must be rows in memory for a method of your choice, got {kind}, which the "
             "automatic method reads"
         )
     return Dataset.of("data", data, invalid_rows)

@@ -18,6 +18,7 @@ import numpy as np
 from dpmc.automatic import curvature as curvatures
 from dpmc.automatic import knowledge
 from dpmc.automatic.curvature import Curvature, NoisyCurvature
+from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.knowledge import Estimate, Measurement
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
@@ -107,12 +108,12 @@ class _Bounds:
     curvature: float
 
 
-def locate(rows: WhitenedRows, prior: Prior, purse: Purse, start: Array) -> Centre:
+def locate(rows: WhitenedRows | FederatedRows, prior: Prior, purse: Purse, start: Array) -> Centre:
     """Return centre and shape, for all that the purse holds.
 
     Parameters
     ----------
-    rows : WhitenedRows
+    rows : WhitenedRows or FederatedRows
     prior : Prior
     purse : Purse
     start : ndarray of shape (d,)
@@ -127,7 +128,9 @@ def locate(rows: WhitenedRows, prior: Prior, purse: Purse, start: Array) -> Cent
 class _Search:
     """The stages of one search."""
 
-    def __init__(self, rows: WhitenedRows, prior: Prior, purse: Purse, start: Array) -> None:
+    def __init__(
+        self, rows: WhitenedRows | FederatedRows, prior: Prior, purse: Purse, start: Array
+    ) -> None:
         self.rows, self.prior, self.purse = rows, prior, purse
         self.dim, self.num_rows = rows.dim, rows.num_rows
         self.theta, self.basis = start, prior.spread(start)
@@ -230,7 +233,8 @@ class _Search:
             (self.rows.curvatures_beyond, known.curvature, (1 - share) * cost),
         ):
             steps, reach = (BISECTIONS, REACH) if self.bounds else (FIRST_BISECTIONS, WIDEST)
-            targets.append(self._target(count_noise(steps, part), last, left))
+            noise = self.purse.spread * count_noise(steps, part)
+            targets.append(self._target(noise, last, left))
             counts = functools.partial(beyond, self.theta, self.basis)
             low, high = middle - reach, middle + reach
             bound = search(self.purse, counts, targets[-1], low, high, steps, part)

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.nodes import NodeNoise, NodeValues
 from dpmc.types import Array
 
 # Log2 of the largest and smallest clip bound that is looked for: about 1e30 and 1e-30.
@@ -28,6 +29,8 @@ class Purse:
         Made with a `GaussianBudget`.
     rng : numpy.random.Generator
         Of privacy noise alone.
+    nodes : NodeNoise, optional
+        How nodes add noise, where values are those of nodes.
 
     Notes
     -----
@@ -36,15 +39,21 @@ class Purse:
 
     ledger: Ledger
     rng: np.random.Generator
+    nodes: NodeNoise | None = None
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the noise of a sum, over what its cost says: 1 at one place."""
+        return 1.0 if self.nodes is None else self.nodes.spread
 
     @property
     def left(self) -> float:
         """What is left of mu^2."""
         return self.ledger.remaining
 
-    def count(self, number: int, cost: float) -> float:
-        """Return a number of rows with noise of standard deviation ``1 / sqrt(cost)``."""
-        return self.ledger.release(float(number), 1.0, self._multiplier(cost), self.rng)
+    def count(self, number: int | NodeValues, cost: float) -> float:
+        """Return a number of rows with noise of standard deviation ``spread / sqrt(cost)``."""
+        return float(self._release(number, 1.0, self._multiplier(cost)))
 
     @overload
     def total(self, value: float, bound: float, cost: float) -> tuple[float, float]: ...
@@ -57,14 +66,22 @@ class Purse:
         is returned beside it.
         """
         multiplier = self._multiplier(cost)
-        return self.ledger.release(value, 2 * bound, multiplier, self.rng), 2 * bound * multiplier
+        noise = 2 * bound * multiplier * self.spread
+        return self._release(value, 2 * bound, multiplier), noise
+
+    def _release(self, value: Any, sensitivity: float, multiplier: float) -> Any:
+        if isinstance(value, NodeValues):
+            assert self.nodes is not None
+            return self.nodes.release(self.ledger, value, sensitivity, multiplier)
+        value = value if isinstance(value, np.ndarray) else float(value)
+        return self.ledger.release(value, sensitivity, multiplier, self.rng)
 
     def _multiplier(self, cost: float) -> float:
         return max(1 / math.sqrt(cost), self.ledger.least_multiplier())
 
 
 # How many rows are longer than each of some lengths.
-Counts = Callable[[list[float]], Mapping[float, int]]
+Counts = Callable[[list[float]], Mapping[float, int | NodeValues]]
 
 
 def search(

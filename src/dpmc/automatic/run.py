@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpmc.automatic.centre import Centre, locate
+from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
@@ -17,9 +18,11 @@ from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise
+from dpmc.privacy.nodes import NodeNoise
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.rows.sources import Source
+from dpmc.shards.federation import Federation
 from dpmc.types import Array, Dataset, Guarantee, Model
 
 NAME = "automatic"
@@ -29,7 +32,7 @@ FAR = 4.0
 
 def fit(
     model: Model,
-    dataset: Dataset | Source,
+    dataset: Dataset | Source | Federation,
     epsilon: float,
     delta: float,
     *,
@@ -45,8 +48,8 @@ def fit(
     Parameters
     ----------
     model : Model
-    dataset : Dataset or Source
-        The private rows, in memory or in files.
+    dataset : Dataset, Source or Federation
+        The private rows, in memory, in files or at several nodes.
     epsilon, delta : float
         The budget under substitution of one row: all of it is spent.
     num_chains, num_draws : int
@@ -78,14 +81,19 @@ def fit(
     point = starting_point(model, prior, start)
     streams = Streams.of(seed, NAME, 0)
     ledger = Ledger(budget, noise)
-    rows = WhitenedRows(given, dataset)
-    centre = locate(rows, prior, Purse(ledger, streams.noise), point)
+    rows: WhitenedRows | FederatedRows
+    if isinstance(dataset, Federation):
+        rows, nodes = FederatedRows(given, dataset), _node_noise(dataset, seed)
+    else:
+        rows, nodes = WhitenedRows(given, dataset), None
+    centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point)
     posterior = NoiseAware.of(centre, prior)
     draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
     cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
     records = ledger.records()
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else ["a known seed"]
+    outside += [] if nodes is None else nodes.outside
     return Fit(
         draws=draws,
         info={},
@@ -98,6 +106,11 @@ def fit(
         names=names,
         remarks=tuple(_remarks(centre, cost, accepted)),
     )
+
+
+def _node_noise(federation: Federation, seed: int | None) -> NodeNoise:
+    generators = [Streams.of(seed, NAME, "node", k).noise for k in range(len(federation.nodes))]
+    return NodeNoise(generators, federation.sharing, federation.colluding)
 
 
 def _plan(

@@ -46,11 +46,13 @@ class _Pickler(PICKLER):  # type: ignore[misc]
     """Numba's, but that functions compiled by this package are compiled so again."""
 
     def reducer_override(self, value: Any) -> Any:
+        """Return what a compiled function of this package is made anew from."""
         if isinstance(value, Dispatcher) and _own(value):
-            options = {k: v for k, v in value.targetoptions.items() if k != "nopython"}
-            kept = isinstance(value._cache, ContentCache)
-            key = value.py_func.__globals__.get(KEY)
-            return _compiled, (value.py_func, options, kept, key)
+            compiled: Any = value  # it has no types
+            options = {k: v for k, v in compiled.targetoptions.items() if k != "nopython"}
+            kept = isinstance(compiled._cache, ContentCache)
+            key = compiled.py_func.__globals__.get(KEY)
+            return _compiled, (compiled.py_func, options, kept, key)
         return super().reducer_override(value)
 
 

@@ -111,7 +111,7 @@ class ShardedRows:
 
 
 def open_rows(
-    *folders: str | Path,
+    *folders: str | os.PathLike[str],
     columns: Sequence[str] | None = None,
     workers: Any = None,
     time_limit: float = 3600.0,

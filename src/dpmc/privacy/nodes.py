@@ -1,0 +1,135 @@
+"""Noise by nodes that keep their rows: each adds its own to its sum, and no one else's.
+
+Two ways. With ``"secure"`` sharing nobody sees the message of a node, only the sum of all of them:
+secure aggregation, which is assumed and not part of this package. Each node then adds a share of
+the noise, of variance 1 / (J - t) of the whole where J nodes take part and t of them may collude,
+and take their own shares off again: Dwork et al. (2006), *Our data, ourselves*. With ``"local"``
+sharing each message is private by itself, and the sum has J times the variance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.privacy import events
+from dpmc.privacy.ledger import Ledger
+from dpmc.types import Array, DpmcError
+
+Sharing = Literal["secure", "local"]
+SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
+# What a guarantee names as outside of it.
+ASSUMED = "messages of single nodes (secure aggregation is assumed)"
+
+
+@dataclass(frozen=True)
+class NodeValues:
+    """What each node computed from its own rows; private.
+
+    Parameters
+    ----------
+    values : tuple of float or ndarray
+        One for each node, all of one shape. A row is at one node, so that it moves one of them.
+    """
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class NodeNoise:
+    """How nodes add noise.
+
+    Parameters
+    ----------
+    generators : sequence of numpy.random.Generator
+        One for each node, known to that node alone.
+    sharing : {"secure", "local"}
+    colluding : int
+        Nodes that may put together what they know, with ``"secure"`` sharing: less than there are.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is out of range.
+    """
+
+    generators: Sequence[np.random.Generator]
+    sharing: Sharing = "secure"
+    colluding: int = 0
+
+    def __post_init__(self) -> None:
+        check_sharing(self.sharing, self.colluding, len(self.generators))
+
+    @property
+    def share(self) -> float:
+        """Standard deviation of the noise of one node, over what one release needs."""
+        honest = len(self.generators) - self.colluding
+        return 1.0 if self.sharing == "local" else 1 / math.sqrt(honest)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the noise of the sum, over what one release needs."""
+        return self.share * math.sqrt(len(self.generators))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What a guarantee says is outside of it."""
+        return (ASSUMED,) if self.sharing == "secure" else ()
+
+    def release(
+        self, ledger: Ledger, nodes: NodeValues, sensitivity: float, noise_multiplier: float
+    ) -> Any:
+        """Return the sum of what nodes send, each with its noise; recorded once.
+
+        A row moves the message of one node: with local noise the ledger is that of each node.
+
+        Parameters
+        ----------
+        ledger : Ledger
+        nodes : NodeValues
+        sensitivity : float
+            Bound on the Euclidean change of the value of a node under substitution of one row.
+        noise_multiplier : float
+            As of `Ledger.release`; the sum has `spread` times this noise.
+
+        Raises
+        ------
+        DpmcError
+            If the ledger refuses it, or there is not one value for each node.
+        """
+        if len(nodes.values) != len(self.generators):
+            raise DpmcError(
+                f"`nodes` must have one value for each of {len(self.generators)} nodes, got "
+                f"{len(nodes.values)}"
+            )
+        ledger.record(events.gaussian(noise_multiplier), 1)
+        scale = sensitivity * noise_multiplier * self.share
+        shape = np.shape(nodes.values[0])
+        total: Array = np.zeros(shape)
+        for value, rng in zip(nodes.values, self.generators, strict=True):
+            message = value + scale * rng.standard_normal(shape)
+            total = total + message
+        return float(total) if not shape else total
+
+
+def check_sharing(sharing: object, colluding: object, num_nodes: int) -> None:
+    """Refuse a way to share noise that there is not.
+
+    Raises
+    ------
+    DpmcError
+        If `sharing` is unknown, or so many nodes cannot collude.
+    """
+    checks.one_of("sharing", sharing, SHARINGS)
+    whole = isinstance(colluding, int | np.integer) and not isinstance(colluding, bool)
+    most = num_nodes - 1 if sharing == "secure" else 0
+    if not (whole and 0 <= int(colluding) <= most):  # type: ignore[call-overload]
+        raise DpmcError(
+            f"`colluding` must be an integer from 0 to {most} for {num_nodes} nodes with "
+            f"{sharing!r} sharing, got {colluding!r}"
+        )

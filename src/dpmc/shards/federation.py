@@ -1,0 +1,135 @@
+"""Rows that stay at several nodes, each of which adds its own noise to its sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpmc.privacy.nodes import Sharing, check_sharing
+from dpmc.shards.rows import ShardedRows
+from dpmc.types import Dataset, DpmcError, InvalidRows
+
+
+@dataclass(frozen=True)
+class Federation:
+    """Nodes with rows of their own; made by `federation`.
+
+    Parameters
+    ----------
+    nodes : tuple of Dataset or ShardedRows
+    sharing : {"secure", "local"}
+    colluding : int
+    """
+
+    nodes: tuple[Dataset | ShardedRows, ...]
+    sharing: Sharing
+    colluding: int
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all nodes; the number of each is public."""
+        return sum(node.num_rows for node in self.nodes)
+
+    @property
+    def num_columns(self) -> int:
+        """Columns, the same at each node."""
+        return num_columns(self.nodes[0])
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """Public constants that bound every row, the same at each node."""
+        return self.nodes[0].bounds
+
+    @property
+    def bounds_source(self) -> Literal["public", "data"]:
+        """Whether a node took its bounds from its rows."""
+        sources = {node.bounds_source for node in self.nodes}
+        return "data" if "data" in sources else "public"
+
+    @property
+    def invalid_rows(self) -> InvalidRows:
+        """What becomes of rows with an entry that is not finite, the same at each node."""
+        return self.nodes[0].invalid_rows
+
+
+def federation(
+    nodes: Sequence[Any],
+    *,
+    sharing: Sharing = "secure",
+    colluding: int = 0,
+    invalid_rows: InvalidRows = "refuse",
+) -> Federation:
+    """Return rows that stay at several nodes, to be given to `dpmc.fit` in the place of rows.
+
+    A fit then uses sums of the nodes alone, each with the noise of its node on it. Here all nodes
+    are simulated in one process: transport and secure aggregation are those of other software.
+
+    Parameters
+    ----------
+    nodes : sequence of ndarray, Dataset or rows of `open_rows`
+        The rows of each node. How many they are is public.
+    sharing : {"secure", "local"}
+        With ``"secure"`` each node adds a share of the noise, and only the sum of all messages is
+        ever seen: by a protocol of secure aggregation, which is assumed. With ``"local"`` the
+        message of each node is private by itself; the noise of a sum has as many times the
+        variance as there are nodes.
+    colluding : int
+        With ``"secure"`` sharing, the number of nodes that may tell others their shares: the rest
+        of the noise is then what a release needs.
+    invalid_rows : {"refuse", "zero"}
+        Of arrays, as in `Dataset`.
+
+    Returns
+    -------
+    Federation
+
+    Raises
+    ------
+    DpmcError
+        If there is no node, they differ in their columns, bounds or treatment of invalid rows, or
+        two have one name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpmc
+    >>> from dpmc.models import gaussian_mean
+    >>> rows = np.random.default_rng(0).normal(size=(30_000, 1))
+    >>> model = gaussian_mean.build(gaussian_mean.Params(1, [[1]], prior_variance=100))
+    >>> hospitals = federation(np.split(rows, 3), colluding=1)
+    >>> result = dpmc.fit(model, hospitals, epsilon=1, delta=1e-6)
+    >>> print(result.guarantee.outside[0])
+    messages of single nodes (secure aggregation is assumed)
+    """
+    given = tuple(_node(k, node, invalid_rows) for k, node in enumerate(nodes))
+    if not given:
+        raise DpmcError("`nodes` must be at least one, got none")
+    names = [node.name for node in given]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DpmcError(f"`nodes` must have different names, got {twice[0]!r} twice")
+    first = given[0]
+    for node in given[1:]:
+        if num_columns(node) != num_columns(first):
+            raise DpmcError(
+                f"node {node.name!r}: must have {num_columns(first)} columns, as the first, got "
+                f"{num_columns(node)}"
+            )
+        if (dict(node.bounds), node.invalid_rows) != (dict(first.bounds), first.invalid_rows):
+            raise DpmcError(
+                f"node {node.name!r}: `bounds` and `invalid_rows` must be those of the first node"
+            )
+    check_sharing(sharing, colluding, len(given))
+    return Federation(given, sharing, int(colluding))
+
+
+def num_columns(node: Dataset | ShardedRows) -> int:
+    """Return the number of columns of rows in memory or in files."""
+    return int(node.x.shape[1]) if isinstance(node, Dataset) else node.num_columns
+
+
+def _node(number: int, node: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows:
+    if isinstance(node, Dataset | ShardedRows):
+        return node
+    return Dataset.of(f"node {number + 1}", node, invalid_rows)
