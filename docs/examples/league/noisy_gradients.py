@@ -1,8 +1,8 @@
 """Logistic regression by noisy gradients, and a posterior from all of them, sampled by emcee.
 
-Nothing of dpmc is imported: NumPy, emcee, and a folder with a task. Gradients at three points are
-released; their sum is a noisy quadratic likelihood, whose curvature is that of the logistic model with
-features of the public law (normal, cut off at 2).
+Nothing of dpmc is imported: NumPy, emcee, and a folder with a task. Eight gradients are released,
+each at the end of the last step; the later ones make a noisy quadratic likelihood. Its curvature is
+that of the logistic model with features of the public law (normal, cut off at 2).
 """
 
 import json
@@ -28,6 +28,7 @@ public = np.clip(rng.standard_normal((20_000, d)), -2, 2)
 
 
 def curvature(theta):
+    """Return the negative Hessian that public features would have, shape (d, d)."""
     p = 1 / (1 + np.exp(-public @ theta))
     return task["num_rows"] * (public * (p * (1 - p))[:, None]).T @ public / len(public)
 
@@ -45,6 +46,7 @@ precision, centre = np.linalg.inv(covariance), np.mean(modes, axis=0)
 
 
 def log_density(points):
+    """Return the log-posterior of points given what was released, prior sd 5."""
     off = points - centre
     return -0.5 * np.einsum("ij,jk,ik->i", off, precision, off) - 0.02 * np.sum(points**2, axis=1)
 
