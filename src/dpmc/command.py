@@ -16,8 +16,8 @@ from dpmc.families.regression import built, regression
 from dpmc.fitting import AUTOMATIC, fit
 from dpmc.league.foreign import TIME_LIMIT, Foreign
 from dpmc.league.submission import rivals
-from dpmc.league.table import play, summary, write
-from dpmc.league.task import described, tasks
+from dpmc.league.table import Row, play, summary, write
+from dpmc.league.task import described, known, tasks
 from dpmc.privacy.empirical import audit
 from dpmc.types import DpmcError, Model
 
@@ -168,10 +168,13 @@ def league(
 
     others = [] if foreign is None else _foreign(Path(foreign))
     chosen = rivals() if methods is None else methods
-    rows = play(names or SMALL, chosen, epsilons, foreign=others, **options)
+    played = [known(name) for name in names or SMALL]
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder / "league.csv", rows)
+    rows: list[Row] = []
+    for name in played:  # what is done is written: a league that is stopped has its first tasks
+        rows += play([name], chosen, epsilons, foreign=others, **options)
+        write(folder / "league.csv", rows)
     prices = price.measure(int(options.get("seed") or 0))
     price.write(folder / "price.csv", prices)
     for name, figure in (

@@ -10,9 +10,11 @@ import pytest
 import dpmc
 from dpmc.diagnostics.mmd import Reference
 from dpmc.league import gate, measures
+from dpmc.privacy.events import sampled_gaussian, text
 from dpmc.types import DpmcError
 
 RNG = np.random.default_rng(20261124)
+SAMPLED = text(sampled_gaussian(2.0, 100, 10_000))
 BASE = RNG.standard_normal((4000, 3)) @ np.array([[2.0, 0.3, 0], [0, 1.0, 0.2], [0, 0, 0.1]])
 REFERENCE = Reference.of(BASE)
 
@@ -120,7 +122,7 @@ def test_a_ledger_of_exactly_its_budget_passes_and_of_one_percent_more_does_not(
 
 
 def test_sampled_releases_have_an_epsilon_and_no_mu() -> None:
-    passed = gate.ledger([("sampled_gaussian(2.0, 100, 10000)", 10)], 1e-6)
+    passed = gate.ledger([(SAMPLED, 10)], 1e-6)
     assert 0 < passed.epsilon < 1
     assert math.isnan(passed.mu)
 

@@ -139,6 +139,8 @@ def test_methods_that_cannot_take_part_say_why() -> None:
 def test_unknown_methods_and_wrong_settings_are_refused_before_anything_runs() -> None:
     with pytest.raises(DpmcError, match=r"did you mean langevin\?"):
         play([TASK], ["langevinn"], [1.0])
+    with pytest.raises(DpmcError, match=r"`tasks` must be one of .*did you mean"):
+        play([TASK, "gaussian-3-v1"], ["langevin"], [1.0])
     with pytest.raises(DpmcError, match="`max_passes` must be"):
         Terms(1.0, 1e-6, max_passes=1)
     with pytest.raises(DpmcError, match="`command` must be a list of texts"):

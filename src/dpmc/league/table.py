@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from dpmc.league.score import Score, score
 from dpmc.league.submission import Submission, Terms, rival
-from dpmc.league.task import Task, task
+from dpmc.league.task import Task, known, task
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import UnavailableError
@@ -91,6 +91,8 @@ def play(
     """
     chosen = [(name, rival(name)) for name in methods] + [(one.name, one) for one in foreign]
     grid = [(e, r) for e in epsilons for r in range(repeats)]
+    for name in tasks:
+        known(name)
     rows: list[Row] = []
     total = len(tasks) * len(chosen) * len(grid)
     for name in tasks:

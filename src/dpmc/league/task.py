@@ -215,10 +215,14 @@ def task(name: str) -> Task:
     >>> one.reference(1000).shape
     (1000, 2)
     """
-    known = tasks()
-    if name not in known:
-        raise DpmcError(refusal("name", f"one of {listed(known)}", name, known))
-    return _built(name)
+    return _built(known(name))
+
+
+def known(name: str) -> str:
+    """Return the name of a task, refusing what is none."""
+    if name not in tasks():
+        raise DpmcError(refusal("tasks", f"one of {listed(tasks())}", name, tasks()))
+    return name
 
 
 @functools.lru_cache(maxsize=4)
