@@ -59,6 +59,10 @@ MODULES = {
         "privacy.gaussian_noise", "privacy.noise_calibration", "privacy.accountants.*",
     ],
     "diagnostics": ["diagnostics.*"],
+    "league": [
+        "league.task", "league.score", "league.measures", "league.gate", "league.submission",
+        "league.foreign", "league.table", "league.theory", "league.price", "league.rivals.*",
+    ],
     "linreg": [
         "linreg.release", "linreg.sufficient_statistics", "linreg.types", "linreg.methods.*",
     ],

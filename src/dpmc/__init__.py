@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dpmc.families.select_statistic import select_statistic
     from dpmc.fits import Fit, Summary
     from dpmc.fitting import PosteriorWarning, fit
+    from dpmc.league.score import score
+    from dpmc.league.task import task, tasks
     from dpmc.modelling import model
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
@@ -55,9 +57,12 @@ __all__ = [
     "priors",
     "regression",
     "scale",
+    "score",
     "select_statistic",
     "statsel",
     "subtract",
+    "task",
+    "tasks",
     "where",
 ]
 
@@ -85,8 +90,11 @@ _HOMES = {
     "plan": "dpmc.automatic.expectation",
     "regression": "dpmc.families.regression",
     "scale": "dpmc.rows.tuples",
+    "score": "dpmc.league.score",
     "select_statistic": "dpmc.families.select_statistic",
     "subtract": "dpmc.rows.tuples",
+    "task": "dpmc.league.task",
+    "tasks": "dpmc.league.task",
     "where": "dpmc.autodiff.tracing",
 }
 

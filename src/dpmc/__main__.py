@@ -42,6 +42,22 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--workers", type=int, default=1)
     command.add_argument("--seed", type=int)
     command.set_defaults(run=_audit)
+    command = commands.add_parser("tasks", help="list the tasks of the league")
+    command.set_defaults(run=_tasks)
+    command = commands.add_parser(
+        "league", help="run private methods on tasks with known posteriors, and score them"
+    )
+    command.add_argument(
+        "--tasks", nargs="+", metavar="NAME", help="of `dpmc tasks`; a few if absent"
+    )
+    command.add_argument("--methods", nargs="+", metavar="NAME", help="all if absent")
+    command.add_argument("--foreign", metavar="FILE.yaml", help="commands that take part")
+    command.add_argument("--epsilon", nargs="+", type=float, default=[1.0, 4.0])
+    command.add_argument("--repeats", type=int, default=2)
+    command.add_argument("--passes", type=int, default=400, help="over the rows, of a chain")
+    command.add_argument("--seed", type=int, default=1)
+    command.add_argument("--output", default="league", help="folder for league.csv and figures")
+    command.set_defaults(run=_league)
     reproduction.add_commands(commands)
     command = commands.choices["plan"]
     command.add_argument(
@@ -68,6 +84,27 @@ def _audit(asked: argparse.Namespace) -> str:
         confidence=asked.confidence,
         num_runs=asked.runs,
         workers=asked.workers,
+        seed=asked.seed,
+    )
+
+
+def _tasks(asked: argparse.Namespace) -> str:
+    from dpmc import command
+
+    return command.task_list()
+
+
+def _league(asked: argparse.Namespace) -> str:
+    from dpmc import command
+
+    return command.league(
+        asked.tasks,
+        asked.methods,
+        asked.epsilon,
+        foreign=asked.foreign,
+        output=asked.output,
+        repeats=asked.repeats,
+        max_passes=asked.passes,
         seed=asked.seed,
     )
 

@@ -1,8 +1,9 @@
-"""``dpmc fit``, ``dpmc plan`` and ``dpmc audit``: rows of a file and a YAML in, a posterior out."""
+"""What the commands of ``dpmc`` do: fits of files, audits, and the league of methods."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,10 @@ from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
 from dpmc.families.regression import built, regression
 from dpmc.fitting import AUTOMATIC, fit
+from dpmc.league.foreign import TIME_LIMIT, Foreign
+from dpmc.league.submission import rivals
+from dpmc.league.table import Row, play, summary, write
+from dpmc.league.task import described, known, tasks
 from dpmc.privacy.empirical import audit
 from dpmc.types import DpmcError, Model
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+# Tasks of a league that names none: minutes.
+SMALL = "banana-2-v1", "gaussian-2-v1", "gaussian-10-v1", "logistic-3-v1", "poisson-3-v1"
 Text = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
 Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
@@ -114,6 +121,76 @@ def audit_file(path: str | Path, **options: Any) -> str:
     names = ("mechanism", "data", "neighbour")
     mechanism, data, neighbour = (_attribute(Path(path), name) for name in names)
     return str(audit(mechanism, data, neighbour, **options))
+
+
+class ForeignMethod(Settings, frozen=True):
+    """A command that takes part in the league."""
+
+    command: Annotated[list[Text], Meta(min_length=1, description="a list of texts")]
+    time_limit: Positive = TIME_LIMIT
+
+
+class ForeignFile(Settings, frozen=True):
+    """What the YAML of ``dpmc league --foreign`` says; commands run in its folder."""
+
+    methods: dict[str, ForeignMethod]
+
+
+def task_list() -> str:
+    """Return the tasks of the league, a line each."""
+    return "\n".join(f"{name:22} {described(name)}" for name in tasks())
+
+
+def league(
+    names: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    epsilons: Sequence[float],
+    *,
+    output: str | Path,
+    foreign: str | Path | None = None,
+    **options: Any,
+) -> str:
+    """Run the league, write ``league.csv`` and two figures, and return the standings.
+
+    Parameters
+    ----------
+    names, methods : sequence of str, optional
+        Tasks and methods; a few tasks and all methods by default.
+    epsilons : sequence of float
+    output : str or Path
+        A folder, made where it is not there.
+    foreign : str or Path, optional
+        A YAML file of commands.
+    **options
+        Of :func:`dpmc.league.table.play`.
+    """
+    from dpmc.league import figures, price
+
+    others = [] if foreign is None else _foreign(Path(foreign))
+    chosen = rivals() if methods is None else methods
+    played = [known(name) for name in names or SMALL]
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    for name in played:  # what is done is written: a league that is stopped has its first tasks
+        rows += play([name], chosen, epsilons, foreign=others, **options)
+        write(folder / "league.csv", rows)
+    prices = price.measure(int(options.get("seed") or 0))
+    price.write(folder / "price.csv", prices)
+    for name, figure in (
+        ("price", figures.price_figure(prices)),
+        ("winners", figures.winners_figure(rows)),
+    ):
+        figure.savefig(folder / f"{name}.png", dpi=150)
+    return f"{summary(rows)}\n\nWritten to {folder}."
+
+
+def _foreign(path: Path) -> list[Foreign]:
+    found = read_typed(path, ForeignFile)
+    return [
+        Foreign(name, one.command, one.time_limit, path.absolute().parent)
+        for name, one in found.methods.items()
+    ]
 
 
 def read(path: Path) -> FitFile:

@@ -21,6 +21,13 @@ DATA = "experiments/data/"  # simulated, and split into training and test rows
 ELSEWHERE = {
     "moves of a Markov chain: proposals, momenta, step sizes and acceptance tests, of what is "
     "released already or of rows in a run without privacy": """
+        league/references.py::independence_chains random
+        league/references.py::Proposals.draw chisquare
+        league/references.py::Proposals.draw integers
+        league/references.py::Proposals.draw standard_normal
+        league/rivals/kinetic_langevin.py::chain standard_normal
+        league/rivals/penalty.py::chain standard_normal
+        league/trajectories.py::run standard_normal
         mcmc/barker_correction.py::Correction.draw random
         mcmc/barker_correction.py::Correction.sample random
         mcmc/methods/dp_sgnht.py::sampler.init standard_normal
@@ -67,6 +74,13 @@ ELSEWHERE = {
         statsel/order_draws.py::make_released_at.released_at standard_exponential 2
     """,
     "exact draws from a posterior in closed form: of a reference, or given releases": """
+        league/catalogue/circle_v1.py::build.draw rvs
+        league/catalogue/circle_v1.py::build.draw uniform
+        league/catalogue/hierarchical_10_v1.py::sample random
+        league/catalogue/hierarchical_10_v1.py::sample standard_normal 2
+        league/families.py::bent.draw standard_normal
+        league/families.py::gaussian.draw standard_normal
+        league/rivals/hmc_releases.py::run standard_normal
         families/mixture.py::_draws standard_normal
         families/network.py::_draws gamma
         families/network.py::_draws standard_normal
@@ -88,6 +102,26 @@ ELSEWHERE = {
         fits/predictive.py::_network standard_normal
         fits/predictive.py::_poisson poisson
         fits/predictive.py::_student_t standard_t
+    """,
+    "simulated rows of tasks, which are nobody's": """
+        league/catalogue/circle_v1.py::build standard_normal
+        league/catalogue/hierarchical_10_v1.py::build standard_normal 2
+        league/catalogue/linear_5_v1.py::build standard_normal
+        league/catalogue/logistic_3_v1.py::build random
+        league/catalogue/mixture_2_v1.py::build random
+        league/catalogue/mixture_2_v1.py::build standard_normal
+        league/catalogue/network_6_v1.py::build standard_normal
+        league/catalogue/network_6_v1.py::build uniform
+        league/catalogue/poisson_3_v1.py::build poisson
+        league/catalogue/student_location_v1.py::build standard_t
+        league/families.py::bent standard_normal
+        league/families.py::gaussian standard_normal
+        league/simulate.py::regression_features standard_normal
+    """,
+    "the order of reference draws, directions of a score, and seeds of submissions": """
+        league/measures.py::sliced_wasserstein standard_normal
+        league/references.py::make permutation
+        league/table.py::_key integers
     """,
     "which rows a step uses, and in what order": """
         ep/network/vi.py::_one_pass permutation
@@ -116,6 +150,9 @@ ELSEWHERE = {
         experiments/verdicts/power.py::_dealt permutation
     """,
     "start points, priors and simulated records": """
+        league/footing.py::_by_mean standard_normal
+        league/footing.py::_search standard_normal
+        league/price.py::Normal.of standard_normal
         ep/network/states.py::first_arrays standard_normal
         linreg/variants.py::make_prior standard_normal
         numerics/covariances.py::random_covariance gamma

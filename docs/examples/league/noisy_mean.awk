@@ -1,0 +1,37 @@
+# Mean of a Gaussian in two dimensions, covariance [[1, 0.5], [0.5, 1]], in plain awk: one noisy mean,
+# and draws from the posterior that knows of the noise. The argument is the folder of the task.
+
+function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
+
+function number(text, key) {
+  if (!match(text, "\"" key "\": [-+.0-9e]+")) { print key " is missing" > "/dev/stderr"; exit 2 }
+  text = substr(text, RSTART, RLENGTH)
+  sub(/.*: /, "", text)
+  return text + 0
+}
+
+BEGIN {
+  folder = ARGV[1]
+  # Seconds for a seed: an example, and nothing to protect anybody with.
+  srand()
+  while ((getline line < (folder "/task.json")) > 0) task = task line
+  n = number(task, "num_rows"); mu = number(task, "mu"); size = number(task, "num_draws")
+  radius = number(task, "radius")
+  while ((getline line < (folder "/rows.csv")) > 0) {
+    split(line, x, ",")
+    # Whitened by the inverse of the Cholesky factor [[1, 0], [0.5, 0.866]], then clipped to a ball.
+    a = x[1]; b = (x[2] - 0.5 * x[1]) / sqrt(0.75)
+    r = sqrt(a * a + b * b); s = r > radius ? radius / r : 1
+    u += s * a; v += s * b
+  }
+  # Rounded up, so that what is told is not less than what is spent.
+  z = sprintf("%.12g", 1.000000001 / mu)
+  sd = 2 * radius / n * z
+  u = u / n + sd * normal(); v = v / n + sd * normal()
+  spread = sqrt(1 / n + sd * sd)
+  for (k = 0; k < size; k++) {
+    a = u + spread * normal(); b = v + spread * normal()
+    printf "%.10g,%.10g\n", a, 0.5 * a + sqrt(0.75) * b > (folder "/draws.csv")
+  }
+  printf "{\"releases\": [[\"gaussian(%s)\", 1]], \"outside\": [\"a seed from the clock\"]}\n", z > (folder "/ledger.json")
+}

@@ -1,0 +1,15 @@
+"""The tempered banana of [raisa2021thesis, section 5.2]: a likelihood to the power of 0.01."""
+
+import numpy as np
+
+from dpmc.league.families import bent
+from dpmc.league.task import Task
+from dpmc.models import banana
+
+DIGEST = "6487bf7ff5060c35cb53168aa7ef98cadb3d6314488c46b7a5fdfb6b9811189c"
+
+
+def build() -> Task:
+    """Return the task."""
+    params = banana.Params(20.0, [20.0, 2.5], prior_variance=1000.0, tempering=0.01)
+    return bent("banana-tempered-v1", "tempered banana", params, 100_000, np.array([0.0, 3.0]))

@@ -1,0 +1,165 @@
+"""Methods in any language: a command reads a folder with a task, and writes draws and a ledger.
+
+The folder holds ``task.json``, and the rows as ``rows.npy`` and ``rows.csv`` (no header). The
+command is given its path as last argument, and writes ``draws.npy`` or ``draws.csv`` (no header, a
+row for each draw) and ``ledger.json``: ``{"releases": [["gaussian(3.5)", 20]], "outside": []}``. An
+event names the standard deviation of the noise over the sensitivity under substitution of one row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.league.submission import Submission, Terms
+from dpmc.league.task import Task
+from dpmc.types import Array, DpmcError
+
+TIME_LIMIT = 60.0
+# Of what a command says when it fails, so much of its last line.
+SAID = 120
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A method that is a command.
+
+    Parameters
+    ----------
+    name : str
+    command : sequence of str
+        The folder of a task is added to it.
+    time_limit : float
+        Seconds after which it is stopped, with all that it has started.
+    folder : Path
+        Where it runs.
+    """
+
+    name: str
+    command: Sequence[str]
+    time_limit: float = TIME_LIMIT
+    folder: Path = Path()
+
+    def __post_init__(self) -> None:
+        checks.positive("time_limit", self.time_limit)
+        if not self.command or not all(isinstance(part, str) for part in self.command):
+            raise DpmcError(f"`command` must be a list of texts, got {self.command!r}")
+
+    def run(self, task: Task, terms: Terms) -> Submission:
+        """Run the command and read what it has written.
+
+        Raises
+        ------
+        DpmcError
+            If it cannot be started, fails, takes too long, or leaves no draws or no ledger.
+        """
+        with tempfile.TemporaryDirectory(prefix="dpmc-league-") as name:
+            place = Path(name)
+            write_task(place, task, terms)
+            self._call(place)
+            records, outside = read_ledger(place)
+            return Submission(read_draws(place), records, outside)
+
+    def _call(self, place: Path) -> None:
+        said = place / "said.txt"
+        with said.open("wb") as log:
+            try:
+                process = subprocess.Popen(
+                    [*self.command, str(place)],
+                    cwd=self.folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise DpmcError(f"`command` must start, got {error.strerror}") from None
+            try:
+                code = process.wait(self.time_limit)
+            except subprocess.TimeoutExpired:
+                raise DpmcError(f"`command` must end within {self.time_limit:g} s") from None
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if code:
+            lines = said.read_text(errors="replace").strip().splitlines() or [""]
+            raise DpmcError(f"`command` must end with code 0, got {code}: {lines[-1][:SAID]}")
+
+
+def write_task(place: Path, task: Task, terms: Terms) -> None:
+    """Write what a foreign method is told, and the rows, into a folder."""
+    told = {
+        "name": task.name,
+        "title": task.title,
+        "model": task.model.name,
+        "dim": task.dim,
+        "names": list(task.names),
+        "num_rows": task.num_rows,
+        "num_columns": task.rows.shape[1],
+        "bounds": dict(task.bounds),
+        "start": [float(value) for value in task.start],
+        "neighbours": "replace",
+        "epsilon": terms.epsilon,
+        "delta": terms.delta,
+        "mu": terms.mu,
+        "num_draws": terms.num_draws,
+    }
+    (place / "task.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+    np.save(place / "rows.npy", task.rows)
+    np.savetxt(place / "rows.csv", task.rows, delimiter=",", fmt="%.10g")
+
+
+def read_draws(place: Path) -> Array:
+    """Return what a foreign method has written for draws.
+
+    Raises
+    ------
+    DpmcError
+        If there is no file of draws, or it does not hold numbers.
+    """
+    binary, text = place / "draws.npy", place / "draws.csv"
+    try:
+        if binary.is_file():
+            draws: Array = np.load(binary, allow_pickle=False)
+        elif text.is_file():
+            draws = np.loadtxt(text, delimiter=",", ndmin=2)
+        else:
+            raise DpmcError("`command` must write draws.npy or draws.csv")
+        return np.asarray(draws, dtype=np.float64)
+    except (OSError, ValueError) as error:
+        if isinstance(error, DpmcError):
+            raise
+        raise DpmcError("draws must be a file of numbers, got one that is not") from None
+
+
+def read_ledger(place: Path) -> tuple[Any, tuple[str, ...]]:
+    """Return the releases that a foreign method has written, None without, and what is outside.
+
+    Raises
+    ------
+    DpmcError
+        If the file is not what the contract says.
+    """
+    path = place / "ledger.json"
+    if not path.is_file():
+        return None, ()
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        releases, outside = told["releases"], told.get("outside", [])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DpmcError("`ledger` must be JSON with a list of releases") from None
+    if not isinstance(releases, list) or not isinstance(outside, list):
+        raise DpmcError("`ledger` must be JSON with a list of releases")
+    return releases, tuple(map(str, outside))

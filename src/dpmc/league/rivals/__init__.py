@@ -1,0 +1,1 @@
+"""Methods of the league, one file each: `TITLE`, `refusal(task)`, `run(task, terms)`."""

@@ -1,0 +1,40 @@
+"""One noisy mean of row summaries, and exact draws from the posterior that knows of the noise.
+
+[Bernstein and Sheldon 2018, "Differentially private Bayesian inference for exponential families"]
+for known covariances: the noise adds to the variance of the mean, and everything stays in closed
+form.
+"""
+
+from __future__ import annotations
+
+from dpmc.automatic.whitened import clip_rows
+from dpmc.league.footing import OUTSIDE_SEED
+from dpmc.league.submission import Submission, Terms
+from dpmc.league.task import Task
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.ledger import Ledger
+from dpmc.rng import Streams
+
+TITLE = "one noisy statistic"
+
+
+def refusal(task: Task) -> str:
+    """Return why the method cannot take part."""
+    return "" if task.statistic is not None else "no low-dimensional sufficient statistic is known"
+
+
+def run(task: Task, terms: Terms) -> Submission:
+    """Release the mean once, and draw from the noise-aware posterior."""
+    statistic = task.statistic
+    assert statistic is not None
+    streams = Streams.of(terms.seed, "league", "noisy_statistic", task.name)
+    ledger = Ledger(GaussianBudget(terms.mu))
+    sensitivity = 2 * statistic.bound / task.num_rows
+    multiplier = ledger.least_multiplier()
+    summaries = statistic.summaries(task.rows)
+    clip_rows(summaries, statistic.bound)
+    noisy = ledger.release(summaries.mean(axis=0), sensitivity, multiplier, streams.noise)
+    variance = (sensitivity * multiplier) ** 2
+    draws = statistic.draw(noisy, variance, terms.num_draws, streams.chain)
+    outside = () if terms.seed is None else (OUTSIDE_SEED,)
+    return Submission(draws[:, None, :], ledger.records(), outside)

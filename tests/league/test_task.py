@@ -1,0 +1,203 @@
+"""Tasks: frozen content, public bounds that hold, and references that the posterior agrees with.
+
+References are checked by identities of Stein, which hold for draws from a density p and in general
+for no others: the mean of the gradient of log p is 0, and that of (theta - c) times it is -1 in
+each component. Each is a mean over 500 draws; a check fails beyond 5 standard errors. For some 200
+of them together a correct reference fails with probability below 2e-4, by the normal approximation.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import dpmc
+from dpmc.league import references
+from dpmc.league import task as tasks_module
+from dpmc.league.catalogue import hierarchical_10_v1
+from dpmc.league.references import LogDensity, Proposals, Quality, Source, independence_chains
+from dpmc.rng import stream
+from dpmc.rows import model_checks
+from dpmc.types import DpmcError, UnavailableError
+
+NUM, LIMIT = 500, 5.0
+
+
+def found(name: str):
+    """Return a task, or skip with the reason why its rows are not here."""
+    try:
+        return dpmc.task(name)
+    except UnavailableError as error:
+        pytest.skip(str(error))
+
+
+def stein(density: LogDensity, draws: np.ndarray, centre: np.ndarray) -> float:
+    """Return the largest deviation from Stein's identities, in standard errors."""
+    slopes = np.array([density.gradient(theta) for theta in draws])
+    terms = np.column_stack([slopes, (draws - centre) * slopes + 1])
+    return float(np.abs(terms.mean(axis=0) / (terms.std(axis=0) / np.sqrt(len(terms)))).max())
+
+
+@pytest.mark.parametrize("name", dpmc.tasks())
+def test_a_task_is_what_it_was_and_its_bounds_hold(name) -> None:
+    task = found(name)
+    assert len(task.digest) == 64
+    assert len(task.names) == task.dim == len(task.start)
+    assert np.array_equal(np.round(task.rows, 6), task.rows)
+    if task.statistic is not None:
+        norms = np.linalg.norm(task.statistic.summaries(task.rows), axis=1)
+        assert norms.max() <= task.statistic.bound
+    if "row_norm" in task.bounds:
+        design = (task.model.features or np.transpose)(task.rows)
+        assert np.linalg.norm(design, axis=0).max() <= task.bounds["row_norm"]
+    model_checks.check(task.model, task.rows.shape[1], task.bounds, False)
+
+
+@pytest.mark.parametrize("name", [n for n in dpmc.tasks() if n not in ("network-6-v1",)])
+def test_the_reference_satisfies_identities_of_stein(name) -> None:
+    _check_reference(found(name))
+
+
+@pytest.mark.slow
+def test_the_reference_of_the_network_satisfies_identities_of_stein() -> None:
+    _check_reference(found("network-6-v1"))
+
+
+def _check_reference(task) -> None:
+    draws, quality = task.reference(), task.quality()
+    assert draws.shape == (10_000, task.dim)
+    assert quality.rhat < 1.01
+    assert quality.lag_1 < 0.05
+    density = LogDensity(task.model, task.dataset, task.start)
+    assert stein(density, draws[:NUM], draws[NUM:].mean(axis=0)) < LIMIT
+
+
+def test_draws_of_another_posterior_violate_the_identities() -> None:
+    """The node means without their prior, and a spread without its Jacobian's share."""
+    task = found("hierarchical-10-v1")
+    density = LogDensity(task.model, task.dataset, task.start)
+    draws = task.reference()[:NUM].copy()
+    centre = task.reference().mean(axis=0)
+    assert stein(density, draws, centre) < LIMIT
+    draws[:, 1] = centre[1] + 1.3 * (draws[:, 1] - centre[1])
+    assert stein(density, draws, centre) > LIMIT
+
+
+def test_a_reference_of_student_agrees_with_quadrature_on_a_grid() -> None:
+    """By another likelihood, SciPy's: means within 5 standard errors of 10,000 draws, sds 5 %."""
+    from scipy.stats import t
+
+    task = found("student-location-v1")
+    draws = task.reference()
+    axes = [
+        m + s * np.linspace(-6, 6, 41) for m, s in zip(draws.mean(0), draws.std(0), strict=True)
+    ]
+    rows = task.rows[:, 0]
+    values = np.array(
+        [[t.logpdf(rows, 4.0, a, np.exp(b)).sum() - a * a / 200 - b * b / 18 for b in axes[1]]
+         for a in axes[0]]
+    )  # fmt: skip
+    weights = np.exp(values - values.max())
+    for axis, marginal in ((0, weights.sum(1)), (1, weights.sum(0))):
+        marginal = marginal / marginal.sum()
+        mean = marginal @ axes[axis]
+        sd = np.sqrt(marginal @ (axes[axis] - mean) ** 2)
+        assert abs(draws[:, axis].mean() - mean) < 5 * sd / 100
+        assert draws[:, axis].std() == pytest.approx(sd, rel=0.05)
+
+
+def test_proposals_without_their_density_sample_another_target() -> None:
+    """Independence Metropolis on N(0, I) from proposals that are too wide and off the centre."""
+    rng = stream(1, "test", "independence")
+    proposals = Proposals(np.array([[0.7]]), np.array([[[1.5]]]))
+
+    def log_density(theta):
+        return -0.5 * float(theta @ theta)
+
+    chains, acceptance = independence_chains(log_density, proposals, 2, rng)
+    assert abs(chains.mean()) < 0.06
+    assert chains.std() == pytest.approx(1, abs=0.05)
+    assert 0.4 < acceptance < 0.9
+
+    class Broken(Proposals):
+        def log_density(self, thetas):
+            return np.zeros(len(thetas))
+
+    chains, _ = independence_chains(
+        log_density, Broken(proposals.modes, proposals.roots), 2, stream(1, "test", "broken")
+    )
+    assert abs(chains.mean()) > 0.1
+
+
+def test_both_modes_of_the_mixture_are_there() -> None:
+    """Half of the draws in each, within 5 standard errors of a share."""
+    draws = found("mixture-2-v1").reference()
+    assert abs(np.mean(draws[:, 0] > 0) - 0.5) < 0.025
+
+
+def test_references_are_kept_and_those_that_were_altered_are_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(references.platformdirs, "user_cache_path", lambda name: tmp_path)
+    task = found("circle-v1")
+    source = Source(task.model, task.dataset, task.start, None, task.sample)
+    first, quality = references.cached("circle-v1", task.digest, source)
+    (path,) = (tmp_path / "league").iterdir()
+    assert quality == Quality(references.CLOSED)
+    broken = Source(task.model, task.dataset, task.start, None, lambda x, n, rng: 1 / 0)
+    again, _ = references.cached("circle-v1", task.digest, broken)
+    assert np.array_equal(first, again)
+    with np.load(path) as kept:
+        np.savez(path, draws=kept["draws"] + 1, quality=kept["quality"])
+    renewed, _ = references.cached("circle-v1", task.digest, source)
+    assert np.array_equal(first, renewed)
+    path.write_bytes(b"half")
+    renewed, _ = references.cached("circle-v1", task.digest, source)
+    assert np.array_equal(first, renewed)
+
+
+def test_chains_that_miss_the_criteria_are_refused(monkeypatch) -> None:
+    task = found("student-location-v1")
+    monkeypatch.setattr(references, "MOST_THIN", 2)
+    monkeypatch.setattr(references, "MOST_LAG_1", 0.0)
+    monkeypatch.setattr(references, "NUM_DRAWS", 40)
+    source = Source(task.model, task.dataset, task.start, None, None)
+    with pytest.raises(DpmcError, match=r"lag-1 autocorrelation below 0\.0, got"):
+        references.make(source, stream(1, "test"))
+
+
+def test_a_task_whose_content_has_changed_is_refused(monkeypatch) -> None:
+    module = importlib.import_module("dpmc.league.catalogue.circle_v1")
+    monkeypatch.setattr(module, "SCALE", 2e-5)
+    tasks_module._built.cache_clear()
+    with pytest.raises(DpmcError, match="task 'circle-v1': the digest of its content must be"):
+        dpmc.task("circle-v1")
+    tasks_module._built.cache_clear()
+
+
+def test_unknown_names_and_too_many_draws_are_refused() -> None:
+    with pytest.raises(DpmcError, match=r"did you mean circle-v1\?"):
+        dpmc.task("circle-v2")
+    with pytest.raises(DpmcError, match="`num_draws` must be at most 10000, got 10001"):
+        dpmc.task("circle-v1").reference(10_001)
+    assert len(dpmc.tasks()) >= 14
+
+
+def test_rows_that_are_not_here_are_named(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("DPMC_UCI_DIR", str(tmp_path))
+    monkeypatch.setattr(
+        "dpmc.league.catalogue.logistic_wine_v1.platformdirs.user_cache_path",
+        lambda name: tmp_path,
+    )
+    tasks_module._built.cache_clear()
+    with pytest.raises(UnavailableError, match="logistic-wine-v1 needs wine_red"):
+        dpmc.task("logistic-wine-v1")
+
+
+def test_node_means_follow_their_rows() -> None:
+    """With many rows a node's mean is that of its rows, within 6 posterior deviations."""
+    task = found("hierarchical-10-v1")
+    draws = hierarchical_10_v1.sample(task.rows, 2000, stream(1, "test", "nodes"))
+    for node in range(8):
+        rows = task.rows[task.rows[:, 0] == node, 1]
+        assert abs(draws[:, 2 + node].mean() - rows.mean()) < 6 / np.sqrt(len(rows) * 1.0)
