@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.gibbs import covariance_moves
+from dpmc.linreg.gibbs import covariance_moves, latent_nodes
 from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.linreg.gibbs.moments import joint_covariance
 from dpmc.linreg.gibbs.parameter_draws import beliefs_of
@@ -49,29 +49,31 @@ def test_the_density_of_a_joint_move_is_that_of_dense_algebra(conjugate):
     noise = np.array([[9.0, 4.0, 2.0], [4.0, 6.0, 3.0], [2.0, 3.0, 5.0]])
     noisy = sums + np.array([[[3.0, 1, 2], [1, -2, 1], [2, 1, 4.0]], -2 * np.eye(3)])
     released = ReleasedSums(noisy, noise, np.array([30.0, 30.0]))
-    joint, out, turned, polynomial = (
-        np.empty((3, 3)),
-        np.empty((3, 3)),
-        np.empty((2, 3)),
-        np.empty(5),
-    )
+    joint, polynomial = np.empty((3, 3)), np.empty(5)
     joint_covariance(np.array([0.3, -0.8]), 0.7, np.array([[1.2, 0.3], [0.3, 0.9]]), joint)
     basis, dual = covariance_moves.directions(released)
     np.testing.assert_allclose(basis @ dual.T, np.eye(3), atol=1e-12)
     beliefs = beliefs_of(PRIOR, conjugate)
     for first, second in ((0, 0), (2, 2), (0, 1), (2, 0), (1, 2)):
         c, r, scales = basis[first], dual[second], first == second
-        covariance_moves.noise_polynomial(noisy, 1 / noise, sums, c, r, turned, polynomial)
+        nodes = latent_nodes.latent_nodes(released, sums)
+        latent_nodes.aim(nodes, c, r)
+        latent_nodes.noise_polynomial(nodes, polynomial)
         precision = np.linalg.inv(joint)
-        line = covariance_moves.Line(precision, precision @ c, c, r, scales, polynomial)
+        image = precision @ c
+        line = covariance_moves.line_of(precision, image, c, r, scales, polynomial, beliefs)
         at = {}
         for t in (0.0, -0.4, 0.05, 0.8):
             k = np.eye(3) + (np.expm1(t) if scales else t) * np.outer(c, r)
-            log_density = covariance_moves.log_density(t, line, beliefs, out)
+            log_density = covariance_moves.log_density(t, line, beliefs)
             at[t] = log_density - dense_log_density(k, joint, sums, released, conjugate)
+            out = precision.copy()
+            back = covariance_moves.back(t, scales)
+            covariance_moves.turn_precision(image, line.length, r, back, out)
             np.testing.assert_allclose(out, np.linalg.inv(k @ joint @ k.T), rtol=1e-9, atol=1e-10)
-            moved = sums.copy()
-            covariance_moves.turn_sums(moved, c, r, turned, np.expm1(t) if scales else t)
+            moved, room = np.empty_like(sums), nodes._replace(room=nodes.room.copy())
+            latent_nodes.turn_sums(room, np.expm1(t) if scales else t)
+            latent_nodes.copy_sums(room, moved)
             np.testing.assert_allclose(moved, k @ sums @ k.T, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(list(at.values()), at[0.0], rtol=0, atol=1e-9)
 

@@ -97,13 +97,13 @@ def test_nothing_is_looked_at_where_nothing_is_clipped_and_all_where_all_is():
     sums = sums_of("gaussian_mean")
     inner, looked = sums._inner, []
 
-    def outside(first: int, last: int) -> tuple[list[float], int]:
+    def outside(c: object, bound: float, first: int, last: int) -> tuple[list[float], int]:
         looked.append(last - first)
         return [0.0] * 4, 0
 
-    inner.gradient(sums.coefficients(np.zeros(4)), 1e6, outside)
+    inner.gradient(np.zeros(4), 1e6, outside)
     assert not looked
-    inner.gradient(sums.coefficients(np.zeros(4)), 0.0, outside)
+    inner.gradient(np.zeros(4), 0.0, outside)
     assert sum(looked) == NUM_ROWS
 
 

@@ -149,8 +149,8 @@ def moved(monkeypatch, jacobian: bool, chains=1500, moves=9) -> np.ndarray:
     theta, variance, sums, noisy, features = (a[:chains] for a in joint_draws("moves"))
     log_density = covariance_moves.log_density
 
-    def without(t, line, beliefs, out):
-        return log_density(t, line, beliefs, out) - (line.c.size + 1) * (t if line.scales else 0)
+    def without(t, line, beliefs):
+        return log_density(t, line, beliefs) - (line.size + 1) * (t if line.scales else 0)
 
     if not jacobian:
         monkeypatch.setattr(covariance_moves, "log_density", without)

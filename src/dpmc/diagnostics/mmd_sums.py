@@ -7,6 +7,8 @@ from typing import Any
 from dpmc.numerics.jit import njit
 
 REDUCED, CUT = 1.0 / 64.0, -40.0
+# Of the polynomial, from z^2 on.
+C = (1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040)
 
 
 @njit(fastmath=True, nogil=True, cache=True)
@@ -35,8 +37,13 @@ def add_block(  # pragma: no cover
                 # Rounding can leave a negative distance between equal points.
                 z = scale * (2.0 * products[j] - square - columns[j])
                 z = max(min(z, 0.0), CUT * REDUCED)
-                p = 1 + z / 5 * (1 + z / 6 * (1 + z / 7))
-                p = 1 + z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4 * p)))
+                p = C[5] * z + C[4]
+                p = p * z + C[3]
+                p = p * z + C[2]
+                p = p * z + C[1]
+                p = p * z + C[0]
+                p = p * z + 1.0
+                p = p * z + 1.0
                 p = p * p
                 p = p * p
                 p = p * p

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once, kept_loop
+from dpmc.numerics.compile_cache import compile_once, identity
 from dpmc.numerics.exact_sums import add_product
 from dpmc.numerics.jit import njit
 from dpmc.rows.kernels import compile_source, tuple_text
@@ -40,8 +39,8 @@ REACH = 2.0**20
 @njit(nogil=True, error_model="numpy", fastmath=False)
 def _inner(
     origin: Any, slopes: Any, bound: float, centre: Any, sizes: Any, radii: Any, prefix: Any
-) -> tuple[Any, Any]:
-    """Return the first row of each chunk to look at, and the sum of those before, shape (d,).
+) -> tuple[Any, Any, bool]:
+    """Return the first row of each chunk to look at, the sum of those before, and if they are all.
 
     Plain loops: array functions take the compiler seconds.
 
@@ -81,7 +80,7 @@ def _inner(
     norm = math.sqrt(min(row * column, square))
     limit = (bound * (1.0 - MARGIN) - math.sqrt(length)) / norm
     first = np.zeros(sizes.size, np.int64)
-    count = 0
+    count = rows = 0
     inner = np.zeros(num_features)
     for chunk in range(sizes.size):
         low = 0
@@ -95,32 +94,32 @@ def _inner(
                     high = middle
         first[chunk] = min(low * BLOCK, sizes[chunk])
         count += first[chunk]
+        rows += sizes[chunk]
         for i in range(num_features):
             inner[i] += prefix[chunk, low, i]
     sums = np.zeros(dim)
     if count == 0:
-        return first, sums
+        return first, sums, False
     for k in range(dim):
         sums[k], low_digits = add_product(0.0, count * rest[k], float(count), base[k])
         for i in range(num_features):
             low_digits += slopes[k, i] * inner[i]
         sums[k] += low_digits
-    return first, sums
+    return first, sums, count == rows
 
 
 @functools.cache
-def _inner_kernel() -> Any:
-    return kept_loop(_inner)
-
-
-@functools.cache
-def slopes_kernel(function: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
-    """Compile what a row function gives for a row of zeros, and its slope along each feature.
+def inner_kernel(
+    coefficients: Any, function: Any, dim: int, num_coefficients: int, num_features: int
+) -> Any:
+    """Compile the search for the rows of a row function to look at, and the sum of the others.
 
     Returns
     -------
-    compiled function ``(c, origin, slopes)``
-        `c` has shape (m,). It writes to `origin`, shape (d,), and `slopes`, shape (d, q).
+    compiled function ``(old, new, bound, *rows) -> (c, first, sums, whether first are all)``
+        `c`, shape (m,), are the coefficients at `new`, less those at `old` unless it is empty.
+        The row function at them is d numbers, whose values at a row of zeros and slopes along
+        each feature :func:`_inner` needs; the others are what it takes and returns.
     """
     entry = "[{k}]" if dim > 1 else ""
 
@@ -130,15 +129,29 @@ def slopes_kernel(function: Any, dim: int, num_coefficients: int, num_features: 
         )
 
     source = f"""
-def kernel(coefficients, origin, slopes):
-    c = {tuple_text("coefficients[{k}]", num_coefficients)}
+def kernel(old, new, bound, centre, sizes, radii, prefix):
+    v = coefficients(new)
+    change = np.empty({num_coefficients})
+    for k in range({num_coefficients}):
+        change[k] = v[k]
+    if old.size > 0:
+        v = coefficients(old)
+        for k in range({num_coefficients}):
+            change[k] -= v[k]
+    c = {tuple_text("change[{k}]", num_coefficients)}
+    origin, slopes = np.empty({dim}), np.empty(({dim}, {num_features}))
     g = function(c, {tuple_text("0.0", num_features)})
 {lines("origin[{k}] = gENTRY", 4)}
     for i in range({num_features}):
         h = function(c, {tuple_text(f"{REACH!r} if i == {{k}} else 0.0", num_features)})
 {lines(f"slopes[{{k}}, i] = (hENTRY - gENTRY) / {REACH!r}", 8)}
+    first, sums, whole = inner(origin, slopes, bound, centre, sizes, radii, prefix)
+    return change, first, sums, whole
 """
-    return compile_source(source, False, function=compile_once(function))
+    names = {"coefficients": compile_once(coefficients), "function": compile_once(function)}
+    # The row function may come compiled for a pass over rows, or is compiled here: alike, so that
+    # no digit depends on which process was first.
+    return compile_source(source, {"contract"}, **names, inner=_inner, np=np)
 
 
 class InnerSums:
@@ -159,6 +172,7 @@ class InnerSums:
 
     def __init__(self, model: Model, features: Array, num_coefficients: int) -> None:
         self._model = model
+        self._coefficients = compile_once(model.coefficients or identity)
         self._shape = (num_coefficients, len(features))
         num_features, num_rows = features.shape
         # Any point will do that is not far out: the median of some rows, which copies no more of
@@ -174,63 +188,46 @@ class InnerSums:
         for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             _order(features[:, start : start + size], centre, radii[k], prefix[k])
         self._rows = centre, sizes, radii, prefix
-        self._inner = _inner_kernel()
-        self._local = threading.local()  # of a chain that runs beside others
-
-    def _buffers(self, components: int) -> tuple[Array, Array]:
-        """Return memory of this thread for a function of so many components and its slopes."""
-        known: dict[int, tuple[Array, Array]] | None = getattr(self._local, "known", None)
-        if known is None:
-            known = self._local.known = {}
-        if components not in known:
-            known[components] = np.empty(components), np.empty((components, self._shape[1]))
-        return known[components]
+        self._none = np.empty(0)
 
     @functools.cached_property
     def _ratio(self) -> Any:
-        return slopes_kernel(self._model.log_likelihood, 1, *self._shape)
+        return inner_kernel(self._coefficients, self._model.log_likelihood, 1, *self._shape)
 
     @functools.cached_property
     def _gradient(self) -> Any:
-        return slopes_kernel(self._model.gradient, self._model.dim, *self._shape)
+        model = self._model
+        return inner_kernel(self._coefficients, model.gradient, model.dim, *self._shape)
 
     def ratio(
-        self, change: Array, bound: float, outside: Callable[[int, int], tuple[float, int]]
+        self, theta: Array, theta_new: Array, bound: float, outside: Callable[..., Any]
     ) -> tuple[float, int]:
         """Return what :attr:`dpmc.rows.sums.RowSums.ratio` does.
 
         Parameters
         ----------
-        change : ndarray of shape (m,)
-            Coefficients of the one theta less those of the other.
-        bound : float
+        theta, theta_new, bound
             As there.
-        outside : callable ``(first, last) -> (sum, number clipped)``
-            The same for the rows from `first` on and before `last`, by a pass over them.
+        outside : callable ``(c, bound, first, last) -> (sum, number clipped)``
+            The same for the rows from `first` on and before `last`, by a pass over them; `c` are
+            the coefficients at the new theta less those at the old one, shape (m,).
         """
-        origin, slopes = self._buffers(1)
-        self._ratio(change, origin, slopes)
-        first, sums = self._inner(origin, slopes, bound, *self._rows)
+        change, first, sums, whole = self._ratio(theta, theta_new, bound, *self._rows)
         total, clipped = float(sums[0]), 0
-        for low, high in self._ranges(first):
-            part, count = outside(low, high)
+        for low, high in () if whole else self._ranges(first):
+            part, count = outside(change, bound, low, high)
             total += part
             clipped += count
         return total, clipped
 
     def gradient(
-        self,
-        coefficients: Array,
-        bound: float,
-        outside: Callable[[int, int], tuple[Sequence[float], int]],
+        self, theta: Array, bound: float, outside: Callable[..., Any]
     ) -> tuple[Array, int]:
-        """Return what `RowSums.gradient` does; `outside` as in :meth:`ratio`."""
-        origin, slopes = self._buffers(self._model.dim)
-        self._gradient(coefficients, origin, slopes)
-        first, total = self._inner(origin, slopes, bound, *self._rows)
+        """Return what `RowSums.gradient` does; `outside` as in :meth:`ratio`, `c` at theta."""
+        c, first, total, whole = self._gradient(self._none, theta, bound, *self._rows)
         clipped = 0
-        for low, high in self._ranges(first):
-            part, count = outside(low, high)
+        for low, high in () if whole else self._ranges(first):
+            part, count = outside(c, bound, low, high)
             total += part
             clipped += count
         return total, clipped

@@ -190,15 +190,11 @@ class RowSums:
             return found
         if self._inner is None or len(self.features) < WIDE:
             return self.plain_ratio(theta, theta_new, bound)
-        change = self.coefficients(theta_new) - self.coefficients(theta)
+        return self._inner.ratio(theta, theta_new, bound, self._outer_ratio)
 
-        def outside(first: int, last: int) -> tuple[float, int]:
-            rows: tuple[float, int] = self._ratio(
-                self.features, self._none, change, bound, first, last
-            )
-            return rows
-
-        return self._inner.ratio(change, bound, outside)
+    def _outer_ratio(self, c: Array, bound: float, first: int, last: int) -> tuple[float, int]:
+        found: tuple[float, int] = self._ratio(self.features, self._none, c, bound, first, last)
+        return found
 
     def plain_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
         """Return the same as :attr:`ratio`, always by a pass over the rows."""
@@ -232,15 +228,13 @@ class RowSums:
             return found
         if self._inner is None:
             return self.plain_gradient(theta, bound)
-        c = self.coefficients(theta)
+        return self._inner.gradient(theta, bound, self._outer_gradient)
 
-        def outside(first: int, last: int) -> tuple[Sequence[float], int]:
-            found: tuple[Sequence[float], int] = self._gradient(
-                self.features, c, bound, first, last
-            )
-            return found
-
-        return self._inner.gradient(c, bound, outside)
+    def _outer_gradient(
+        self, c: Array, bound: float, first: int, last: int
+    ) -> tuple[Sequence[float], int]:
+        found: tuple[Sequence[float], int] = self._gradient(self.features, c, bound, first, last)
+        return found
 
     def plain_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
         """Return the same as :attr:`gradient`, always by a pass over the rows."""

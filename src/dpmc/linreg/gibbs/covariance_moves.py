@@ -18,6 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpmc.linreg.gibbs.latent_nodes import (
+    aim,
+    copy_sums,
+    latent_nodes,
+    noise_polynomial,
+    turn_sums,
+)
 from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import cholesky, compiled, gram, multiply, spectrum
@@ -29,29 +36,57 @@ WIDTH = 1.0
 MOST_STEPS = 50
 
 
+class Forms(NamedTuple):
+    """Products u'Mu of a symmetric matrix with the vectors of a :class:`Line`."""
+
+    h: float  # h'Mh, h the last column of H
+    r: float
+    image: float
+    h_r: float
+    h_image: float
+    r_image: float
+
+
 class Line(NamedTuple):
-    """One family of K, at a state of the chain.
+    """One family of K at a state of the chain: what the density of t depends on.
+
+    The inverse of K G K' is (I - s r c') H (I - s c r') with H that of G: what the prior reads of
+    it are polynomials in s, whose coefficients are products with h, r and H c, without their last
+    entries where a matrix or a vector of the prior of d features stands.
 
     Parameters
     ----------
-    precision : ndarray of shape (p, p)
-        H, the inverse of G.
-    image : ndarray of shape (p,)
-        H c.
-    c, r : ndarray of shape (p,)
-        Vectors of the move K.
+    size : int
+        p.
     scales : bool
         Whether r'c = 1 and K = I + (exp(t) - 1) c r'.
-    polynomial : ndarray of shape (5,)
-        From :func:`noise_polynomial`.
+    noise : ndarray of shape (5,)
+        From :func:`dpmc.linreg.gibbs.latent_nodes.noise_polynomial`.
+    length : float
+        c'H c.
+    last, r_last, image_last : float
+        Last entries of h, r and H c.
+    trace : float
+        tr(Lambda H) over the features.
+    scale, precision : Forms
+        Of Lambda, and of the precision of theta.
+    h_shift, r_shift, image_shift : float
+        Products with the precision of theta times its mean.
     """
 
-    precision: Array
-    image: Array
-    c: Array
-    r: Array
+    size: int
     scales: bool
-    polynomial: Array
+    noise: Array
+    length: float
+    last: float
+    r_last: float
+    image_last: float
+    trace: float
+    scale: Forms
+    precision: Forms
+    h_shift: float
+    r_shift: float
+    image_shift: float
 
 
 def directions(released: ReleasedSums) -> tuple[Array, Array]:
@@ -80,73 +115,71 @@ def inverse(matrix: Any, work: Any, out: Any) -> bool:
 
 
 @compiled
-def noise_polynomial(
-    noisy: Any, weights: Any, sums: Any, c: Any, r: Any, turned: Any, out: Any
-) -> None:
-    """Write how the log-density of all noise changes with s, where K = I + s c r'.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (J, p, p)
-        What was released.
-    weights : ndarray of shape (p, p)
-        One over the variance of the noise on each entry.
-    sums : ndarray of shape (J, p, p)
-        Current T_j.
-    c, r : ndarray of shape (p,)
-        Vectors of the move K.
-    turned : ndarray of shape (J, p)
-        Overwritten with T_j r.
-    out : ndarray of shape (5,)
-        Overwritten with the coefficients of 1, s, ..., s^4, and with 0 for the first.
-    """
-    p = c.size
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    for j in range(sums.shape[0]):
-        # T_j r, and r'T_j r: with K = I + s c r', K T_j K' is
-        # T_j + s (c (T_j r)' + (T_j r) c') + s^2 (r'T_j r) c c'.
-        square = 0.0
-        for i in range(p):
-            value = 0.0
-            for k in range(p):
-                value += sums[j, i, k] * r[k]
-            turned[j, i] = value
-            square += value * r[i]
-        for i in range(p):
-            for k in range(i, p):
-                # The entry of the noise becomes residual - s first - s^2 second, and its
-                # log-density -weight / 2 times the square of that.
-                residual = noisy[j, i, k] - sums[j, i, k]
-                first = c[i] * turned[j, k] + turned[j, i] * c[k]
-                second = square * c[i] * c[k]
-                one += weights[i, k] * residual * first
-                two += weights[i, k] * (residual * second - 0.5 * first * first)
-                three -= weights[i, k] * first * second
-                four -= 0.5 * weights[i, k] * second * second
-    out[0], out[1], out[2], out[3], out[4] = 0.0, one, two, three, four
+def forms_of(matrix: Any, h: Any, r: Any, image: Any) -> Forms:
+    """Return the products of a matrix of d rows with the first d entries of three vectors."""
+    h_h, r_r, i_i, h_r, h_i, r_i = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(matrix.shape[0]):
+        on_h, on_r, on_image = 0.0, 0.0, 0.0
+        for k in range(matrix.shape[0]):
+            on_h += matrix[i, k] * h[k]
+            on_r += matrix[i, k] * r[k]
+            on_image += matrix[i, k] * image[k]
+        h_h += h[i] * on_h
+        r_r += r[i] * on_r
+        i_i += image[i] * on_image
+        h_r += h[i] * on_r
+        h_i += h[i] * on_image
+        r_i += r[i] * on_image
+    return Forms(h_h, r_r, i_i, h_r, h_i, r_i)
 
 
 @compiled
-def turned_precision(precision: Any, image: Any, c: Any, r: Any, s: float, out: Any) -> None:
-    """Write (I - s r c') H (I - s c r') with `image` = H c: the inverse of K G K'."""
-    p = c.size
-    length = 0.0
-    for i in range(p):
+def line_of(
+    precision: Any, image: Any, c: Any, r: Any, scales: bool, noise: Any, beliefs: Any
+) -> Line:
+    """Return a family of K, with `precision` = H and `image` = H c."""
+    d, h = c.size - 1, precision[c.size - 1]
+    trace, length = 0.0, c[d] * image[d]
+    h_shift, r_shift, image_shift = 0.0, 0.0, 0.0
+    for i in range(d):
         length += c[i] * image[i]
-    for i in range(p):
-        row = s * (s * length * r[i] - image[i])
-        for k in range(p):
-            out[i, k] = precision[i, k] + row * r[k] - s * r[i] * image[k]
+        h_shift += h[i] * beliefs.shift[i]
+        r_shift += r[i] * beliefs.shift[i]
+        image_shift += image[i] * beliefs.shift[i]
+        for k in range(d):
+            trace += beliefs.scale[i, k] * precision[i, k]
+    scale = forms_of(beliefs.scale, h, r, image)
+    form = forms_of(beliefs.precision, h, r, image)
+    last, shifts = (h[d], r[d], image[d]), (h_shift, r_shift, image_shift)
+    return Line(c.size, scales, noise, length, *last, trace, scale, form, *shifts)
 
 
 @compiled
-def log_prior(precision: Any, log_size: float, beliefs: Any) -> float:
+def turn_precision(image: Any, length: float, r: Any, s: float, precision: Any) -> None:
+    """Replace H by (I - s r c') H (I - s c r'), with `image` = H c and `length` = c'H c."""
+    for i in range(r.size):
+        row = s * (s * length * r[i] - image[i])
+        for k in range(r.size):
+            precision[i, k] += row * r[k] - s * r[i] * image[k]
+
+
+@compiled
+def form_at(forms: Any, a: float, b: float) -> float:
+    """Return v'Mv for v = h + a r + b H c."""
+    value = forms.h + a * a * forms.r + b * b * forms.image
+    return float(value + 2.0 * (a * forms.h_r + b * forms.h_image + a * b * forms.r_image))
+
+
+@compiled
+def log_prior(line: Any, s: float, log_size: float, beliefs: Any) -> float:
     """Return the log-density of the prior with respect to G, up to a constant.
 
     Parameters
     ----------
-    precision : ndarray of shape (p, p)
-        H, the inverse of G.
+    line : Line
+        Where H, the inverse of G, is turned.
+    s : float
+        How far.
     log_size : float
         log |G|, up to a constant.
     beliefs : Beliefs
@@ -157,86 +190,71 @@ def log_prior(precision: Any, log_size: float, beliefs: Any) -> float:
     float
         -inf where H has lost its positive diagonal to rounding.
     """
-    d = precision.shape[0] - 1
-    last = precision[d, d]
+    d = line.size - 1
+    # The last column of H becomes h + a r + b H c.
+    a, b = s * (s * line.length * line.r_last - line.image_last), -s * line.r_last
+    last = line.last + a * line.r_last + b * line.image_last
     if not last > 0.0:
         return -math.inf
     # theta = -h / H_pp, and the inverse of Sx is H_xx - h h' / H_pp, with h = H_xp.
-    trace, linear, scale_form, form = 0.0, 0.0, 0.0, 0.0
-    for i in range(d):
-        linear += precision[i, d] * beliefs.shift[i]
-        for k in range(d):
-            product = precision[i, d] * precision[k, d]
-            trace += beliefs.scale[i, k] * precision[i, k]
-            scale_form += beliefs.scale[i, k] * product
-            form += beliefs.precision[i, k] * product
-    trace -= scale_form / last
+    linear = line.h_shift + a * line.r_shift + b * line.image_shift
+    form = form_at(line.precision, a, b)
+    trace = line.trace + s * (s * line.length * line.scale.r - 2.0 * line.scale.r_image)
+    trace -= form_at(line.scale, a, b) / last
     distance = beliefs.square + (2.0 * linear + form / last) / last
     # |Sx| = |G| / sigma_y^2, and dG = |Sx| d(Sx, theta, sigma_y^2).
-    log_features = log_size + math.log(last)
-    value = -0.5 * trace - (0.5 * (beliefs.dof + d + 1) + 1.0) * log_features
-    value += (beliefs.shape + 1.0) * math.log(last) - beliefs.rate * last
+    log_last = math.log(last)
+    value = -0.5 * trace - (0.5 * (beliefs.dof + d + 1) + 1.0) * (log_size + log_last)
+    value += (beliefs.shape + 1.0) * log_last - beliefs.rate * last
     if beliefs.conjugate:
-        return float(value + 0.5 * d * math.log(last) - 0.5 * distance * last)
+        return float(value + 0.5 * d * log_last - 0.5 * distance * last)
     return float(value - 0.5 * distance)
 
 
 @compiled
-def log_density(t: float, line: Any, beliefs: Any, out: Any) -> float:
-    """Return the log-density of t, up to a constant; writes the inverse of K G K' to `out`."""
-    s = math.expm1(t) if line.scales else t
-    back = -math.expm1(-t) if line.scales else t
-    turned_precision(line.precision, line.image, line.c, line.r, back, out)
-    a = line.polynomial
-    noise = s * (a[1] + s * (a[2] + s * (a[3] + s * a[4])))
-    # |K| = exp(t) where it scales: (p + 1) log |K| is the Jacobian of G -> K G K'.
-    log_size = t if line.scales else 0.0
-    prior = log_prior(out, 2.0 * log_size, beliefs)
-    return float(prior + (line.c.size + 1) * log_size + noise)
+def back(t: float, scales: bool) -> float:
+    """Return s with K^-1 = I - s c r'."""
+    return -math.expm1(-t) if scales else t
 
 
 @compiled
-def draw_parameter(line: Any, beliefs: Any, rng: Any, out: Any) -> float:
-    """Draw t by slice sampling from 0, stepping out; `out` is left at the inverse of K G K'."""
+def log_density(t: float, line: Any, beliefs: Any) -> float:
+    """Return the log-density of t, up to a constant."""
+    s = math.expm1(t) if line.scales else t
+    a = line.noise
+    noise = s * (a[1] + s * (a[2] + s * (a[3] + s * a[4])))
+    # |K| = exp(t) where it scales: (p + 1) log |K| is the Jacobian of G -> K G K'.
+    log_size = t if line.scales else 0.0
+    prior = log_prior(line, back(t, line.scales), 2.0 * log_size, beliefs)
+    return float(prior + (line.size + 1) * log_size + noise)
+
+
+@compiled
+def draw_parameter(line: Any, beliefs: Any, rng: Any) -> float:
+    """Draw t by slice sampling from 0, stepping out; 0 if no point was accepted."""
     # The level of the slice: the log-density at the current point less an exponential variable.
-    level = log_density(0.0, line, beliefs, out) + math.log1p(-rng.random())
+    level = log_density(0.0, line, beliefs) + math.log1p(-rng.random())
     # A bracket placed at random around 0, whose ends step out until they are off the slice.
     low = -WIDTH * rng.random()
     high = low + WIDTH
     for _ in range(MOST_STEPS):
-        if not log_density(low, line, beliefs, out) > level:
+        if not log_density(low, line, beliefs) > level:
             break
         low -= WIDTH
     for _ in range(MOST_STEPS):
-        if not log_density(high, line, beliefs, out) > level:
+        if not log_density(high, line, beliefs) > level:
             break
         high += WIDTH
     # Points of the bracket, which shrinks towards 0 after each that is off the slice.
     for _ in range(MOST_STEPS):
         t = low + (high - low) * rng.random()
-        if log_density(t, line, beliefs, out) > level:
+        if log_density(t, line, beliefs) > level:
             return float(t)
         if t < 0.0:
             low = t
         else:
             high = t
-    # No point was accepted: stay, with `out` at the current state.
-    log_density(0.0, line, beliefs, out)
     return 0.0
-
-
-@compiled
-def turn_sums(sums: Any, c: Any, r: Any, turned: Any, s: float) -> None:
-    """Replace T_j by K T_j K' with K = I + s c r'; `turned` holds T_j r."""
-    p = c.size
-    for j in range(sums.shape[0]):
-        square = 0.0
-        for i in range(p):
-            square += turned[j, i] * r[i]
-        for i in range(p):
-            for k in range(p):
-                first = c[i] * turned[j, k] + turned[j, i] * c[k]
-                sums[j, i, k] += s * (first + s * square * c[i] * c[k])
 
 
 @kept
@@ -268,21 +286,20 @@ def move_jointly(
         The sigma_y^2 of the new G; NaN, and nothing done, where G has no inverse.
     """
     p = joint.shape[0]
-    precision, other = np.empty((p, p)), np.empty((p, p))
-    turned, polynomial, image = np.empty((sums.shape[0], p)), np.empty(5), np.empty(p)
-    if not inverse(joint, other, precision):
+    precision, work = np.empty((p, p)), np.empty((p, p))
+    polynomial, image = np.empty(5), np.empty(p)
+    if not inverse(joint, work, precision):
         return math.nan
-    weights = np.empty((p, p))
-    for i in range(p):
-        for k in range(p):
-            weights[i, k] = 1.0 / released.variances[i, k]
+    nodes = latent_nodes(released, sums)
     for _ in range(num_moves):
         first, second = int(p * rng.random()), int(p * rng.random())
         c, r = axes[0][first], axes[1][second]
-        noise_polynomial(released.noisy, weights, sums, c, r, turned, polynomial)
+        aim(nodes, c, r)
+        noise_polynomial(nodes, polynomial)
         multiply(precision, c, image)
-        line = Line(precision, image, c, r, first == second, polynomial)
-        t = draw_parameter(line, beliefs, rng, other)
-        turn_sums(sums, c, r, turned, math.expm1(t) if line.scales else t)
-        precision, other = other, precision
+        line = line_of(precision, image, c, r, first == second, polynomial, beliefs)
+        t = draw_parameter(line, beliefs, rng)
+        turn_sums(nodes, math.expm1(t) if line.scales else t)
+        turn_precision(image, line.length, r, back(t, line.scales), precision)
+    copy_sums(nodes, sums)
     return float(1.0 / precision[p - 1, p - 1])
