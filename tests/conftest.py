@@ -43,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run the tests marked slow, too")
 
 
+def pytest_configure() -> None:
+    """Have one thread of linear algebra in each process that runs tests: they fill the machine."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     return f"tests marked slow: {'not left out' if everything(config) else LEFT_OUT}"
 

@@ -61,18 +61,13 @@ class Preloaded:
             )
         assert self.server.stdin is not None
         assert self.server.stdout is not None
-        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-            told = f"/proc/{os.getpid()}/fd/{output.fileno()}"
-            print(
-                json.dumps([arguments, str(folder), environment, told]),
-                file=self.server.stdin,
-                flush=True,
-            )
+        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output:
+            request = json.dumps([arguments, str(folder), environment, output.name])
+            print(request, file=self.server.stdin, flush=True)
             ready, _, _ = select.select([self.server.stdout], [], [], SECONDS)
             assert ready, f"{arguments}: not within {SECONDS:.0f} s"
             answer = self.server.stdout.readline()
             assert answer, f"the process that runs are forks of has ended: {self.server.poll()}"
-            output.seek(0)
             said = output.read()
         return subprocess.CompletedProcess(arguments, int(answer), said)
 
