@@ -15,6 +15,9 @@ BEGIN {
   # Seconds for a seed: an example, and nothing to protect anybody with.
   srand()
   while ((getline line < (folder "/task.json")) > 0) task = task line
+  if (task !~ /"model": "gaussian_mean"/ || task !~ /"dim": 2,/) {
+    print "only the mean of a Gaussian in two dimensions" > "/dev/stderr"; exit 2
+  }
   n = number(task, "num_rows"); mu = number(task, "mu"); size = number(task, "num_draws")
   radius = number(task, "radius")
   while ((getline line < (folder "/rows.csv")) > 0) {

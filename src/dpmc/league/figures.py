@@ -40,7 +40,7 @@ def price_figure(prices: Sequence[Price]) -> Figure:
     for label, line in LINES:
         values = [line(1.0, dim) for dim in dims]
         axis.plot(dims, values, color="0.6", linewidth=1, zorder=1)
-        axis.annotate(label, (dims[-1], values[-1]), xytext=(4, 0), textcoords="offset points",
+        axis.annotate(label, (dims[-1], values[-1]), xytext=(9, 0), textcoords="offset points",
                       fontsize=7, color="0.4", va="center")  # fmt: skip
     for number, (method, label) in enumerate(LABELS.items()):
         points = [one for one in prices if one.method == method]
@@ -50,7 +50,7 @@ def price_figure(prices: Sequence[Price]) -> Figure:
             yerr=[2 * one.error for one in points],
             fmt="osD^"[number], markersize=4, linewidth=1, color=f"C{number}", label=label,
         )  # fmt: skip
-    axis.set(xscale="log", yscale="log", xlabel="dimension d")
+    axis.set(xscale="log", yscale="log", xlabel="dimension d", xlim=(1.7, 130))
     axis.set_ylabel("effective draws / k")
     axis.set_xticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
     axis.minorticks_off()

@@ -42,7 +42,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
-        at_least("max_passes", self.max_passes, 100)
+        at_least("max_passes", self.max_passes, 120)
         at_least("num_draws", self.num_draws, 100)
 
     @property

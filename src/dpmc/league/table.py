@@ -219,7 +219,7 @@ def summary(rows: Sequence[Row]) -> str:
     for one in best:
         start = f"{one.task:20} {one.epsilon:5g} {one.method:18}"
         if one.scored:
-            numbers = f"{one.sliced_wasserstein:7.3g} {one.mmd:6.3f} {one.deviation_ratio:5.2f}"
+            numbers = f"{one.sliced_wasserstein:7.3g} {one.mmd:6.3f} {one.deviation_ratio:5.3g}"
             lines.append(f"{start} {numbers} {one.effective_draws:7.3g}")
         else:
             lines.append(f"{start} {one.status}")

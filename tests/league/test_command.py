@@ -1,0 +1,60 @@
+"""``dpmc tasks`` and ``dpmc league``: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+import dpmc
+from dpmc.__main__ import main
+from dpmc.league import price
+
+YAML = """\
+methods:
+  mine:
+    command: [/bin/sh, -c, 'for k in $(seq 60); do echo 0.5,0.27; done > "$1/draws.csv"', sh]
+"""
+
+
+def test_tasks_are_listed_without_making_their_rows(capsys) -> None:
+    assert main(["tasks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(dpmc.tasks())
+    assert all(len(line.split()) > 4 for line in lines)
+
+
+def test_a_league_is_run_and_written(tmp_path, capsys, monkeypatch) -> None:
+    few = [price.price("kinetic_langevin", 2, 1, per_dim=5)]
+    monkeypatch.setattr(price, "measure", lambda seed: few)
+    (tmp_path / "mine.yaml").write_text(YAML)
+    asked = ["league", "--tasks", "gaussian-2-v1", "--methods", "noisy_statistic", "exact_draws"]
+    asked += ["--epsilon", "4", "--repeats", "1", "--foreign", str(tmp_path / "mine.yaml")]
+    assert main([*asked, "--output", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "noisy_statistic" in told
+    assert "mine               `ledger` must list releases, got none" in told
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"league.csv", "price.csv", "price.png", "winners.png"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--tasks", "gaussian-3-v1"], "`tasks` must be one of"),
+        (["--tasks", "gaussian-2-v1", "--methods", "langevine"], "did you mean langevin?"),
+        (["--tasks", "circle-v1", "--methods", "langevin", "--epsilon", "-1"], "`epsilon` must be"),
+    ],
+)
+def test_wrong_arguments_are_one_line(given, message, tmp_path, capsys) -> None:
+    assert main(["league", *given, "--output", str(tmp_path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    "text", ["methods: {mine: {comand: [x]}}", "methods: {mine: {command: []}}", "mine: 3"]
+)
+def test_a_file_of_commands_that_says_something_else_is_refused(text, tmp_path, capsys) -> None:
+    (tmp_path / "mine.yaml").write_text(text)
+    asked = ["league", "--foreign", str(tmp_path / "mine.yaml"), "--output", str(tmp_path)]
+    assert main(asked) == 1
+    assert "mine.yaml" in capsys.readouterr().err
