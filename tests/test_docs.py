@@ -306,7 +306,7 @@ def test_the_examples_of_shards_and_nodes_run():
     for block in blocks("docs/shards.md"):
         exec(block, names)
     assert names["fit"].guarantee.epsilon == 1
-    assert "secure aggregation is assumed" in names["fit"].guarantee.outside[1]
+    assert "secure aggregation is assumed" in names["fit"].guarantee.outside[0]
 
 
 def test_every_python_block_of_the_documentation_is_run():
