@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 NUM_ROWS = (1_000, 10_000, 100_000, 1_000_000)
-DIMS = (2, 10, 30, 50, 100, 200)
+DIMS = (2, 10, 30, 100, 200)
 # The other size, while one of the two grows; JAX goes on until it takes this long.
 DIM, ROWS = 10, 1_000
 EPSILON, DELTA = 1.0, 1e-9
@@ -147,23 +148,23 @@ def point(kind: str, num_rows: int, dim: int, cache: str | None = None) -> dict[
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
-    found = {"kind": kind, "num_rows": num_rows, "dim": dim} | json.loads(
-        done.stdout.splitlines()[-1]
-    )
+    size = {"kind": kind, "num_rows": num_rows, "dim": dim, "warm": cache is None}
+    found = size | json.loads(done.stdout.splitlines()[-1])
     print(found, flush=True)
     return found
 
 
-def measure() -> list[dict[str, float]]:
-    """Return all points: n grows, then d, each d with an empty cache of compiled code."""
-    found = []
-    for num_rows in NUM_ROWS:
-        found += [point(kind, num_rows, DIM) for kind in KINDS]
+def measure(most_rows: int) -> Iterator[dict[str, float]]:
+    """Return all points: d grows, each with an empty cache of compiled code, then n."""
     for dim in DIMS:
         with tempfile.TemporaryDirectory() as cache:
-            found.append(point("dpmc", ROWS, dim, cache))
-        found += [point(kind, ROWS, dim) for kind in ("reading", "jax")]
-    return found
+            yield point("dpmc", ROWS, dim, cache)
+        for kind in ("reading", "jax"):
+            yield point(kind, ROWS, dim)
+    for num_rows in NUM_ROWS:
+        if num_rows <= most_rows:
+            for kind in KINDS:
+                yield point(kind, num_rows, DIM)
 
 
 def draw(points: list[dict[str, float]], path: Path) -> None:
@@ -181,9 +182,11 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
     ):
         for label, (kind, which) in lines.items():
             chosen = [p for p in points if p["kind"] == kind and p[other] == fixed and which in p]
-            # The point that both series have is compiled anew in the second alone.
+            compiled_before = size == "num_rows" or kind == "jax"
+            chosen = [p for p in chosen if p["warm"] == compiled_before]
             last = {p[size]: p[which] / p["effective"] for p in chosen}
-            axis.plot(*zip(*sorted(last.items()), strict=True), marker="o", ms=3, label=label)
+            if last:
+                axis.plot(*zip(*sorted(last.items()), strict=True), marker="o", ms=3, label=label)
         read = {p[size]: p["again"] for p in points if p["kind"] == "reading" and p[other] == fixed}
         x, y = zip(*sorted(read.items()), strict=True)
         axis.plot(x, np.array(y) / (DRAWS * CHAINS), ":", color="grey", label="reading once")
@@ -197,7 +200,8 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
         chosen = [p for p in points if p["kind"] == kind and p["dim"] == DIM and "memory" in p]
         held = {p["num_rows"]: p["memory"] for p in chosen}
         axes[2].plot(*zip(*sorted(held.items()), strict=True), marker="o", ms=3, label=kind)
-    axes[2].plot(NUM_ROWS, [n * DIM * 8 / 2**20 for n in NUM_ROWS], ":", color="grey", label="rows")
+    sizes = sorted({p["num_rows"] for p in points})
+    axes[2].plot(sizes, [n * DIM * 8 / 2**20 for n in sizes], ":", color="grey", label="rows")
     axes[2].set(xscale="log", yscale="log", xlabel="rows n", title="largest memory, MiB")
     axes[2].legend(fontsize=7)
     figure.savefig(path)
@@ -258,7 +262,7 @@ def wide(num_rows: int = 4096) -> None:
     from dpmc.rows.passes import RowGradients
 
     wide_gradients.WIDE = 0
-    for dim in (5, 10, 20, *DIMS[2:]):
+    for dim in (5, 10, 20, 30, 50, 100, 200):
         x, model = rows(num_rows, dim), logistic.build(logistic.Params(dim - 1))
         theta, parts = np.full(dim, 0.01), [f"d = {dim:3}"]
         for name, one in (("loop", model), ("unrolled", replace(model, slope=None))):
@@ -277,6 +281,7 @@ def wide(num_rows: int = 4096) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep points and picture in docs")
+    parser.add_argument("--most", type=int, default=max(NUM_ROWS), help="rows of the largest point")
     parser.add_argument("--draw", action="store_true", help="draw the points that are kept")
     parser.add_argument("--wide", action="store_true", help="unrolled gradients beside loops")
     parser.add_argument("--huge", metavar="DIR", type=Path, help="the pass over 1e8 rows")
@@ -293,11 +298,14 @@ def main() -> None:
         huge(options.huge)
         return
     kept = IMAGES / "growth.json"
-    points = json.loads(kept.read_text()) if options.draw else measure()
-    if options.write:
-        kept.write_text(json.dumps(points, indent=1) + "\n")
+    if not options.draw:
+        points = []
+        for one in measure(options.most):
+            points.append(one)
+            if options.write:  # as far as it came
+                kept.write_text(json.dumps(points, indent=1) + "\n")
     if options.write or options.draw:
-        draw(points, IMAGES / "growth.svg")
+        draw(json.loads(kept.read_text()), IMAGES / "growth.svg")
 
 
 if __name__ == "__main__":
