@@ -50,8 +50,9 @@ napoleon_use_rtype = False
 # Modules of the API reference by the page that they are on; ``*`` is every public module.
 MODULES = {
     "sampling": [
-        "fitting", "fits.fit", "fits.summary", "automatic.expectation", "mcmc.methods.*",
-        "models.*", "types", "rows.tuples", "registry",
+        "fitting", "fits.fit", "fits.summary", "automatic.expectation",
+        "shards.rows", "shards.federation", "mcmc.methods.*", "models.*", "types", "rows.tuples",
+        "registry",
     ],
     "privacy": [
         "privacy.budgets", "privacy.calibration", "privacy.discrete", "privacy.empirical",

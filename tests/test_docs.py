@@ -309,10 +309,18 @@ def test_the_example_of_the_league_runs():
     assert names["worth"].mmd < 0.2
 
 
+def test_the_examples_of_shards_and_nodes_run():
+    names: dict[str, object] = {}
+    for block in blocks("docs/shards.md"):
+        exec(block, names)
+    assert names["fit"].guarantee.epsilon == 1
+    assert "secure aggregation is assumed" in names["fit"].guarantee.outside[0]
+
+
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 1, "audit.md": 1, "privacy.md": 2, "extending.md": 5}
-    run |= {"league.md": 1, "tutorial.md": len(blocks("docs/tutorial.md"))}
+    run |= {"league.md": 1, "shards.md": 2, "tutorial.md": len(blocks("docs/tutorial.md"))}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run
 

@@ -218,6 +218,11 @@ class Model:
         Whether `log_likelihood` and `gradient` are also affine in the features. A move
         that changes the weight of one feature only then costs O(log n), see
         :mod:`dpmc.rows.sorted`.
+    slope : function ``(s, x) -> float``, optional
+        Where a row enters by the inner product s of theta and its last d features alone: the
+        derivative of `log_likelihood` with respect to s, given the tuple of the features before
+        these. `gradient` is then that number times the last d features. Models with many
+        coefficients compile faster by it, see :mod:`dpmc.rows.wide_gradients`.
     tempering : float
         Exponent T in (0, 1] of the likelihood.
     lipschitz : float, optional
@@ -260,6 +265,7 @@ class Model:
     features: Callable[[Array], Array] | None = None
     linear: bool = False
     affine: bool = False
+    slope: Callable[..., Any] | None = None
     tempering: float = 1.0
     lipschitz: float | None = None
     reference: Callable[[Dataset, int, np.random.Generator], Array] | None = None

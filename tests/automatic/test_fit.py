@@ -137,7 +137,7 @@ def test_bad_arguments_are_refused_in_one_line(data, arguments, message):
         (lambda model, x: ("logistic", x), "fit\\(model, rows"),
         (lambda model, x: (model,), "1 positional"),
         (lambda model, x: (model, None), "data 'data'"),
-        (lambda model, x: (model, "data.csv"), "data 'data'"),
+        (lambda model, x: (model, "data.csv"), "must be a folder of shards, and .* is not there"),
         (lambda model, x: (model, x + 1j), "real numbers"),
         (lambda model, x: (model, (x, x[:, 0])), "data 'data'"),
         (lambda model, x: (model, np.ma.masked_array(x, x > 3)), "masked"),

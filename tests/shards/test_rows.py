@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -186,6 +187,32 @@ def _uncounted(task):
         for block in passes._blocks(gradients, gradients.features(x, True), 0, len(x), task)
     ]
     return np.stack(parts)
+
+
+def held(rows: np.ndarray | ShardedRows) -> int:
+    """Return the most that passes over rows hold beside them, in bytes."""
+    whitened = WhitenedRows(
+        gaussian_model(2), Dataset.of("r", rows) if isinstance(rows, np.ndarray) else rows
+    )
+    everything(whitened)
+    tracemalloc.start()
+    try:
+        everything(whitened)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("where", ["memory", "npy", "parquet"])
+def test_passes_hold_no_more_for_more_rows(tmp_path, monkeypatch, many, where):
+    monkeypatch.setattr(passes, "KEPT", 0)  # few rows are kept in another order
+    twice = np.concatenate([many, many])
+    sizes = []
+    for k, x in enumerate((many, twice)):
+        if where != "memory":
+            x = dpmc.open_rows(write(tmp_path / str(k), x, [1000], where), workers=1)
+        sizes.append(held(x))
+    assert sizes[1] < 1.05 * sizes[0]
 
 
 def test_models_are_the_same_ones_in_another_process():

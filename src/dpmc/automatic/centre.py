@@ -210,7 +210,7 @@ class _Search:
     def _unsettled(self, left: float) -> bool:
         """Return whether the last gradient would be used over too long a distance."""
         curved = self.curvature.noise * self.distance
-        return curved > UNSETTLED * 2 * self.bound / math.sqrt(LAST_GRADIENT * left)
+        return bool(curved > UNSETTLED * 2 * self.bound / math.sqrt(LAST_GRADIENT * left))
 
     def _count_cost(self, cost: float, last: bool) -> float:
         if self.bounds is not None:

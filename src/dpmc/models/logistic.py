@@ -38,6 +38,11 @@ def _gradient(theta: Any, z: Any) -> Any:
     return tuples.scale(1.0 / (1.0 + exp(tuples.dot(theta, z))), z)
 
 
+@njit
+def _slope(inner: Any, before: Any) -> Any:
+    return 1.0 / (1.0 + exp(inner))
+
+
 def build(params: Params) -> Model:
     """Return the posterior of the coefficients; responses are 0 and 1.
 
@@ -55,6 +60,7 @@ def build(params: Params) -> Model:
         dim=params.num_coefficients,
         log_likelihood=_log_likelihood,
         gradient=_gradient,
+        slope=_slope,
         log_prior=log_prior,
         log_prior_gradient=log_prior_gradient,
         features=_signed(params.intercept),

@@ -43,6 +43,11 @@ def _gradient(theta: Any, z: Any) -> Any:
     return tuples.scale(z[0] - exp(tuples.dot(theta, x)), x)
 
 
+@njit
+def _slope(inner: Any, before: Any) -> Any:
+    return before[0] - exp(inner)
+
+
 def build(params: Params) -> Model:
     """Return the posterior of the coefficients.
 
@@ -59,6 +64,7 @@ def build(params: Params) -> Model:
         dim=params.num_coefficients,
         log_likelihood=_log_likelihood,
         gradient=_gradient,
+        slope=_slope,
         log_prior=log_prior,
         log_prior_gradient=log_prior_gradient,
         features=response_first(params.intercept),

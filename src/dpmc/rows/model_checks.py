@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,8 @@ def _checked_rows(model: Model, num_columns: int, *examples: object) -> Probes:
         _check_linear(model, made)
     if model.affine:
         _check_affine(model, made)
+    if model.slope is not None:
+        _check_slope(model, made)
     return made
 
 
@@ -178,6 +181,32 @@ def _check_linear(model: Model, made: Probes) -> None:
             return
     if not tried:
         raise probes.needs_examples(model, row.name, row.reason)
+
+
+def _check_slope(model: Model, made: Probes) -> None:
+    """Refuse a slope that is not the gradient over the last features."""
+    assert model.slope is not None
+    gradient, dim = RowFunction(model, model.gradient), model.dim
+    before = len(made.points[0]) - dim
+    if before < 0 or len(made.coefficients[0]) != dim:
+        raise DpmcError(
+            f"model {model.name!r}: `slope` must be None unless there are {dim} features and "
+            f"coefficients or more, got {before + dim} and {len(made.coefficients[0])}"
+        )
+    slope: Any = RowFunction(model, model.slope)  # its first argument is a number here
+    for i, j in made.pairs():
+        x = made.points[j]
+        found = gradient(made.coefficients[i], x)
+        inner = float(np.dot(made.coefficients[i], x[before:]))
+        value = slope(inner, x[:before])
+        if found is None or value is None:
+            continue
+        off = np.abs(found - value[0] * np.array(x[before:]))
+        if np.any(off > CLOSE * np.abs(found).max() + ROUNDING * _magnitude(x)):
+            raise DpmcError(
+                f"model {model.name!r}: `slope` times the last {dim} features must be `gradient`, "
+                "got another vector"
+            )
 
 
 def _check_affine(model: Model, made: Probes) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 from dpmc.numerics.compile_cache import compile_once
 from dpmc.rows import row_functions
 from dpmc.rows.model_checks import check_rows
-from dpmc.rows.row_gradients import row_gradients_kernel
 from dpmc.rows.shipping import packed, unpacked
 from dpmc.rows.sources import InMemory, Source, spans
 from dpmc.rows.sums import part_features
+from dpmc.rows.wide_gradients import gradients_kernel
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Features of rows in memory that are kept, in numbers: larger ones are made anew in each pass.
@@ -47,7 +47,7 @@ class RowGradients:
             else compile_once(model.coefficients)
         )
         length = len(self._coefficients(np.zeros(model.dim)))
-        self._kernel = row_gradients_kernel(self.model.gradient, model.dim, length, self.count)
+        self._kernel = gradients_kernel(self.model, length, self.count)
 
     def features(self, x: Array, nan_rows: bool) -> Array:
         """Return what the row functions read of rows, shape (q, m)."""

@@ -25,7 +25,8 @@ def without_errors(model: Model) -> Model:
     Functions that are attributes of a module stay as they are.
     """
     row = {name: _total(getattr(model, name)) for name in ("log_likelihood", "gradient")}
-    return replace(model, **row)
+    slope = None if model.slope is None else _total(model.slope)
+    return replace(model, **row, slope=slope)
 
 
 def refuse_errors(model: Model) -> None:
@@ -36,7 +37,7 @@ def refuse_errors(model: Model) -> None:
     DpmcError
         Naming the function.
     """
-    for function in (model.log_likelihood, model.gradient):
+    for function in filter(None, (model.log_likelihood, model.gradient, model.slope)):
         python = _python(function)
         for part in _parts(python, set()):
             if any(step.opname == "RAISE_VARARGS" for step in dis.get_instructions(part)):

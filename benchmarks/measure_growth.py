@@ -1,0 +1,312 @@
+"""Time and memory of a fit as rows and parameters grow, beside reading the rows and NUTS in JAX.
+
+``uv run --group bench python benchmarks/measure_growth.py`` takes some minutes of an idle machine
+and prints one line for each point; ``--write`` keeps them in docs/images, with a picture of them.
+Each point is a process of its own: processor time of all its threads, and the largest memory that
+it ever held. Rows are those of a logistic regression. JAX (NumPyro's NUTS, without privacy) is left
+out with a reason where it is not installed.
+
+``--wide`` compares unrolled gradients of rows with loops over the features.
+
+``--huge DIR`` is the pass over 100,000,000 rows of 10 columns, in float32 shards that are written
+to DIR and stay there; it takes 4 GB of disk. See docs/growth.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+NUM_ROWS = (1_000, 10_000, 100_000, 1_000_000)
+DIMS = (2, 10, 30, 100, 200)
+# The other size, while one of the two grows; JAX goes on until it takes this long.
+DIM, ROWS = 10, 1_000
+EPSILON, DELTA = 1.0, 1e-9
+DRAWS, CHAINS = 2_000, 4
+HUGE, SHARDS = 100_000_000, 50
+MOST_JAX = 2_000_000  # numbers that NUTS is still given
+
+
+def rows(num_rows: int, dim: int, dtype: type = np.float64) -> np.ndarray:
+    """Return features and a response of a logistic regression with `dim` coefficients."""
+    rng = np.random.default_rng([num_rows, dim])
+    out = np.empty((num_rows, dim), dtype)
+    out[:, :-1] = rng.standard_normal((num_rows, dim - 1), dtype=np.float32)
+    out[:, :-1] /= np.sqrt(max(1, dim - 1))
+    chance = 1 / (1 + np.exp(-out[:, :-1].sum(axis=1)))
+    out[:, -1] = rng.random(num_rows) < chance
+    return out
+
+
+def used() -> tuple[float, float, float]:
+    """Return wall time, processor time and the largest memory of this process, in s and MiB."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def private(num_rows: int, dim: int) -> dict[str, float]:
+    """Fit with dpmc, twice: the first call compiles what the cache does not have."""
+    import dpmc
+    from dpmc.models import logistic
+
+    warnings.simplefilter("ignore")
+    x, model = rows(num_rows, dim), logistic.build(logistic.Params(dim - 1))
+    before = used()
+    dpmc.fit(model, x, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, num_chains=CHAINS, seed=1)
+    between = used()
+    fit = dpmc.fit(
+        model, x, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, num_chains=CHAINS, seed=1
+    )
+    after = used()
+    return {
+        "first": between[1] - before[1],
+        "again": after[1] - between[1],
+        "memory": after[2],
+        "rows_memory": x.nbytes / 2**20,
+        "held_before": before[2],
+        "effective": DRAWS * CHAINS * min(1.0, fit.plan["acceptance"]),
+        "worth": fit.plan["effective_draws"],
+        "stages": len(fit.plan["stages"]),
+    }
+
+
+def reading(num_rows: int, dim: int) -> dict[str, float]:
+    """Read the rows once, from Parquet and by one thread."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import dpmc
+
+    x = rows(num_rows, dim)
+    with tempfile.TemporaryDirectory() as folder:
+        table = pa.table({str(k): x[:, k] for k in range(dim)})
+        pq.write_table(table, Path(folder) / "rows.parquet")
+        source = dpmc.open_rows(folder, workers=1)
+        before = used()
+        total = sum(float(piece.sum()) for piece in source.pieces(0, num_rows))
+        after = used()
+    return {"again": after[1] - before[1], "sum": total}
+
+
+def jax(num_rows: int, dim: int) -> dict[str, float]:
+    """Sample the exact posterior by NUTS, without privacy."""
+    if importlib.util.find_spec("numpyro") is None:
+        return {"left_out": "numpyro is not installed"}
+    if num_rows * dim > MOST_JAX:
+        return {"left_out": "it would take too long"}
+    import jax as jaxlib
+    import jax.numpy as jnp
+    import numpyro
+    from numpyro.diagnostics import effective_sample_size
+    from numpyro.distributions import BernoulliLogits, Normal
+    from numpyro.infer import MCMC, NUTS
+
+    jaxlib.config.update("jax_enable_x64", True)
+    x = rows(num_rows, dim)
+    design = jnp.asarray(np.column_stack([np.ones(num_rows), x[:, :-1]]))
+    response = jnp.asarray(x[:, -1])
+
+    def model() -> None:
+        theta = numpyro.sample("theta", Normal(jnp.zeros(dim), 10.0).to_event(1))
+        numpyro.sample("y", BernoulliLogits(design @ theta), obs=response)
+
+    sampler = MCMC(NUTS(model), num_warmup=300, num_samples=300, progress_bar=False)
+    before = used()
+    sampler.run(jaxlib.random.PRNGKey(0))
+    draws = np.asarray(sampler.get_samples(group_by_chain=True)["theta"])
+    after = used()
+    return {
+        "first": after[1] - before[1],
+        "memory": after[2],
+        "effective": float(np.min(effective_sample_size(draws))),
+    }
+
+
+KINDS = {"dpmc": private, "reading": reading, "jax": jax}
+
+
+def point(kind: str, num_rows: int, dim: int, cache: str | None = None) -> dict[str, float]:
+    """Return one point, measured in a process of its own."""
+    settings = dict(os.environ)
+    if cache is not None:
+        settings["NUMBA_CACHE_DIR"] = cache
+    command = [sys.executable, __file__, "--point", kind, str(num_rows), str(dim)]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    size = {"kind": kind, "num_rows": num_rows, "dim": dim, "warm": cache is None}
+    found = size | json.loads(done.stdout.splitlines()[-1])
+    print(found, flush=True)
+    return found
+
+
+def measure(most_rows: int) -> Iterator[dict[str, float]]:
+    """Return all points: d grows, each with an empty cache of compiled code, then n."""
+    for dim in DIMS:
+        with tempfile.TemporaryDirectory() as cache:
+            yield point("dpmc", ROWS, dim, cache)
+        for kind in ("reading", "jax"):
+            yield point(kind, ROWS, dim)
+    for num_rows in NUM_ROWS:
+        if num_rows <= most_rows:
+            for kind in KINDS:
+                yield point(kind, num_rows, DIM)
+
+
+def draw(points: list[dict[str, float]], path: Path) -> None:
+    """Draw processor time per effective draw against n and against d, and memory."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+    lines = {
+        "dpmc, first call": ("dpmc", "first"),
+        "dpmc, again": ("dpmc", "again"),
+        "NUTS in JAX, no privacy": ("jax", "first"),
+    }
+    for axis, (size, other, fixed) in zip(
+        axes, (("num_rows", "dim", DIM), ("dim", "num_rows", ROWS)), strict=False
+    ):
+        for label, (kind, which) in lines.items():
+            chosen = [p for p in points if p["kind"] == kind and p[other] == fixed and which in p]
+            compiled_before = size == "num_rows" or kind == "jax"
+            chosen = [p for p in chosen if p["warm"] == compiled_before]
+            last = {p[size]: p[which] / p["effective"] for p in chosen}
+            if last:
+                axis.plot(*zip(*sorted(last.items()), strict=True), marker="o", ms=3, label=label)
+        read = {p[size]: p["again"] for p in points if p["kind"] == "reading" and p[other] == fixed}
+        x, y = zip(*sorted(read.items()), strict=True)
+        axis.plot(x, np.array(y) / (DRAWS * CHAINS), ":", color="grey", label="reading once")
+        axis.set(
+            xscale="log", yscale="log", xlabel="rows n" if size == "num_rows" else "dimension d"
+        )
+    axes[0].set(ylabel="processor s per effective draw", title=f"d = {DIM}")
+    axes[1].set(title=f"n = {ROWS:,}")
+    axes[0].legend(fontsize=7)
+    for kind in ("dpmc", "jax"):
+        chosen = [p for p in points if p["kind"] == kind and p["dim"] == DIM and "memory" in p]
+        held = {p["num_rows"]: p["memory"] for p in chosen}
+        axes[2].plot(*zip(*sorted(held.items()), strict=True), marker="o", ms=3, label=kind)
+    sizes = sorted({p["num_rows"] for p in points})
+    axes[2].plot(sizes, [n * DIM * 8 / 2**20 for n in sizes], ":", color="grey", label="rows")
+    axes[2].set(xscale="log", yscale="log", xlabel="rows n", title="largest memory, MiB")
+    axes[2].legend(fontsize=7)
+    figure.savefig(path)
+
+
+def huge(folder: Path) -> None:
+    """Write 1e8 rows, read them, and sum their gradients and count those beyond a length."""
+    import dpmc
+    from dpmc.automatic.whitened import WhitenedRows
+    from dpmc.models import gaussian_mean
+    from dpmc.shards import workers
+
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        for k in range(SHARDS):
+            rng = np.random.default_rng(k)
+            part = rng.standard_normal((HUGE // SHARDS, DIM), dtype=np.float32)
+            np.save(folder / f"part-{k:03}.npy", part)
+    model = gaussian_mean.build(gaussian_mean.Params(DIM, np.eye(DIM), prior_variance=100))
+    theta, basis = np.full(DIM, 0.01), np.eye(DIM)
+    source = dpmc.open_rows(folder)
+    sums = WhitenedRows(model, source)
+    step = source.part_rows
+    parts = [(first, min(first + step, HUGE)) for first in range(0, HUGE, step)]
+
+    def read(part: tuple[int, int]) -> np.ndarray:
+        return np.array([sum(float(piece.sum()) for piece in source.pieces(*part))])
+
+    def read_all() -> None:
+        for _ in workers.run(read, iter(parts), source.workers, 3600.0, source.name):
+            pass
+
+    read_all()
+    sums.slope_sum(theta, basis[0], 5.0)
+    print(f"{source.workers} threads, {len(source.shards)} shards of float32")
+    for name, call in {
+        "reading": read_all,
+        "gradients, clipped": lambda: sums.gradient_sum(theta, basis, 5.0),
+        "rows beyond a length": lambda: sums.gradients_beyond(theta, basis, [2.0, 5.0]),
+        "reading again": read_all,
+    }.items():
+        before = used()
+        call()
+        after = used()
+        print(
+            f"{name:22} {after[0] - before[0]:7.1f} s {after[1] - before[1]:7.1f} processor s "
+            f"{after[2]:7.0f} MiB at most",
+            flush=True,
+        )
+
+
+def wide(num_rows: int = 4096) -> None:
+    """Print what gradients of a logistic regression take, unrolled and by a loop."""
+    from dataclasses import replace
+
+    from dpmc.models import logistic
+    from dpmc.rows import wide_gradients
+    from dpmc.rows.passes import RowGradients
+
+    wide_gradients.WIDE = 0
+    for dim in (5, 10, 20, 30, 50, 100, 200):
+        x, model = rows(num_rows, dim), logistic.build(logistic.Params(dim - 1))
+        theta, parts = np.full(dim, 0.01), [f"d = {dim:3}"]
+        for name, one in (("loop", model), ("unrolled", replace(model, slope=None))):
+            gradients = RowGradients(one, dim)
+            features = gradients.features(x, nan_rows=False)
+            times = []
+            for _ in range(30):
+                start = time.process_time()
+                gradients(features, theta, 0, num_rows)
+                times.append(time.process_time() - start)
+            each = min(times[1:]) / num_rows * 1e9
+            parts.append(f"{name}: first call {times[0]:5.2f} s, then {each:4.0f} ns a row")
+        print("; ".join(parts), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="keep points and picture in docs")
+    parser.add_argument("--most", type=int, default=max(NUM_ROWS), help="rows of the largest point")
+    parser.add_argument("--draw", action="store_true", help="draw the points that are kept")
+    parser.add_argument("--wide", action="store_true", help="unrolled gradients beside loops")
+    parser.add_argument("--huge", metavar="DIR", type=Path, help="the pass over 1e8 rows")
+    parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.point:
+        kind, num_rows, dim = options.point
+        print(json.dumps(KINDS[kind](int(num_rows), int(dim))))
+        return
+    if options.wide:
+        wide()
+        return
+    if options.huge:
+        huge(options.huge)
+        return
+    kept = IMAGES / "growth.json"
+    if not options.draw:
+        points = []
+        for one in measure(options.most):
+            points.append(one)
+            if options.write:  # as far as it came
+                kept.write_text(json.dumps(points, indent=1) + "\n")
+    if options.write or options.draw:
+        draw(json.loads(kept.read_text()), IMAGES / "growth.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Gradients of rows with many features, by loops over the features in place of unrolled ones.
+
+The time to compile unrolled code grows faster than the number of features (0.5 s for 10, 4.7 s for
+100 and 13 s for 200, for each model anew), and code that long is not compiled well: 21, 345 and
+745 ns of a row, where a loop over the features of a block of rows takes 10, 89 and 208, and is
+compiled once. It needs a model that says that a row enters by one inner product (`slope` of
+:class:`dpmc.types.Model`): its gradient is then a number times its features. Both are printed by
+``benchmarks/measure_growth.py --wide``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from dpmc.numerics.compile_cache import compile_once
+from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.rows.row_gradients import row_gradients_kernel
+from dpmc.types import Model
+
+# Coefficients beyond which a loop is taken, where a model has a slope.
+WIDE = 4
+# Rows whose inner products are formed together.
+BLOCK = 256
+
+
+def gradients_kernel(model: Model, num_coefficients: int, num_features: int) -> Any:
+    """Return what computes the gradients of a block of rows, as `row_gradients_kernel` does."""
+    if model.slope is None or model.dim <= WIDE or model.coefficients is not None:
+        return row_gradients_kernel(model.gradient, model.dim, num_coefficients, num_features)
+    return loop_kernel(model.slope, num_features - model.dim)
+
+
+@functools.cache
+def loop_kernel(slope: Any, num_before: int) -> Any:
+    """Compile the gradients of a block of rows from the slope of a row's log-likelihood.
+
+    Parameters
+    ----------
+    slope : function ``(inner product, features before) -> float``
+    num_before : int
+        Features that are no part of the inner product; they come first.
+
+    Returns
+    -------
+    compiled function ``(features, theta, start, stop, out)``
+        `features` has shape (q, n), `theta` shape (d,) and `out` shape (stop - start, d).
+    """
+    before = tuple_text("features[{k}, first + j]", num_before)
+    source = f"""
+def kernel(features, theta, start, stop, out):
+    inner = np.empty({BLOCK})
+    for first in range(start, stop, {BLOCK}):
+        size = min({BLOCK}, stop - first)
+        inner[:size] = 0.0
+        for k in range(theta.size):
+            weight = theta[k]
+            x = features[{num_before} + k, first:first + size]
+            for j in range(size):
+                inner[j] += weight * x[j]
+        for j in range(size):
+            inner[j] = slope(inner[j], {before})
+        for k in range(theta.size):
+            x = features[{num_before} + k, first:first + size]
+            for j in range(size):
+                out[first - start + j, k] = inner[j] * x[j]
+"""
+    return compile_source(source, slope=compile_once(slope), np=np)
