@@ -113,6 +113,15 @@ def test_one_replicate_of_a_study_can_be_asked_for_by_its_name(run: Run) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("plain/dp_hmc/eps=4/seed=1", "`problem` must be one of plane, got 'plain'"),
+        ("plane/hmc/eps=4/seed=1", "`label` must be one of dp_hmc, dp_penalty, got 'hmc'"),
+        ("plane/dp_hmc/eps=5/seed=1", "`point` of dp_hmc must be one of eps=2, eps=4, got 'eps=5'"),
+        ("plane/dp_hmc/eps=4/seed=2", "`seed` of dp_hmc must be 0 to 1, got 2"),
+    ],
+)
 def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, line) -> None:
     target = f"results/paper/raisa2021dphmc/by_seed/{name}.parquet"
     done = run.project.snakemake("-n", target, config=CONFIG)
