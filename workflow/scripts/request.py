@@ -9,8 +9,8 @@ with job(snakemake):
     from dpmc.experiments.pipeline import files
 
     path, name = Path(snakemake.output[0]), snakemake.wildcards.name
-    for answer in snakemake.params.answers.paths:
-        Path(answer).unlink(missing_ok=True)
-    for other in path.parent.glob(f"{name}-????????.json"):
-        other.unlink()
+    others = list(path.parent.glob(f"{name}-????????.json"))
+    # Without others this may be a second attempt, after outputs that answer the same settings.
+    for old in [*(snakemake.params.answers.paths if others else ()), *others]:
+        Path(old).unlink(missing_ok=True)
     files.write_text(path, json.dumps(snakemake.params.config, indent=1, sort_keys=False) + "\n")
