@@ -37,7 +37,7 @@ DIMS = (2, 10, 30, 100, 200)
 DIM, ROWS = 10, 1_000
 EPSILON, DELTA = 1.0, 1e-9
 DRAWS, CHAINS = 2_000, 4
-HUGE, SHARDS = 100_000_000, 50
+HUGE, SHARD = 100_000_000, 2_000_000
 MOST_JAX = 2_000_000  # numbers that NUTS is still given
 
 
@@ -147,7 +147,7 @@ def point(kind: str, num_rows: int, dim: int, cache: str | None = None) -> dict[
     command = [sys.executable, __file__, "--point", kind, str(num_rows), str(dim)]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(done.stderr)
+        done.stdout = json.dumps({"left_out": done.stderr.splitlines()[-1]})
     size = {"kind": kind, "num_rows": num_rows, "dim": dim, "warm": cache is None}
     found = size | json.loads(done.stdout.splitlines()[-1])
     print(found, flush=True)
@@ -207,8 +207,8 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
     figure.savefig(path)
 
 
-def huge(folder: Path) -> None:
-    """Write 1e8 rows, read them, and sum their gradients and count those beyond a length."""
+def huge(folder: Path, num_rows: int) -> None:
+    """Write many rows, read them, and sum their gradients and count those beyond a length."""
     import dpmc
     from dpmc.automatic.whitened import WhitenedRows
     from dpmc.models import gaussian_mean
@@ -216,16 +216,18 @@ def huge(folder: Path) -> None:
 
     if not folder.exists():
         folder.mkdir(parents=True)
-        for k in range(SHARDS):
+        for k in range(num_rows // SHARD):
             rng = np.random.default_rng(k)
-            part = rng.standard_normal((HUGE // SHARDS, DIM), dtype=np.float32)
+            part = rng.standard_normal((SHARD, DIM), dtype=np.float32)
             np.save(folder / f"part-{k:03}.npy", part)
     model = gaussian_mean.build(gaussian_mean.Params(DIM, np.eye(DIM), prior_variance=100))
     theta, basis = np.full(DIM, 0.01), np.eye(DIM)
     source = dpmc.open_rows(folder)
     sums = WhitenedRows(model, source)
     step = source.part_rows
-    parts = [(first, min(first + step, HUGE)) for first in range(0, HUGE, step)]
+    parts = [
+        (first, min(first + step, source.num_rows)) for first in range(0, source.num_rows, step)
+    ]
 
     def read(part: tuple[int, int]) -> np.ndarray:
         return np.array([sum(float(piece.sum()) for piece in source.pieces(*part))])
@@ -247,7 +249,7 @@ def huge(folder: Path) -> None:
         call()
         after = used()
         print(
-            f"{name:22} {after[0] - before[0]:7.1f} s {after[1] - before[1]:7.1f} processor s "
+            f"{name:22} {after[0] - before[0]:8.2f} s {after[1] - before[1]:8.2f} processor s "
             f"{after[2]:7.0f} MiB at most",
             flush=True,
         )
@@ -285,6 +287,7 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true", help="draw the points that are kept")
     parser.add_argument("--wide", action="store_true", help="unrolled gradients beside loops")
     parser.add_argument("--huge", metavar="DIR", type=Path, help="the pass over 1e8 rows")
+    parser.add_argument("--rows", type=int, default=HUGE, help="of the pass over 1e8")
     parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:
@@ -295,7 +298,7 @@ def main() -> None:
         wide()
         return
     if options.huge:
-        huge(options.huge)
+        huge(options.huge, options.rows)
         return
     kept = IMAGES / "growth.json"
     if not options.draw:
