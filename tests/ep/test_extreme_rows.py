@@ -86,6 +86,7 @@ def test_three_vectors_are_clipped_as_one(values, bound):
 @given(arrays((2, 2)), arrays((2, 2, 2)), st.sampled_from(BOUNDS))
 @example(np.full((2, 2), 1e200), np.zeros((2, 2, 2)), 1.0)
 @example(np.zeros((2, 2)), np.full((2, 2, 2), math.nan), 1.0)
+@example(np.full((2, 2), 1e-178), np.ones((2, 2, 2)), 1e-200)
 def test_the_factor_of_a_mixture_is_clipped(h, precision, bound):
     state, before = MixtureState(h.copy(), precision.copy()), np.append(h, precision)
     clip(JOINT, bound, state)

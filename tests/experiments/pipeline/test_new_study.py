@@ -66,7 +66,8 @@ def tossing(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         "module_names",
         lambda home: offered.get(home, ()) + (() if home == "coins" else listed(home)),
     )
-    monkeypatch.setattr(workload.dependencies, "code", lambda *modules, **named: "code")
+    for digest in ("code", "code_about"):
+        monkeypatch.setattr(workload.dependencies, digest, lambda *modules, **named: "code")
     return study
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from dpmc.ep.mixture.model import SQRT2, MixtureModel
 from dpmc.numerics.small_eigen import raise_eigenvalues
 from dpmc.numerics.small_matrices import cholesky, compiled, copy_matrix, copy_vector, inner
-from dpmc.rows.clipping import clip_together, ordinary
+from dpmc.rows.clipping import SMALLEST_COMPARED_BOUND, clip_together, ordinary
 
 # How a factor is clipped.
 NO_CLIP, JOINT, PER_BLOCK = 0, 1, 2
@@ -143,13 +143,13 @@ def clip(mode: int, bound: float, state: Any) -> bool:
     """Shorten a state to the bound: as one vector, or each of its two parts.
 
     After it the norm is at most the bound whatever the state was. Where squares are no ordinary
-    numbers, both parts are shortened as one vector (:mod:`dpmc.rows.clipping`).
+    numbers, or the bound has none to compare with, both parts are shortened as one vector (:mod:`dpmc.rows.clipping`).
     """
     if mode == NO_CLIP:
         return False
     first, second = squared_norms(state)
     # Squares that overflow, vanish or are NaN say nothing of the norm: clip with scaled entries.
-    if not ordinary(first + second):
+    if not ordinary(first + second) or bound < SMALLEST_COMPARED_BOUND:
         vectors = (state.h.reshape(-1), state.precision.reshape(-1), np.zeros(0))
         return bool(clip_together(bound, *vectors))
     # One vector: both parts are shortened by the norm of the whole.
