@@ -198,10 +198,10 @@ def test_a_plan_of_the_published_grids_asks_no_accountant(forget, monkeypatch, t
     assert not (tmp_path / "budgets.json").exists()
 
 
-def test_what_is_shipped_is_what_accountants_say(forget, works):
-    """Of scale smoke, whose questions take a second together; by another cache none is known."""
+def test_what_is_shipped_is_what_accountants_say(forget, works, tmp_path):
+    """Of scale smoke, whose questions take a second together."""
     forget()
-    with affordable.kept(affordable.shipped(ROOT)):
+    with affordable.kept(tmp_path / "budgets.json", affordable.shipped(ROOT)):
         told = everything(works)
     forget()
     assert everything(works) == told

@@ -123,10 +123,17 @@ def content_digest(*paths: Path) -> str:
     total = hashlib.sha256()
     for path in paths:
         content = path.read_bytes() if path.is_file() else b""
+        digest = hashlib.sha256(content).digest()
         if path.suffix == ".yaml" and content:
-            content = json.dumps(read_yaml(path)).encode()
-        total.update(hashlib.sha256(content).digest())
+            digest = _values_digest(path, digest)
+        total.update(digest)
     return total.hexdigest()[:8]
+
+
+@functools.cache
+def _values_digest(path: Path, content: bytes) -> bytes:
+    """Return the digest of the values of a YAML file, read once for each digest of its content."""
+    return hashlib.sha256(json.dumps(read_yaml(path)).encode()).digest()
 
 
 def texts(root: Path, paper: Paper, output: str) -> list[Path]:
