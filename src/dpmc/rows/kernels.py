@@ -232,21 +232,13 @@ def _one_by_one(row: str, dim: int, undo: str) -> str:
 
 
 def _wide_gradient_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
-    """Compile the same sum for many dimensions: norms first, then sums, in groups of components.
+    """Compile the same sum for many dimensions: norms first, then sums by groups of components.
 
     More than a dozen accumulators do not fit the registers. What a group does not use
     of the gradient, the compiler leaves out.
     """
     value = f"gradient(c, {tuple_text('x{k}[j]', num_features)})"
     row = f"g = {value}"
-    norms = "".join(
-        f"""
-        for j in range(x0.size):
-            {row}
-            weights[j] {"=" if low == 0 else "+="} {_squares(low, min(low + GROUP, dim))}
-"""
-        for low in range(0, dim, GROUP)
-    )
     sums = "".join(
         f"""
             for j in range(x0.size):
@@ -266,11 +258,11 @@ def kernel(features, coefficients, bound, start, stop):
     for first in range(start, stop, {WIDE_BLOCK}):
         last = min(first + {WIDE_BLOCK}, stop)
 {_lines(range(num_features), "x{k} = features[{k}, first:last]", 8)}
-{norms}
         count = 0
         odd = 0
         for j in range(x0.size):
-            length = weights[j]
+            {row}
+            length = {_squares(0, dim)}
             over = not length <= squared
             weights[j] = bound / math.sqrt(length) if over else 1.0
             count += over
