@@ -1,8 +1,9 @@
 """Methods that choose their own parameters, on the same rows: which one to take when.
 
     uv run python benchmarks/which_method.py
+    uv run python benchmarks/which_method.py --linear
 
-Prints the table of docs/methods.md: for each problem, budget and method the largest error of a
+Prints the tables of docs/methods.md: for each problem, budget and method the largest error of a
 mean in posterior standard deviations, the width of the draws over that of the posterior, R-hat, and
 seconds of processor time; each the median over repeats. The posterior is that of a long chain of
 Hamiltonian Monte Carlo without privacy. Noise is not seeded: digits differ from run to run.
@@ -58,13 +59,46 @@ def measure(
     return kept.mean(axis=(0, 1)), kept.std(axis=(0, 1)), rhat, seconds
 
 
+def linear(epsilon: float, repeats: int) -> None:
+    """Print the ways to fit a linear regression, errors in deviations of the exact posterior."""
+    rng = stream(0, "data", "which_method", "linear")
+    x = rng.uniform(-1, 1, (20_000, 3))
+    y = x @ [1.0, -0.5, 0.2] + 0.5 * rng.standard_normal(len(x))
+    mean = np.linalg.lstsq(x, y, rcond=None)[0]
+    sd = 0.5 * np.sqrt(np.diag(np.linalg.inv(x.T @ x)))
+    common = {"epsilon": epsilon, "delta": DELTA, "progress": False}
+    # Wide bounds are twice the narrow ones, which hold for (nearly) all rows.
+    ways = {
+        "`regression`": lambda: dpmc.regression(x, y, intercept=False, **common),
+        "`linear_regression`": lambda: dpmc.linear_regression(
+            x, y, x_bound=np.sqrt(3), y_bound=3.0, **common
+        ),
+        "`linear_regression`, wide bounds": lambda: dpmc.linear_regression(
+            x, y, x_bound=2 * np.sqrt(3), y_bound=6.0, **common
+        ),
+    }
+    for name, way in ways.items():
+        errors, widths = [], []
+        for _ in range(repeats):
+            kept = way().kept()[:, :, :3]
+            errors.append(np.abs((kept.mean(axis=(0, 1)) - mean) / sd).max())
+            widths.append(np.median(kept.std(axis=(0, 1)) / sd))
+        print(f"| {epsilon:g} | {name} | {np.median(errors):.2g} | {np.median(widths):.2g} |")
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 16.0])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--linear", action="store_true", help="the ways to a linear regression")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.linear:
+        print("| epsilon | way | error | width |\n| --- | --- | --- | --- |")
+        for epsilon in options.epsilons:
+            linear(epsilon, options.repeats)
+        return
     print("| posterior | epsilon | method | error | width | R-hat | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, (dim, num_rows) in PROBLEMS.items():
