@@ -105,7 +105,7 @@ def test_a_data_frame_and_integers_are_accepted(data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"epsilon": "4"}, "`epsilon` must be positive and finite, got 4"),
+        ({"epsilon": "4"}, "`epsilon` must be positive and finite, got '4'"),
         ({"epsilon": None}, "`epsilon` must be"),
         ({"epsilon": True}, "`epsilon` must be"),
         ({"epsilon": [1, 4]}, "`epsilon` must be"),
