@@ -143,7 +143,8 @@ def clip(mode: int, bound: float, state: Any) -> bool:
     """Shorten a state to the bound: as one vector, or each of its two parts.
 
     After it the norm is at most the bound whatever the state was. Where squares are no ordinary
-    numbers, or the bound has none to compare with, both parts are shortened as one vector (:mod:`dpmc.rows.clipping`).
+    numbers, or the bound has none to compare with, both parts are shortened as one vector
+    (:mod:`dpmc.rows.clipping`).
     """
     if mode == NO_CLIP:
         return False
