@@ -34,7 +34,7 @@ MOST_RHAT, MOST_LAG_1 = 1.01, 0.05
 # Degrees of freedom of proposals, the first thinning and the largest.
 FREEDOM = 20.0
 THIN, MOST_THIN = 2, 64
-NEWTON_STEPS = 100
+NEWTON_STEPS, PILOT = 100, 4000
 # No gradient of a finite row is clipped by this bound.
 NO_CLIP = 1e150
 CLOSED = "exact draws"
@@ -106,6 +106,8 @@ def make(source: Source, rng: np.random.Generator) -> tuple[Array, Quality]:
     density = LogDensity(source.model, source.dataset, source.start)
     starts = source.start[None] if source.modes is None else source.modes
     proposals = Proposals.about([density.mode(start) for start in starts], density)
+    if len(starts) == 1:
+        proposals = proposals.recentred(density, rng)
     thinning = THIN
     while thinning <= MOST_THIN:
         chains, acceptance = independence_chains(density, proposals, thinning, rng)
@@ -199,6 +201,21 @@ class Proposals:
             for mode in modes
         ]
         return cls(np.stack(modes), np.stack(roots))
+
+    def recentred(self, density: Callable[[Array], float], rng: np.random.Generator) -> Proposals:
+        """Return proposals with the mean and covariance of the target, by importance weights.
+
+        A skewed target is missed less about its mean than about its mode. The draws of this pilot
+        are in no chain: proposals are fixed before one begins.
+        """
+        thetas = self.draw(PILOT, rng)
+        weights = np.array([density(theta) for theta in thetas]) - self.log_density(thetas)
+        weights = np.exp(weights - logsumexp(weights))
+        mean = weights @ thetas
+        off = thetas - mean
+        covariance = (weights[:, None] * off).T @ off
+        root: Array = np.linalg.cholesky(covariance).astype(np.float64)
+        return Proposals(mean[None], root[None])
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """Return draws, shape (size, d)."""
