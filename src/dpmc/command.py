@@ -1,4 +1,4 @@
-"""What the commands of ``dpmc`` do: fits of files, audits, and the league of methods."""
+"""The commands of ``dpmc``: fits of files, audits, and the league of methods."""
 
 from __future__ import annotations
 

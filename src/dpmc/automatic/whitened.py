@@ -124,10 +124,7 @@ def _gradient_sum(
     basis: Array,
     bound: float,
 ) -> Array:
-    rows = _whitened(gradients, features, first, last, theta, basis)
-    clip_rows(rows, bound)
-    total: Array = rows.sum(axis=0)
-    return total
+    return _clipped_sum(_whitened(gradients, features, first, last, theta, basis), bound)
 
 
 def _large_sum(
@@ -185,7 +182,11 @@ def _curvature_sum(
     basis: Array,
     bound: float,
 ) -> Array:
-    rows = _curvature(gradients, features, first, last, theta, basis)
+    return _clipped_sum(_curvature(gradients, features, first, last, theta, basis), bound)
+
+
+def _clipped_sum(rows: Array, bound: float) -> Array:
+    """Return the sum of rows, each clipped in place."""
     clip_rows(rows, bound)
     total: Array = rows.sum(axis=0)
     return total

@@ -1,4 +1,4 @@
-"""Where a posterior is and how it is shaped, found at a share of the budget.
+"""Place and shape of a posterior, found at a share of the budget.
 
 Chains of the league run in coordinates that whiten the posterior, where a row contributes at most a
 bound c / 2 to the gradient: what k = (mu / c)^2 refers to (:mod:`dpmc.league.theory`). Both are

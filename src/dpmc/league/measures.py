@@ -1,4 +1,4 @@
-"""How far draws are from exact ones: each measure has a closed form where it is tested."""
+"""Distances of draws from exact ones: each measure has a closed form where it is tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What draws are worth, measured from draws and ledger alone."""
+"""The worth of draws, measured from draws and ledger alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a method of the league hands in, what it is given, and which methods there are."""
+"""Submissions to the league, the terms that methods get, and the list of methods."""
 
 from __future__ import annotations
 

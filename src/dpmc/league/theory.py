@@ -1,4 +1,4 @@
-"""What the accept test costs: effective draws of samplers on a whitened normal posterior.
+"""The cost of the accept test: effective draws of samplers on a whitened normal posterior.
 
 The target is N(0, I) in d dimensions. A row moves a whitened gradient by at most c, and a log-ratio
 by at most c times the length of the move; the budget is mu of Gaussian differential privacy. All

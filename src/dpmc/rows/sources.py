@@ -1,4 +1,4 @@
-"""Where private rows come from: anything that gives them in order, a piece at a time."""
+"""Sources of private rows: anything that gives them in order, a piece at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shard holds: rows, columns and their type."""
+"""The content of a shard: rows, columns and their type."""
 
 from __future__ import annotations
 
