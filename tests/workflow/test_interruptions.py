@@ -265,7 +265,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """Return the place of a small disk of its own."""
     place = tmp_path / "disk"
     place.mkdir()
-    made = mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place))
+    made = mount("-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place))
     if made.returncode:
         pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
     try:
@@ -284,10 +284,15 @@ def mount(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_full_disk_and_one_that_is_read_only_stop_a_run_until_that_is_mended(
     tiny: Project, tmp_path: Path, disk: Path
 ) -> None:
-    """In 64 KiB settings and logs have room, the rows have not."""
+    """Once the settings are there, logs have room and the rows have not."""
     expected = contents(tiny.folder / "results" / "tiny")
     project = copy_tiny(tmp_path / "project")
     config = (*TINY, f"results_dir={disk}")
+    begun = project.snakemake("--until", "request", config=config)
+    assert begun.returncode == 0, begun.stdout[-3000:]
+    (rows,) = (len(expected[name]) for name in expected if name.startswith(f"{PAPER}/data/"))
+    used = shutil.disk_usage(disk).used
+    assert mount("-o", f"remount,size={used + rows - 4096}", str(disk)).returncode == 0
     full = project.snakemake(config=config)
     assert full.returncode != 0
     lines = told(full.stdout)
