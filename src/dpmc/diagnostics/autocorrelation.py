@@ -152,6 +152,26 @@ def autocorrelation_times(draws: Array) -> Array:
     return times
 
 
+def in_words(draws: Array) -> tuple[float, str]:
+    """Return the largest integrated autocorrelation time, and all of them as a text.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (k, chains, d)
+        Chains without their burn-in.
+
+    Returns
+    -------
+    largest : float
+        Of all chains and components; NaN if one of them stands still.
+    each : str
+        Chains are separated by semicolons and their components by spaces.
+    """
+    times = autocorrelation_times(draws)
+    each = "; ".join(" ".join(f"{time:.4g}" for time in chain) for chain in times)
+    return (math.nan if np.isnan(times).any() else float(times.max())), each
+
+
 def sokal(rho: Array) -> float:
     """Return the sum up to the smallest W >= 5 IAC(W); `rho` has shape (n,), from lag 0 on."""
     if np.isnan(rho).any():

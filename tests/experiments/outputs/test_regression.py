@@ -71,6 +71,7 @@ def real(config):
                             "replicate": replicate,
                             "mse": math.nan if gone else mse,
                             "rhat": 1 + 0.01 * nodes + 0.001 * replicate,
+                            "iac": 2.0 * nodes + replicate,
                             "epsilon_replace": MULTIPLIER[variant],
                             "epsilon_add_remove": MULTIPLIER[variant] / 2,
                         }
@@ -137,6 +138,7 @@ def test_profiles_show_what_was_asked_for_beside_what_holds(real):
         assert row["epsilon_replace"] == MULTIPLIER[row["variant"]]
         assert row["epsilon_add_remove"] == MULTIPLIER[row["variant"]] / 2
         assert [row[f"rhat_J{n}"] for n in NODES] == pytest.approx([1.014, 1.054, 1.104])
+        assert [row[f"iac_J{n}"] for n in NODES] == [2 * n + 4 for n in NODES]
 
 
 def drawn(figure):
@@ -297,6 +299,7 @@ def convergence(config):
             "rhat_node": 1.05,
             "rhat_pooled": 1.0,
             "ess_bulk": 100.0,
+            "iac": 7.0 + replicate,
             "separation": 8.0,
             "mse_node": 3.0 * nodes,
             "mse_pooled": 0.5,
@@ -323,6 +326,7 @@ def test_convergence_is_drawn_and_tabled_by_medians(convergence):
     row = found[(found["num_nodes"] == 10) & (found["profile"] == "authors")].iloc[0]
     assert row["rhat"] == pytest.approx(11.01)
     assert row["mse_node"] == 30
+    assert row["iac"] == 8
     assert row["status"] == "complete"
 
 

@@ -269,11 +269,19 @@ def test_chains_from_two_starts_are_compared(rows):
     assert (table["ess_bulk"] > 100).all()
     assert (table["guarantee_epsilon"] <= 1 + 1e-6).all()
     assert (table[["rhat_node", "rhat_pooled"]] < 1.05).all(axis=None)
+    for largest, texts in zip(table["iac"], table["iac_components"], strict=True):
+        each = [[float(time) for time in chain.split()] for chain in texts.split("; ")]
+        assert np.shape(each) == (2, table["dim"][0])
+        assert np.max(each) == pytest.approx(largest, rel=1e-3)
 
 
 def test_chains_that_stay_apart_are_found_out():
     rng = np.random.default_rng(0)
     node, pooled = rng.normal(0, 2, (1000, 3)), rng.normal(0, 2, (1000, 3))
+    assert regression_convergence.compared({"node": node, "pooled": pooled})["iac"] < 1.5
+    slow = np.repeat(node, 4, axis=0)[:1000]  # each draw four times: a time of four
+    found = regression_convergence.compared({"node": slow, "pooled": pooled})
+    assert found["iac"] == pytest.approx(4, abs=1.6)
     pooled[:, 1] += 10
     found = regression_convergence.compared({"node": node, "pooled": pooled})
     assert found["rhat"] > 1.5

@@ -55,7 +55,8 @@ def table_profiles(context: Context) -> pd.DataFrame:
     pandas.DataFrame
         One row per problem, method and profile: the epsilon asked for, the epsilon that
         holds when a row is replaced, and when one is added or removed, all at the same
-        delta; the largest split R-hat of a chain at each number of nodes.
+        delta; the largest split R-hat and the largest integrated autocorrelation time of a
+        chain at each number of nodes.
     """
     rows = []
     data = context.metrics
@@ -74,7 +75,11 @@ def table_profiles(context: Context) -> pd.DataFrame:
                 "method": method,
                 "variant": variant,
                 **{name: cell[name].max() for name in epsilons},
-                **{f"rhat_J{n}": group["rhat"].max() for n, group in cell.groupby("num_nodes")},
+                **{
+                    f"{name}_J{n}": group[name].max()
+                    for name in ("rhat", "iac")
+                    for n, group in cell.groupby("num_nodes")
+                },
                 "status": _status(cell),
             }
         )
@@ -95,7 +100,7 @@ def table_convergence(context: Context) -> pd.DataFrame:
         One row per problem, number of nodes and profile: medians over releases of the
         columns of :mod:`dpmc.experiments.studies.regression_convergence`.
     """
-    names = ("rhat", "rhat_node", "rhat_pooled", "ess_bulk", "separation")
+    names = ("rhat", "rhat_node", "rhat_pooled", "ess_bulk", "iac", "separation")
     errors = ("mse_node", "mse_pooled", "mse_zero")
     return pd.DataFrame(
         {

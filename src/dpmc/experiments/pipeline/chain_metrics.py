@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc.diagnostics.autocorrelation import autocorrelation_times
+from dpmc.diagnostics import autocorrelation
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
 from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
 from dpmc.experiments.config import grids
@@ -145,19 +145,9 @@ def _measure(fit: Fit, reference: Reference, rng: np.random.Generator) -> dict[s
         )
     kept = fit.kept()
     points, weights = collapse(kept)
-    chains = {"rhat": split_rhat(kept), "ess_bulk": bulk_ess(kept), **_autocorrelation(kept)}
+    times = dict(zip(("iac", "iac_components"), autocorrelation.in_words(kept), strict=True))
+    chains = {"rhat": split_rhat(kept), "ess_bulk": bulk_ess(kept), **times}
     return {**discrepancies(points, weights, reference, rng), **chains}
-
-
-def _autocorrelation(draws: Array) -> dict[str, Any]:
-    """Return the largest integrated autocorrelation time, and that of every chain and component.
-
-    Chains are separated by semicolons and their components by spaces.
-    """
-    times = autocorrelation_times(draws)
-    each = "; ".join(" ".join(f"{time:.4g}" for time in chain) for chain in times)
-    largest = math.nan if np.isnan(times).any() else float(times.max())
-    return {"iac": largest, "iac_components": each}
 
 
 def _describe(setup: ChainSetup, replicate: int, fit: Fit) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from dpmc import checks, registry
-from dpmc.diagnostics import mmd
+from dpmc.diagnostics import autocorrelation, mmd
 from dpmc.diagnostics.convergence import split_rhat
 from dpmc.experiments.config import kept_draws
 from dpmc.experiments.config.pricing import Bought, Work, thousands
@@ -83,6 +83,8 @@ COLUMNS = {
     "mmd_squared_printed": "float64",
     "mmd_squared_median": "float64",
     "rhat": "float64",
+    "iac": "float64",
+    "iac_components": "str",
     "epsilon_replace": "float64",
     "epsilon_add_remove": "float64",
     "diagnostics": "str",
@@ -340,14 +342,14 @@ def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Arr
     return draws
 
 
-def _scores(
-    fit: Regression, problem: RegressionProblem, reference: Array | None
-) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _scores(fit: Regression, problem: RegressionProblem, reference: Array | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     if fit.status != "complete":
         return found
     if fit.draws is not None and len(fit.draws) >= 4:
-        found["rhat"] = split_rhat(fit.draws[:, None])
+        chain = fit.draws[:, None]
+        found["rhat"] = split_rhat(chain)
+        found["iac"], found["iac_components"] = autocorrelation.in_words(chain)
     if problem.test is not None:
         found["mse"] = scores.prediction_error(fit.coefficients, *problem.test)
     if problem.truth is not None:

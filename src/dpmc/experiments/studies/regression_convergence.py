@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc import registry
-from dpmc.diagnostics import convergence
+from dpmc.diagnostics import autocorrelation, convergence
 from dpmc.experiments.config import kept_draws
 from dpmc.experiments.config.pricing import Work
 from dpmc.experiments.config.setups import StudyPoint, StudySetup, canonical
@@ -51,6 +51,8 @@ COLUMNS = {
     "rhat": "float64",
     **{f"rhat_{start}": "float64" for start in STARTS},
     "ess_bulk": "float64",
+    "iac": "float64",
+    "iac_components": "str",
     "separation": "float64",
     **{f"mse_{start}": "float64" for start in STARTS},
     "mse_zero": "float64",
@@ -74,10 +76,12 @@ def run(
     -------
     pandas.DataFrame
         One row per point and replicate. ``rhat`` and ``ess_bulk`` are of both chains
-        together, the worst of all coefficients, ``rhat_<start>`` of the two halves of one
-        chain; ``separation`` is the largest difference of posterior means in units of the
-        larger posterior standard deviation; ``mse_<start>`` is the test error of the mean
-        of a chain, ``mse_zero`` that of predicting zero, NaN without test rows.
+        together, the worst of all coefficients, ``iac`` is the largest integrated
+        autocorrelation time of them, and ``iac_components`` has each by start,
+        ``rhat_<start>`` of the two halves of one chain; ``separation`` is the largest
+        difference of posterior means in units of the larger posterior standard deviation;
+        ``mse_<start>`` is the test error of the mean of a chain, ``mse_zero`` that of
+        predicting zero, NaN without test rows.
 
     Raises
     ------
@@ -153,7 +157,7 @@ def _row(
     }
 
 
-def compared(draws: dict[str, Array]) -> dict[str, float]:
+def compared(draws: dict[str, Array]) -> dict[str, Any]:
     """Return how two chains, by start, agree with themselves and with each other."""
     if not draws:
         return {}
@@ -161,11 +165,18 @@ def compared(draws: dict[str, Array]) -> dict[str, float]:
     each = {
         f"rhat_{start}": convergence.diagnose([chain])["rhat"] for start, chain in draws.items()
     }
+    times = autocorrelation.in_words(np.stack(list(draws.values()), axis=1))
     first, second = draws.values()
     width = np.maximum(first.std(axis=0), second.std(axis=0))
     apart = np.abs(first.mean(axis=0) - second.mean(axis=0))
     separation = float(np.max(apart / width)) if width.all() else math.inf
-    return {"rhat": both["rhat"], "ess_bulk": both["ess_bulk"], **each, "separation": separation}
+    return {
+        "rhat": both["rhat"],
+        "ess_bulk": both["ess_bulk"],
+        **dict(zip(("iac", "iac_components"), times, strict=True)),
+        **each,
+        "separation": separation,
+    }
 
 
 def _errors(draws: dict[str, Array], problem: RegressionProblem) -> dict[str, float]:
