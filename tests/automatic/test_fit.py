@@ -93,6 +93,16 @@ def test_a_linear_regression_finds_its_noise():
     np.testing.assert_allclose(means, [0.5, 1.0, -2.0, np.log(0.3)], atol=0.05)
 
 
+def test_two_hundred_parameters_and_few_rows_end_with_a_warning_and_not_in_an_error():
+    rng = stream(0, "wide")
+    x = rng.standard_normal((1000, 200))
+    y = x @ (0.3 * rng.standard_normal(200)) + rng.standard_normal(1000)
+    model = linear.build(linear.Params(200))
+    with pytest.warns(dpmc.PosteriorWarning, match="does not carry this posterior"):
+        fitted = dpmc.fit(model, np.column_stack([x, y]), epsilon=1, delta=1e-6, seed=0)
+    assert np.isfinite(fitted.kept()).all()
+
+
 def test_a_data_frame_and_integers_are_accepted(data):
     import pandas as pd
 

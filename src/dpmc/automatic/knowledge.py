@@ -7,6 +7,7 @@ and by what curvature that changes, or is itself noisy, does to it over the dist
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,6 +131,7 @@ def _width(one: Measurement, last: Measurement) -> float:
 
     Then rows of another kind had been clipped to the size of the others.
     """
-    scale = abs(float(np.linalg.det(np.linalg.solve(last.basis, one.basis))))
-    later = last.bound * scale ** (1 / len(one.theta))
+    # By logarithms: a determinant of two hundred rows overflows.
+    volume = float(np.linalg.slogdet(np.linalg.solve(last.basis, one.basis))[1])
+    later = last.bound * math.exp(volume / len(one.theta))
     return float(max(one.bound, later / MOST_GROWTH))
