@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from dpmc import checks, registry, tuning, types
+from dpmc import checks, progress_bar, registry, tuning, types
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
@@ -205,17 +205,19 @@ def fit(
         budget = _budget(epsilon, delta)
         rows = _source(data, invalid_rows)
         num_rows = rows.num_rows
-        fitted = automatic.fit(
-            model,
-            rows,
-            *budget,
-            num_chains=int(num_chains),
-            num_draws=int(num_draws),
-            start=None if points is None else chains.start_points(points, model.dim, 1)[0],
-            seed=seed,
-            noise=noise,
-            names=named,
-        )
+        with progress_bar.shown(progress, "% of the budget") as report:
+            fitted = automatic.fit(
+                model,
+                rows,
+                *budget,
+                num_chains=int(num_chains),
+                num_draws=int(num_draws),
+                start=None if points is None else chains.start_points(points, model.dim, 1)[0],
+                seed=seed,
+                noise=noise,
+                names=named,
+                progress=report,
+            )
     else:
         dataset = _rows(data, invalid_rows)
         num_rows = dataset.num_rows

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import dpmc
+from dpmc.automatic import run as automatic
 from dpmc.models import linear, logistic
 from dpmc.privacy import events
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
+from dpmc.types import Dataset
 from tests.support.posteriors import gaussian_model, rows
 
 QUICK = {"epsilon": 2.0, "delta": 1e-6}
@@ -37,6 +39,33 @@ def test_all_of_the_budget_is_spent_and_not_more(fitted):
     assert fitted.guarantee.epsilon == QUICK["epsilon"]
     assert fitted.plan["audit"]["epsilon"] == pytest.approx(QUICK["epsilon"], rel=1e-6)
     assert fitted.guarantee.outside == ("a known seed",)
+
+
+def test_a_bar_shows_how_much_of_the_budget_is_spent(data, capsys):
+    dpmc.fit(gaussian_model(), data, **QUICK, seed=3, progress=False)
+    assert capsys.readouterr().err == ""
+    dpmc.fit(gaussian_model(), data, **QUICK, seed=3)
+    said = capsys.readouterr().err
+    assert "100/100" in said
+    assert "% of the budget" in said
+
+
+def test_each_stage_tells_what_is_spent_and_changes_no_draw(data, fitted):
+    told = []
+    again = automatic.fit(
+        gaussian_model(),
+        Dataset(name="rows", x=data),
+        QUICK["epsilon"],
+        QUICK["delta"],
+        seed=3,
+        progress=lambda *said: told.append(said),
+    )
+    np.testing.assert_array_equal(again.draws, fitted.draws)
+    assert len(told) == len(again.plan["stages"])
+    spent = [done for done, _, _ in told]
+    assert spent == sorted(spent)
+    assert spent[-1] == 100
+    assert {total for _, total, _ in told} == {100}
 
 
 def test_a_seed_repeats_a_fit_and_none_does_not(data, fitted):

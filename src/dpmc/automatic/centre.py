@@ -24,6 +24,7 @@ from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
 from dpmc.automatic.tail import Tail
 from dpmc.automatic.whitened import WhitenedRows, unpack
+from dpmc.progress import Progress, silent
 from dpmc.types import Array
 
 # Share of the budget that stages before the last may spend, and of what is left of it that one may.
@@ -108,7 +109,13 @@ class _Bounds:
     curvature: float
 
 
-def locate(rows: WhitenedRows | FederatedRows, prior: Prior, purse: Purse, start: Array) -> Centre:
+def locate(
+    rows: WhitenedRows | FederatedRows,
+    prior: Prior,
+    purse: Purse,
+    start: Array,
+    progress: Progress = silent,
+) -> Centre:
     """Return centre and shape, for all that the purse holds.
 
     Parameters
@@ -118,10 +125,15 @@ def locate(rows: WhitenedRows | FederatedRows, prior: Prior, purse: Purse, start
     purse : Purse
     start : ndarray of shape (d,)
         A public point.
+    progress : callable
+        Told after each stage how many hundredths of the purse are spent.
     """
     stages = _Search(rows, prior, purse, start)
-    while not stages.stage():
-        pass
+    last = False
+    while not last:
+        last = stages.stage()
+        spent = 100 if last else int(100 * (1 - purse.left / stages.total))
+        progress(spent, 100, f"stage {len(stages.stages)}")
     return stages.centre()
 
 

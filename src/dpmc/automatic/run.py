@@ -19,6 +19,7 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.privacy.nodes import NodeNoise
+from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.rows.sources import Source
@@ -42,6 +43,7 @@ def fit(
     seed: int | None = None,
     noise: Noise = "continuous",
     names: tuple[str, ...] = (),
+    progress: Progress = silent,
 ) -> Fit:
     """Return draws from the posterior given what a budget lets know of the rows.
 
@@ -62,6 +64,8 @@ def fit(
         As of `dpmc.fit`.
     names : tuple of str
         Names of the components.
+    progress : callable
+        Told after each stage how many hundredths of the budget are spent.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def fit(
         rows, nodes = FederatedRows(given, dataset), _node_noise(dataset, seed)
     else:
         rows, nodes = WhitenedRows(given, dataset), None
-    centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point)
+    centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point, progress)
     posterior = NoiseAware.of(centre, prior)
     draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
     cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks, registry
-from dpmc.families import _arrays, _bar
+from dpmc import checks, progress_bar, registry
+from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR
 from dpmc.fits.remarks import remarks
@@ -149,7 +149,7 @@ def linear_regression(
         noise=noise,
     )
     chains = []
-    with _bar.shown(progress, "chain") as report:
+    with progress_bar.shown(progress, "chain") as report:
         for number in range(num_chains):
             streams = Streams.of(seed, NAME, number)
             chains.append(module.fit(noisy, prior, settings, streams.chain))

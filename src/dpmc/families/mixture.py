@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks
+from dpmc import checks, progress_bar
 from dpmc.ep.mixture.methods import dp_sep
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
-from dpmc.families import _arrays, _bar
+from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
 from dpmc.registry import parameters
@@ -86,7 +86,7 @@ def mixture(
     dataset = _arrays.matrix("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
     components = _arrays.named(names, default)
-    with _bar.shown(progress, "step") as report:
+    with progress_bar.shown(progress, "step") as report:
         fitted, guarantee = dp_sep.fit(
             dataset.x,
             model,

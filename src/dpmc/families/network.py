@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks
+from dpmc import checks, progress_bar
 from dpmc.ep.network.engine import NetworkFit
 from dpmc.ep.network.methods import dp_sep
 from dpmc.ep.network.task import Task
-from dpmc.families import _arrays, _bar
+from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import NETWORK, scaled_to_unit
 from dpmc.registry import parameters
@@ -96,7 +96,7 @@ def network(
     y_low, y_high = (float(end[0]) for end in _ends("y_range", y_range, 1))
     features = scaled_to_unit(np.clip(dataset.x[:, :-1], low, high), low, high)
     targets = scaled_to_unit(np.clip(dataset.x[:, -1], y_low, y_high), y_low, y_high)
-    with _bar.shown(progress, "step") as report:
+    with progress_bar.shown(progress, "step") as report:
         fitted = dp_sep.fit(
             features,
             targets,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks
-from dpmc.families import _arrays, _bar
+from dpmc import checks, progress_bar
+from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
 from dpmc.privacy.single_releases import Noise
@@ -118,7 +118,7 @@ def select_statistic(
         invalid_rows=invalid_rows,
     )
     chains = []
-    with _bar.shown(progress, "chain") as report:
+    with progress_bar.shown(progress, "chain") as report:
         for number in range(num_chains):
             one = sample(
                 released,

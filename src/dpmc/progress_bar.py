@@ -1,4 +1,4 @@
-"""A progress bar of a family."""
+"""A progress bar for what reports its progress."""
 
 from __future__ import annotations
 
