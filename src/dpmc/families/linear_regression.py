@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,18 @@ from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR
 from dpmc.fits.remarks import remarks
+from dpmc.linreg import nodes
 from dpmc.linreg.methods import mcmc_bs, mcmc_fixed_s, mcmc_normal_x
 from dpmc.linreg.release import release
-from dpmc.linreg.sufficient_statistics import node_statistics
+from dpmc.linreg.release_terms import Terms
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.nodes import NodeNoise
 from dpmc.privacy.single_releases import Noise
 from dpmc.rng import Streams, stream
-from dpmc.types import InvalidRows, check_delta, check_epsilon
+from dpmc.shards.federation import Federation
+from dpmc.shards.rows import ShardedRows
+from dpmc.types import Dataset, DpmcError, InvalidRows, check_delta, check_epsilon
 
 NAME = "linear_regression"
 METHODS: dict[str, Any] = {
@@ -34,7 +39,7 @@ WIDE = 10.0
 
 def linear_regression(
     x: Any,
-    y: Any,
+    y: Any = None,
     *,
     epsilon: float,
     delta: float,
@@ -61,17 +66,20 @@ def linear_regression(
 
     Parameters
     ----------
-    x : array_like of shape (n, d) or data frame
-        Features, private.
+    x : array_like of shape (n, d), data frame, rows of `open_rows` or `federation`
+        Features, private. Rows in files and those of several nodes have the response in their last
+        column.
     y : array_like of shape (n,)
-        Responses, private.
+        Responses, private; only beside features in memory.
     epsilon, delta : float
         The budget under substitution of one row; every node spends all of it.
     x_bound, y_bound : float
         Public bounds on the Euclidean norm of the features of a row, and on the absolute value
         of a response. Rows beyond them are clipped.
     num_nodes : int
-        J: consecutive parts of the rows, each of which releases its own statistics.
+        J: consecutive parts of the rows, each of which releases its own statistics. A federation
+        has its own nodes: with ``"local"`` sharing each of them releases its statistics, with
+        ``"secure"`` sharing their sum is released once.
     method : {"mcmc_bs", "mcmc_normal_x", "mcmc_fixed_s"}
         Sampler, of :mod:`dpmc.linreg.methods`. The first releases y'y too. Without it few features
         say next to nothing of the noise of responses, which is then left to its prior. The last
@@ -121,32 +129,21 @@ def linear_regression(
     module = METHODS[method]
     lengths = {"num_iterations": 2 * num_draws, "burn_in": num_draws}
     settings = registry.parameters(module, lengths | params)
-    dataset, columns = _arrays.rows_of(x, y, invalid_rows)
-    features, response = dataset.x[:, :-1], dataset.x[:, -1]
-    dim = features.shape[1]
+    rows, columns = _rows(x, y, invalid_rows)
+    _check_nodes(rows, num_nodes, noise)
+    dim = len(columns)
     if prior_sd is None:
         prior_sd = WIDE * y_bound / x_bound
     checks.positive("prior_sd", prior_sd)
     components = (*_arrays.named(names, columns), "log_sigma")
     prior = default_prior(dim, prior_sd, x_bound, y_bound)
-    sums = node_statistics(
-        (features, response),
+    noisy, ledger = _released(
+        rows,
         num_nodes,
-        dataset.num_rows,
         (x_bound, y_bound),
-        invalid_rows=dataset.invalid_rows,
-    )
-    ledgers = [Ledger(noise=noise) for _ in range(num_nodes)]
-    noisy = release(
-        sums,
-        x_bound,
-        y_bound,
-        epsilon,
-        delta,
-        None if seed is None else stream(seed, "noise", NAME),
+        Terms(epsilon, delta, noise=noise),
+        seed,
         with_u=module.STATISTICS == "szu",
-        ledgers=ledgers,
-        noise=noise,
     )
     chains = []
     with progress_bar.shown(progress, "chain") as report:
@@ -159,7 +156,7 @@ def linear_regression(
         info={},
         totals={},
         status=next((one.status for one in chains if one.status != "complete"), "complete"),
-        ledger=ledgers[0].records(),
+        ledger=ledger.records(),
         guarantee=_arrays.with_seed(noisy.guarantee, seed),
         plan={
             "family": NAME,
@@ -167,7 +164,7 @@ def linear_regression(
             "method": method,
             "num_chains": num_chains,
             "num_iterations": settings.num_iterations,
-            "num_nodes": num_nodes,
+            "num_nodes": len(rows.nodes) if isinstance(rows, Federation) else num_nodes,
             "x_bound": x_bound,
             "y_bound": y_bound,
             "s_sd": noisy.s_sd,
@@ -177,6 +174,78 @@ def linear_regression(
         names=components,
     )
     return _arrays.finished(fit, [*_drowned(noisy), *remarks(fit)])
+
+
+def _rows(
+    x: Any, y: Any, invalid_rows: InvalidRows
+) -> tuple[Dataset | ShardedRows | Federation, tuple[str, ...]]:
+    """Return rows whose last column is the response, and the names of the features."""
+    if not isinstance(x, ShardedRows | Federation):
+        return _arrays.rows_of(x, y, invalid_rows)
+    if y is not None:
+        kind = "a federation" if isinstance(x, Federation) else "rows in files"
+        raise DpmcError(
+            f"`y` must be left out beside {kind}, whose last column is the response, got "
+            f"{type(y).__name__}"
+        )
+    if x.num_columns < 2:
+        raise DpmcError(f"`x` must have features and a response, got {x.num_columns} column")
+    if isinstance(x, ShardedRows):
+        return x, x.names[:-1]
+    first = x.nodes[0]
+    if isinstance(first, ShardedRows):
+        return x, first.names[:-1]
+    return x, _arrays.column_names(None, x.num_columns - 1)
+
+
+def _check_nodes(rows: Dataset | ShardedRows | Federation, num_nodes: int, noise: Noise) -> None:
+    if not isinstance(rows, Federation):
+        return
+    if num_nodes != 1:
+        raise DpmcError(
+            f"`num_nodes` must be left out for a federation of {len(rows.nodes)} nodes, got "
+            f"{num_nodes}"
+        )
+    if rows.sharing == "secure" and noise != "continuous":
+        raise DpmcError(
+            "`noise` must be 'continuous' for a federation with 'secure' sharing, since shares of "
+            f"discrete noise do not add up to one, got {noise!r}"
+        )
+
+
+def _released(
+    rows: Dataset | ShardedRows | Federation,
+    num_nodes: int,
+    bounds: tuple[float, float],
+    terms: Terms,
+    seed: int | None,
+    with_u: bool,
+) -> tuple[NoisyStatistics, Ledger]:
+    """Return what is released of the sums, and the ledger of a node or of the sum of all."""
+    secure = isinstance(rows, Federation) and rows.sharing == "secure"
+    if isinstance(rows, Federation):
+        sums = nodes.statistics_of_nodes(rows, bounds)
+    else:
+        sums = nodes.statistics_of(rows, bounds, num_nodes)
+    ledgers = [Ledger(noise=terms.noise) for _ in range(1 if secure else len(sums.num_rows))]
+    if secure:
+        assert isinstance(rows, Federation)
+        generators = [Streams.of(seed, NAME, "node", k).noise for k in range(len(rows.nodes))]
+        shares = NodeNoise(generators, rows.sharing, rows.colluding)
+        noisy = nodes.release_sum(sums, *bounds, terms, shares, with_u=with_u, ledger=ledgers[0])
+        outside = (*noisy.guarantee.outside, *shares.outside)
+        return replace(noisy, guarantee=replace(noisy.guarantee, outside=outside)), ledgers[0]
+    noisy = release(
+        sums,
+        *bounds,
+        terms.epsilon,
+        terms.delta,
+        None if seed is None else stream(seed, "noise", NAME),
+        with_u=with_u,
+        ledgers=ledgers,
+        noise=terms.noise,
+    )
+    return noisy, ledgers[0]
 
 
 def default_prior(dim: int, prior_sd: float, x_bound: float, y_bound: float) -> Prior:
