@@ -27,6 +27,7 @@ ELSEWHERE = {
         league/references.py::Proposals.draw standard_normal
         league/rivals/kinetic_langevin.py::chain standard_normal
         league/rivals/penalty.py::chain standard_normal
+        league/rivals/variational.py::approximate standard_normal
         league/trajectories.py::run standard_normal
         mcmc/barker_correction.py::Correction.draw random
         mcmc/barker_correction.py::Correction.sample random
@@ -81,6 +82,7 @@ ELSEWHERE = {
         league/families.py::bent.draw standard_normal
         league/families.py::gaussian.draw standard_normal
         league/rivals/hmc_releases.py::run standard_normal
+        league/rivals/variational.py::submission standard_normal
         families/mixture.py::_draws standard_normal
         families/network.py::_draws gamma
         families/network.py::_draws standard_normal

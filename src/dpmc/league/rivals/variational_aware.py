@@ -1,0 +1,28 @@
+"""Variational inference whose draws know of the noise: the same law, widened.
+
+To each variance comes that of the error of the mean, by the noise that the ledger has: what is
+known of the noise costs no privacy.
+"""
+
+from __future__ import annotations
+
+from dpmc.league.footing import find
+from dpmc.league.rivals import variational
+from dpmc.league.submission import Submission, Terms
+from dpmc.league.task import Task
+
+TITLE = "variational, noise-aware"
+
+
+def refusal(task: Task) -> str:
+    """Return why the method cannot take part: it always can."""
+    return ""
+
+
+def run(task: Task, terms: Terms) -> Submission:
+    """Return draws of the law that is found, with the error of its mean."""
+    found = find(task, terms, "variational")
+    ledger = found.ledger()
+    law = variational.approximate(found, ledger, terms.max_passes)
+    variances = law.variances + law.error
+    return variational.submission(found, law, variances, ledger, terms.num_draws)
