@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
 from dpmc.experiments.config import reader
-from dpmc.experiments.verdicts import claim_file, printed_series
+from dpmc.experiments.verdicts import claim_file, printed_series, rules
+from dpmc.experiments.verdicts.evidence import Evidence
 from dpmc.experiments.verdicts.lookup import kinds
 from dpmc.types import DpmcError
 
@@ -163,6 +166,22 @@ def test_claims_name_outputs_of_every_scale(scale):
     config = {"scale": scale, "results_dir": "results", "papers": PAPERS}
     for key, paper in reader.load_config(config, ROOT).papers.items():
         claim_file.load(ROOT / f"config/published/{key}.yaml", paper.outputs)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_published_grid_has_the_sizes_that_claims_need(paper):
+    """Else a run at the scale of the document would be called cut down."""
+    config = {"scale": "paper", "results_dir": "results", "papers": [paper]}
+    entries = reader.load_config(config, ROOT).papers[paper].determining()
+    runs = Evidence(pd.DataFrame(), entries, np.random.default_rng(0), 1)
+    needs = claim_file.load(ROOT / f"config/published/{paper}.yaml")["needs"]
+    wrong = {
+        path: wanted
+        for sizes in needs.values()
+        for path, wanted in sizes.items()
+        if rules.setting({"path": path}, runs, "")[0].estimate != wanted
+    }
+    assert wrong == {}
 
 
 def test_an_output_that_does_not_exist_is_refused_with_the_one_that_is_meant(tmp_path):
