@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import dpmc
 from dpmc.diagnostics.mmd import Reference
@@ -50,6 +51,18 @@ def test_errors_are_in_posterior_deviations_and_effective_draws_their_inverse_sq
     assert measures.effective_draws(errors) == pytest.approx(100)
     assert measures.deviation_ratios(2 * BASE, BASE) == pytest.approx([2.0] * 3)
     assert measures.effective_draws(np.zeros(2)) == math.inf
+
+
+def test_coverage_is_the_level_for_exact_draws_and_that_of_the_normal_law_for_others() -> None:
+    """Shares of 100,000 draws, quantiles of as many: four standard errors are below 0.01."""
+    exact, other = RNG.standard_normal((2, 100_000, 2))
+    for level in (0.5, 0.9):
+        assert measures.coverage(other, exact, level) == pytest.approx(level, abs=0.01)
+        end = norm.ppf(0.5 + level / 2)
+        wide = norm.cdf(2 * end) - norm.cdf(-2 * end)
+        assert measures.coverage(2 * other, exact, level) == pytest.approx(wide, abs=0.01)
+        shifted = norm.cdf(1 + end) - norm.cdf(1 - end)
+        assert measures.coverage(other + 1, exact, level) == pytest.approx(shifted, abs=0.01)
 
 
 def test_the_predictive_score_is_that_of_the_normal_predictive_density() -> None:
@@ -133,6 +146,8 @@ def test_a_score_is_given_to_draws_alone() -> None:
     good = dpmc.score(task, task.reference(3000), ledger, epsilon=4, outside=("a shape",))
     assert good.scored
     assert good.outside == ("a shape",)
+    assert good.releases == 1
+    assert good.coverage_90 == pytest.approx(0.9, abs=0.03)
     assert math.isnan(good.predictive)
     worse = dpmc.score(task, 1.2 * task.reference(3000), ledger, epsilon=4)
     assert worse.mmd > good.mmd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc.league import price, table
+from dpmc.league import measures, price, table
 from dpmc.league.foreign import Foreign, read_draws, read_ledger
 from dpmc.league.rivals import exact_draws, noisy_statistic
 from dpmc.league.submission import Submission, Terms, rival, rivals
@@ -71,6 +72,28 @@ def test_the_noise_aware_posterior_is_calibrated_and_one_that_forgets_the_noise_
     statistic = task.statistic
     ignorant = statistic.draw(np.zeros(2), 0.0, 2000, np.random.default_rng(1))
     assert ignorant.var(axis=0).max() - 1.1 / task.num_rows < 0  # all errors, no room for them
+
+
+def test_coverage_over_releases_is_the_level_where_the_noise_is_known_and_less_elsewhere(task):
+    """Means over 60 releases within 4.5 of their standard errors: an error rate of 2e-5."""
+    reference = task.reference()
+    deviations = reference.std(axis=0)
+    known, ignorant = [], []
+    for seed in range(60):
+        terms = Terms(0.05, task.delta, num_draws=2000, seed=seed)
+        draws = noisy_statistic.run(task, terms).draws[:, 0]
+        known.append([measures.coverage(draws, reference, level) for level in (0.5, 0.9)])
+        mean = draws.mean(axis=0)
+        narrow = mean + (draws - mean) * deviations / draws.std(axis=0)
+        ignorant.append(measures.coverage(narrow, reference, 0.9))
+
+    def apart(shares, level):
+        error = np.std(shares, ddof=1) / math.sqrt(len(shares))
+        return abs(np.mean(shares) - level) / error
+
+    for level, shares in zip((0.5, 0.9), np.transpose(known), strict=True):
+        assert apart(shares, level) < 4.5
+    assert apart(ignorant, 0.9) > 4.5
 
 
 def test_exact_draws_are_as_many_as_the_budget_buys_and_have_the_posterior(task) -> None:

@@ -30,10 +30,13 @@ class Passed:
     mu : float
         Of Gaussian differential privacy; NaN where releases are not all Gaussian ones from all
         rows.
+    releases : int
+        How many there are: passes over the rows, where none has several.
     """
 
     epsilon: float
     mu: float
+    releases: int
 
 
 def ledger(records: Records | None, delta: float, epsilon: float | None = None) -> Passed:
@@ -52,7 +55,7 @@ def ledger(records: Records | None, delta: float, epsilon: float | None = None) 
     found = audit(counts, delta).epsilon
     if epsilon is not None and not found <= epsilon * (1 + TOLERANCE):
         raise DpmcError(f"`ledger` must come to epsilon {epsilon:g} at most, got {found:.4g}")
-    return Passed(found, _mu(counts))
+    return Passed(found, _mu(counts), sum(counts.values()))
 
 
 def draws(values: object, dim: int) -> Array:

@@ -78,6 +78,18 @@ def effective_draws(errors: Array) -> float:
     return math.inf if square == 0 else 1 / square
 
 
+def coverage(draws: Array, reference: Array, level: float) -> float:
+    """Return the share of exact draws within central intervals of a level, over all components.
+
+    The level itself for exact draws. Of a private posterior that is as wide as the noise makes it,
+    the mean over releases is the level too: it says where an exact draw may be. One that forgets
+    the noise covers less.
+    """
+    tails = (0.5 * (1 - level), 0.5 * (1 + level))
+    low, high = np.quantile(draws, tails, axis=0)
+    return float(np.mean((reference >= low) & (reference <= high)))
+
+
 def predictive(model: Model, draws: Array, reference: Array, rows: Array) -> float:
     """Return the mean log predictive density of fresh rows, less that of the reference.
 

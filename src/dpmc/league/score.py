@@ -49,6 +49,11 @@ class Score:
         Effective size of the draws as chains, by rank-normalised autocorrelation.
     predictive : float
         Mean log predictive density of fresh rows, less that of the reference.
+    coverage_50, coverage_90 : float
+        Shares of exact draws within the central intervals of the draws, over all components. Their
+        means over repeats are 0.5 and 0.9 where a method knows its own noise.
+    releases : int
+        In the ledger.
     """
 
     status: str
@@ -65,6 +70,9 @@ class Score:
     per_mu2: float = math.nan
     bulk_ess: float = math.nan
     predictive: float = math.nan
+    coverage_50: float = math.nan
+    coverage_90: float = math.nan
+    releases: int = 0
 
     @property
     def scored(self) -> bool:
@@ -140,6 +148,9 @@ def score(
         math.nan
         if task.fresh is None
         else measures.predictive(task.model, flat, reference, task.fresh),
+        measures.coverage(flat, reference, 0.5),
+        measures.coverage(flat, reference, 0.9),
+        passed.releases,
     )
 
 

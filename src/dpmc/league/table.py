@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -41,6 +42,9 @@ class Row:
         The budget.
     repeat : int
     score : Score
+    seconds : float
+        Processor time of the method and of the processes that it waited for, compiling included;
+        it differs from run to run.
     """
 
     task: str
@@ -48,6 +52,7 @@ class Row:
     epsilon: float
     repeat: int
     score: Score
+    seconds: float = math.nan
 
     def columns(self) -> dict[str, Any]:
         """Return the row as it is written: ``outside`` as text, ``ledger_epsilon`` recomposed."""
@@ -55,7 +60,7 @@ class Row:
         values["ledger_epsilon"] = values.pop("epsilon")
         values["outside"] = "; ".join(values["outside"])
         head = {"task": self.task, "method": self.method, "epsilon": self.epsilon}
-        return head | {"repeat": self.repeat} | values
+        return head | {"repeat": self.repeat} | values | {"seconds": self.seconds}
 
 
 def play(
@@ -106,7 +111,10 @@ def play(
             for epsilon, repeat in grid:
                 key = None if seed is None else _key(seed, name, label, epsilon, repeat)
                 terms = Terms(epsilon, one.delta, max_passes, num_draws, key)
-                rows.append(Row(name, label, epsilon, repeat, entry(one, method, terms)))
+                before = _processor_seconds()
+                found = entry(one, method, terms)
+                seconds = _processor_seconds() - before
+                rows.append(Row(name, label, epsilon, repeat, found, seconds))
                 progress(len(rows), total, f"{name} {label}")
     return rows
 
@@ -124,6 +132,11 @@ def entry(one: Task, method: Any, terms: Terms) -> Score:
     return score(one, handed.draws, handed.ledger, epsilon=terms.epsilon, outside=handed.outside)
 
 
+def _processor_seconds() -> float:
+    """Return the processor time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
 def _key(seed: int, *where: Any) -> int:
     return int(stream(seed, "league", "submission", *where).integers(2**62))
 
@@ -132,6 +145,7 @@ def write(path: Path, rows: Iterable[Row]) -> None:
     """Write rows as CSV, numbers to six digits."""
     names = ["task", "method", "epsilon", "repeat"]
     names += ["ledger_epsilon" if f.name == "epsilon" else f.name for f in fields(Score)]
+    names.append("seconds")
     part = path.with_suffix(".part")
     with part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names)
