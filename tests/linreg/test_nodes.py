@@ -129,3 +129,19 @@ def test_a_response_alone_is_refused(rows):
     federation = dpmc.federation([rows[:, :1]])
     with pytest.raises(DpmcError, match="`x` must have features and a response, got 1 column"):
         dpmc.linear_regression(federation, **BUDGET)
+
+
+def test_data_augmentation_is_told_what_rows_were_clipped_to():
+    """Responses are cut below half of their spread: who does not know takes slopes for small."""
+    rng = stream(0, "clipped responses")
+    x = 0.5 * rng.standard_normal((400, 2))
+    y = x @ [1.0, -2.0] + 0.5 * rng.standard_normal(400)
+    budget = BUDGET | {"epsilon": 20.0, "y_bound": 0.5}
+    options = {"num_draws": 1500, "num_chains": 2, "progress": False, "seed": 1}
+    apart = {}
+    for method in ("data_augmentation", "mcmc_bs"):
+        draws = dpmc.linear_regression(x, y, method=method, **budget, **options).kept()[..., :2]
+        errors = draws.mean(axis=(0, 1)) - [1.0, -2.0]
+        apart[method] = np.abs(errors / draws.std(axis=(0, 1))).max()
+    assert apart["data_augmentation"] < 4.5
+    assert apart["mcmc_bs"] > 10

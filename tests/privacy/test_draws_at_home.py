@@ -63,6 +63,13 @@ ELSEWHERE = {
         linreg/gibbs/parameter_draws.py::draw_conjugate standard_normal
         linreg/gibbs/parameter_draws.py::draw_independent standard_gamma
         linreg/gibbs/parameter_draws.py::draw_independent standard_normal
+        linreg/methods/data_augmentation.py::_coefficients standard_normal
+        linreg/methods/data_augmentation.py::_covariance_factor chisquare
+        linreg/methods/data_augmentation.py::_covariance_factor standard_normal
+        linreg/methods/data_augmentation.py::_sweep random
+        linreg/methods/data_augmentation.py::_sweep standard_normal 2
+        linreg/methods/data_augmentation.py::fit gamma
+        linreg/methods/data_augmentation.py::fit standard_normal 2
         linreg/methods/mcmc_fixed_s.py::draw_theta standard_normal
         numerics/small_matrices.py::bartlett standard_gamma
         numerics/small_matrices.py::bartlett standard_normal

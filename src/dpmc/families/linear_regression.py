@@ -15,7 +15,7 @@ from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR
 from dpmc.fits.remarks import remarks
 from dpmc.linreg import nodes
-from dpmc.linreg.methods import mcmc_bs, mcmc_fixed_s, mcmc_normal_x
+from dpmc.linreg.methods import data_augmentation, mcmc_bs, mcmc_fixed_s, mcmc_normal_x
 from dpmc.linreg.release import release
 from dpmc.linreg.release_terms import Terms
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
@@ -32,6 +32,7 @@ METHODS: dict[str, Any] = {
     "mcmc_normal_x": mcmc_normal_x,
     "mcmc_bs": mcmc_bs,
     "mcmc_fixed_s": mcmc_fixed_s,
+    "data_augmentation": data_augmentation,
 }
 # Standard deviations of the response over that of a feature that a coefficient may well have.
 WIDE = 10.0
@@ -80,10 +81,12 @@ def linear_regression(
         J: consecutive parts of the rows, each of which releases its own statistics. A federation
         has its own nodes: with ``"local"`` sharing each of them releases its statistics, with
         ``"secure"`` sharing their sum is released once.
-    method : {"mcmc_bs", "mcmc_normal_x", "mcmc_fixed_s"}
+    method : {"mcmc_bs", "mcmc_normal_x", "mcmc_fixed_s", "data_augmentation"}
         Sampler, of :mod:`dpmc.linreg.methods`. The first releases y'y too. Without it few features
-        say next to nothing of the noise of responses, which is then left to its prior. The last
-        takes X'X for exact: its intervals are too narrow where noise is large.
+        say next to nothing of the noise of responses, which is then left to its prior. The third
+        takes X'X for exact: its intervals are too narrow where noise is large. The last has every
+        row as an unknown and knows what clipping did; rows are Gaussian to it, and its time grows
+        with them.
     prior_sd : float, optional
         Of each coefficient; by default ``10 y_bound / x_bound``. The noise variance has an inverse
         gamma prior of shape 2 around ``(y_bound / 3)**2``.
@@ -128,7 +131,8 @@ def linear_regression(
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     module = METHODS[method]
     lengths = {"num_iterations": 2 * num_draws, "burn_in": num_draws}
-    settings = registry.parameters(module, lengths | params)
+    clipped = {"x_bound": x_bound, "y_bound": y_bound} if module is data_augmentation else {}
+    settings = registry.parameters(module, lengths | clipped | params)
     rows, columns = _rows(x, y, invalid_rows)
     _check_nodes(rows, num_nodes, noise)
     dim = len(columns)

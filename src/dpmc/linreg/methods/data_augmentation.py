@@ -1,0 +1,211 @@
+"""Data augmentation: the posterior given a release, with every private row as an unknown.
+
+One sweep draws the covariance of features, coefficients and noise variance given rows, and then
+proposes each row anew from its law given these, accepted by the ratio of the density of what was
+released [Ju, Awan, Gong and Rao 2022, Algorithm 1]. Nothing is approximated: rows that were clipped
+are clipped in the sums, as they were. It is what the other methods are to be judged by; its time
+grows with the rows, and its chains are slow where noise is small beside what a row contributes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.linreg.gibbs import common as gibbs
+from dpmc.linreg.release_terms import upper
+from dpmc.linreg.types import NoisyStatistics, Prior, Regression
+from dpmc.numerics.small_matrices import compiled, psd
+from dpmc.types import Array
+
+STATISTICS: Literal["sz", "szu", "own", "exact"] = "szu"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of data augmentation.
+
+    Parameters
+    ----------
+    num_iterations : int
+        All sweeps.
+    burn_in : int
+        The first of them, whose draws are not returned.
+    x_bound, y_bound : float, optional
+        What norms of features and absolute responses were clipped to; None says that no row was.
+    """
+
+    num_iterations: int = 10_000
+    burn_in: int = 5_000
+    x_bound: float | None = None
+    y_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.at_least("burn_in", self.burn_in, 0)
+        checks.at_least("num_iterations", self.num_iterations, self.burn_in + 1)
+        checks.positive("x_bound", self.x_bound, optional=True)
+        checks.positive("y_bound", self.y_bound, optional=True)
+
+
+def fit(
+    noisy: NoisyStatistics, prior: Prior, params: Params, rng: np.random.Generator
+) -> Regression:
+    """Run one chain.
+
+    Parameters
+    ----------
+    noisy : NoisyStatistics
+        Noisy S and z of each node, and u where it was released.
+    prior : Prior
+        Prior of theta, sigma_y^2 and the covariance of the features.
+    params : Params
+        Settings of the method.
+    rng : numpy.random.Generator
+        Source of the random numbers.
+
+    Returns
+    -------
+    Regression
+        Diagnostics: the acceptance rate of rows after burn-in.
+
+    Raises
+    ------
+    DpmcError
+        If release and prior do not fit.
+    """
+    gibbs.check_release(noisy, prior)
+    dim, sizes = prior.dim, np.asarray(noisy.num_rows, dtype=np.int64)
+    blocks = [upper(noisy.s), noisy.z]
+    sds = [float(noisy.s_sd)] * blocks[0].shape[1] + [float(noisy.z_sd)] * dim
+    if noisy.u is not None:
+        blocks.append(noisy.u[:, None])
+        sds.append(float(noisy.u_sd))
+    released, weights = np.concatenate(blocks, axis=1), np.array(sds) ** -2.0
+    bounds = [math.inf if bound is None else bound for bound in (params.x_bound, params.y_bound)]
+    nodes = np.repeat(np.arange(len(sizes)), sizes)
+
+    factor = np.linalg.cholesky(psd(noisy.s.sum(axis=0)) / len(nodes) + prior.scale / len(nodes))
+    theta = np.array(prior.mean, dtype=np.float64)
+    variance = prior.rate / (prior.shape + 1)
+    x = rng.standard_normal((len(nodes), dim)) @ factor.T
+    y = x @ theta + math.sqrt(variance) * rng.standard_normal(len(nodes))
+    sums, left = np.empty((len(nodes), len(sds))), np.array(released)
+    _summarise(x, y, *bounds, sums)
+    np.subtract.at(left, nodes, sums)
+    kept = params.num_iterations - params.burn_in
+    draws, variances, accepted = np.empty((kept, dim)), np.empty(kept), 0
+    scratch = np.empty(dim), np.empty((1, dim)), np.empty(1), np.empty((1, len(sds)))
+    for step in range(-params.burn_in, kept):
+        factor = _covariance_factor(x, prior, rng)
+        theta = _coefficients(x, y, variance, prior, rng)
+        residual = y - x @ theta
+        rate = prior.rate + 0.5 * float(residual @ residual)
+        variance = rate / rng.gamma(prior.shape + 0.5 * len(y))
+        rows = (x, y, sums, nodes)
+        moved = _sweep(
+            *rows, left, weights, factor, theta, math.sqrt(variance), *bounds, rng, *scratch
+        )
+        if step >= 0:
+            draws[step], variances[step] = theta, variance
+            accepted += moved
+    rate = accepted / (kept * len(nodes))
+    return gibbs.regression(noisy, draws, variances, {"acceptance_rows": rate})
+
+
+def _covariance_factor(x: Array, prior: Prior, rng: np.random.Generator) -> Array:
+    """Return a root L of a draw L L' from the inverse Wishart law of the covariance given rows."""
+    dim, dof = prior.dim, prior.dof + len(x)
+    # By Bartlett: the precision is B B' with B = inv(C)' A, A lower triangular.
+    root = np.linalg.cholesky(prior.scale + x.T @ x)
+    a = np.tril(rng.standard_normal((dim, dim)), -1)
+    a[np.diag_indices(dim)] = np.sqrt(rng.chisquare(dof - np.arange(dim)))
+    factor: Array = np.linalg.inv(np.linalg.solve(root.T, a)).T
+    return np.ascontiguousarray(factor)
+
+
+def _coefficients(
+    x: Array, y: Array, variance: float, prior: Prior, rng: np.random.Generator
+) -> Array:
+    """Draw from the law of theta given rows and the noise variance."""
+    precision = np.linalg.inv(prior.covariance)
+    both = x.T @ x / variance + precision
+    root = np.linalg.cholesky(both)
+    mean = np.linalg.solve(both, x.T @ y / variance + precision @ prior.mean)
+    theta: Array = mean + np.linalg.solve(root.T, rng.standard_normal(prior.dim))
+    return theta
+
+
+@compiled
+def _summarise(x: Any, y: Any, x_bound: float, y_bound: float, out: Any) -> None:
+    """Write what each row adds to S, z and u after it is clipped."""
+    rows, dim = x.shape
+    for i in range(rows):
+        norm = 0.0
+        for k in range(dim):
+            norm += x[i, k] * x[i, k]
+        norm = math.sqrt(norm)
+        scale = x_bound / norm if norm > x_bound else 1.0
+        response = min(max(y[i], -y_bound), y_bound)
+        place = 0
+        for k in range(dim):
+            for m in range(k, dim):
+                out[i, place] = scale * x[i, k] * scale * x[i, m]
+                place += 1
+        for k in range(dim):
+            out[i, place] = scale * x[i, k] * response
+            place += 1
+        if place < out.shape[1]:
+            out[i, place] = response * response
+
+
+@compiled
+def _sweep(
+    x: Any,
+    y: Any,
+    sums: Any,
+    nodes: Any,
+    left: Any,
+    weights: Any,
+    factor: Any,
+    theta: Any,
+    sd: float,
+    x_bound: float,
+    y_bound: float,
+    rng: Any,
+    normal: Any,
+    new_x: Any,
+    new_y: Any,
+    new_sums: Any,
+) -> int:
+    """Propose every row anew; `left` is what was released less the sums of each node."""
+    rows, dim = x.shape
+    accepted = 0
+    for i in range(rows):
+        for k in range(dim):
+            normal[k] = rng.standard_normal()
+        mean = 0.0
+        for k in range(dim):
+            value = 0.0
+            for m in range(dim):
+                value += factor[k, m] * normal[m]
+            new_x[0, k] = value
+            mean += value * theta[k]
+        new_y[0] = mean + sd * rng.standard_normal()
+        _summarise(new_x, new_y, x_bound, y_bound, new_sums)
+        node, ratio = nodes[i], 0.0
+        for k in range(len(weights)):
+            change = new_sums[0, k] - sums[i, k]
+            ratio += weights[k] * change * (left[node, k] - 0.5 * change)
+        if ratio >= 0 or rng.random() < math.exp(ratio):
+            accepted += 1
+            y[i] = new_y[0]
+            for k in range(dim):
+                x[i, k] = new_x[0, k]
+            for k in range(len(weights)):
+                left[node, k] -= new_sums[0, k] - sums[i, k]
+                sums[i, k] = new_sums[0, k]
+    return accepted
