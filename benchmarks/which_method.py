@@ -2,6 +2,7 @@
 
     uv run python benchmarks/which_method.py
     uv run python benchmarks/which_method.py --linear
+    uv run python benchmarks/which_method.py --clipped --epsilons 1 4
 
 Prints the tables of docs/methods.md: for each problem, budget and method the largest error of a
 mean in posterior standard deviations, the width of the draws over that of the posterior, R-hat, and
@@ -86,18 +87,51 @@ def linear(epsilon: float, repeats: int) -> None:
         print(f"| {epsilon:g} | {name} | {np.median(errors):.2g} | {np.median(widths):.2g} |")
 
 
+def clipped(epsilon: float, repeats: int) -> None:
+    """Print what samplers make of responses that bounds clip, columns as of `linear`."""
+    rng = stream(0, "data", "which_method", "clipped")
+    x = 0.5 * rng.standard_normal((2000, 3))
+    y = x @ [1.0, -0.5, 0.2] + 0.5 * rng.standard_normal(len(x))
+    mean = np.linalg.lstsq(x, y, rcond=None)[0]
+    sd = 0.5 * np.sqrt(np.diag(np.linalg.inv(x.T @ x)))
+    for bound in (3.0, 1.0, 0.5):
+        share = np.mean(np.abs(y) > bound)
+        for method in ("mcmc_bs", "data_augmentation"):
+            errors, widths = [], []
+            for _ in range(repeats):
+                fit = dpmc.linear_regression(
+                    x, y, x_bound=2.0, y_bound=bound, method=method, epsilon=epsilon,
+                    delta=DELTA, progress=False,
+                )  # fmt: skip
+                kept = fit.kept()[:, :, :3]
+                errors.append(np.abs((kept.mean(axis=(0, 1)) - mean) / sd).max())
+                widths.append(np.median(kept.std(axis=(0, 1)) / sd))
+            print(
+                f"| {epsilon:g} | {bound:g} ({share:.0%}) | `{method}` | "
+                f"{np.median(errors):.2g} | {np.median(widths):.2g} |",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 16.0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--linear", action="store_true", help="the ways to a linear regression")
+    parser.add_argument("--clipped", action="store_true", help="bounds that clip many responses")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.linear:
         print("| epsilon | way | error | width |\n| --- | --- | --- | --- |")
         for epsilon in options.epsilons:
             linear(epsilon, options.repeats)
+        return
+    if options.clipped:
+        print("| epsilon | bound (clipped) | method | error | width |")
+        print("| --- | --- | --- | --- | --- |")
+        for epsilon in options.epsilons:
+            clipped(epsilon, options.repeats)
         return
     print("| posterior | epsilon | method | error | width | R-hat | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
