@@ -13,12 +13,15 @@ Hamiltonian Monte Carlo without privacy. Noise is not seeded: digits differ from
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
 import dpmc
+from dpmc.fits import Fit
 from dpmc.models import logistic
 from dpmc.rng import stream
 from dpmc.types import Array, Model
@@ -79,12 +82,17 @@ def linear(epsilon: float, repeats: int) -> None:
         ),
     }
     for name, way in ways.items():
-        errors, widths = [], []
-        for _ in range(repeats):
-            kept = way().kept()[:, :, :3]
-            errors.append(np.abs((kept.mean(axis=(0, 1)) - mean) / sd).max())
-            widths.append(np.median(kept.std(axis=(0, 1)) / sd))
-        print(f"| {epsilon:g} | {name} | {np.median(errors):.2g} | {np.median(widths):.2g} |")
+        print(f"| {epsilon:g} | {name} | {judged(way, mean, sd, repeats)} |", flush=True)
+
+
+def judged(way: Callable[[], Fit], mean: Array, sd: Array, repeats: int) -> str:
+    """Return error and width of fits of three coefficients, medians over repeats."""
+    errors, widths = [], []
+    for _ in range(repeats):
+        kept = way().kept()[:, :, :3]
+        errors.append(np.abs((kept.mean(axis=(0, 1)) - mean) / sd).max())
+        widths.append(np.median(kept.std(axis=(0, 1)) / sd))
+    return f"{np.median(errors):.2g} | {np.median(widths):.2g}"
 
 
 def clipped(epsilon: float, repeats: int) -> None:
@@ -97,20 +105,12 @@ def clipped(epsilon: float, repeats: int) -> None:
     for bound in (3.0, 1.0, 0.5):
         share = np.mean(np.abs(y) > bound)
         for method in ("mcmc_bs", "data_augmentation"):
-            errors, widths = [], []
-            for _ in range(repeats):
-                fit = dpmc.linear_regression(
-                    x, y, x_bound=2.0, y_bound=bound, method=method, epsilon=epsilon,
-                    delta=DELTA, progress=False,
-                )  # fmt: skip
-                kept = fit.kept()[:, :, :3]
-                errors.append(np.abs((kept.mean(axis=(0, 1)) - mean) / sd).max())
-                widths.append(np.median(kept.std(axis=(0, 1)) / sd))
-            print(
-                f"| {epsilon:g} | {bound:g} ({share:.0%}) | `{method}` | "
-                f"{np.median(errors):.2g} | {np.median(widths):.2g} |",
-                flush=True,
-            )
+            way = functools.partial(
+                dpmc.linear_regression, x, y, x_bound=2.0, y_bound=bound, method=method,
+                epsilon=epsilon, delta=DELTA, progress=False,
+            )  # fmt: skip
+            found = judged(way, mean, sd, repeats)
+            print(f"| {epsilon:g} | {bound:g} ({share:.0%}) | `{method}` | {found} |", flush=True)
 
 
 def main() -> None:
@@ -123,7 +123,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.linear:
-        print("| epsilon | way | error | width |\n| --- | --- | --- | --- |")
+        print("| epsilon | way | error | width |")
+        print("| --- | --- | --- | --- |")
         for epsilon in options.epsilons:
             linear(epsilon, options.repeats)
         return

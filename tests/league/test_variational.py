@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import dpmc
+from dpmc.league import gaussian_laws
 from dpmc.league.price import Normal
 from dpmc.league.rivals import variational, variational_aware
 from dpmc.league.submission import Terms
@@ -30,7 +31,7 @@ def laws(gradient=None):
         if gradient is not None:
             ground = Changed(ground, gradient)
         ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
-        found.append(variational.approximate(ground, ledger, 10**7))
+        found.append(gaussian_laws.approximate(ground, ledger, 10**7))
         assert ledger.remaining < 1e-6 * ground.mu**2
     return found
 
@@ -60,7 +61,7 @@ def test_the_error_of_the_mean_is_as_large_as_it_is_said_to_be():
     errors = np.array([law.mean for law in found])
     assert tail(errors, np.array([law.error for law in found])) > 1e-5
     # Noise of the points alone, without that of privacy, is far too little.
-    points = [law.variances / (1 - variational.BEFORE) / variational.STEPS for law in found]
+    points = [law.variances / (1 - gaussian_laws.BEFORE) / gaussian_laws.STEPS for law in found]
     assert tail(errors, np.array(points)) < 1e-5
 
 

@@ -21,13 +21,13 @@ DATA = "experiments/data/"  # simulated, and split into training and test rows
 ELSEWHERE = {
     "moves of a Markov chain: proposals, momenta, step sizes and acceptance tests, of what is "
     "released already or of rows in a run without privacy": """
+        league/gaussian_laws.py::approximate standard_normal
         league/references.py::independence_chains random
         league/references.py::Proposals.draw chisquare
         league/references.py::Proposals.draw integers
         league/references.py::Proposals.draw standard_normal
         league/rivals/kinetic_langevin.py::chain standard_normal
         league/rivals/penalty.py::chain standard_normal
-        league/rivals/variational.py::approximate standard_normal
         league/trajectories.py::run standard_normal
         mcmc/barker_correction.py::Correction.draw random
         mcmc/barker_correction.py::Correction.sample random
@@ -63,12 +63,7 @@ ELSEWHERE = {
         linreg/gibbs/parameter_draws.py::draw_conjugate standard_normal
         linreg/gibbs/parameter_draws.py::draw_independent standard_gamma
         linreg/gibbs/parameter_draws.py::draw_independent standard_normal
-        linreg/methods/data_augmentation.py::_coefficients standard_normal
-        linreg/methods/data_augmentation.py::_covariance_factor chisquare
-        linreg/methods/data_augmentation.py::_covariance_factor standard_normal
-        linreg/methods/data_augmentation.py::_sweep random
         linreg/methods/data_augmentation.py::_sweep standard_normal 2
-        linreg/methods/data_augmentation.py::fit gamma
         linreg/methods/data_augmentation.py::fit standard_normal 2
         linreg/methods/mcmc_fixed_s.py::draw_theta standard_normal
         numerics/small_matrices.py::bartlett standard_gamma
@@ -88,8 +83,8 @@ ELSEWHERE = {
         league/catalogue/hierarchical_10_v1.py::sample standard_normal 2
         league/families.py::bent.draw standard_normal
         league/families.py::gaussian.draw standard_normal
+        league/gaussian_laws.py::run standard_normal
         league/rivals/hmc_releases.py::run standard_normal
-        league/rivals/variational.py::submission standard_normal
         families/mixture.py::_draws standard_normal
         families/network.py::_draws gamma
         families/network.py::_draws standard_normal

@@ -18,7 +18,6 @@ from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise
-from dpmc.privacy.nodes import NodeNoise
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
@@ -87,7 +86,7 @@ def fit(
     ledger = Ledger(budget, noise)
     rows: WhitenedRows | FederatedRows
     if isinstance(dataset, Federation):
-        rows, nodes = FederatedRows(given, dataset), _node_noise(dataset, seed)
+        rows, nodes = FederatedRows(given, dataset), dataset.node_noise(seed, NAME)
     else:
         rows, nodes = WhitenedRows(given, dataset), None
     centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point, progress)
@@ -110,11 +109,6 @@ def fit(
         names=names,
         remarks=tuple(_remarks(centre, cost, accepted)),
     )
-
-
-def _node_noise(federation: Federation, seed: int | None) -> NodeNoise:
-    generators = [Streams.of(seed, NAME, "node", k).noise for k in range(len(federation.nodes))]
-    return NodeNoise(generators, federation.sharing, federation.colluding)
 
 
 def _plan(

@@ -20,7 +20,6 @@ from dpmc.linreg.release import release
 from dpmc.linreg.release_terms import Terms
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.nodes import NodeNoise
 from dpmc.privacy.single_releases import Noise
 from dpmc.rng import Streams, stream
 from dpmc.shards.federation import Federation
@@ -234,8 +233,7 @@ def _released(
     ledgers = [Ledger(noise=terms.noise) for _ in range(1 if secure else len(sums.num_rows))]
     if secure:
         assert isinstance(rows, Federation)
-        generators = [Streams.of(seed, NAME, "node", k).noise for k in range(len(rows.nodes))]
-        shares = NodeNoise(generators, rows.sharing, rows.colluding)
+        shares = rows.node_noise(seed, NAME)
         noisy = nodes.release_sum(sums, *bounds, terms, shares, with_u=with_u, ledger=ledgers[0])
         outside = (*noisy.guarantee.outside, *shares.outside)
         return replace(noisy, guarantee=replace(noisy.guarantee, outside=outside)), ledgers[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -125,12 +126,8 @@ def release_sum(
     shifts = {relation: change / least for relation, change in changes.items()}
     spread = noise.spread * sensitivity * multiplier
     s, z, u = np.split(total[None], np.cumsum([upper.shape[1], statistics.dim]), axis=1)
-    together = NodeStatistics(
-        num_rows=statistics.num_rows.sum(keepdims=True),
-        s=statistics.s.sum(axis=0, keepdims=True),
-        z=statistics.z.sum(axis=0, keepdims=True),
-        u=statistics.u.sum(keepdims=True),
-    )
+    # Of these only the numbers of rows and of features are read.
+    together = replace(statistics, num_rows=statistics.num_rows.sum(keepdims=True))
     sds = spread, spread, spread if with_u else math.nan
     released_u = u[:, 0] if with_u else None
     return release_terms.assemble(together, s, z, released_u, sds, shifts, terms)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dpmc.privacy.nodes import Sharing, check_sharing
+from dpmc.privacy.nodes import NodeNoise, Sharing, check_sharing
+from dpmc.rng import Streams
 from dpmc.shards.rows import ShardedRows
 from dpmc.types import Dataset, DpmcError, InvalidRows
 
@@ -46,6 +47,11 @@ class Federation:
         """Whether a node took its bounds from its rows."""
         sources = {node.bounds_source for node in self.nodes}
         return "data" if "data" in sources else "public"
+
+    def node_noise(self, seed: int | None, name: str) -> NodeNoise:
+        """Return how nodes add noise, from a stream of each that `name` and `seed` key."""
+        generators = [Streams.of(seed, name, "node", k).noise for k in range(len(self.nodes))]
+        return NodeNoise(generators, self.sharing, self.colluding)
 
     @property
     def invalid_rows(self) -> InvalidRows:

@@ -6,8 +6,7 @@ known of the noise costs no privacy.
 
 from __future__ import annotations
 
-from dpmc.league.footing import find
-from dpmc.league.rivals import variational
+from dpmc.league import gaussian_laws
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 
@@ -21,8 +20,4 @@ def refusal(task: Task) -> str:
 
 def run(task: Task, terms: Terms) -> Submission:
     """Return draws of the law that is found, with the error of its mean."""
-    found = find(task, terms, "variational")
-    ledger = found.ledger()
-    law = variational.approximate(found, ledger, terms.max_passes)
-    variances = law.variances + law.error
-    return variational.submission(found, law, variances, ledger, terms.num_draws)
+    return gaussian_laws.run(task, terms, aware=True)

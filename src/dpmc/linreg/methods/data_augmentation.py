@@ -17,10 +17,11 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.linreg.gibbs import common as gibbs
+from dpmc.linreg.gibbs.conditionals import accepts
+from dpmc.linreg.gibbs.parameter_draws import beliefs_of, draw_features, draw_independent
 from dpmc.linreg.release_terms import upper
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import compiled, psd
-from dpmc.types import Array
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "szu"
 
@@ -85,58 +86,46 @@ def fit(
         blocks.append(noisy.u[:, None])
         sds.append(float(noisy.u_sd))
     released, weights = np.concatenate(blocks, axis=1), np.array(sds) ** -2.0
-    bounds = [math.inf if bound is None else bound for bound in (params.x_bound, params.y_bound)]
+    x_bound, y_bound = params.x_bound or math.inf, params.y_bound or math.inf
     nodes = np.repeat(np.arange(len(sizes)), sizes)
 
-    factor = np.linalg.cholesky(psd(noisy.s.sum(axis=0)) / len(nodes) + prior.scale / len(nodes))
+    beliefs = beliefs_of(prior, conjugate=False)
+    covariance = (psd(noisy.s.sum(axis=0)) + prior.scale) / len(nodes)
+    factor = np.linalg.cholesky(covariance)
     theta = np.array(prior.mean, dtype=np.float64)
     variance = prior.rate / (prior.shape + 1)
     x = rng.standard_normal((len(nodes), dim)) @ factor.T
     y = x @ theta + math.sqrt(variance) * rng.standard_normal(len(nodes))
     sums, left = np.empty((len(nodes), len(sds))), np.array(released)
-    _summarise(x, y, *bounds, sums)
+    _summarise(x, y, x_bound, y_bound, sums)
     np.subtract.at(left, nodes, sums)
     kept = params.num_iterations - params.burn_in
     draws, variances, accepted = np.empty((kept, dim)), np.empty(kept), 0
     scratch = np.empty(dim), np.empty((1, dim)), np.empty(1), np.empty((1, len(sds)))
     for step in range(-params.burn_in, kept):
-        factor = _covariance_factor(x, prior, rng)
-        theta = _coefficients(x, y, variance, prior, rng)
-        residual = y - x @ theta
-        rate = prior.rate + 0.5 * float(residual @ residual)
-        variance = rate / rng.gamma(prior.shape + 0.5 * len(y))
-        rows = (x, y, sums, nodes)
+        s, z, u = x.T @ x, x.T @ y, float(y @ y)
+        draw_features(s, len(y), beliefs, rng, covariance)
+        variance, _ = draw_independent(s, z, u, len(y), variance, beliefs, rng, theta)
         moved = _sweep(
-            *rows, left, weights, factor, theta, math.sqrt(variance), *bounds, rng, *scratch
+            x,
+            y,
+            sums,
+            nodes,
+            left,
+            weights,
+            np.linalg.cholesky(covariance),
+            theta,
+            math.sqrt(variance),
+            x_bound,
+            y_bound,
+            rng,
+            *scratch,
         )
         if step >= 0:
             draws[step], variances[step] = theta, variance
             accepted += moved
     rate = accepted / (kept * len(nodes))
     return gibbs.regression(noisy, draws, variances, {"acceptance_rows": rate})
-
-
-def _covariance_factor(x: Array, prior: Prior, rng: np.random.Generator) -> Array:
-    """Return a root L of a draw L L' from the inverse Wishart law of the covariance given rows."""
-    dim, dof = prior.dim, prior.dof + len(x)
-    # By Bartlett: the precision is B B' with B = inv(C)' A, A lower triangular.
-    root = np.linalg.cholesky(prior.scale + x.T @ x)
-    a = np.tril(rng.standard_normal((dim, dim)), -1)
-    a[np.diag_indices(dim)] = np.sqrt(rng.chisquare(dof - np.arange(dim)))
-    factor: Array = np.linalg.inv(np.linalg.solve(root.T, a)).T
-    return np.ascontiguousarray(factor)
-
-
-def _coefficients(
-    x: Array, y: Array, variance: float, prior: Prior, rng: np.random.Generator
-) -> Array:
-    """Draw from the law of theta given rows and the noise variance."""
-    precision = np.linalg.inv(prior.covariance)
-    both = x.T @ x / variance + precision
-    root = np.linalg.cholesky(both)
-    mean = np.linalg.solve(both, x.T @ y / variance + precision @ prior.mean)
-    theta: Array = mean + np.linalg.solve(root.T, rng.standard_normal(prior.dim))
-    return theta
 
 
 @compiled
@@ -200,7 +189,7 @@ def _sweep(
         for k in range(len(weights)):
             change = new_sums[0, k] - sums[i, k]
             ratio += weights[k] * change * (left[node, k] - 0.5 * change)
-        if ratio >= 0 or rng.random() < math.exp(ratio):
+        if accepts(ratio, rng):
             accepted += 1
             y[i] = new_y[0]
             for k in range(dim):
