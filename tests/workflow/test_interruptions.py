@@ -5,6 +5,8 @@ Each goes on to the same bytes or stops with one line, and nothing wrong is ever
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import random
 import shutil
@@ -206,6 +208,21 @@ def test_twenty_kills_change_no_byte(tiny: Project, tmp_path: Path) -> None:
             rounds += 1
             shutil.rmtree(project.folder / "results")
     assert all(kills[victim] for victim in ("scheduler", "everything", "job")), kills
+
+
+def test_a_run_killed_at_the_end_of_a_job_goes_on_to_the_end(tiny: Project, tmp_path: Path) -> None:
+    """The file has its name, so that it is whole, and Snakemake still marks it as incomplete."""
+    expected = contents(tiny.folder / "results" / "tiny")
+    project = copy_tiny(tmp_path)
+    begun = project.snakemake("--until", "reference", config=TINY)
+    assert begun.returncode == 0, begun.stdout[-3000:]
+    (made,) = (project.folder / "results/tiny" / PAPER / "reference").glob("plane-*.parquet")
+    name = base64.urlsafe_b64encode(bytes(made.relative_to(project.folder))).decode()
+    marker = project.folder / ".snakemake" / "incomplete" / name
+    marker.write_text(json.dumps({"external_jobid": None}), encoding="utf-8")
+    done = project.snakemake(config=TINY)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert contents(project.folder / "results" / "tiny") == expected
 
 
 def damaged(path: Path, rng: random.Random) -> None:
