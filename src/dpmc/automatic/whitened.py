@@ -15,7 +15,7 @@ import numpy as np
 
 from dpmc.numerics.row_products import times
 from dpmc.rows.clipping import clip_vector, exact, ordinary
-from dpmc.rows.passes import Passes, RowGradients
+from dpmc.rows.passes import FUSED, Passes, RowGradients
 from dpmc.rows.sources import Source, block_rows
 from dpmc.types import Array, Dataset, Model
 
@@ -112,6 +112,8 @@ def _gradients_beyond(
     basis: Array,
     lengths: Array,
 ) -> Array:
+    if gradients.dim <= FUSED:
+        return _beyond(gradients.norms(features, theta, first, last, basis), lengths)
     return _beyond(_norms(_whitened(gradients, features, first, last, theta, basis)), lengths)
 
 
@@ -124,6 +126,8 @@ def _gradient_sum(
     basis: Array,
     bound: float,
 ) -> Array:
+    if gradients.dim <= FUSED:
+        return gradients.clipped_sum(features, theta, first, last, basis, bound)
     return _clipped_sum(_whitened(gradients, features, first, last, theta, basis), bound)
 
 

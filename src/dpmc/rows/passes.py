@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.numerics.compile_cache import compile_once
-from dpmc.rows import row_functions
+from dpmc.rows import fused_sums, row_functions
 from dpmc.rows.model_checks import check_rows
 from dpmc.rows.shipping import packed, unpacked
 from dpmc.rows.sources import InMemory, Source, spans
@@ -20,6 +20,12 @@ from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Features of rows in memory that are kept, in numbers: larger ones are made anew in each pass.
 KEPT = 1 << 23
+# Numbers whose features are made at once, so that they stay in the second-level cache, and the
+# fewest and most rows that they may be.
+PIECE, LEAST_ROWS, MOST_ROWS = 1 << 15, 1 << 9, 1 << 14
+# The largest number of coordinates for which steps of a sum are fused: beyond it the library of
+# linear algebra whitens faster, see benchmarks/measure_growth.py --fused.
+FUSED = 24
 
 
 class RowGradients:
@@ -48,10 +54,21 @@ class RowGradients:
         )
         length = len(self._coefficients(np.zeros(model.dim)))
         self._kernel = gradients_kernel(self.model, length, self.count)
+        fitting = PIECE // max(self.count, 1)
+        self.piece = min(max(1 << fitting.bit_length() >> 1, LEAST_ROWS), MOST_ROWS)
 
     def features(self, x: Array, nan_rows: bool) -> Array:
-        """Return what the row functions read of rows, shape (q, m)."""
-        return part_features(self.model, x, nan_rows)
+        """Return what the row functions read of rows, shape (q, m), `piece` rows at a time.
+
+        Rows that begin at a multiple of `piece` have the same features alone as among others.
+        """
+        if len(x) <= self.piece or (self.model.features is None and x.dtype == np.float64):
+            return part_features(self.model, x, nan_rows)
+        out = np.empty((self.count, len(x)))
+        for first in range(0, len(x), self.piece):
+            last = first + self.piece
+            out[:, first:last] = part_features(self.model, x[first:last], nan_rows)
+        return out
 
     def __call__(self, features: Array, theta: Array, first: int, last: int) -> Array:
         """Return the gradients of rows, tempered, as they are: shape (last - first, d)."""
@@ -60,6 +77,40 @@ class RowGradients:
         if self.model.tempering != 1:
             rows *= self.model.tempering
         return rows
+
+    def clipped_sum(
+        self, features: Array, theta: Array, first: int, last: int, basis: Array, bound: float
+    ) -> Array:
+        """Return the sum of gradients of rows times `basis`, each clipped to norm `bound`.
+
+        Parameters
+        ----------
+        features, theta, first, last
+            As to a call.
+        basis : ndarray of shape (d, k)
+        bound : float
+            Finite and > 0.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+        """
+        total = np.empty(basis.shape[1])
+        kernel = fused_sums.sum_kernel(self._kernel)
+        c, basis = self._coefficients(theta), np.ascontiguousarray(basis * self.model.tempering)
+        kernel(features, c, first, last, basis, bound, total)
+        return total
+
+    def norms(self, features: Array, theta: Array, first: int, last: int, basis: Array) -> Array:
+        """Return the Euclidean norms of gradients of rows times `basis`, shape (last - first,).
+
+        Infinite where a square overflows, NaN for a gradient that is none.
+        """
+        norms = np.empty(last - first)
+        kernel = fused_sums.norms_kernel(self._kernel)
+        c, basis = self._coefficients(theta), np.ascontiguousarray(basis * self.model.tempering)
+        kernel(features, c, first, last, basis, norms)
+        return norms
 
 
 # What a block of rows contributes to a sum: the gradients, features of shape (q, m), the first
@@ -108,8 +159,7 @@ def work(task: Task) -> Array:
     seen = 0
     for x in spans(task.source, task.first, task.last):
         rows = Dataset(task.source.name, x, invalid_rows=task.source.invalid_rows).x
-        features = gradients.features(rows, task.source.invalid_rows == "zero")
-        found += list(_blocks(gradients, features, 0, len(x), task))
+        found += list(_pieces(gradients, rows, task))
         seen += len(x)
     task.source.check()
     if seen != task.last - task.first:
@@ -119,11 +169,19 @@ def work(task: Task) -> Array:
     return np.stack(found)
 
 
+def _pieces(gradients: RowGradients, x: Array, task: Task) -> Iterator[Array]:
+    for first in range(0, len(x), gradients.piece):
+        rows = x[first : first + gradients.piece]
+        features = gradients.features(rows, task.source.invalid_rows == "zero")
+        yield from _blocks(gradients, features, 0, len(rows), task)
+
+
 def _blocks(
     gradients: RowGradients, features: Array, start: int, stop: int, task: Task
 ) -> Iterator[Array]:
-    for first in range(start, stop, task.block):
-        last = min(first + task.block, stop)
+    size = min(task.block, gradients.piece)
+    for first in range(start, stop, size):
+        last = min(first + size, stop)
         yield np.atleast_1d(task.part(gradients, features, first, last, *task.arguments))
 
 
@@ -197,11 +255,9 @@ class Passes:
             yield from source.run(work, tasks)
 
     def _in_memory(self, task: Task) -> Array:
-        gradients, features, start = self._gradients, self._kept, task.first
-        if features is None:
-            assert isinstance(self.source, InMemory)
-            x = self.source.dataset.x[task.first : task.last]
-            features, start = gradients.features(x, self.source.invalid_rows == "zero"), 0
-        # Kept features are not cut: a view of them that is not contiguous is compiled for anew.
-        count = task.last - task.first
-        return np.stack([*_blocks(gradients, features, start, start + count, task)])
+        if self._kept is not None:
+            # They are not cut: a view of them that is not contiguous is compiled for anew.
+            return np.stack([*_blocks(self._gradients, self._kept, task.first, task.last, task)])
+        assert isinstance(self.source, InMemory)
+        x = self.source.dataset.x[task.first : task.last]
+        return np.stack([*_pieces(self._gradients, x, task)])
