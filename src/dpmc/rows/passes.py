@@ -15,7 +15,7 @@ from dpmc.rows.model_checks import check_rows
 from dpmc.rows.shipping import packed, unpacked
 from dpmc.rows.sources import InMemory, Source, spans
 from dpmc.rows.sums import part_features
-from dpmc.rows.wide_gradients import gradients_kernel
+from dpmc.rows.wide_gradients import curvatures_kernel, gradients_kernel
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Features of rows in memory that are kept, in numbers: larger ones are made anew in each pass.
@@ -54,6 +54,8 @@ class RowGradients:
         )
         length = len(self._coefficients(np.zeros(model.dim)))
         self._kernel = gradients_kernel(self.model, length, self.count)
+        # A row then enters by its inner product with theta alone.
+        self.slope = self.model.slope if model.coefficients is None else None
         fitting = PIECE // max(self.count, 1)
         self.piece = min(max(1 << fitting.bit_length() >> 1, LEAST_ROWS), MOST_ROWS)
 
@@ -77,6 +79,24 @@ class RowGradients:
         if self.model.tempering != 1:
             rows *= self.model.tempering
         return rows
+
+    def curvatures(self, features: Array, theta: Array, first: int, last: int) -> Array:
+        """Return the curvatures of rows along their inner products, tempered, by differences.
+
+        The curvature of a row, the negative Hessian of its log-likelihood, is this number times
+        the outer product of its last d features with themselves. Shape (last - first,).
+
+        Raises
+        ------
+        TypeError
+            If the model has no slope.
+        """
+        if self.slope is None:
+            raise TypeError("the model must have a slope")
+        out = np.empty(last - first)
+        curvatures_kernel(self.slope, self.count - self.dim)(features, theta, first, last, out)
+        out *= self.model.tempering
+        return out
 
     def clipped_sum(
         self, features: Array, theta: Array, first: int, last: int, basis: Array, bound: float
