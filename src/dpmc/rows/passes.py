@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -171,7 +171,7 @@ class Task:
 
 
 def work(task: Task) -> Array:
-    """Return what each block of a task contributes, shape (blocks, k)."""
+    """Return the sums of a task over each `SPAN` of rows, in order, shape (spans, k)."""
     model = task.model if isinstance(task.model, Model) else _unpacked(task.model)
     gradients = _compiled(model, task.source.num_columns)
     task.source.check()
@@ -179,7 +179,7 @@ def work(task: Task) -> Array:
     seen = 0
     for x in spans(task.source, task.first, task.last):
         rows = Dataset(task.source.name, x, invalid_rows=task.source.invalid_rows).x
-        found += list(_pieces(gradients, rows, task))
+        found.append(_added(_pieces(gradients, rows, task)))
         seen += len(x)
     task.source.check()
     if seen != task.last - task.first:
@@ -187,6 +187,15 @@ def work(task: Task) -> Array:
             f"data {task.source.name!r}: rows {task.first} to {task.last} must be there, got {seen}"
         )
     return np.stack(found)
+
+
+def _added(parts: Iterable[Array]) -> Array:
+    """Return the sum of arrays of one shape, in their order."""
+    total: Array | float = 0.0
+    for one in parts:
+        total = total + one
+    assert isinstance(total, np.ndarray)
+    return total
 
 
 def _pieces(gradients: RowGradients, x: Array, task: Task) -> Iterator[Array]:
@@ -254,12 +263,8 @@ class Passes:
         *arguments
             Of `part`.
         """
-        total: Array | float = 0.0
-        for contributions in self._parts(part, block, arguments):
-            for one in contributions:
-                total = total + one
-        assert isinstance(total, np.ndarray)
-        return total
+        sums = self._parts(part, block, arguments)
+        return _added(one for spans_of_part in sums for one in spans_of_part)
 
     def _parts(self, part: Part, block: int, arguments: tuple[Any, ...]) -> Iterator[Array]:
         source, step = self.source, self.source.part_rows
@@ -277,7 +282,8 @@ class Passes:
     def _in_memory(self, task: Task) -> Array:
         if self._kept is not None:
             # They are not cut: a view of them that is not contiguous is compiled for anew.
-            return np.stack([*_blocks(self._gradients, self._kept, task.first, task.last, task)])
+            parts = _blocks(self._gradients, self._kept, task.first, task.last, task)
+            return _added(parts)[None, :]
         assert isinstance(self.source, InMemory)
         x = self.source.dataset.x[task.first : task.last]
-        return np.stack([*_pieces(self._gradients, x, task)])
+        return _added(_pieces(self._gradients, x, task))[None, :]
