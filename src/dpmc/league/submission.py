@@ -51,6 +51,11 @@ class Terms:
         return GaussianBudget.of(self.epsilon, self.delta).mu
 
 
+@dataclass(frozen=True)
+class NoParams:
+    """Parameters of a method that has none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Submission:
     """Draws and the ledger that paid for them.
@@ -74,6 +79,7 @@ class Rival(Protocol):
     """A module of `dpmc.league.rivals`."""
 
     TITLE: str
+    Params: type[NoParams]
 
     def refusal(self, task: Task) -> str:
         """Return why the method cannot take part in a task; empty if it can."""

@@ -19,6 +19,7 @@ from dpmc.registry import listed, refusal
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 CATALOGUE = "dpmc.league.catalogue"
+LOOKED_UP = ["dpmc.league.catalogue"]
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Methods of the league, one file each: `TITLE`, `refusal(task)`, `run(task, terms)`."""
+"""Methods of the league, one file each: `TITLE`, `Params`, `refusal(task)`, `run(task, terms)`."""

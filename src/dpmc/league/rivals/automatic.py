@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.automatic import run as method
-from dpmc.league.submission import Submission, Terms
+from dpmc.league.submission import NoParams, Submission, Terms
 from dpmc.league.task import Task
 
 TITLE = "automatic (noisy Newton)"
+Params = NoParams
 NUM_CHAINS = 4
 
 

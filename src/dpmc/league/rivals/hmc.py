@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dpmc.league import footing, trajectories
-from dpmc.league.submission import Submission, Terms
+from dpmc.league.submission import NoParams, Submission, Terms
 from dpmc.league.task import Task
 
 TITLE = "DP-HMC by rule"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:

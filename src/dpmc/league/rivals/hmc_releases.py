@@ -12,10 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.league import footing, trajectories
-from dpmc.league.submission import Submission, Terms
+from dpmc.league.submission import NoParams, Submission, Terms
 from dpmc.league.task import Task
 
 TITLE = "what DP-HMC released"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:

@@ -13,12 +13,13 @@ import math
 import numpy as np
 
 from dpmc.league.footing import Ground, find, worth
-from dpmc.league.submission import Submission, Terms
+from dpmc.league.submission import NoParams, Submission, Terms
 from dpmc.league.task import Task
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import Array
 
 TITLE = "unadjusted Langevin"
+Params = NoParams
 # Step sizes where computing time does not bind, and the largest.
 STEP, MOST_STEP = 0.1, 0.5
 LEAST_STEPS = 200

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from dpmc.league.footing import Ground, find, worth
-from dpmc.league.submission import Submission, Terms
+from dpmc.league.submission import NoParams, Submission, Terms
 from dpmc.league.task import Task
 from dpmc.league.theory import BEST_SPREAD
 from dpmc.mcmc import moves
@@ -20,6 +20,7 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.types import Array
 
 TITLE = "DP-penalty by rule"
+Params = NoParams
 # Iterations for each exact draw that the budget is worth, where time does not bind.
 PER_DRAW = 25
 LEAST_STEPS = 200

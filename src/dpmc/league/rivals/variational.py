@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dpmc.league import gaussian_laws
-from dpmc.league.submission import Submission, Terms
+from dpmc.league.submission import NoParams, Submission, Terms
 from dpmc.league.task import Task
 
 TITLE = "variational inference"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:
