@@ -24,7 +24,7 @@ ACCOUNTANTS = {
     "zcdp": Look("zCDP", "#0072B2", "o", (0, (5, 1.5))),
     "gaussian": Look("exact", "#D55E00", "s"),
     "rdp_integer": Look("Rényi, as published", "#0072B2", "o", (0, (5, 1.5))),
-    "rdp": Look("Rényi, better conversion", "#009E73", "^", (0, (1.2, 1.2))),
+    "rdp": Look("Rényi, tighter", "#009E73", "^", (0, (1.2, 1.2))),
     "subsampled": Look("numerical", "#D55E00", "s"),
     "barker_rdp": Look("Rényi, tight", "#0072B2", "o", (0, (5, 1.5))),
     "barker_pld": Look("numerical", "#D55E00", "s"),
@@ -62,7 +62,7 @@ def accountants(context: Context) -> Figure:
                 part["epsilon"], part["num_iterations"], **_drawn(look), ms=3.5, label=look.label
             )
         axis.set(title=METHODS[method], xscale="log", yscale="log", xlabel="ε")
-        axis.legend(loc="upper left", handlelength=2.4)
+        axis.legend(loc="lower right", handlelength=2.4)
     axes[0, 0].set_ylabel("iterations")
     figure.suptitle("What a budget buys, by accountant (δ = 1e-6)", fontweight="bold")
     return figure

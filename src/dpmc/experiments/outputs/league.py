@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from dpmc.experiments.outputs import _league_accounting, _league_table
+from dpmc.experiments.outputs import _league_accounting, _league_lines, _league_table
 from dpmc.experiments.outputs._league_table import DISTANCE, LOOKS, label, nearest, ordered, why
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import drawn, style
@@ -23,6 +23,8 @@ from dpmc.types import Array
 
 accountants = _league_accounting.accountants
 batches = _league_accounting.batches
+clip = _league_lines.clip
+rows = _league_lines.rows
 standings = _league_table.standings
 
 # Colours of cells reach from one distance to the other, and text is white below a third.
@@ -229,4 +231,4 @@ def _number(value: float) -> str:
     """Return a distance with two significant digits, cut at four figures."""
     if value > MOST:
         return ">10⁴"
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}" if value >= 0.1 else f"{value:.2f}"
+    return f"{value:.0f}" if value >= 10 else f"{value:#.2g}" if value >= 0.1 else f"{value:.2f}"

@@ -14,7 +14,7 @@ from dpmc.experiments.studies import _tables
 from dpmc.league.score import Score
 from dpmc.league.submission import Terms
 from dpmc.league.table import ABSENT, entry
-from dpmc.league.task import task
+from dpmc.league.task import Task, task
 from dpmc.privacy.gaussian_noise import true_epsilon
 from dpmc.progress import Progress
 from dpmc.rng import stream
@@ -45,6 +45,7 @@ COLUMNS = {
     "num_rows": "int64",
     "dim": "int64",
     "releases": "int64",
+    "clip_factor": "float64",
     **dict.fromkeys(SCORES, "float64"),
 }
 
@@ -79,7 +80,7 @@ def run(
     Parameters
     ----------
     setup : StudySetup
-        Each of ``points`` has ``epsilon``.
+        Each of ``points`` has ``epsilon``, and may have ``num_rows``: so many of the rows alone.
     replicates : iterable of int
     method_of : callable
         Returns the method of a point.
@@ -94,13 +95,14 @@ def run(
     """
     points, wanted = setup.each(), list(replicates)
     rows: list[dict[str, Any]] = []
-    one = task(_task_name(setup))
     for point in points:
+        one = _task(point)
+        others = point.own("epsilon", "num_rows")
         for replicate in wanted:
             found = entry(one, method_of(point), terms(point, one.delta, replicate))
             place = {**_tables.place(point, replicate), "delta": one.delta}
             sizes = {"num_rows": one.num_rows, "dim": one.dim}
-            rows.append({**place, **sizes, **_measured(found, point, one.delta)})
+            rows.append({**place, **sizes, **others, **_measured(found, point, one.delta)})
             progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
     return _tables.typed(rows, COLUMNS)
 
@@ -133,6 +135,12 @@ def describe_budget(point: StudyPoint) -> Bought:
 def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
     """Return the table of a task whose rows cannot be had: its points, and that."""
     return _tables.unavailable(setup, replicates, reason, COLUMNS)
+
+
+def _task(point: StudyPoint) -> Task:
+    """Return the task of a point, with all of its rows or the first of them."""
+    one = task(_task_name(point))
+    return one.first(int(point.point["num_rows"])) if "num_rows" in point.point else one
 
 
 def _task_name(setup: StudyPoint | StudySetup) -> str:

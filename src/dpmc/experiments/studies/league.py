@@ -7,7 +7,9 @@ problem are made from it, and not read again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from dpmc import registry
 from dpmc.experiments.config.setups import StudyPoint, StudySetup
@@ -31,12 +33,21 @@ def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Score a method at some points; see :func:`dpmc.experiments.studies._league.run`."""
-    return _league.run(
-        setup, replicates, lambda point: registry.load("league", point.method), progress
-    )
+    return _league.run(setup, replicates, _method, progress)
 
 
 def check(point: StudyPoint) -> None:
     """Refuse a point that a run would refuse."""
     _league.check(point)
-    _tables.method_params(registry.load("league", point.method), point)
+    _method(point)
+
+
+def _method(point: StudyPoint) -> Any:
+    """Return the method of a point with its parameters."""
+    module: Any = registry.load("league", point.method)
+    params = _tables.method_params(module, point, point.own("epsilon", "num_rows"))
+    if not fields(params):
+        return module
+    return SimpleNamespace(
+        refusal=module.refusal, run=lambda task, terms: module.run(task, terms, params)
+    )
