@@ -51,11 +51,6 @@ class Terms:
         return GaussianBudget.of(self.epsilon, self.delta).mu
 
 
-@dataclass(frozen=True)
-class NoParams:
-    """Parameters of a method that has none."""
-
-
 @dataclass(frozen=True, eq=False)
 class Submission:
     """Draws and the ledger that paid for them.

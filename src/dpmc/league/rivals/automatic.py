@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.automatic import run as method
-from dpmc.league.submission import NoParams, Submission, Terms
+from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
+from dpmc.types import NoParams
 
 TITLE = "automatic (noisy Newton)"
 Params = NoParams

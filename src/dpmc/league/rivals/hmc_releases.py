@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.league import footing, trajectories
-from dpmc.league.submission import NoParams, Submission, Terms
+from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
+from dpmc.types import NoParams
 
 TITLE = "what DP-HMC released"
 Params = NoParams

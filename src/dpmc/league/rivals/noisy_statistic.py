@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dpmc.automatic.whitened import clip_rows
 from dpmc.league.footing import OUTSIDE_SEED
-from dpmc.league.submission import NoParams, Submission, Terms
+from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from dpmc.types import NoParams
 
 TITLE = "one noisy statistic"
 Params = NoParams

@@ -12,12 +12,12 @@ import math
 import numpy as np
 
 from dpmc.league.footing import Ground, find, worth
-from dpmc.league.submission import NoParams, Submission, Terms
+from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.league.theory import BEST_SPREAD
 from dpmc.mcmc import moves
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import Array
+from dpmc.types import Array, NoParams
 
 TITLE = "DP-penalty by rule"
 Params = NoParams

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpmc.league import gaussian_laws
-from dpmc.league.submission import NoParams, Submission, Terms
+from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
+from dpmc.types import NoParams
 
 TITLE = "variational inference"
 Params = NoParams
