@@ -11,7 +11,8 @@ steps are fused with sums by products of matrices.
 
 ``--huge DIR`` makes passes over 100,000,000 rows of 10 columns, beside reading them: from the disk,
 once the system has dropped them from its cache, and from the cache. The shards are written to DIR
-and stay there: 8 GB, or 4 with ``--dtype float32``. See docs/growth.md.
+and stay there: 8 GB, or 4 with ``--dtype float32``. With ``--fit`` it is a whole fit of these rows.
+See docs/growth.md.
 """
 
 from __future__ import annotations
@@ -290,6 +291,27 @@ def huge(folder: Path, num_rows: int, dtype: str) -> None:
             )
 
 
+def fit(folder: Path, num_rows: int, dtype: str) -> None:
+    """Fit a logistic regression to the shards; coefficients are 1/3, behind an intercept of 0."""
+    import dpmc
+    from dpmc.models import logistic
+
+    write_shards(folder, num_rows, dtype)
+    source = dpmc.open_rows(folder)
+    model = logistic.build(logistic.Params(DIM - 1))
+    before = used()
+    found = dpmc.fit(model, source, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, progress=False)
+    after = used()
+    draws = found.kept().reshape(-1, DIM)
+    error = np.abs(draws.mean(axis=0) - np.r_[0.0, np.full(DIM - 1, 1 / 3)])
+    print(
+        f"fit of {source.num_rows} rows: {after[0] - before[0]:.0f} s, "
+        f"{after[1] - before[1]:.0f} processor s, {after[2]:.0f} MiB at most, "
+        f"{len(found.plan['stages'])} stages; largest error of a mean {error.max():.2g}, "
+        f"standard deviations {draws.std(axis=0).min():.2g} to {draws.std(axis=0).max():.2g}"
+    )
+
+
 def fused(num_rows: int = 1 << 16) -> None:
     """Print what sums of clipped gradients take, fused and by products of matrices."""
     import dpmc
@@ -344,6 +366,7 @@ def main() -> None:
     parser.add_argument("--wide", action="store_true", help="unrolled gradients beside loops")
     parser.add_argument("--fused", action="store_true", help="fused sums beside products")
     parser.add_argument("--huge", metavar="DIR", type=Path, help="passes over 1e8 rows")
+    parser.add_argument("--fit", action="store_true", help="with --huge: a whole fit instead")
     parser.add_argument("--rows", type=int, default=HUGE, help="of these passes")
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float64", help="theirs")
     parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
@@ -359,7 +382,7 @@ def main() -> None:
         fused()
         return
     if options.huge:
-        huge(options.huge, options.rows, options.dtype)
+        (fit if options.fit else huge)(options.huge, options.rows, options.dtype)
         return
     kept = IMAGES / "growth.json"
     if not options.draw:

@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--repeats", type=int, default=2)
     command.add_argument("--passes", type=int, default=400, help="over the rows, of a chain")
     command.add_argument("--seed", type=int, default=1)
-    command.add_argument("--output", default="league", help="folder for league.csv and figures")
+    command.add_argument("--output", default="league.csv", help="the CSV file to write")
     command.set_defaults(run=_league)
     reproduction.add_commands(commands)
     command = commands.choices["plan"]

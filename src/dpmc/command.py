@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from dpmc.automatic.expectation import plan
+from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
 from dpmc.families.regression import built, regression
 from dpmc.fitting import AUTOMATIC, fit
-from dpmc.league.foreign import TIME_LIMIT, Foreign
 from dpmc.league.submission import rivals
 from dpmc.league.table import Row, play, summary, write
 from dpmc.league.task import described, known, tasks
@@ -123,19 +123,6 @@ def audit_file(path: str | Path, **options: Any) -> str:
     return str(audit(mechanism, data, neighbour, **options))
 
 
-class ForeignMethod(Settings, frozen=True):
-    """A command that takes part in the league."""
-
-    command: Annotated[list[Text], Meta(min_length=1, description="a list of texts")]
-    time_limit: Positive = TIME_LIMIT
-
-
-class ForeignFile(Settings, frozen=True):
-    """What the YAML of ``dpmc league --foreign`` says; commands run in its folder."""
-
-    methods: dict[str, ForeignMethod]
-
-
 def task_list() -> str:
     """Return the tasks of the league, a line each."""
     return "\n".join(f"{name:22} {described(name)}" for name in tasks())
@@ -150,7 +137,7 @@ def league(
     foreign: str | Path | None = None,
     **options: Any,
 ) -> str:
-    """Run the league, write ``league.csv`` and two figures, and return the standings.
+    """Run the league, write it as CSV after each task, and return the standings.
 
     Parameters
     ----------
@@ -158,39 +145,22 @@ def league(
         Tasks and methods; a few tasks and all methods by default.
     epsilons : sequence of float
     output : str or Path
-        A folder, made where it is not there.
+        A file.
     foreign : str or Path, optional
         A YAML file of commands.
     **options
         Of :func:`dpmc.league.table.play`.
     """
-    from dpmc.league import figures, price
-
-    others = [] if foreign is None else _foreign(Path(foreign))
+    others = {} if foreign is None else foreign_methods.commands(Path(foreign))
     chosen = rivals() if methods is None else methods
     played = [known(name) for name in names or SMALL]
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
+    path = Path(output)
+    path.parent.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     for name in played:  # what is done is written: a league that is stopped has its first tasks
         rows += play([name], chosen, epsilons, foreign=others, **options)
-        write(folder / "league.csv", rows)
-    prices = price.measure(int(options.get("seed") or 0))
-    price.write(folder / "price.csv", prices)
-    for name, figure in (
-        ("price", figures.price_figure(prices)),
-        ("winners", figures.winners_figure(rows)),
-    ):
-        figure.savefig(folder / f"{name}.png", dpi=150)
-    return f"{summary(rows)}\n\nWritten to {folder}."
-
-
-def _foreign(path: Path) -> list[Foreign]:
-    found = read_typed(path, ForeignFile)
-    return [
-        Foreign(name, one.command, one.time_limit, path.absolute().parent)
-        for name, one in found.methods.items()
-    ]
+        write(path, rows)
+    return f"{summary(rows)}\n\nWritten to {path}."
 
 
 def read(path: Path) -> FitFile:

@@ -16,7 +16,7 @@ from dpmc.experiments.pipeline import (
     raw_files,
     stale,
 )
-from dpmc.experiments.config import reader
+from dpmc.experiments.config import foreign_methods, reader
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import code_digest, short_digest
 from dpmc.types import DpmcError
@@ -46,7 +46,8 @@ SCALE = config.get("scale", DEFAULTS["scale"])
 def settings(scale):
     """Return the checked configuration of one scale, or stop with one line."""
     try:
-        return reader.load_config({**DEFAULTS, **config, "scale": scale}, ROOT)
+        values = {**DEFAULTS, **config, "scale": scale}
+        return foreign_methods.load_config(values, ROOT)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 

@@ -23,7 +23,7 @@ x = x * np.minimum(1, norm / np.maximum(np.linalg.norm(x, axis=1), 1e-300))[:, N
 steps = 8
 multiplier = np.sqrt(steps) / task["mu"] * (1 + 1e-9)
 sd = 2 * norm * multiplier
-rng = np.random.default_rng()
+rng = np.random.default_rng(task["seed"])
 public = np.clip(rng.standard_normal((20_000, d)), -2, 2)
 
 
@@ -53,7 +53,9 @@ def log_density(points):
 
 start = rng.multivariate_normal(centre, covariance, size=32)
 sampler = emcee.EnsembleSampler(32, d, log_density, vectorize=True)
+sampler.random_state = np.random.RandomState(rng.integers(2**32)).get_state()
 sampler.run_mcmc(start, 600)
 np.save(folder / "draws.npy", sampler.get_chain(discard=100, thin=5, flat=True))
-ledger = {"releases": [[f"gaussian({float(multiplier)!r})", steps]], "outside": []}
+outside = [] if task["seed"] is None else ["a known seed"]
+ledger = {"releases": [[f"gaussian({float(multiplier)!r})", steps]], "outside": outside}
 (folder / "ledger.json").write_text(json.dumps(ledger))

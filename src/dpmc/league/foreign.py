@@ -4,6 +4,8 @@ The folder holds ``task.json``, and the rows as ``rows.npy`` and ``rows.csv`` (n
 command is given its path as last argument, and writes ``draws.npy`` or ``draws.csv`` (no header, a
 row for each draw) and ``ledger.json``: ``{"releases": [["gaussian(3.5)", 20]], "outside": []}``. An
 event names the standard deviation of the noise over the sensitivity under substitution of one row.
+Whoever draws from the seed that ``task.json`` offers gets the same draws again, and lists
+``"a known seed"`` under ``outside``.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from dpmc.types import Array, DpmcError
 TIME_LIMIT = 60.0
 # Of what a command says when it fails, so much of its last line.
 SAID = 120
+# Seeds are smaller: every language takes those.
+MOST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -37,19 +41,17 @@ class Foreign:
 
     Parameters
     ----------
-    name : str
     command : sequence of str
         The folder of a task is added to it.
     time_limit : float
         Seconds after which it is stopped, with all that it has started.
-    folder : Path
+    folder : Path or str
         Where it runs.
     """
 
-    name: str
     command: Sequence[str]
     time_limit: float = TIME_LIMIT
-    folder: Path = Path()
+    folder: Path | str = Path()
 
     def __post_init__(self) -> None:
         checks.positive("time_limit", self.time_limit)
@@ -98,6 +100,10 @@ class Foreign:
             raise DpmcError(f"`command` must end with code 0, got {code}: {lines[-1][:SAID]}")
 
 
+# What a configuration may say of such a method.
+Params = Foreign
+
+
 def write_task(place: Path, task: Task, terms: Terms) -> None:
     """Write what a foreign method is told, and the rows, into a folder."""
     told = {
@@ -115,6 +121,7 @@ def write_task(place: Path, task: Task, terms: Terms) -> None:
         "delta": terms.delta,
         "mu": terms.mu,
         "num_draws": terms.num_draws,
+        "seed": None if terms.seed is None else terms.seed % MOST_SEED,
     }
     (place / "task.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
     np.save(place / "rows.npy", task.rows)

@@ -8,9 +8,9 @@ no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,7 @@ from dpmc.types import Array
 
 # Exact draws that the budget is worth, for each dimension: chains have some ten effective draws.
 WORTH_PER_DIM = 30.0
-# Components whose means are measured, in all, and the least number of chains.
-COMPONENTS, LEAST_CHAINS = 120, 8
 NO_LIMIT = 10**7
-DIMS = 2, 5, 10, 20, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,55 +74,35 @@ THEORY: Mapping[str, Callable[[float, int], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Price:
-    """Effective draws of a method at one dimension, over k.
+class Measured(NamedTuple):
+    """What one chain comes to.
+
+    Parameters
+    ----------
+    square_error : float
+        Mean square of the means of its components, in posterior standard deviations.
+    acceptance_rate : float
+        Share of iterations that moved.
+    """
+
+    square_error: float
+    acceptance_rate: float
+
+
+def chain(method: str, dim: int, worth: float, seed: int) -> Measured:
+    """Run one chain with a budget worth so many exact draws.
 
     Parameters
     ----------
     method : str
+        One of ``CHAINS``.
     dim : int
-    share : float
-        Effective draws over k, by the mean square of the means of all chains and components.
-    error : float
-        Its standard error: `share` times sqrt(2 / (chains d)).
-    theory : float
-        What the theory has for it.
+    worth : float
+        k of :mod:`dpmc.league.theory`.
+    seed : int
     """
-
-    method: str
-    dim: int
-    share: float
-    error: float
-    theory: float
-
-
-def price(method: str, dim: int, seed: int, per_dim: float = WORTH_PER_DIM) -> Price:
-    """Measure effective draws over k by the means of independent chains."""
-    k = per_dim * dim
-    number = max(LEAST_CHAINS, math.ceil(COMPONENTS / dim))
-    means = np.empty((number, dim))
-    for chain in range(number):
-        ground = Normal.of(dim, k, Streams.of(seed, "league", "price", method, dim, chain))
-        ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
-        means[chain] = CHAINS[method](ground, ledger).mean(axis=0)
-    share = 1 / float(np.mean(means**2)) / k
-    return Price(
-        method, dim, share, share * math.sqrt(2 / (number * dim)), THEORY[method](k, dim) / k
-    )
-
-
-def measure(seed: int, dims: Sequence[int] = DIMS) -> list[Price]:
-    """Return the price of each method at each dimension."""
-    return [price(method, dim, seed) for method in CHAINS for dim in dims]
-
-
-def write(path: Path, prices: Sequence[Price]) -> None:
-    """Write prices as CSV."""
-    lines = ["method,dim,share,error,theory"]
-    lines += [
-        f"{one.method},{one.dim},{one.share:.6g},{one.error:.6g},{one.theory:.6g}" for one in prices
-    ]
-    part = path.with_suffix(".part")
-    part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    part.replace(path)
+    ground = Normal.of(dim, worth, Streams.of(seed, "league", "price", method, dim))
+    ledger = Ledger(GaussianBudget(ground.mu * (1 + 1e-9)))
+    states = CHAINS[method](ground, ledger)
+    moved = np.any(np.diff(states, axis=0) != 0, axis=1)
+    return Measured(float(np.mean(states.mean(axis=0) ** 2)), float(np.mean(moved)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,13 @@ class Score:
     def scored(self) -> bool:
         """Whether there are scores."""
         return self.status == SCORED
+
+    def columns(self) -> dict[str, Any]:
+        """Return the score as tables have it: ``ledger_epsilon``, and ``outside`` as text."""
+        values = asdict(self)
+        values["ledger_epsilon"] = values.pop("epsilon")
+        values["outside"] = "; ".join(self.outside)
+        return values
 
 
 def score(

@@ -74,6 +74,7 @@ class Rival(Protocol):
     """A module of `dpmc.league.rivals`."""
 
     TITLE: str
+    Params: type[Any]
 
     def refusal(self, task: Task) -> str:
         """Return why the method cannot take part in a task; empty if it can."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
+
+import numpy as np
 
 from dpmc.league.score import Score, score
 from dpmc.league.submission import Submission, Terms, rival
@@ -22,10 +25,6 @@ ABSENT = "does not take part: "
 
 class Method(Protocol):
     """What takes part beside the methods of `dpmc.league.rivals`."""
-
-    @property
-    def name(self) -> str:
-        """In the table."""
 
     def run(self, task: Task, terms: Terms) -> Submission:
         """Return draws and the ledger."""
@@ -56,11 +55,9 @@ class Row:
 
     def columns(self) -> dict[str, Any]:
         """Return the row as it is written: ``outside`` as text, ``ledger_epsilon`` recomposed."""
-        values = asdict(self.score)
-        values["ledger_epsilon"] = values.pop("epsilon")
-        values["outside"] = "; ".join(values["outside"])
         head = {"task": self.task, "method": self.method, "epsilon": self.epsilon}
-        return head | {"repeat": self.repeat} | values | {"seconds": self.seconds}
+        last = {"seconds": self.seconds}
+        return head | {"repeat": self.repeat} | self.score.columns() | last
 
 
 def play(
@@ -68,7 +65,7 @@ def play(
     methods: Sequence[str],
     epsilons: Sequence[float],
     *,
-    foreign: Sequence[Method] = (),
+    foreign: Mapping[str, Method] = MappingProxyType({}),
     repeats: int = 1,
     max_passes: int = 1000,
     num_draws: int = 2000,
@@ -82,7 +79,8 @@ def play(
     tasks, methods : sequence of str
         Names; an unknown one is refused before anything runs.
     epsilons : sequence of float
-    foreign : sequence of Method
+    foreign : mapping of str to Method
+        By name.
     repeats, max_passes, num_draws : int
         See :class:`dpmc.league.submission.Terms`.
     seed : int, optional
@@ -94,7 +92,7 @@ def play(
     DpmcError
         If a name is unknown. What a method does wrong becomes a row.
     """
-    chosen = [(name, rival(name)) for name in methods] + [(one.name, one) for one in foreign]
+    chosen = [(name, rival(name)) for name in methods] + list(foreign.items())
     grid = [(e, r) for e in epsilons for r in range(repeats)]
     for name in tasks:
         known(name)
@@ -125,7 +123,8 @@ def entry(one: Task, method: Any, terms: Terms) -> Score:
     if refused:
         return Score(f"{ABSENT}{refused}")
     try:
-        handed = method.run(one, terms)
+        with np.errstate(all="ignore"):  # a chain that diverges is told by its draws
+            handed = method.run(one, terms)
     except Exception as error:  # of a method's own: it is to become a row, not the end of the table
         line = " ".join(str(error).split())[:200]
         return Score(f"failed: {line or type(error).__name__}")

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dpmc.registry import listed, refusal
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 CATALOGUE = "dpmc.league.catalogue"
+LOOKED_UP = ["dpmc.league.catalogue"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,21 @@ class Task:
     def digest(self) -> str:
         """SHA-256 of rows, bounds, names and what the model says of a few of the rows."""
         return content_digest(self)
+
+    def first(self, num_rows: int) -> Task:
+        """Return the same problem with the first of its rows alone.
+
+        Raises
+        ------
+        DpmcError
+            If there are not so many, or the task has closed forms, which hold for all of its rows.
+        """
+        at_least("num_rows", num_rows, 1)
+        if num_rows > self.num_rows:
+            raise DpmcError(f"`num_rows` must be at most {self.num_rows}, got {num_rows}")
+        if self.sample is not None or self.statistic is not None or self.shape is not None:
+            raise DpmcError(f"`num_rows` must be left out: {self.name} has closed forms")
+        return replace(self, name=f"{self.name}-first-{num_rows}", rows=self.rows[:num_rows])
 
     def reference(self, num_draws: int = references.NUM_DRAWS) -> Array:
         """Return draws from the posterior without privacy, shape (num_draws, d).

@@ -27,6 +27,11 @@ hence k a / (4 d) / (g / (2 v) + 1 / s^2). Greatest for s^2 = v sqrt(2 / g): wit
 effective draws are V a(V) / (4 d) k / (1 + x)^2: 0.114 k / d (g = 1) and 0.083 k / d (g = 2), with
 x / (1 + x) of the budget on gradients.
 
+*Batches.* A sum over b of n rows, times n / b, with noise of multiplier z has noise of n / b z in
+units of the sensitivity: N of them say as much of the mode as one release from all rows with noise
+of z n / b / sqrt(N), had the choice of rows no variance of its own. All rows at once would have 1 /
+mu.
+
 All of this is at stationarity, for a normal target, a known shape, and rows that are not clipped.
 """
 
@@ -80,3 +85,20 @@ def hmc(k: float, dim: int, gradients: int = 1) -> float:
         Released in an iteration: 1 where the last is kept, 2 where it is not.
     """
     return penalty(k, dim) / (1 + math.sqrt(gradients / 2)) ** 2
+
+
+def batch_share(num_iterations: float, rate: float, noise_multiplier: float, mu: float) -> float:
+    """Return what noisy sums over batches say of a mode, over what the budget buys of all rows.
+
+    Parameters
+    ----------
+    num_iterations : float
+        N.
+    rate : float
+        b / n, the share of the rows in a batch.
+    noise_multiplier : float
+        z of each sum, over its sensitivity.
+    mu : float
+        The budget in terms of Gaussian differential privacy.
+    """
+    return num_iterations * (rate / noise_multiplier / mu) ** 2

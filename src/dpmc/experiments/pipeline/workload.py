@@ -274,7 +274,9 @@ class Workload:
                 seed=self.paper.seed,
                 points=values,
             )
-            digest = short_digest([plain(setup), self._inside(rows), code])
+            reads = getattr(registry.load("study", study.study), "reads", None)
+            others = [] if reads is None else [reads(setup.params)]
+            digest = short_digest([plain(setup), self._inside(rows), code, *others])
             size = max(1, min(replicates, study.most_runs(problem) // len(values)))
             for first in range(0, replicates, int(size)):
                 last = min(first + int(size), replicates) - 1

@@ -7,8 +7,10 @@ import numpy as np
 from dpmc.automatic import run as method
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
+from dpmc.types import NoParams
 
 TITLE = "automatic (noisy Newton)"
+Params = NoParams
 NUM_CHAINS = 4
 
 

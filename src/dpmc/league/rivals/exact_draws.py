@@ -18,8 +18,10 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows.vectors import clip_rows
+from dpmc.types import NoParams
 
 TITLE = "exact draws that the budget buys"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:

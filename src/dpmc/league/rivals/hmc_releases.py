@@ -14,8 +14,10 @@ import numpy as np
 from dpmc.league import footing, trajectories
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
+from dpmc.types import NoParams
 
 TITLE = "what DP-HMC released"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:

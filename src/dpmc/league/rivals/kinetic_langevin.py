@@ -19,9 +19,10 @@ from dpmc.league.footing import Ground, find, worth
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import Array
+from dpmc.types import Array, NoParams
 
 TITLE = "kinetic Langevin"
+Params = NoParams
 STEP = 0.7
 # (1 - a) / (1 + a) where computing time does not bind, and its least: a = 1/3 and 0.94.
 RATIO, LEAST_RATIO = 0.5, 0.03

@@ -9,9 +9,11 @@ draws it takes 2 k / h gradients, and the variance of a normal posterior comes o
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.league.footing import Ground, find, worth
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
@@ -22,6 +24,25 @@ TITLE = "unadjusted Langevin"
 # Step sizes where computing time does not bind, and the largest.
 STEP, MOST_STEP = 0.1, 0.5
 LEAST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of unadjusted Langevin.
+
+    Parameters
+    ----------
+    clip_factor : float
+        Times the clip bound that the search for the posterior has found.
+    """
+
+    clip_factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.positive("clip_factor", self.clip_factor)
+
+
+AS_FOUND = Params()
 
 
 def refusal(task: Task) -> str:
@@ -52,8 +73,9 @@ def chain(ground: Ground, ledger: Ledger, max_passes: int) -> Array:
     return states
 
 
-def run(task: Task, terms: Terms) -> Submission:
+def run(task: Task, terms: Terms, params: Params = AS_FOUND) -> Submission:
     """Run one chain."""
     found = find(task, terms, "langevin")
+    found = replace(found, bound=params.clip_factor * found.bound)
     ledger = found.ledger()
     return found.submission(chain(found, ledger, terms.max_passes), ledger)

@@ -14,8 +14,10 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows.vectors import clip_rows
+from dpmc.types import NoParams
 
 TITLE = "one noisy statistic"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:

@@ -17,9 +17,10 @@ from dpmc.league.task import Task
 from dpmc.league.theory import BEST_SPREAD
 from dpmc.mcmc import moves
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import Array
+from dpmc.types import Array, NoParams
 
 TITLE = "DP-penalty by rule"
+Params = NoParams
 # Iterations for each exact draw that the budget is worth, where time does not bind.
 PER_DRAW = 25
 LEAST_STEPS = 200

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dpmc.league import gaussian_laws
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
+from dpmc.types import NoParams
 
 TITLE = "variational inference"
+Params = NoParams
 
 
 def refusal(task: Task) -> str:

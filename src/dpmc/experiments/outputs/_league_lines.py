@@ -1,0 +1,105 @@
+"""Figures of the league that draw distances against a setting: rows, and the clip bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpmc.experiments.outputs._league_table import DISTANCE, LOOKS, label, ordered
+from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import style
+from dpmc.experiments.plots.style import Look
+
+BUDGETS = {
+    1.0: Look("ε = 1", "#D55E00", "o"),
+    4.0: Look("ε = 4", "#0072B2", "s", (0, (5, 1.5))),
+}
+APART = 1.05  # a line stands so many times further right than the one before it
+
+
+@style.styled
+def rows(context: Context) -> Figure:
+    """Draw the distance of methods against the number of rows: a panel a task.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the study ``rows``.
+    """
+    runs = context.metrics
+    looks = {name: LOOKS.get(name, style.look(name)) for name in ordered(set(runs["label"]))}
+    made = _panels(context, runs, "num_rows", "label", looks, "number of rows")
+    named = {name: Look(label(name), one.colour, one.marker) for name, one in looks.items()}
+    _legend(made, named, 3)
+    style.heading(made, "Distance against the number of rows, at ε = 1")
+    return made
+
+
+@style.styled
+def clip(context: Context) -> Figure:
+    """Draw the distance of unadjusted Langevin against its clip bound: a panel a task.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the study ``clip``.
+    """
+    runs = context.metrics
+    looks = {key: look for key, look in BUDGETS.items() if key in set(runs["epsilon"])}
+    made = _panels(context, runs, "clip_factor", "epsilon", looks, "clip bound / the one found")
+    for axis in made.axes:
+        axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
+        axis.minorticks_off()
+    _legend(made, looks, 2)
+    style.heading(made, "Unadjusted Langevin with other clip bounds")
+    return made
+
+
+def _panels(
+    context: Context,
+    runs: pd.DataFrame,
+    x: str,
+    hue: str,
+    looks: Mapping[object, Look] | Mapping[str, Look] | Mapping[float, Look],
+    words: str,
+) -> Figure:
+    tasks = context.problems(runs)
+    figure, axes = style.figure(1, len(tasks), 2.7, sharey=True)
+    for axis, task in zip(axes[0], tasks, strict=True):
+        for number, (key, look) in enumerate(looks.items()):
+            part = runs[(runs["problem"] == task) & (runs[hue] == key)]
+            _line(axis, part, x, look, APART ** (number - (len(looks) - 1) / 2))
+        axis.set(title=context.problem_label(task), xscale="log", yscale="log", xlabel=words)
+    axes[0, 0].set_ylabel("sliced distance")
+    return figure
+
+
+def _line(axis: Axes, runs: pd.DataFrame, x: str, look: Look, shift: float) -> None:
+    """Draw medians with quartiles."""
+    scored = runs[runs[DISTANCE].notna()]
+    if scored.empty:
+        return
+    at = np.array(sorted(set(scored[x])), dtype=float)
+    parts: Sequence[pd.Series] = [scored.loc[scored[x] == value, DISTANCE] for value in at]
+    low, middle, high = np.transpose([part.quantile([0.25, 0.5, 0.75]) for part in parts])
+    axis.errorbar(
+        at * shift, middle, yerr=[middle - low, high - middle], color=look.colour,
+        marker=look.marker, ms=4, lw=1, elinewidth=0.8, ls=look.line, label=look.label,
+    )  # fmt: skip
+
+
+def _legend(
+    figure: Figure,
+    looks: Mapping[object, Look] | Mapping[str, Look] | Mapping[float, Look],
+    columns: int,
+) -> None:
+    handles = [
+        Line2D([], [], color=one.colour, marker=one.marker, ms=4, ls=one.line, label=one.label)
+        for one in looks.values()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)

@@ -1,0 +1,170 @@
+"""What studies of the league share: their columns, and one submission as a row of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpmc.experiments.config.pricing import Bought, Work, thousands
+from dpmc.experiments.config.setups import StudyPoint, StudySetup
+from dpmc.experiments.data import league_task
+from dpmc.experiments.studies import _tables
+from dpmc.league.score import Score
+from dpmc.league.submission import Terms
+from dpmc.league.table import ABSENT, entry
+from dpmc.league.task import Task, task
+from dpmc.privacy.gaussian_noise import true_epsilon
+from dpmc.progress import Progress
+from dpmc.rng import stream
+from dpmc.types import NO_GUARANTEE, Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCORES = (
+    "mu",
+    "ledger_epsilon",
+    "mmd",
+    "sliced_wasserstein",
+    "mean_error",
+    "worst_mean_error",
+    "square_error",
+    "deviation_ratio",
+    "worst_deviation",
+    "effective_draws",
+    "per_mu2",
+    "bulk_ess",
+    "predictive",
+    "coverage_50",
+    "coverage_90",
+)
+COLUMNS = {
+    **_tables.COLUMNS,
+    "num_rows": "int64",
+    "dim": "int64",
+    "releases": "int64",
+    "clip_factor": "float64",
+    **dict.fromkeys(SCORES, "float64"),
+}
+
+
+@dataclass(frozen=True)
+class Params:
+    """Terms of all methods; see :class:`dpmc.league.submission.Terms`.
+
+    Parameters
+    ----------
+    max_passes : int
+        Passes over the rows that a chain may take.
+    num_draws : int
+        Draws of methods whose draws cost nothing.
+    """
+
+    max_passes: int = 1000
+    num_draws: int = 2000
+
+
+def run(
+    setup: StudySetup,
+    replicates: Iterable[int],
+    method_of: Callable[[StudyPoint], Any],
+    progress: Progress,
+) -> pd.DataFrame:
+    """Score a method at some points of a study.
+
+    All methods share the seed of a task, an epsilon and a replicate: two that run the same chain
+    have the same one.
+
+    Parameters
+    ----------
+    setup : StudySetup
+        Each of ``points`` has ``epsilon``, and may have ``num_rows``: so many of the rows alone.
+    replicates : iterable of int
+    method_of : callable
+        Returns the method of a point.
+    progress : callable
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate. Where ``status`` is not ``complete`` it says why there is
+        no score. ``square_error`` is the square of ``mean_error``: 1 over its mean over replicates
+        is the number of effective draws.
+    """
+    points, wanted = setup.each(), list(replicates)
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        one = _task(point)
+        others = point.own("epsilon", "num_rows")
+        for replicate in wanted:
+            found = entry(one, method_of(point), terms(point, one.delta, replicate))
+            place = {**_tables.place(point, replicate), "delta": one.delta}
+            sizes = {"num_rows": one.num_rows, "dim": one.dim}
+            rows.append({**place, **sizes, **others, **_measured(found, point, one.delta)})
+            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
+    return _tables.typed(rows, COLUMNS)
+
+
+def terms(point: StudyPoint, delta: float, replicate: int) -> Terms:
+    """Return the terms of one run."""
+    epsilon = float(point.point["epsilon"])
+    key = stream(point.seed, "league", point.problem.name, epsilon, replicate)
+    own = Params(**_tables.having(point.params, Params))
+    seed = int(key.integers(2**62))
+    return Terms(epsilon, delta, own.max_passes, own.num_draws, seed)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    _task_name(point)
+    terms(point, 0.5, 0)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: passes over the rows."""
+    return Work(thousands(setup, "max_passes"), seconds_per_unit=10)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return the budget of one point; what it buys is the choice of each method."""
+    return Bought(float(point.point["epsilon"]), None, "chosen by each method")
+
+
+def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+    """Return the table of a task whose rows cannot be had: its points, and that."""
+    return _tables.unavailable(setup, replicates, reason, COLUMNS)
+
+
+def _task(point: StudyPoint) -> Task:
+    """Return the task of a point, with all of its rows or the first of them."""
+    one = task(_task_name(point))
+    return one.first(int(point.point["num_rows"])) if "num_rows" in point.point else one
+
+
+def _task_name(setup: StudyPoint | StudySetup) -> str:
+    params: Mapping[str, Any] = setup.problem.data.params
+    return league_task.Params(params["task"]).name
+
+
+def _measured(found: Score, point: StudyPoint, delta: float) -> dict[str, Any]:
+    """Return the columns of one submission."""
+    outside = [*found.outside, *point.outside]
+    return {
+        **found.columns(),
+        **_tables.guaranteed(_guarantee(found, delta), outside),
+        "square_error": found.mean_error**2,
+        "status": "complete" if found.scored else found.status,
+    }
+
+
+def _guarantee(found: Score, delta: float) -> Guarantee:
+    """Return what a submission has proved: by mu where all releases are Gaussian."""
+    if found.status.startswith(ABSENT):  # nothing was read
+        return Guarantee(0.0, delta)
+    if math.isfinite(found.mu):
+        return Guarantee(true_epsilon(1 / found.mu, delta), delta, accountant="gaussian")
+    if math.isfinite(found.epsilon):
+        return Guarantee(found.epsilon, delta, accountant="pld")
+    return NO_GUARANTEE

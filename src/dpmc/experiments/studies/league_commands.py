@@ -1,0 +1,69 @@
+"""The league again, for methods that are commands: see :mod:`dpmc.league.foreign`."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpmc.experiments.config.setups import StudyPoint, StudySetup
+from dpmc.experiments.studies import _league, _tables
+from dpmc.league.foreign import Foreign
+from dpmc.numerics import source_digest
+from dpmc.progress import Progress, silent
+from dpmc.types import Dataset, DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = "dpmc.league"
+METHOD = "foreign"
+
+Params = _league.Params
+COLUMNS = _league.COLUMNS
+work = _league.work
+describe_budget = _league.describe_budget
+unavailable = _league.unavailable
+
+
+def run(
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Score a command at some points; see :func:`dpmc.experiments.studies._league.run`."""
+    return _league.run(setup, replicates, lambda point: _command(point.params), progress)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    if point.method != METHOD:
+        raise DpmcError(f"`method` must be {METHOD}, got {point.method!r}")
+    _league.check(point)
+    _command(point.params)
+
+
+def reads(params: Mapping[str, Any]) -> list[str]:
+    """Return what determines a result beside settings and code: the files that a command names.
+
+    Of a command whose folder is named in full, as from a file of methods, it also counts whether
+    there is such a program: installing it makes its rows anew.
+    """
+    one = _command(params)
+    found = [
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (Path(one.folder) / part for part in one.command)
+        if path.is_file()
+    ]
+    absolute = Path(params.get("folder", "")).is_absolute()
+    if absolute and shutil.which(one.command[0], path=None) is None:
+        found.append("not there")
+    return found
+
+
+def _command(params: Mapping[str, Any]) -> Foreign:
+    """Return the command of a point; its folder is that of the checkout if there is none here."""
+    one = Foreign(**_tables.having(params, Foreign))
+    folder = Path(one.folder)
+    return one if folder.is_dir() else replace(one, folder=source_digest.ROOT.parents[1] / folder)
