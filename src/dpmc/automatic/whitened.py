@@ -112,7 +112,7 @@ def _gradients_beyond(
     lengths: Array,
 ) -> Array:
     if gradients.dim <= FUSED:
-        return _beyond(gradients.norms(features, theta, first, last, basis), lengths)
+        return gradients.beyond(features, theta, first, last, basis, lengths)
     return _beyond(norms(_whitened(gradients, features, first, last, theta, basis)), lengths)
 
 

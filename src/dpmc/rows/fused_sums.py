@@ -69,15 +69,27 @@ def kernel(features, coefficients, start, stop, basis, bound, total):
             total[k] += sums[k, j]
 """
 
-_NORMS = f"""
-def kernel(features, coefficients, start, stop, basis, norms):
+_BEYOND = f"""
+def kernel(features, coefficients, start, stop, basis, lengths, counts):
     dim, width = basis.shape
     rows, white = np.empty((dim, BLOCK)), np.empty((width, BLOCK))
     squared = np.empty(BLOCK)
+    counts[:] = 0.0
     for first in range(start, stop, BLOCK):
 {_WHITENED}
         for j in range(size):
-            norms[first - start + j] = math.sqrt(squared[j])
+            norm = math.sqrt(squared[j])
+            low, high = 0, lengths.size
+            while low < high:
+                middle = (low + high) // 2
+                if norm > lengths[middle]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low > 0:
+                counts[low - 1] += 1.0
+    for k in range(lengths.size - 2, -1, -1):
+        counts[k] += counts[k + 1]
 """
 
 
@@ -101,16 +113,21 @@ def sum_kernel(gradients: Any) -> Any:
 
 
 @functools.cache
-def norms_kernel(gradients: Any) -> Any:
-    """Compile the Euclidean norms of whitened gradients of rows, as `sum_kernel` has them.
+def beyond_kernel(gradients: Any) -> Any:
+    """Compile how many whitened gradients of rows are longer than each of some lengths.
+
+    Parameters
+    ----------
+    gradients : compiled function
+        As `sum_kernel` has it.
 
     Returns
     -------
-    compiled function ``(features, c, start, stop, basis, norms)``
-        `norms`, which is written, has shape (stop - start,): infinite for a square that
-        overflows, NaN for a gradient that is none.
+    compiled function ``(features, c, start, stop, basis, lengths, counts)``
+        `lengths`, increasing, and `counts`, which is written, have shape (l,). A square that
+        overflows is beyond all, and a gradient with an entry that is not a number beyond none.
     """
-    return _compiled(_NORMS, gradients)
+    return _compiled(_BEYOND, gradients)
 
 
 def _compiled(source: str, gradients: Any) -> Any:

@@ -20,9 +20,9 @@ from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Features of rows in memory that are kept, in numbers: larger ones are made anew in each pass.
 KEPT = 1 << 23
-# Numbers whose features are made at once, so that they stay in the second-level cache, and the
-# fewest and most rows that they may be.
-PIECE, LEAST_ROWS, MOST_ROWS = 1 << 15, 1 << 9, 1 << 14
+# Numbers of features that are made at once, so that they stay in the second-level cache, and the
+# fewest and most rows that they may be: what Python adds to each piece is felt by few rows.
+PIECE, LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 10, 1 << 14
 # The largest number of coordinates for which steps of a sum are fused: beyond it the library of
 # linear algebra whitens faster, see benchmarks/measure_growth.py --fused.
 FUSED = 24
@@ -121,16 +121,28 @@ class RowGradients:
         kernel(features, c, first, last, basis, bound, total)
         return total
 
-    def norms(self, features: Array, theta: Array, first: int, last: int, basis: Array) -> Array:
-        """Return the Euclidean norms of gradients of rows times `basis`, shape (last - first,).
+    def beyond(
+        self, features: Array, theta: Array, first: int, last: int, basis: Array, lengths: Array
+    ) -> Array:
+        """Return how many gradients of rows, times `basis`, are longer than each length.
 
-        Infinite where a square overflows, NaN for a gradient that is none.
+        Parameters
+        ----------
+        features, theta, first, last, basis
+            As `clipped_sum` has them.
+        lengths : ndarray of shape (l,)
+            Increasing, > 0.
+
+        Returns
+        -------
+        ndarray of shape (l,)
+            A square that overflows is beyond all, a gradient that is none beyond none.
         """
-        norms = np.empty(last - first)
-        kernel = fused_sums.norms_kernel(self._kernel)
+        counts = np.empty(len(lengths))
+        kernel = fused_sums.beyond_kernel(self._kernel)
         c, basis = self._coefficients(theta), np.ascontiguousarray(basis * self.model.tempering)
-        kernel(features, c, first, last, basis, norms)
-        return norms
+        kernel(features, c, first, last, basis, lengths, counts)
+        return counts
 
 
 # What a block of rows contributes to a sum: the gradients, features of shape (q, m), the first
