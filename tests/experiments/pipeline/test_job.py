@@ -254,6 +254,28 @@ def test_a_job_in_a_container_outlives_a_scheduler_that_it_cannot_see():
     assert ended.returncode < 0
 
 
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one core: there are no threads to hold back")
+def test_a_job_that_reserves_all_cores_starts_no_threads():
+    """Its run times are those of one core; without the first import, linear algebra has more."""
+    code = "import sys\nfrom snakemake import script\n{first}\nimport numpy, psutil\n"
+    code += "numpy.ones((500, 500)) @ numpy.ones((500, 500))\nprint(psutil.Process().num_threads())"
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": str(SCRIPTS)}
+    environment.pop("OPENBLAS_NUM_THREADS", None)
+    threads = [
+        int(
+            subprocess.run(
+                [sys.executable, "-c", code.format(first=first)],
+                capture_output=True,
+                text=True,
+                env=environment,
+                check=True,
+            ).stdout
+        )
+        for first in ("import _job", "")
+    ]
+    assert threads[0] == 1 < threads[1]
+
+
 def test_the_library_shows_a_bar(capsys):
     settings = {"proposal_sd": 0.1, "clip_bound": 2.0, "noise_multiplier": 50.0}
     given = {"epsilon": 4.0, "delta": 1e-5, "seed": 3, "num_chains": 2, **settings}
