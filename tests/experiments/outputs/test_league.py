@@ -17,6 +17,7 @@ from dpmc.experiments.studies import _league, _tables, league_price
 from dpmc.experiments.verdicts import claim_file, judge
 from dpmc.experiments.verdicts.evidence import Evidence, NotRunError
 from dpmc.league.table import ABSENT
+from dpmc.privacy.gaussian_noise import true_epsilon
 from dpmc.types import UNAVAILABLE
 from tests.support.figures import shown
 
@@ -70,9 +71,8 @@ def test_the_nearest_are_the_least_and_those_that_cannot_be_told_from_it(context
     """Methods 5 % apart with a spread of 5 % cannot be told apart by six runs; 100 % can."""
     near = _league_table.nearest(context.metrics)
     assert near["gaussian_2", 1.0, "noisy_statistic"]
-    told = [
-        near[task, e, "automatic"] for task in context.problems(context.metrics) for e in (1, 4)
-    ]
+    tasks = context.problems(context.metrics)
+    told = [near[task, epsilon, "automatic"] for task in tasks for epsilon in (1, 4)]
     assert sum(told) > len(told) / 2
     assert not any(near[key] for key in near if key[2] in ("langevin", "hmc_releases", "hmc"))
     assert ("circle", 1.0, "hmc") not in near
@@ -118,7 +118,7 @@ def test_who_wins_has_a_number_a_star_a_dash_or_a_cross_in_every_cell(context, p
 
 def test_released_gradients_are_compared_replicate_by_replicate(context, paper):
     (axis,) = shown(league.released(context))
-    assert [label.get_text() for label in axis.get_yticklabels()][0] == "Gaussian, d = 2"
+    assert axis.get_yticklabels()[0].get_text() == "Gaussian, d = 2"
     medians = [line.get_xdata()[0] for line in axis.lines if len(line.get_xdata()) == 1]
     assert len(medians) == 30
     assert np.allclose(medians, 6, rtol=0.3)
@@ -217,8 +217,6 @@ def test_what_batches_say_follows_from_iterations_noise_and_size(paper, curves):
     )
     one = found.loc["batch_1000-z_1", 1.0]
     mu = math.sqrt(one["num_iterations"]) * 0.01 / math.sqrt(one["share"])
-    from dpmc.privacy.gaussian_noise import true_epsilon
-
     assert true_epsilon(1 / mu, 1e-6) == pytest.approx(1.0, rel=1e-6)
     assert one["passes"] == pytest.approx(1.0)
 
@@ -239,7 +237,7 @@ def test_rules_measure_iterations_of_accountants_and_shares_of_batches(paper, cu
     assert only.estimate == pytest.approx(1.2)
     few = {"kind": "batches", "curve": "batches", "rates": [0.01], "most_noise": 1}
     assert len(rules.batches(few, given, "as_published")) == 4
-    with pytest.raises(NotRunError, match="zcdp of dp_barker"):
+    with pytest.raises(NotRunError, match="gaussian of dp_barker"):
         rules.allowed({**rule, "label": "dp_barker", "over": "zcdp"}, given, "as_published")
     with pytest.raises(NotRunError, match=r"accounting\.other"):
         rules.batches({**few, "curve": "other"}, given, "as_published")
