@@ -6,15 +6,19 @@ Each point is a process of its own: processor time of all its threads, and the l
 it ever held. Rows are those of a logistic regression. JAX (NumPyro's NUTS, without privacy) is left
 out with a reason where it is not installed.
 
-``--wide`` compares unrolled gradients of rows with loops over the features.
+``--wide`` compares unrolled gradients of rows with loops over the features, ``--fused`` sums whose
+steps are fused with sums by products of matrices.
 
-``--huge DIR`` is the pass over 100,000,000 rows of 10 columns, in float32 shards that are written
-to DIR and stay there; it takes 4 GB of disk. See docs/growth.md.
+``--huge DIR`` makes passes over 100,000,000 rows of 10 columns, beside reading them: from the disk,
+once the system has dropped them from its cache, and from the cache. The shards are written to DIR
+and stay there: 8 GB, or 4 with ``--dtype float32``. With ``--fit`` it is a whole fit of these rows.
+See docs/growth.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import json
 import os
@@ -207,52 +211,126 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
     figure.savefig(path)
 
 
-def huge(folder: Path, num_rows: int) -> None:
-    """Write many rows, read them, and sum their gradients and count those beyond a length."""
+def write_shards(folder: Path, num_rows: int, dtype: str) -> None:
+    """Write the rows of a logistic regression in shards, those of a part that is there not anew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for k in range(num_rows // SHARD):
+        path = folder / f"part-{k:03}.npy"
+        if path.exists():
+            continue
+        rng = np.random.default_rng(k)
+        part = rng.standard_normal((SHARD, DIM), dtype=np.float32)
+        part[:, -1] = rng.random(SHARD) < 1 / (1 + np.exp(-part[:, :-1].sum(axis=1) / 3))
+        with path.with_suffix(".part").open("wb") as file:
+            np.save(file, part.astype(dtype))
+            file.flush()
+            os.fsync(file.fileno())  # what is not on the disk cannot be dropped from the cache
+        path.with_suffix(".part").replace(path)
+
+
+def forget(folder: Path) -> None:
+    """Drop the shards from the cache of the system, so that the disk has to be read."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def huge(folder: Path, num_rows: int, dtype: str) -> None:
+    """Sum the clipped gradients of many rows and count long ones, beside reading the shards."""
     import dpmc
     from dpmc.automatic.whitened import WhitenedRows
-    from dpmc.models import gaussian_mean
+    from dpmc.models import gaussian_mean, logistic
     from dpmc.shards import workers
 
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        for k in range(num_rows // SHARD):
-            rng = np.random.default_rng(k)
-            part = rng.standard_normal((SHARD, DIM), dtype=np.float32)
-            np.save(folder / f"part-{k:03}.npy", part)
-    model = gaussian_mean.build(gaussian_mean.Params(DIM, np.eye(DIM), prior_variance=100))
-    theta, basis = np.full(DIM, 0.01), np.eye(DIM)
+    write_shards(folder, num_rows, dtype)
     source = dpmc.open_rows(folder)
-    sums = WhitenedRows(model, source)
+    theta, basis = np.full(DIM, 0.01), np.eye(DIM)
     step = source.part_rows
-    parts = [
-        (first, min(first + step, source.num_rows)) for first in range(0, source.num_rows, step)
-    ]
 
-    def read(part: tuple[int, int]) -> np.ndarray:
-        return np.array([sum(float(piece.sum()) for piece in source.pieces(*part))])
+    def read(first: int) -> np.ndarray:
+        pieces = source.pieces(first, min(first + step, source.num_rows))
+        return np.array([sum(float(piece.sum()) for piece in pieces)])
 
     def read_all() -> None:
-        for _ in workers.run(read, iter(parts), source.workers, 3600.0, source.name):
+        starts = iter(range(0, source.num_rows, step))
+        for _ in workers.run(read, starts, source.workers, 3600.0, source.name):
             pass
 
-    read_all()
-    sums.slope_sum(theta, basis[0], 5.0)
-    print(f"{source.workers} threads, {len(source.shards)} shards of float32")
-    for name, call in {
-        "reading": read_all,
-        "gradients, clipped": lambda: sums.gradient_sum(theta, basis, 5.0),
-        "rows beyond a length": lambda: sums.gradients_beyond(theta, basis, [2.0, 5.0]),
-        "reading again": read_all,
-    }.items():
-        before = used()
-        call()
-        after = used()
-        print(
-            f"{name:22} {after[0] - before[0]:8.2f} s {after[1] - before[1]:8.2f} processor s "
-            f"{after[2]:7.0f} MiB at most",
-            flush=True,
-        )
+    calls = {"reading": read_all}
+    models = {
+        "logistic": logistic.build(logistic.Params(DIM - 1)),
+        "Gaussian": gaussian_mean.build(gaussian_mean.Params(DIM, np.eye(DIM), prior_variance=100)),
+    }
+    for name, model in models.items():
+        sums = WhitenedRows(model, source)
+        few = WhitenedRows(model, dpmc.Dataset.of("few rows", np.ones((2, DIM))))
+        for one in (few, sums):
+            calls[f"{name}, gradients"] = functools.partial(one.gradient_sum, theta, basis, 2.0)
+            calls[f"{name}, long ones"] = functools.partial(
+                one.gradients_beyond, theta, basis, [2.0, 5.0]
+            )
+            if one is few:  # compiled before the clock starts
+                calls[f"{name}, gradients"]()
+                calls[f"{name}, long ones"]()
+    print(f"{source.num_rows} rows of {DIM} numbers ({dtype}), {source.workers} threads")
+    for state in ("disk", "cache"):
+        read_all()
+        wall = {}
+        for name, call in calls.items():
+            if state == "disk":
+                forget(folder)
+            before = used()
+            call()
+            after = used()
+            wall[name] = after[0] - before[0]
+            print(
+                f"{state:5} {name:20} {wall[name]:7.2f} s, {after[1] - before[1]:7.2f} processor "
+                f"s, {wall['reading'] / wall[name]:4.0%} of the speed of reading, "
+                f"{after[2]:5.0f} MiB at most",
+                flush=True,
+            )
+
+
+def fit(folder: Path, num_rows: int, dtype: str) -> None:
+    """Fit a logistic regression to the shards; coefficients are 1/3, behind an intercept of 0."""
+    import dpmc
+    from dpmc.models import logistic
+
+    write_shards(folder, num_rows, dtype)
+    source = dpmc.open_rows(folder)
+    model = logistic.build(logistic.Params(DIM - 1))
+    before = used()
+    found = dpmc.fit(model, source, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, progress=False)
+    after = used()
+    draws = found.kept().reshape(-1, DIM)
+    error = np.abs(draws.mean(axis=0) - np.r_[0.0, np.full(DIM - 1, 1 / 3)])
+    print(
+        f"fit of {source.num_rows} rows: {after[0] - before[0]:.0f} s, "
+        f"{after[1] - before[1]:.0f} processor s, {after[2]:.0f} MiB at most, "
+        f"{len(found.plan['stages'])} stages; largest error of a mean {error.max():.2g}, "
+        f"standard deviations {draws.std(axis=0).min():.2g} to {draws.std(axis=0).max():.2g}"
+    )
+
+
+def fused(num_rows: int = 1 << 16) -> None:
+    """Print what sums of clipped gradients take, fused and by products of matrices."""
+    import dpmc
+    from dpmc.automatic import whitened
+    from dpmc.models import logistic
+
+    for dim in (2, 5, 10, 20, 30, 50, 100):
+        model = logistic.build(logistic.Params(dim - 1))
+        sums = whitened.WhitenedRows(model, dpmc.Dataset.of("rows", rows(num_rows, dim)))
+        parts = [f"d = {dim:3}"]
+        for name, limit in (("fused", dim), ("products", 0)):
+            whitened.FUSED = limit
+            times = []
+            for _ in range(20):
+                start = time.process_time()
+                sums.gradient_sum(np.full(dim, 0.01), np.eye(dim), 1.0)
+                times.append(time.process_time() - start)
+            parts.append(f"{name} {min(times[1:]) / num_rows * 1e9:5.0f} ns a row")
+        print("; ".join(parts), flush=True)
 
 
 def wide(num_rows: int = 4096) -> None:
@@ -286,8 +364,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=max(NUM_ROWS), help="rows of the largest point")
     parser.add_argument("--draw", action="store_true", help="draw the points that are kept")
     parser.add_argument("--wide", action="store_true", help="unrolled gradients beside loops")
-    parser.add_argument("--huge", metavar="DIR", type=Path, help="the pass over 1e8 rows")
-    parser.add_argument("--rows", type=int, default=HUGE, help="of the pass over 1e8")
+    parser.add_argument("--fused", action="store_true", help="fused sums beside products")
+    parser.add_argument("--huge", metavar="DIR", type=Path, help="passes over 1e8 rows")
+    parser.add_argument("--fit", action="store_true", help="with --huge: a whole fit instead")
+    parser.add_argument("--rows", type=int, default=HUGE, help="of these passes")
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float64", help="theirs")
     parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:
@@ -297,8 +378,11 @@ def main() -> None:
     if options.wide:
         wide()
         return
+    if options.fused:
+        fused()
+        return
     if options.huge:
-        huge(options.huge, options.rows)
+        (fit if options.fit else huge)(options.huge, options.rows, options.dtype)
         return
     kept = IMAGES / "growth.json"
     if not options.draw:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpmc.automatic.whitened import WhitenedRows, clip_rows, pack, unpack
+from dpmc.automatic import rank_one, whitened
+from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import logistic, poisson
 from dpmc.rng import stream
-from dpmc.types import Dataset
+from dpmc.rows.vectors import clip_rows, pack, unpack
+from dpmc.types import Dataset, Model
 from tests.support import posteriors
 
 ANY = hnp.arrays(np.float64, (4, 3), elements=st.floats(allow_nan=True, allow_infinity=True))
@@ -102,6 +106,76 @@ def test_large_gradients_are_counted_and_their_directions_added(regression):
     np.testing.assert_allclose(
         total, (by_hand[large] / lengths[large, None]).sum(axis=0), rtol=1e-10
     )
+
+
+def without_slope(dim: int) -> Model:
+    """Return a Poisson regression whose curvatures are found by differences of whole gradients."""
+    return dataclasses.replace(poisson.build(poisson.Params(dim - 1)), slope=None)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 12])
+@pytest.mark.parametrize("bound", [1e-3, 0.2, 1e9])
+def test_curvatures_from_slopes_are_those_from_gradients(dim, bound):
+    rng = stream(1, "automatic", "whitened", dim)
+    features = rng.uniform(-1, 1, (900, dim - 1))
+    x = np.column_stack([features, rng.poisson(1.0, 900)])
+    data = Dataset.of("rows", x)
+    theta, basis = rng.normal(size=dim) / dim, rng.normal(size=(dim, dim)) / dim
+    fast = WhitenedRows(poisson.build(poisson.Params(dim - 1)), data)
+    slow = WhitenedRows(without_slope(dim), data)
+    np.testing.assert_allclose(
+        fast.curvature_sum(theta, basis, bound),
+        slow.curvature_sum(theta, basis, bound),
+        rtol=1e-5,
+        atol=1e-6 * min(bound, 1.0) * 900,
+    )
+    assert fast.curvatures_beyond(theta, basis, [0.1, 0.5]) == slow.curvatures_beyond(
+        theta, basis, [0.1, 0.5]
+    )
+
+
+@given(
+    hnp.arrays(np.float64, (2, 3), elements=st.floats(allow_nan=True, allow_infinity=True)),
+    st.floats(1e-6, 1e6),
+)
+def test_no_row_adds_more_curvature_than_the_bound(x, bound):
+    rows = WhitenedRows(poisson.build(poisson.Params(2)), Dataset.of("rows", x, "zero"))
+    for basis in (np.eye(3), BASIS * 1e3):
+        found = rows.curvature_sum(THETA, basis, bound)
+        assert np.linalg.norm(found) <= 2 * bound * (1 + 1e-12)
+
+
+def test_curvature_that_is_not_clipped_is_found_out(monkeypatch):
+    monkeypatch.setattr(rank_one, "clip_rows", lambda rows, bound: 0)
+    x = np.array([[1e170, 1.0, 2.0]])
+    rows = WhitenedRows(poisson.build(poisson.Params(2)), Dataset.of("rows", x))
+    assert not np.linalg.norm(rows.curvature_sum(np.zeros(3), np.eye(3), 1.0)) <= 1.0
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+def test_fused_sums_are_those_by_products(regression, monkeypatch, limit):
+    monkeypatch.setattr(whitened, "FUSED", limit)
+    rows, x, counts = regression
+    by_hand = ((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS
+    lengths = np.linalg.norm(by_hand, axis=1)
+    clipped = by_hand * np.minimum(1, 0.4 / lengths)[:, None]
+    np.testing.assert_allclose(
+        rows.gradient_sum(THETA, BASIS, 0.4), clipped.sum(axis=0), rtol=1e-10
+    )
+    assert rows.gradients_beyond(THETA, BASIS, [0.4]) == {0.4: (lengths > 0.4).sum()}
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+@given(hnp.arrays(np.float64, (2, 3), elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_no_row_adds_more_gradient_than_the_bound(limit, x):
+    rows = WhitenedRows(poisson.build(poisson.Params(2)), Dataset.of("rows", x, "zero"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whitened, "FUSED", limit)
+        for basis in (BASIS, np.ascontiguousarray(BASIS[:, :1])):
+            found = rows.gradient_sum(THETA, basis, 0.3)
+            assert np.linalg.norm(found) <= 2 * 0.3 * (1 + 1e-12)
+            beyond = rows.gradients_beyond(THETA, basis, [1e-3, 1e3])
+            assert 0 <= beyond[1e3] <= beyond[1e-3] <= 2
 
 
 @pytest.mark.parametrize("row", [(1e200, 1e200), (1.7e308, -1.7e308), (np.nan, np.inf), (0, 0)])

@@ -15,8 +15,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dpmc.experiments.pipeline import files, folders
-from dpmc.types import DpmcError
+# Each job uses one core. Snakemake tells libraries of numbers to use all that a job reserves, and
+# one that reserves all to be alone would measure threads that wait for each other. They look once.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+from dpmc.experiments.pipeline import files, folders  # noqa: E402
+from dpmc.types import DpmcError  # noqa: E402
 
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_OF_SILENCE = 60.0

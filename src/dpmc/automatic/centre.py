@@ -23,8 +23,9 @@ from dpmc.automatic.knowledge import Estimate, Measurement
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
 from dpmc.automatic.tail import Tail
-from dpmc.automatic.whitened import WhitenedRows, unpack
+from dpmc.automatic.whitened import WhitenedRows
 from dpmc.progress import Progress, silent
+from dpmc.rows.vectors import unpack
 from dpmc.types import Array
 
 # Share of the budget that stages before the last may spend, and of what is left of it that one may.

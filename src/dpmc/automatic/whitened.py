@@ -7,16 +7,15 @@ bounded in the same unit: a norm clip wastes nothing on directions that the data
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from dpmc.automatic import rank_one
 from dpmc.numerics.row_products import times
-from dpmc.rows.clipping import clip_vector, exact, ordinary
-from dpmc.rows.passes import Passes, RowGradients
+from dpmc.rows.passes import FUSED, Passes, RowGradients
 from dpmc.rows.sources import Source, block_rows
+from dpmc.rows.vectors import clip_rows, norms, pack
 from dpmc.types import Array, Dataset, Model
 
 # Half the distance, in whitened units, over which gradients are differenced: rounding and
@@ -112,7 +111,9 @@ def _gradients_beyond(
     basis: Array,
     lengths: Array,
 ) -> Array:
-    return _beyond(_norms(_whitened(gradients, features, first, last, theta, basis)), lengths)
+    if gradients.dim <= FUSED:
+        return gradients.beyond(features, theta, first, last, basis, lengths)
+    return _beyond(norms(_whitened(gradients, features, first, last, theta, basis)), lengths)
 
 
 def _gradient_sum(
@@ -124,6 +125,8 @@ def _gradient_sum(
     basis: Array,
     bound: float,
 ) -> Array:
+    if gradients.dim <= FUSED:
+        return gradients.clipped_sum(features, theta, first, last, basis, bound)
     return _clipped_sum(_whitened(gradients, features, first, last, theta, basis), bound)
 
 
@@ -138,9 +141,9 @@ def _large_sum(
     high: float,
 ) -> Array:
     rows = _whitened(gradients, features, first, last, theta, basis)
-    large = rows[~(_norms(rows) <= low)]
+    large = rows[~(norms(rows) <= low)]
     large = large[~np.isnan(large).any(axis=1)]
-    far = np.count_nonzero(~(_norms(large) <= high))
+    far = np.count_nonzero(~(norms(large) <= high))
     with np.errstate(all="ignore"):
         large /= low
     clip_rows(large, 1.0)
@@ -170,7 +173,11 @@ def _curvatures_beyond(
     basis: Array,
     lengths: Array,
 ) -> Array:
-    return _beyond(_norms(_curvature(gradients, features, first, last, theta, basis)), lengths)
+    if gradients.slope is not None:
+        found = rank_one.norms(gradients, features, first, last, theta, basis)
+    else:
+        found = norms(_curvature(gradients, features, first, last, theta, basis))
+    return _beyond(found, lengths)
 
 
 def _curvature_sum(
@@ -182,6 +189,8 @@ def _curvature_sum(
     basis: Array,
     bound: float,
 ) -> Array:
+    if gradients.slope is not None:
+        return rank_one.clipped_sum(gradients, features, first, last, theta, basis, bound)
     return _clipped_sum(_curvature(gradients, features, first, last, theta, basis), bound)
 
 
@@ -192,88 +201,9 @@ def _clipped_sum(rows: Array, bound: float) -> Array:
     return total
 
 
-def _beyond(norms: Array, lengths: Array) -> Array:
+def _beyond(found: Array, lengths: Array) -> Array:
     """Return how many norms exceed each of some lengths, in order; NaN exceeds none."""
-    places = np.searchsorted(lengths, np.where(np.isnan(norms), 0.0, norms), side="left")
+    places = np.searchsorted(lengths, np.where(np.isnan(found), 0.0, found), side="left")
     exactly = np.bincount(places, minlength=len(lengths) + 1)
     counts: Array = np.cumsum(exactly[::-1])[::-1][1:].astype(np.float64)
     return counts
-
-
-def pack(matrices: Array) -> Array:
-    """Return the symmetric part of matrices as vectors of the same Euclidean norm.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (..., d, d)
-
-    Returns
-    -------
-    ndarray of shape (..., d (d + 1) / 2)
-        The upper triangle, entries off the diagonal times the square root of 2.
-
-    Examples
-    --------
-    >>> pack(np.array([[1.0, 2.0], [2.0, 3.0]])).round(3).tolist()
-    [1.0, 2.828, 3.0]
-    """
-    dim = matrices.shape[-1]
-    packed = np.empty((*matrices.shape[:-2], dim * (dim + 1) // 2))
-    _pack(
-        np.ascontiguousarray(matrices).reshape(-1, dim, dim), packed.reshape(-1, packed.shape[-1])
-    )
-    return packed
-
-
-@exact
-def _pack(matrices: Any, packed: Any) -> None:
-    """Write the upper triangles, row by row: by indices NumPy takes several times as long."""
-    root = math.sqrt(2.0)
-    for one in range(matrices.shape[0]):
-        place = 0
-        for i in range(matrices.shape[1]):
-            packed[one, place] = matrices[one, i, i]
-            place += 1
-            for j in range(i + 1, matrices.shape[1]):
-                packed[one, place] = 0.5 * (matrices[one, i, j] + matrices[one, j, i]) * root
-                place += 1
-
-
-def unpack(vector: Array, dim: int) -> Array:
-    """Return the symmetric matrix, shape (d, d), of a packed one."""
-    i, j, weight = _triangle(dim)
-    matrix = np.zeros((dim, dim))
-    matrix[i, j] = matrix[j, i] = vector / weight
-    return matrix
-
-
-def _triangle(dim: int) -> tuple[Any, Any, Array]:
-    i, j = np.triu_indices(dim)
-    return i, j, np.where(i == j, 1.0, math.sqrt(2.0))
-
-
-def _norms(rows: Array) -> Array:
-    with np.errstate(all="ignore"):
-        norms: Array = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return norms
-
-
-@exact
-def clip_rows(rows: Any, bound: float) -> int:
-    """Clip each row in place to a Euclidean norm, whatever floats it holds; return how many.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d)
-        A row with a NaN becomes zero.
-    bound : float
-        Finite and > 0.
-    """
-    changed = 0
-    for i in range(rows.shape[0]):
-        squared = 0.0
-        for k in range(rows.shape[1]):
-            squared += rows[i, k] * rows[i, k]
-        if not (ordinary(squared) and squared <= bound * bound):
-            changed += clip_vector(rows[i], bound)
-    return changed

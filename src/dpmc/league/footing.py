@@ -19,7 +19,7 @@ from dpmc.automatic.centre import locate
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
-from dpmc.automatic.whitened import WhitenedRows, clip_rows
+from dpmc.automatic.whitened import WhitenedRows
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.privacy.budgets import GaussianBudget
@@ -27,6 +27,7 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.rows.sums import RowSums
+from dpmc.rows.vectors import clip_rows
 from dpmc.types import Array, Model
 
 # Share of mu^2 that the search has, the same where only the place is not public, and share of a

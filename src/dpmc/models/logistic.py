@@ -73,6 +73,6 @@ def _signed(intercept: bool) -> Callable[[Array], Array]:
     def features(x: Array) -> Array:
         response = x[:, -1]
         sign = np.where(response == 1, 1.0, np.where(response == 0, -1.0, np.nan))
-        return design(x, intercept) * sign
+        return design(x, intercept, sign)
 
     return features

@@ -45,3 +45,32 @@ def times(rows: Array, matrix: Array) -> Array:
 
 def _pieces(out: Array, piece: int) -> Array:
     return out.reshape(-1, piece, out.shape[1])
+
+
+def gram(rows: Array, weights: Array) -> Array:
+    """Return the sum over rows of a weight times the outer product of a row with itself.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, k), contiguous
+    weights : ndarray of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+
+    Examples
+    --------
+    >>> gram(np.eye(2), np.array([1.0, 2.0])).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    count, size = rows.shape
+    weighted = rows * weights[:, None]
+    piece = 1 << max(0, (PIECE // (size * size)).bit_length() - 1)
+    whole = count // piece * piece
+    parts = np.matmul(
+        weighted[:whole].reshape(-1, piece, size).transpose(0, 2, 1),
+        rows[:whole].reshape(-1, piece, size),
+    )
+    total: Array = parts.sum(axis=0) + weighted[whole:].T @ rows[whole:]
+    return total

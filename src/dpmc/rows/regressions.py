@@ -49,14 +49,37 @@ class RegressionParams:
         return self.num_features + self.intercept
 
 
-def design(x: Array, intercept: bool) -> Array:
-    """Return the features of rows, shape (k, m), below a constant if there is one."""
-    return np.concatenate([np.ones((int(intercept), len(x))), x[:, :-1].T])
+def design(x: Array, intercept: bool, weights: Array | float = 1.0) -> Array:
+    """Return the features of rows, shape (k, m), below a constant if there is one.
+
+    Parameters
+    ----------
+    x : ndarray of shape (m, p)
+        Features, and a response behind them.
+    intercept : bool
+    weights : float or ndarray of shape (m,)
+        What the features of each row, the constant among them, are multiplied by.
+    """
+    return _write_design(np.empty((x.shape[1] - 1 + intercept, len(x))), x, weights)
+
+
+def _write_design(out: Array, x: Array, weights: Array | float) -> Array:
+    constant = len(out) - x.shape[1] + 1
+    out[:constant] = weights
+    np.multiply(x[:, :-1].T, weights, out=out[constant:], dtype=np.float64)
+    return out
 
 
 def response_first(intercept: bool) -> Callable[[Array], Array]:
     """Return the function that puts the response first, a constant second, then the features."""
-    return lambda x: np.concatenate([x[:, -1:].T, design(x, intercept)])
+
+    def features(x: Array) -> Array:
+        out = np.empty((x.shape[1] + intercept, len(x)))
+        out[0] = x[:, -1]
+        _write_design(out[1:], x, 1.0)
+        return out
+
+    return features
 
 
 def normal_prior(sds: Array) -> tuple[Callable[[Array], float], Callable[[Array], Array]]:

@@ -24,6 +24,9 @@ from dpmc.types import Model
 WIDE = 4
 # Rows whose inner products are formed together.
 BLOCK = 256
+# Half the relative distance over which a slope is differenced: its error is 1e-9 of the curvature
+# for a Poisson regression, and rounding as much.
+HALF_STEP = 1e-4
 
 
 def gradients_kernel(model: Model, num_coefficients: int, num_features: int) -> Any:
@@ -51,6 +54,46 @@ def loop_kernel(slope: Any, num_before: int) -> Any:
     before = tuple_text("features[{k}, first + j]", num_before)
     source = f"""
 def kernel(features, theta, start, stop, out):
+{_inner(num_before)}
+        for j in range(size):
+            inner[j] = slope(inner[j], {before})
+        for k in range(theta.size):
+            x = features[{num_before} + k, first:first + size]
+            for j in range(size):
+                out[first - start + j, k] = inner[j] * x[j]
+"""
+    return compile_source(source, slope=compile_once(slope), np=np)
+
+
+@functools.cache
+def curvatures_kernel(slope: Any, num_before: int) -> Any:
+    """Compile the negative derivatives of the slopes of a block of rows, by central differences.
+
+    Parameters
+    ----------
+    slope, num_before
+        As `loop_kernel` has them.
+
+    Returns
+    -------
+    compiled function ``(features, theta, start, stop, out)``
+        `features` has shape (q, n), `theta` shape (d,) and `out` shape (stop - start,).
+    """
+    before = tuple_text("features[{k}, first + j]", num_before)
+    source = f"""
+def kernel(features, theta, start, stop, out):
+{_inner(num_before)}
+        for j in range(size):
+            half = {HALF_STEP} * max(1.0, abs(inner[j]))
+            change = slope(inner[j] - half, {before}) - slope(inner[j] + half, {before})
+            out[first - start + j] = change / (2.0 * half)
+"""
+    return compile_source(source, slope=compile_once(slope), np=np)
+
+
+def _inner(num_before: int) -> str:
+    """Return the text of a loop over blocks of rows, as far as their inner products."""
+    return f"""
     inner = np.empty({BLOCK})
     for first in range(start, stop, {BLOCK}):
         size = min({BLOCK}, stop - first)
@@ -60,11 +103,4 @@ def kernel(features, theta, start, stop, out):
             x = features[{num_before} + k, first:first + size]
             for j in range(size):
                 inner[j] += weight * x[j]
-        for j in range(size):
-            inner[j] = slope(inner[j], {before})
-        for k in range(theta.size):
-            x = features[{num_before} + k, first:first + size]
-            for j in range(size):
-                out[first - start + j, k] = inner[j] * x[j]
 """
-    return compile_source(source, slope=compile_once(slope), np=np)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmc.automatic.whitened import clip_rows
 from dpmc.league.footing import OUTSIDE_SEED
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from dpmc.rows.vectors import clip_rows
 from dpmc.types import NoParams
 
 TITLE = "exact draws that the budget buys"
