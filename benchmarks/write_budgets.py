@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    source = reader.read_yaml(ROOT / "config" / "config.yaml")
+    source = {"papers": list(reader.papers(ROOT))}
     known = costs.load(ROOT / "config" / "costs.yaml")
     config = reader.load_config({**source, "scale": "paper", "results_dir": "nowhere"}, ROOT)
     for paper in config.papers:

@@ -6,7 +6,6 @@ import pytest
 
 import dpmc
 from dpmc.__main__ import main
-from dpmc.league import price
 
 YAML = """\
 methods:
@@ -22,18 +21,16 @@ def test_tasks_are_listed_without_making_their_rows(capsys) -> None:
     assert all(len(line.split()) > 4 for line in lines)
 
 
-def test_a_league_is_run_and_written(tmp_path, capsys, monkeypatch) -> None:
-    few = [price.price("kinetic_langevin", 2, 1, per_dim=5)]
-    monkeypatch.setattr(price, "measure", lambda seed: few)
+def test_a_league_is_run_and_written(tmp_path, capsys) -> None:
     (tmp_path / "mine.yaml").write_text(YAML)
     asked = ["league", "--tasks", "gaussian-2-v1", "--methods", "noisy_statistic", "exact_draws"]
     asked += ["--epsilon", "4", "--repeats", "1", "--foreign", str(tmp_path / "mine.yaml")]
-    assert main([*asked, "--output", str(tmp_path / "out")]) == 0
+    assert main([*asked, "--output", str(tmp_path / "out" / "league.csv")]) == 0
     told = capsys.readouterr().out
     assert "noisy_statistic" in told
     assert "mine               `ledger` must list releases, got none" in told
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"league.csv", "price.csv", "price.png", "winners.png"}
+    assert names == {"league.csv"}
 
 
 @pytest.mark.parametrize(

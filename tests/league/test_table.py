@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc.league import measures, price, table
+from dpmc.league import measures, table
 from dpmc.league.foreign import Foreign, read_draws, read_ledger
 from dpmc.league.rivals import exact_draws, noisy_statistic
 from dpmc.league.submission import Submission, Terms, rival, rivals
 from dpmc.league.table import entry, play, standings, summary, write
 from dpmc.types import DpmcError
+from tests.support.languages import has_r
 
 TASK = "gaussian-2-v1"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "league"
@@ -24,7 +25,7 @@ GOOD = '[[\\"gaussian(5.0)\\", 1]]'
 
 
 def shell(script: str, **options) -> Foreign:
-    return Foreign("mine", ["/bin/sh", "-c", script, "sh"], **options)
+    return Foreign(["/bin/sh", "-c", script, "sh"], **options)
 
 
 def draws(number: int, line: str = "0.5,0.27") -> str:
@@ -141,7 +142,7 @@ def test_a_command_that_hangs_is_stopped_with_its_children(task, tmp_path) -> No
 
 
 def test_a_command_that_is_not_there_is_a_row(task) -> None:
-    found = entry(task, Foreign("mine", ["/not/there"]), Terms(1.0, task.delta))
+    found = entry(task, Foreign(["/not/there"]), Terms(1.0, task.delta))
     assert "failed: `command` must start, got No such file" in found.status
 
 
@@ -167,7 +168,7 @@ def test_unknown_methods_and_wrong_settings_are_refused_before_anything_runs() -
     with pytest.raises(DpmcError, match="`max_passes` must be"):
         Terms(1.0, 1e-6, max_passes=1)
     with pytest.raises(DpmcError, match="`command` must be a list of texts"):
-        Foreign("mine", [])
+        Foreign([])
 
 
 def test_the_table_is_written_and_read(tmp_path) -> None:
@@ -183,13 +184,11 @@ def test_the_table_is_written_and_read(tmp_path) -> None:
     squares = [row.score.mean_error**2 for row in rows[:2]]
     assert first.effective_draws == pytest.approx(2 / sum(squares))
     assert not list(tmp_path.glob("*.part"))
-    price.write(tmp_path / "price.csv", [price.price("kinetic_langevin", 2, 1, per_dim=5)])
-    assert (tmp_path / "price.csv").read_text().startswith("method,dim,share,error,theory\n")
 
 
 def test_awk_takes_part(task) -> None:
     """A foreign method in another language, near the exact posterior at epsilon 4."""
-    one = Foreign("awk", ["awk", "-f", "noisy_mean.awk"], 60, EXAMPLES)
+    one = Foreign(["awk", "-f", "noisy_mean.awk"], 60, EXAMPLES)
     found = entry(task, one, Terms(4.0, task.delta, num_draws=1000))
     assert found.scored, found.status
     assert found.epsilon == pytest.approx(4.0, rel=0.005)
@@ -200,7 +199,7 @@ def test_a_sampler_of_another_package_takes_part() -> None:
     import sys
 
     pytest.importorskip("emcee", reason="a development dependency")
-    one = Foreign("emcee", [sys.executable, "noisy_gradients.py"], 120, EXAMPLES)
+    one = Foreign([sys.executable, "noisy_gradients.py"], 120, EXAMPLES)
     task = dpmc.task("logistic-3-v1")
     found = entry(task, one, Terms(4.0, task.delta))
     assert found.scored, found.status
@@ -217,11 +216,29 @@ def test_files_of_draws_are_not_unpickled(tmp_path) -> None:
     assert Submission(np.zeros((2, 2)), None).outside == ()
 
 
-def test_figures_are_drawn(tmp_path) -> None:
-    from dpmc.league import figures
+def test_r_takes_part_and_a_seed_makes_its_draws_again(task) -> None:
+    if not has_r():
+        pytest.skip("needs R with jsonlite: apt-get install r-base-core r-cran-jsonlite")
+    one = Foreign(["Rscript", "--vanilla", "noisy_mean.R"], 60, EXAMPLES)
+    terms = Terms(4.0, task.delta, num_draws=1000, seed=3)
+    found = entry(task, one, terms)
+    assert found.scored, found.status
+    assert found.epsilon == pytest.approx(4.0, rel=0.005)
+    assert found.sliced_wasserstein < 0.5
+    assert found.outside == ("a known seed",)
+    assert entry(task, one, terms) == found
+    other = entry(dpmc.task("logistic-3-v1"), one, Terms(4.0, 1e-6))
+    assert "failed: `command` must end with code 0, got 1" in other.status
 
-    rows = play([TASK], ["noisy_statistic", "exact_draws"], [1.0, 4.0], num_draws=200)
-    prices = [price.price("kinetic_langevin", 2, 1, per_dim=5)]
-    figures.price_figure(prices).savefig(tmp_path / "price.png")
-    figures.winners_figure(rows).savefig(tmp_path / "winners.png")
-    assert len(list(tmp_path.iterdir())) == 2
+
+def test_a_task_with_fewer_rows_has_a_posterior_of_its_own() -> None:
+    whole = dpmc.task("student-location-v1")
+    part = whole.first(500)
+    assert part.num_rows == 500
+    assert part.digest != whole.digest
+    ratio = part.reference(2000).std(axis=0) / whole.reference(2000).std(axis=0)
+    assert ratio == pytest.approx([10.0, 10.0], rel=0.2)
+    with pytest.raises(DpmcError, match="`num_rows` must be at most 50000, got 50001"):
+        whole.first(50_001)
+    with pytest.raises(DpmcError, match="gaussian-2-v1 has closed forms"):
+        dpmc.task(TASK).first(10)

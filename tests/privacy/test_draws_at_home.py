@@ -126,6 +126,8 @@ ELSEWHERE = {
         league/measures.py::sliced_wasserstein standard_normal
         league/references.py::make permutation
         league/table.py::_key integers
+        experiments/studies/_league.py::terms integers
+        experiments/studies/league_price.py::run integers
     """,
     "which rows a step uses, and in what order": """
         ep/network/vi.py::_one_pass permutation
@@ -150,6 +152,7 @@ ELSEWHERE = {
         statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
         statsel/fisher/order_simulation.py::simulate uniform
         statsel/fisher/order_simulation.py::sorted_latents uniform 2
+        experiments/outputs/_league_table.py::_ratios integers
         experiments/verdicts/bootstrap.py::resample integers
         experiments/verdicts/power.py::_dealt permutation
     """,

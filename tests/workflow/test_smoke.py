@@ -249,7 +249,7 @@ def test_a_truncated_file_stops_with_one_line(finished: Project) -> None:
             "papers=nobody2020",
             "",
             "",
-            "`papers` must be one of alparslan2023thesis, raisa2021dphmc, raisa2021thesis, vin",
+            "`papers` must be one of alparslan2023thesis, league, raisa2021dphmc, raisa2021th",
         ),
         ("scale=smoke", "method: rwmh\n", "method: rwhm\n", "got 'rwhm' (did you mean rwmh?)"),
         ("scale=smoke", "proposal_sd: 0.06", "propsal_sd: 0.06", "(did you mean proposal_sd?)"),

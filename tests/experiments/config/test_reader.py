@@ -307,7 +307,7 @@ def test_bad_settings_are_refused_in_one_line(
         ({"scale": "tiny"}, "`scale` must be one of paper, quick, smoke, got 'tiny'"),
         (
             {"papers": ["nobody"]},
-            f"`papers` must be one of alparslan2023thesis, {KEY}, {THESIS}",
+            f"`papers` must be one of alparslan2023thesis, league, {KEY}, {THESIS}",
         ),
         ({"papers": []}, "`papers` must be a list of keys of config/papers, got []"),
         ({"seeds_per_job": 0}, "`seeds_per_job` must be an integer >= 1, or null"),
@@ -363,7 +363,7 @@ def test_merge_replaces_adds_and_removes_and_changes_neither_side() -> None:
     [
         (
             lambda s: s.update(study="recession"),
-            "study` must be one of mixture, .*, got 'recession' (did you mean regression?)",
+            "study` must be one of league, .*, got 'recession' (did you mean regression?)",
         ),
         (lambda s: s["problems"].append("nowhere"), "problems` must be one of .*, got 'nowhere'"),
         (

@@ -34,6 +34,10 @@ def rows(context: Context) -> Figure:
     runs = context.metrics
     looks = {name: LOOKS.get(name, style.look(name)) for name in ordered(set(runs["label"]))}
     made = _panels(context, runs, "num_rows", "label", looks, "number of rows")
+    sizes = sorted(set(runs["num_rows"]))
+    for axis in made.axes:
+        axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axis.minorticks_off()
     named = {name: Look(label(name), one.colour, one.marker) for name, one in looks.items()}
     _legend(made, named, 3)
     style.heading(made, "Distance against the number of rows, at ε = 1")
