@@ -29,7 +29,7 @@ OVERHEAD = 1.6
 STAGES = 15
 # What a stage takes, in passes that compute gradients, beside what it takes for each parameter: two
 # passes for curvature are d products of vectors, or 2d gradients where a model has no slope.
-# Measured at d = 4, 10 and 30, where the times that follow were 1.0 to 1.5 times what fits took.
+# Measured at d = 4, 10 and 30, where the times that follow were 0.9 to 1.7 times what fits took.
 PASSES = 14
 # Rows on which a pass is timed.
 TIMED_ROWS = 20_000
