@@ -64,7 +64,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _stale(asked: argparse.Namespace) -> str:
-    config = _config(Path(asked.root), scale=asked.scale)
+    root = Path(asked.root)
+    config = _config(root, scale=asked.scale, papers=list(reader.papers(root)))
     lines = []
     for paper in config.papers:
         provenance = Path(asked.folder) / paper / "provenance.json"

@@ -125,6 +125,37 @@ CHOSEN: dict[str, dict[str, str]] = {
         "C-mixture-closer-draws": "table1_draws",
         "C-privacy": "table1 table2",
     },
+    "league": {  # of our own: a place is the name of a figure or table
+        "P-langevin": "price prices",
+        "P-penalty": "price prices",
+        "P-hmc": "price prices",
+        "P-acceptance": "price prices",
+        "W-statistic": "winners standings",
+        "W-tests-last": "winners standings",
+        "W-regression": "winners standings",
+        "W-banana-unadjusted": "winners standings",
+        "W-banana-penalty": "winners standings",
+        "W-circle": "winners standings",
+        "W-tempered": "winners standings",
+        "W-modes": "winners standings",
+        "W-few-rows": "winners standings",
+        "W-network": "winners standings",
+        "W-more-rows": "rows",
+        "W-tests-rows": "rows",
+        "B-found": "clip",
+        "B-large": "clip",
+        "R-beat-chain": "released standings",
+        "R-curved": "released standings",
+        "N-coverage": "standings",
+        "N-variational": "standings",
+        "G-budget": "standings",
+        "G-commands": "winners standings",
+        "A-exact": "accountants",
+        "A-batches": "accountants",
+        "A-barker": "accountants",
+        "S-privacy": "batches",
+        "S-loss": "batches",
+    },
 }
 
 
@@ -205,6 +236,7 @@ def test_a_document_has_the_general_rules_and_its_own():
     assert set(kinds("raisa2021dphmc")) == general | {"count", "regret", "reuse"}
     assert set(kinds("raisa2021thesis")) == general | {"difference", "gain", "problem"}
     assert set(kinds("alparslan2023thesis")) == general | {"follows"}
+    assert set(kinds("league")) == general | {"allowed", "batches"}
 
 
 @pytest.mark.parametrize("paper", PAPERS)

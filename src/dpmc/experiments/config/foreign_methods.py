@@ -68,8 +68,7 @@ def commands(path: Path) -> dict[str, Foreign]:
     """
     from dpmc.league.foreign import Foreign  # a run of other documents needs nothing of it
 
-    folder = path.absolute().parent
-    return {name: Foreign(**one.given(folder)) for name, one in _read(path).items()}
+    return {name: Foreign(**one.given(path.parent)) for name, one in _read(path).items()}
 
 
 def load_config(values: Mapping[str, Any], root: Path) -> Config:
@@ -129,7 +128,6 @@ def _joined(paper: Paper, path: Path) -> Paper:
                 wanted = f"tasks of this run ({listed(ours.problems)})"
                 where = f"methods.{name}.tasks"
                 raise DpmcError(f"{path}: {refusal(where, wanted, task, ours.problems)}")
-    folder = path.absolute().parent
     theirs = Study(
         study=STUDY,
         problems=ours.problems,
@@ -142,7 +140,7 @@ def _joined(paper: Paper, path: Path) -> Paper:
                 method=METHOD,
                 variant=VARIANT,
                 problems=one.tasks,
-                params=one.given(folder),
+                params=one.given(path.parent),
             )
             for name, one in found.items()
         },

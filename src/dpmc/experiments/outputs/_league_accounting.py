@@ -53,7 +53,7 @@ def accountants(context: Context) -> Figure:
     """
     curve = context.curve("accountants")
     found = [name for name in METHODS if name in set(curve["label"])]
-    figure, axes = style.figure(1, len(found), 2.5)
+    figure, axes = style.figure(1, len(found), 2.8)
     for axis, method in zip(axes[0], found, strict=True):
         rows = curve[(curve["label"] == method) & (curve["num_iterations"] > 0)]
         for name, part in rows.groupby("accountant", sort=False):
@@ -62,6 +62,7 @@ def accountants(context: Context) -> Figure:
                 part["epsilon"], part["num_iterations"], **_drawn(look), ms=3.5, label=look.label
             )
         axis.set(title=METHODS[method], xscale="log", yscale="log", xlabel="ε")
+        axis.set_ylim(bottom=rows["num_iterations"].min() / 60)  # room for the legend
         axis.legend(loc="lower right", handlelength=2.4)
     axes[0, 0].set_ylabel("iterations")
     figure.suptitle("What a budget buys, by accountant (δ = 1e-6)", fontweight="bold")

@@ -131,6 +131,9 @@ def price(context: Context) -> Figure:
     for axis in (left, right):
         axis.set(xscale="log", xlabel="dimension d")
     left.set(yscale="log", ylabel="effective draws / k", xlim=(dims[0] / 1.2, dims[-1] * 4))
+    for axis in (left, right):
+        axis.set_xticks(sizes := sorted(set(table["dim"])), [str(size) for size in sizes])
+        axis.minorticks_off()
     right.set(ylabel="share of proposals accepted", ylim=(0, 0.5))
     figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4)
     style.heading(figure, "The price of the acceptance test, on a normal target")

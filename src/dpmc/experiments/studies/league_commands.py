@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 METHODS = "dpmc.league"
 METHOD = "foreign"
+EXAMPLES = "docs/examples/league"
 
 Params = _league.Params
 COLUMNS = _league.COLUMNS
@@ -47,8 +48,8 @@ def check(point: StudyPoint) -> None:
 def reads(params: Mapping[str, Any]) -> list[str]:
     """Return what determines a result beside settings and code: the files that a command names.
 
-    Of a command whose folder is named in full, as from a file of methods, it also counts whether
-    there is such a program: installing it makes its rows anew.
+    It also counts whether there is such a program: installing it makes its rows anew. Of the
+    examples of the checkout that does not count, whose published rows are right wherever they are.
     """
     one = _command(params)
     found = [
@@ -56,8 +57,7 @@ def reads(params: Mapping[str, Any]) -> list[str]:
         for path in (Path(one.folder) / part for part in one.command)
         if path.is_file()
     ]
-    absolute = Path(params.get("folder", "")).is_absolute()
-    if absolute and shutil.which(one.command[0], path=None) is None:
+    if params.get("folder") != EXAMPLES and shutil.which(one.command[0]) is None:
         found.append("not there")
     return found
 
