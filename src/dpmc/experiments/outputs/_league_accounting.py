@@ -1,4 +1,4 @@
-"""What budgets buy in the league: iterations by accountant, and batches against all rows."""
+"""Figures of the league about budgets: iterations by accountant, and batches against all rows."""
 
 from __future__ import annotations
 

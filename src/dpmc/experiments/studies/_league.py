@@ -1,4 +1,4 @@
-"""What studies of the league share: their columns, and one submission as a row of them."""
+"""Columns of the studies of the league, and one submission as a row of them."""
 
 from __future__ import annotations
 
