@@ -1,10 +1,11 @@
 """Time and memory of a fit as rows and parameters grow, beside reading the rows and NUTS in JAX.
 
-``uv run --group bench python benchmarks/measure_growth.py`` takes some minutes of an idle machine
-and prints one line for each point; ``--write`` keeps them in docs/images, with a picture of them.
+``uv run --group bench python benchmarks/measure_growth.py`` takes about half an hour of an idle
+machine and prints one line for each point; ``--write`` keeps them in docs/images, with a picture.
 Each point is a process of its own: processor time of all its threads, and the largest memory that
-it ever held. Rows are those of a logistic regression. JAX (NumPyro's NUTS, without privacy) is left
-out with a reason where it is not installed.
+it ever held. Rows are those of a logistic regression; more than a million of them lie in shards on
+the disk, 9 GB in ``--shards DIR``. JAX (NumPyro's NUTS, without privacy) is left out with a reason
+where it is not installed, or would take hours.
 
 ``--wide`` compares unrolled gradients of rows with loops over the features, ``--fused`` sums whose
 steps are fused with sums by products of matrices.
@@ -30,19 +31,21 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-NUM_ROWS = (1_000, 10_000, 100_000, 1_000_000)
+NUM_ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 DIMS = (2, 10, 30, 100, 200)
 # The other size, while one of the two grows; JAX goes on until it takes this long.
 DIM, ROWS = 10, 1_000
 EPSILON, DELTA = 1.0, 1e-9
 DRAWS, CHAINS = 2_000, 4
 HUGE, SHARD = 100_000_000, 2_000_000
-MOST_JAX = 2_000_000  # numbers that NUTS is still given
+IN_MEMORY = 1_000_000  # rows that a point still holds in memory
+MOST_JAX = 10_000_000  # numbers that NUTS is still given
 
 
 def rows(num_rows: int, dim: int, dtype: type = np.float64) -> np.ndarray:
@@ -62,17 +65,19 @@ def used() -> tuple[float, float, float]:
     return time.perf_counter(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def private(num_rows: int, dim: int) -> dict[str, float]:
+def private(num_rows: int, dim: int, folder: Path | None = None) -> dict[str, float]:
     """Fit with dpmc, twice: the first call compiles what the cache does not have."""
     import dpmc
     from dpmc.models import logistic
 
     warnings.simplefilter("ignore")
+    if folder is not None:
+        return fit(folder, num_rows)
     x, model = rows(num_rows, dim), logistic.build(logistic.Params(dim - 1))
     before = used()
     dpmc.fit(model, x, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, num_chains=CHAINS, seed=1)
     between = used()
-    fit = dpmc.fit(
+    found = dpmc.fit(
         model, x, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, num_chains=CHAINS, seed=1
     )
     after = used()
@@ -82,31 +87,36 @@ def private(num_rows: int, dim: int) -> dict[str, float]:
         "memory": after[2],
         "rows_memory": x.nbytes / 2**20,
         "held_before": before[2],
-        "effective": DRAWS * CHAINS * min(1.0, fit.plan["acceptance"]),
-        "worth": fit.plan["effective_draws"],
-        "stages": len(fit.plan["stages"]),
+        "effective": DRAWS * CHAINS * min(1.0, found.plan["acceptance"]),
+        "worth": found.plan["effective_draws"],
+        "stages": len(found.plan["stages"]),
     }
 
 
-def reading(num_rows: int, dim: int) -> dict[str, float]:
-    """Read the rows once, from Parquet and by one thread."""
+def reading(num_rows: int, dim: int, folder: Path | None = None) -> dict[str, float]:
+    """Read the rows once, by one thread, from Parquet or from the shards that are there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     import dpmc
 
+    if folder is not None:
+        return {"again": passed(dpmc.open_rows(folder, workers=1))}
     x = rows(num_rows, dim)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as own:
         table = pa.table({str(k): x[:, k] for k in range(dim)})
-        pq.write_table(table, Path(folder) / "rows.parquet")
-        source = dpmc.open_rows(folder, workers=1)
-        before = used()
-        total = sum(float(piece.sum()) for piece in source.pieces(0, num_rows))
-        after = used()
-    return {"again": after[1] - before[1], "sum": total}
+        pq.write_table(table, Path(own) / "rows.parquet")
+        return {"again": passed(dpmc.open_rows(own, workers=1))}
 
 
-def jax(num_rows: int, dim: int) -> dict[str, float]:
+def passed(source: Any) -> float:
+    """Return the processor seconds of adding up all numbers of a source."""
+    before = used()
+    sum(float(piece.sum()) for piece in source.pieces(0, source.num_rows))
+    return used()[1] - before[1]
+
+
+def jax(num_rows: int, dim: int, folder: Path | None = None) -> dict[str, float]:
     """Sample the exact posterior by NUTS, without privacy."""
     if importlib.util.find_spec("numpyro") is None:
         return {"left_out": "numpyro is not installed"}
@@ -143,12 +153,20 @@ def jax(num_rows: int, dim: int) -> dict[str, float]:
 KINDS = {"dpmc": private, "reading": reading, "jax": jax}
 
 
-def point(kind: str, num_rows: int, dim: int, cache: str | None = None) -> dict[str, float]:
+def point(
+    kind: str,
+    num_rows: int,
+    dim: int,
+    cache: str | None = None,
+    folder: Path | None = None,
+) -> dict[str, float]:
     """Return one point, measured in a process of its own."""
     settings = dict(os.environ)
     if cache is not None:
         settings["NUMBA_CACHE_DIR"] = cache
     command = [sys.executable, __file__, "--point", kind, str(num_rows), str(dim)]
+    if folder is not None:
+        command += ["--shards", str(folder)]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     if done.returncode:
         done.stdout = json.dumps({"left_out": done.stderr.splitlines()[-1]})
@@ -158,7 +176,7 @@ def point(kind: str, num_rows: int, dim: int, cache: str | None = None) -> dict[
     return found
 
 
-def measure(most_rows: int) -> Iterator[dict[str, float]]:
+def measure(most_rows: int, shards: Path) -> Iterator[dict[str, float]]:
     """Return all points: d grows, each with an empty cache of compiled code, then n."""
     for dim in DIMS:
         with tempfile.TemporaryDirectory() as cache:
@@ -167,8 +185,11 @@ def measure(most_rows: int) -> Iterator[dict[str, float]]:
             yield point(kind, ROWS, dim)
     for num_rows in NUM_ROWS:
         if num_rows <= most_rows:
+            folder = shards / str(num_rows) if num_rows > IN_MEMORY else None
+            if folder is not None:
+                write_shards(folder, num_rows, "float64")
             for kind in KINDS:
-                yield point(kind, num_rows, DIM)
+                yield point(kind, num_rows, DIM, folder=folder)
 
 
 def draw(points: list[dict[str, float]], path: Path) -> None:
@@ -291,7 +312,7 @@ def huge(folder: Path, num_rows: int, dtype: str) -> None:
             )
 
 
-def fit(folder: Path, num_rows: int, dtype: str) -> None:
+def fit(folder: Path, num_rows: int, dtype: str = "float64") -> dict[str, float]:
     """Fit a logistic regression to the shards; coefficients are 1/3, behind an intercept of 0."""
     import dpmc
     from dpmc.models import logistic
@@ -304,12 +325,17 @@ def fit(folder: Path, num_rows: int, dtype: str) -> None:
     after = used()
     draws = found.kept().reshape(-1, DIM)
     error = np.abs(draws.mean(axis=0) - np.r_[0.0, np.full(DIM - 1, 1 / 3)])
-    print(
-        f"fit of {source.num_rows} rows: {after[0] - before[0]:.0f} s, "
-        f"{after[1] - before[1]:.0f} processor s, {after[2]:.0f} MiB at most, "
-        f"{len(found.plan['stages'])} stages; largest error of a mean {error.max():.2g}, "
-        f"standard deviations {draws.std(axis=0).min():.2g} to {draws.std(axis=0).max():.2g}"
-    )
+    return {
+        "first": after[1] - before[1],
+        "wall": after[0] - before[0],
+        "memory": after[2],
+        "held_before": before[2],
+        "effective": DRAWS * CHAINS * min(1.0, found.plan["acceptance"]),
+        "worth": found.plan["effective_draws"],
+        "stages": len(found.plan["stages"]),
+        "largest_error": float(np.max(error / draws.std(axis=0))),
+        "largest_width": float(draws.std(axis=0).max()),
+    }
 
 
 def fused(num_rows: int = 1 << 16) -> None:
@@ -368,12 +394,15 @@ def main() -> None:
     parser.add_argument("--huge", metavar="DIR", type=Path, help="passes over 1e8 rows")
     parser.add_argument("--fit", action="store_true", help="with --huge: a whole fit instead")
     parser.add_argument("--rows", type=int, default=HUGE, help="of these passes")
+    parser.add_argument(
+        "--shards", metavar="DIR", type=Path, help="folder of more than a million rows"
+    )
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float64", help="theirs")
     parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:
         kind, num_rows, dim = options.point
-        print(json.dumps(KINDS[kind](int(num_rows), int(dim))))
+        print(json.dumps(KINDS[kind](int(num_rows), int(dim), options.shards)))
         return
     if options.wide:
         wide()
@@ -382,12 +411,15 @@ def main() -> None:
         fused()
         return
     if options.huge:
-        (fit if options.fit else huge)(options.huge, options.rows, options.dtype)
+        if options.fit:
+            print(fit(options.huge, options.rows, options.dtype))
+        else:
+            huge(options.huge, options.rows, options.dtype)
         return
     kept = IMAGES / "growth.json"
     if not options.draw:
         points = []
-        for one in measure(options.most):
+        for one in measure(options.most, options.shards or ROOT / "build" / "growth"):
             points.append(one)
             if options.write:  # as far as it came
                 kept.write_text(json.dumps(points, indent=1) + "\n")
