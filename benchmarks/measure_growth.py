@@ -365,7 +365,7 @@ def wide(num_rows: int = 4096) -> None:
 
     from dpmc.models import logistic
     from dpmc.rows import wide_gradients
-    from dpmc.rows.passes import RowGradients
+    from dpmc.rows.compiled_gradients import RowGradients
 
     wide_gradients.WIDE = 0
     for dim in (5, 10, 20, 30, 50, 100, 200):

@@ -11,7 +11,7 @@ from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import logistic, poisson
 from dpmc.rng import stream
 from dpmc.rows import model_checks
-from dpmc.rows.passes import RowGradients
+from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.wide_gradients import WIDE
 from dpmc.types import Dataset, DpmcError
 

@@ -18,6 +18,7 @@ from dpmc.privacy.accountants import gaussian
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import gaussian as release
 from dpmc.rows import probes
+from dpmc.rows.wide_gradients import slope_of
 from dpmc.types import Dataset, DpmcError, Model
 
 # Gradients that settle in the end are about so large a part of mu^2.
@@ -126,8 +127,7 @@ def plan(model: Model, shape: tuple[int, int], *, epsilon: float, delta: float) 
     enough_mu = _least(lambda m: expected_displacement(num_rows, model.dim, m), mu, most)
     enough_rows = _least(lambda n: expected_displacement(n, model.dim, mu), num_rows, most)
     at_least = gaussian.epsilon({release(1 / enough_mu): 1}, delta)
-    with_slope = model.slope is not None and model.coefficients is None
-    passes = STAGES * (PASSES + model.dim if with_slope else 4 * model.dim + 2)
+    passes = STAGES * (4 * model.dim + 2 if slope_of(model) is None else PASSES + model.dim)
     return Expectation(
         mu=mu,
         effective_draws=noise**-2,

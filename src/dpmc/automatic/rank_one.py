@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.numerics.row_products import gram, times
-from dpmc.rows.passes import RowGradients
+from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.vectors import clip_rows, pack
 from dpmc.types import Array
 
@@ -47,7 +47,7 @@ def clipped_sum(
     gradients : RowGradients
         Of a model with a slope.
     features, first, last, theta
-        The rows and the parameter, see :class:`dpmc.rows.passes.RowGradients`.
+        The rows and the parameter, see :class:`dpmc.rows.compiled_gradients.RowGradients`.
     basis : ndarray of shape (d, d)
     bound : float
         Finite and > 0.

@@ -13,7 +13,8 @@ import numpy as np
 
 from dpmc.automatic import rank_one
 from dpmc.numerics.row_products import times
-from dpmc.rows.passes import FUSED, Passes, RowGradients
+from dpmc.rows.compiled_gradients import FUSED, RowGradients
+from dpmc.rows.passes import Passes
 from dpmc.rows.sources import Source, block_rows
 from dpmc.rows.vectors import clip_rows, norms, pack
 from dpmc.types import Array, Dataset, Model

@@ -29,11 +29,20 @@ BLOCK = 256
 HALF_STEP = 1e-4
 
 
+def slope_of(model: Model) -> Any:
+    """Return the slope of a model whose rows enter by one inner product with theta itself, or None.
+
+    Rows of a model with coefficients of its own enter by an inner product with those.
+    """
+    return model.slope if model.coefficients is None else None
+
+
 def gradients_kernel(model: Model, num_coefficients: int, num_features: int) -> Any:
     """Return what computes the gradients of a block of rows, as `row_gradients_kernel` does."""
-    if model.slope is None or model.dim <= WIDE or model.coefficients is not None:
+    slope = slope_of(model)
+    if slope is None or model.dim <= WIDE:
         return row_gradients_kernel(model.gradient, model.dim, num_coefficients, num_features)
-    return loop_kernel(model.slope, num_features - model.dim)
+    return loop_kernel(slope, num_features - model.dim)
 
 
 @functools.cache
