@@ -61,7 +61,8 @@ def standings(context: Context) -> pd.DataFrame:
         One row per task, method and epsilon: how many runs have a score; median and quartiles of
         the sliced distance, and whether it is among the nearest (see `nearest`); medians of other
         scores; effective draws, 1 over the mean square error of the means, and the same over
-        mu^2; mean coverage; the epsilon that holds; and why runs have no score.
+        mu^2; mean coverage; the epsilon that holds; the lower bound of the attack on the method,
+        and the epsilon that its ledger claims there; what is outside; and why runs have no score.
     """
     rows = context.metrics
     found = []
@@ -92,6 +93,9 @@ def standings(context: Context) -> pd.DataFrame:
                         "per_mu2": draws / (scored["mu"] ** 2).mean(),
                         **{key: scored[key].mean() for key in COVERAGES},
                         "guarantee_epsilon": group["guarantee_epsilon"].max(),
+                        "attack": group["attack_epsilon"].max(),
+                        "attack_claim": group["attack_claim"].max(),
+                        "outside": "; ".join(dict.fromkeys(filter(None, group["outside"]))),
                         "status": "; ".join(dict.fromkeys(others)),
                     }
                 )
