@@ -39,6 +39,7 @@ from dpmc.privacy import events
 from dpmc.privacy.accountants import barker_pld, subsampled
 from dpmc.privacy.accountants.gaussian import epsilon_of_loss
 from dpmc.privacy.empirical import mu_by_accuracy
+from dpmc.privacy.outcomes import Labels
 from dpmc.rng import stream
 from dpmc.types import Array, DpmcError
 
@@ -142,11 +143,11 @@ def attack(method: Any, pair: Pair, runs: int, seed: int = SEED) -> Attacked:
     return Attacked(reason if beaten else "", runs, right, mu, claim_mu, epsilon, claim)
 
 
-def guesses(values: Array) -> Array:
+def guesses(values: Array) -> Labels:
     """Return for each outcome whether it is above the middle: that of the quartiles of all."""
     finite = values[np.isfinite(values)]
     middle = 0.5 * sum(np.quantile(finite, [0.25, 0.75])) if len(finite) else 0.0
-    above: Array = values > middle
+    above: Labels = values > middle
     return above
 
 
@@ -183,7 +184,7 @@ def _frozen(records: Records) -> Any:
 
 
 def _outcomes(
-    method: Any, pair: Pair, coins: Array, terms: Sequence[Terms]
+    method: Any, pair: Pair, coins: Labels, terms: Sequence[Terms]
 ) -> tuple[Array, list[Records], str]:
     """Return the statistic of each run, NaN where it failed; ledgers; and the last error."""
     tasks = [pair.neighbour if coin else pair.data for coin in coins]

@@ -19,7 +19,7 @@ from dpmc.league.task import Task
 from dpmc.numerics.compile_cache import compile_once
 from dpmc.types import Array, Dataset
 
-GAUSSIAN_ROWS, ROWS, POOL = 400, 1500, 4000
+GAUSSIAN_ROWS, ROWS, POOL = 400, 200, 4000
 # How far beyond the public ball the canaries of the Gaussian pair lie.
 BEYOND = 100.0
 NAME = "attack"
@@ -52,7 +52,8 @@ def gaussian() -> Pair:
     root = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))
     along = BEYOND * task.bounds["radius"] * np.array([0.6, 0.8])
     data, neighbour = (replace(task, rows=_with(task.rows, root @ (s * along))) for s in (-1, 1))
-    return Pair(data, neighbour, np.linalg.solve(root.T, along))
+    direction: Array = np.asarray(np.linalg.solve(root.T, along), dtype=np.float64)
+    return Pair(data, neighbour, direction)
 
 
 def of(task: Task) -> Pair:
