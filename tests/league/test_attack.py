@@ -164,7 +164,7 @@ def test_a_method_for_other_tasks_is_attacked_on_theirs(tmp_path) -> None:
     pytest.importorskip("emcee", reason="a development dependency")
     task = dpmc.task("logistic-3-v1")
     text = (EXAMPLES / "noisy_gradients.py").read_text()
-    changed = text.replace("+ sd * rng", "+ 0 * rng").replace("20_000", "2_000")
+    changed = text.replace("+ sd * rng", "+ 0 * rng").replace("5_000", "2_000")
     changed = changed.replace("run_mcmc(start, 600)", "run_mcmc(start, 200)")
     (tmp_path / "exact.py").write_text(changed)
     short = {"time_limit": 120, "folder": tmp_path, "many": True}

@@ -27,7 +27,7 @@ def run(folder):
     multiplier = np.sqrt(STEPS) / task["mu"] * (1 + 1e-9)
     sd = 2 * norm * multiplier
     rng = np.random.default_rng(task["seed"])
-    public = np.clip(rng.standard_normal((20_000, d)), -2, 2)
+    public = np.clip(rng.standard_normal((5_000, d)), -2, 2)
 
     def curvature(theta):
         """Return the negative Hessian that public features would have, shape (d, d)."""

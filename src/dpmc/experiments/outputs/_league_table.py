@@ -28,6 +28,7 @@ LOOKS = {
     "kinetic_langevin": Look("kinetic Langevin", "#56B4E9", "s"),
     "penalty": Look("DP-penalty", "#CC79A7", "D"),
     "hmc": Look("DP-HMC", "#D55E00", "^"),
+    "hmc_batches": Look("DP-HMC, batches", "#882255", "d"),
     "awk_mean": Look("awk", "#999999", "1"),
     "r_mean": Look("R", "#999999", "2"),
     "emcee_gradients": Look("emcee", "#999999", "3"),
@@ -100,6 +101,43 @@ def standings(context: Context) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(found)
+
+
+def attacks(context: Context) -> pd.DataFrame:
+    """Return what attacks on the methods have found.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the studies of the league.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per method and problem on which it was attacked, those alike put together: the
+        lower bound on its epsilon, what its ledger claims there, whether it stands, and why not.
+    """
+    rows = context.metrics
+    found: list[dict[str, object]] = []
+    for method in ordered(set(rows["label"])):
+        group = rows[(rows["label"] == method) & rows["attack_claim"].notna()]
+        pairs = list(zip(group["attack_epsilon"], group["attack_claim"], strict=True))
+        for lower, claim in dict.fromkeys(pairs):
+            stands = bool(lower <= claim)
+            here = group[(group["attack_epsilon"] == lower) & (group["attack_claim"] == claim)]
+            others = here.loc[here["status"] != COMPLETE, "status"]
+            found.append(
+                {
+                    "method": method,
+                    "lower_bound": lower,
+                    "claim": claim,
+                    "share": lower / claim,
+                    "stands": stands,
+                    "status": "; ".join(dict.fromkeys(others)),
+                }
+            )
+    columns = ["method", "lower_bound", "claim", "share", "stands", "status"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def nearest(rows: pd.DataFrame) -> dict[tuple[str, float, str], bool]:
