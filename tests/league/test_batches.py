@@ -133,6 +133,7 @@ def test_the_budget_is_spent_by_a_second_accountant_and_only_with_amplification(
     assert 0.99 * epsilon < passed.epsilon <= epsilon * 1.005
     assert math.isnan(passed.mu)
     rows = sum(n * (0.1 if "sampled" in text else 1) for text, n in handed.ledger)
+    assert passed.passes == pytest.approx(rows)
     assert rows <= terms.max_passes + 1  # the mean that finds the place is one more
     plain = [(_unsampled(text), count) for text, count in handed.ledger]
     with pytest.raises(DpmcError, match="`ledger` must come to epsilon"):

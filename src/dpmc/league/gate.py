@@ -31,12 +31,15 @@ class Passed:
         Of Gaussian differential privacy; NaN where releases are not all Gaussian ones from all
         rows.
     releases : int
-        How many there are: passes over the rows, where none has several.
+        How many there are.
+    passes : float
+        Over the rows: one for each release, and of a batch its share of the rows.
     """
 
     epsilon: float
     mu: float
     releases: int
+    passes: float
 
 
 def ledger(records: Records | None, delta: float, epsilon: float | None = None) -> Passed:
@@ -55,7 +58,8 @@ def ledger(records: Records | None, delta: float, epsilon: float | None = None) 
     found = audit(counts, delta).epsilon
     if epsilon is not None and not found <= epsilon * (1 + TOLERANCE):
         raise DpmcError(f"`ledger` must come to epsilon {epsilon:g} at most, got {found:.4g}")
-    return Passed(found, mu_of(counts), sum(counts.values()))
+    passes = sum(count * _fraction(event) for event, count in counts.items())
+    return Passed(found, mu_of(counts), sum(counts.values()), passes)
 
 
 def counted(records: Records) -> events.Counts:
@@ -110,6 +114,14 @@ def checked(records: Sequence[Any]) -> list[tuple[str, int]]:
             raise DpmcError(f"`ledger` must list pairs (event, count), got {entry!r}")
         entries.append((text, count))
     return entries
+
+
+def _fraction(event: events.Event) -> float:
+    """Return the share of the rows that a release reads."""
+    if isinstance(event, events.BarkerEvent):
+        return event.fraction
+    noise = events.noise_of(event)
+    return 1.0 if noise is None else noise[1]
 
 
 def mu_of(counts: events.Counts) -> float:

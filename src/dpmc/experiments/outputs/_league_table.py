@@ -14,7 +14,7 @@ from dpmc.types import UNAVAILABLE, Array
 DISTANCE = "sliced_wasserstein"
 COMPLETE = "complete"
 KEYS = ["problem", "label", "epsilon"]
-MEDIANS = ("mmd", "mean_error", "deviation_ratio", "bulk_ess", "predictive", "releases")
+MEDIANS = ("mmd", "mean_error", "deviation_ratio", "bulk_ess", "predictive", "releases", "passes")
 COVERAGES = ("coverage_50", "coverage_90")
 # In the order in which they are shown; of these, colours are those of chains and what they release.
 LOOKS = {

@@ -42,6 +42,7 @@ SCORES = (
     "predictive",
     "coverage_50",
     "coverage_90",
+    "passes",
     "attack_epsilon",
     "attack_claim",
 )
