@@ -28,7 +28,7 @@ ELSEWHERE = {
         league/references.py::Proposals.draw standard_normal
         league/rivals/kinetic_langevin.py::chain standard_normal
         league/rivals/penalty.py::chain standard_normal
-        league/trajectories.py::run standard_normal
+        league/trajectories.py::steps standard_normal
         mcmc/barker_correction.py::Correction.draw random
         mcmc/barker_correction.py::Correction.sample random
         mcmc/methods/dp_sgnht.py::sampler.init standard_normal
@@ -122,7 +122,9 @@ ELSEWHERE = {
         league/families.py::gaussian standard_normal
         league/simulate.py::regression_features standard_normal
     """,
-    "the order of reference draws, directions of a score, and seeds of submissions": """
+    "the order of reference draws, directions of a score, seeds of submissions, and coins of attacks": """
+        league/attack.py::attack integers
+        league/attack.py::attack random
         league/measures.py::sliced_wasserstein standard_normal
         league/references.py::make permutation
         league/table.py::_key integers
@@ -130,6 +132,7 @@ ELSEWHERE = {
         experiments/studies/league_price.py::run integers
     """,
     "which rows a step uses, and in what order": """
+        league/rivals/hmc_batches.py::batch_gradient.gradient choice
         ep/network/vi.py::_one_pass permutation
         ep/settings.py::pass_orders integers
         ep/settings.py::pass_orders permutation

@@ -115,7 +115,7 @@ def test_one_more_replicate_makes_one_run_more(league: Project) -> None:
         assert done.returncode == 0, done.stdout[-3000:]
         lines = [line for line in parts_made(league, "table").elements() if "0 to 1" in line]
         assert job
-        assert len(lines) == 10
+        assert len(lines) == 12
         assert all("1 taken over" in line for line in lines)
         assert standings(league)["langevin", "1"]["runs"] == "2"
 

@@ -1,5 +1,6 @@
 # Mean of a Gaussian in two dimensions, covariance [[1, 0.5], [0.5, 1]], in plain awk: one noisy mean,
-# and draws from the posterior that knows of the noise. The argument is the folder of the task.
+# and draws from the posterior that knows of the noise. The arguments are folders of tasks, a run
+# in each.
 
 function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
 
@@ -10,8 +11,8 @@ function number(text, key) {
   return text + 0
 }
 
-BEGIN {
-  folder = ARGV[1]
+function run(folder) {
+  task = ""; u = 0; v = 0
   while ((getline line < (folder "/task.json")) > 0) task = task line
   # Without a seed of the task, seconds: an example, and nothing to protect anybody with.
   if (task ~ /"seed": null/) srand(); else srand(number(task, "seed"))
@@ -37,4 +38,8 @@ BEGIN {
     printf "%.10g,%.10g\n", a, 0.5 * a + sqrt(0.75) * b > (folder "/draws.csv")
   }
   printf "{\"releases\": [[\"gaussian(%s)\", 1]], \"outside\": [\"a known seed\"]}\n", z > (folder "/ledger.json")
+  close(folder "/task.json"); close(folder "/rows.csv")
+  close(folder "/draws.csv"); close(folder "/ledger.json")
 }
+
+BEGIN { for (i = 1; i < ARGC; i++) run(ARGV[i]) }

@@ -161,7 +161,7 @@ def find(task: Task, terms: Terms, name: str) -> Footing:
     prior = Prior.of(model)
     rows = WhitenedRows(model, task.dataset)
     sums = RowSums(model, task.dataset)
-    share = SHARE if task.shape is None else KNOWN_SHAPE
+    share = share_of(task)
     ledger = Ledger(GaussianBudget(terms.mu * math.sqrt(share)))
     place = (_search if task.shape is None else _by_mean)(task, rows, prior, ledger, streams)
     return Footing(
@@ -180,6 +180,11 @@ def find(task: Task, terms: Terms, name: str) -> Footing:
         streams,
         () if terms.seed is None else (OUTSIDE_SEED,),
     )
+
+
+def share_of(task: Task) -> float:
+    """Return the share of mu^2 that the search has."""
+    return SHARE if task.shape is None else KNOWN_SHAPE
 
 
 class _Place(NamedTuple):

@@ -6,11 +6,15 @@ row for each draw) and ``ledger.json``: ``{"releases": [["gaussian(3.5)", 20]], 
 event names the standard deviation of the noise over the sensitivity under substitution of one row.
 Whoever draws from the seed that ``task.json`` offers gets the same draws again, and lists
 ``"a known seed"`` under ``outside``.
+
+A command that takes ``many`` is given the paths of several folders, and makes a run in each: the
+attack of the gate has hundreds of them, and a language may take long to start.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -47,14 +51,18 @@ class Foreign:
         Seconds after which it is stopped, with all that it has started.
     folder : Path or str
         Where it runs.
+    many : bool
+        Whether it takes several folders at a time, within one time limit.
     """
 
     command: Sequence[str]
     time_limit: float = TIME_LIMIT
     folder: Path | str = Path()
+    many: bool = False
 
     def __post_init__(self) -> None:
         checks.positive("time_limit", self.time_limit)
+        checks.one_of("many", self.many, (False, True))
         if not self.command or not all(isinstance(part, str) for part in self.command):
             raise DpmcError(f"`command` must be a list of texts, got {self.command!r}")
 
@@ -66,19 +74,37 @@ class Foreign:
         DpmcError
             If it cannot be started, fails, takes too long, or leaves no draws or no ledger.
         """
-        with tempfile.TemporaryDirectory(prefix="dpmc-league-") as name:
-            place = Path(name)
-            write_task(place, task, terms)
-            self._call(place)
-            records, outside = read_ledger(place)
-            return Submission(read_draws(place), records, outside)
+        (handed,) = self.run_many([task], [terms])
+        if isinstance(handed, DpmcError):
+            raise handed
+        return handed
 
-    def _call(self, place: Path) -> None:
-        said = place / "said.txt"
+    def identity(self) -> str:
+        """Return the command, and the digests of the files that it names."""
+        named = (Path(self.folder) / part for part in self.command)
+        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named if path.is_file()]
+        return repr((tuple(self.command), files, self.time_limit, self.many))
+
+    def run_many(
+        self, tasks: Sequence[Task], terms: Sequence[Terms]
+    ) -> list[Submission | DpmcError]:
+        """Run the command once on several tasks; return what each has, or why it has nothing."""
+        with tempfile.TemporaryDirectory(prefix="dpmc-league-") as name:
+            places = [Path(name) / str(k) for k in range(len(tasks))]
+            for place, task, one in zip(places, tasks, terms, strict=True):
+                place.mkdir()
+                write_task(place, task, one)
+            try:
+                self._call(places, Path(name) / "said.txt")
+            except DpmcError as error:
+                return [error] * len(places)
+            return [_read(place) for place in places]
+
+    def _call(self, places: Sequence[Path], said: Path) -> None:
         with said.open("wb") as log:
             try:
                 process = subprocess.Popen(
-                    [*self.command, str(place)],
+                    [*self.command, *map(str, places)],
                     cwd=self.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -102,6 +128,15 @@ class Foreign:
 
 # What a configuration may say of such a method.
 Params = Foreign
+
+
+def _read(place: Path) -> Submission | DpmcError:
+    """Return what a command has left in a folder, or what is wrong with it."""
+    try:
+        records, outside = read_ledger(place)
+        return Submission(read_draws(place), records, outside)
+    except DpmcError as error:
+        return error
 
 
 def write_task(place: Path, task: Task, terms: Terms) -> None:

@@ -31,12 +31,15 @@ class Passed:
         Of Gaussian differential privacy; NaN where releases are not all Gaussian ones from all
         rows.
     releases : int
-        How many there are: passes over the rows, where none has several.
+        How many there are.
+    passes : float
+        Over the rows: one for each release, and of a batch its share of the rows.
     """
 
     epsilon: float
     mu: float
     releases: int
+    passes: float
 
 
 def ledger(records: Records | None, delta: float, epsilon: float | None = None) -> Passed:
@@ -49,16 +52,28 @@ def ledger(records: Records | None, delta: float, epsilon: float | None = None) 
     """
     if records is None:
         raise DpmcError("`ledger` must list releases, got none")
-    counts = events.parse(_checked(records))
+    counts = counted(records)
     if not counts:
         raise DpmcError("`ledger` must list at least one release, got none")
     found = audit(counts, delta).epsilon
     if epsilon is not None and not found <= epsilon * (1 + TOLERANCE):
         raise DpmcError(f"`ledger` must come to epsilon {epsilon:g} at most, got {found:.4g}")
-    return Passed(found, _mu(counts), sum(counts.values()))
+    passes = sum(count * _fraction(event) for event, count in counts.items())
+    return Passed(found, mu_of(counts), sum(counts.values()), passes)
 
 
-def draws(values: object, dim: int) -> Array:
+def counted(records: Records) -> events.Counts:
+    """Return the releases of a ledger, which may come from a file.
+
+    Raises
+    ------
+    DpmcError
+        If it cannot be read.
+    """
+    return events.parse(checked(records))
+
+
+def draws(values: object, dim: int, least: int = LEAST_DRAWS) -> Array:
     """Return draws as an array of shape (iterations, chains, d), refusing what is none.
 
     Raises
@@ -75,16 +90,22 @@ def draws(values: object, dim: int) -> Array:
         array = array[:, None, :]
     if array.ndim != 3 or array.shape[2] != dim:
         raise DpmcError(f"`draws` must have {dim} columns, got shape {given}")
-    if array.shape[0] * array.shape[1] < LEAST_DRAWS:
+    if array.shape[0] * array.shape[1] < least:
         number = array.shape[0] * array.shape[1]
-        raise DpmcError(f"`draws` must be at least {LEAST_DRAWS}, got {number}")
+        raise DpmcError(f"`draws` must be at least {least}, got {number}")
     if not np.isfinite(array).all():
         raise DpmcError("`draws` must be finite, got NaN or infinity")
     return array
 
 
-def _checked(records: Sequence[Any]) -> list[tuple[str, int]]:
-    """Return the entries of a ledger, which may come from a file."""
+def checked(records: Sequence[Any]) -> list[tuple[str, int]]:
+    """Return the entries of a ledger, which may come from a file.
+
+    Raises
+    ------
+    DpmcError
+        If an entry is not an event and how often it was.
+    """
     entries: list[tuple[str, int]] = []
     for entry in records:
         pair = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2
@@ -95,7 +116,16 @@ def _checked(records: Sequence[Any]) -> list[tuple[str, int]]:
     return entries
 
 
-def _mu(counts: events.Counts) -> float:
+def _fraction(event: events.Event) -> float:
+    """Return the share of the rows that a release reads."""
+    if isinstance(event, events.BarkerEvent):
+        return event.fraction
+    noise = events.noise_of(event)
+    return 1.0 if noise is None else noise[1]
+
+
+def mu_of(counts: events.Counts) -> float:
+    """Return mu of Gaussian releases from all rows together; NaN where there are others."""
     total = 0.0
     for event, count in counts.items():
         noise = None if isinstance(event, events.BarkerEvent) else events.noise_of(event)

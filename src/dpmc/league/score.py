@@ -55,6 +55,11 @@ class Score:
         means over repeats are 0.5 and 0.9 where a method knows its own noise.
     releases : int
         In the ledger.
+    passes : float
+        Over the rows that these take, at least.
+    attack_epsilon, attack_claim : float
+        Lower bound on the epsilon of the method from the attack of the gate, and what its ledger
+        claims there (:mod:`dpmc.league.attack`). NaN where it was not attacked.
     """
 
     status: str
@@ -74,6 +79,9 @@ class Score:
     coverage_50: float = math.nan
     coverage_90: float = math.nan
     releases: int = 0
+    passes: float = math.nan
+    attack_epsilon: float = math.nan
+    attack_claim: float = math.nan
 
     @property
     def scored(self) -> bool:
@@ -159,6 +167,7 @@ def score(
         measures.coverage(flat, reference, 0.5),
         measures.coverage(flat, reference, 0.9),
         passed.releases,
+        passed.passes,
     )
 
 

@@ -56,12 +56,36 @@ def settings(k: float, dim: int, max_passes: int) -> tuple[int, float]:
 
 def run(ground: Ground, ledger: Ledger, max_passes: int) -> Path:
     """Run one chain of DP-HMC until the budget is spent."""
-    z, rng = ground.start, ground.streams.chain
-    dim = len(z)
-    number, eta = settings(worth(ground), dim, max_passes)
+    number, eta = settings(worth(ground), len(ground.start), max_passes)
     slack = (1 + 1e-12) / ground.mu
     for_gradients = math.sqrt((number + 1) / GRADIENT_SHARE) * slack
     for_ratios = math.sqrt(number / (1 - GRADIENT_SHARE)) * slack
+    return steps(ground, ledger, number, eta, for_gradients, for_ratios)
+
+
+def steps(
+    ground: Ground,
+    ledger: Ledger,
+    number: int,
+    eta: float,
+    for_gradients: float,
+    for_ratios: float,
+) -> Path:
+    """Run one chain of so many iterations.
+
+    Parameters
+    ----------
+    ground : Ground
+        Whose gradients may be noisy in any way that depends on the point alone.
+    ledger : Ledger
+    number : int
+    eta : float
+        Step size.
+    for_gradients, for_ratios : float
+        Noise multipliers.
+    """
+    z, rng = ground.start, ground.streams.chain
+    dim = len(z)
     gradient = ground.gradient(z, ledger, for_gradients)
     states, points, gradients, accepted = np.empty((number, dim)), [z], [gradient], 0
     for k in range(number):

@@ -38,7 +38,8 @@ def test_commands_are_a_study_of_their_own_that_outputs_read_and_ours_are_as_the
     assert set(paper.studies["yours"].methods) == {"mine"}
     assert paper.studies["yours"].grid == paper.studies["table"].grid
     for name, output in paper.outputs.items():
-        assert ("yours" in output.metrics) == (name in ("winners", "standings")), name
+        theirs = name in ("winners", "standings", "attacks")
+        assert ("yours" in output.metrics) == theirs, name
 
 
 def test_a_file_counts_by_what_it_says_and_by_the_files_that_its_commands_name(tmp_path):
@@ -47,6 +48,8 @@ def test_a_file_counts_by_what_it_says_and_by_the_files_that_its_commands_name(t
     assert names(load(path, ONE + "# A remark.\n")) == first
     limited = names(load(path, ONE.replace("mine.awk]", "mine.awk], time_limit: 5")))
     assert len(first - limited) == 1
+    several = names(load(path, ONE.replace("mine.awk]", "mine.awk], many: true")))
+    assert len(first - several) == 1
     (tmp_path / "mine.awk").write_text("BEGIN { exit 3 }\n")
     written = names(load(path, ONE))
     assert len(first - written) == 1
@@ -79,6 +82,7 @@ def test_a_program_that_is_installed_later_makes_its_rows_anew(tmp_path, monkeyp
         ("methods: {mine: {command: []}}\n", "command` must be a list of texts, got []"),
         ("methods: {mine: {command: [1]}}\n", "must be a text, got 1"),
         ("methods: {mine: {command: [x], time_limit: 0}}\n", "must be a number > 0, got 0"),
+        ("methods: {mine: {command: [x], many: 3}}\n", "`methods.mine.many` must be"),
         ("methods: {mine: {command: [x], time_limt: 5}}\n", "(did you mean time_limit?)"),
         ("methods: {hmc: {command: [x]}}\n", "a name that no method of the league has"),
         ("methods: {awk_mean: {command: [x]}}\n", "a name that no method of the league has"),

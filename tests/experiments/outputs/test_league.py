@@ -13,7 +13,7 @@ from dpmc.experiments.config.reader import load_config
 from dpmc.experiments.outputs import _league_accounting, _league_table, league
 from dpmc.experiments.outputs._rules import league as rules
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.studies import _league, _tables, league_price
+from dpmc.experiments.studies import _league, _tables, league_price, league_sep_clip
 from dpmc.experiments.verdicts import claim_file, judge
 from dpmc.experiments.verdicts.evidence import Evidence, NotRunError
 from dpmc.league.table import ABSENT
@@ -52,6 +52,8 @@ def runs(paper, replicates=6):
                         "delta": 1e-6, "replicate": replicate, "sliced_wasserstein": distance,
                         "square_error": distance**2, "mu": 0.2 * epsilon,
                         "guarantee_epsilon": epsilon, "guarantee_delta": 1e-6,
+                        "attack_epsilon": 6.0 / factor, "attack_claim": 10.0,
+                        "outside": "a known seed",
                     }  # fmt: skip
                     if name == "hmc" and task == "circle" and replicate == 0:
                         row |= {"status": "failed: it diverged", "sliced_wasserstein": math.nan}
@@ -93,10 +95,66 @@ def test_standings_say_how_many_have_a_score_and_why_others_have_none(context):
     assert whole["per_mu2"] == pytest.approx(1 / squares.mean() / 0.64)
     part = found.loc["circle", "hmc", 1.0]
     assert (part["scored"], part["status"]) == (5, "failed: it diverged")
+    assert (whole["attack"], whole["attack_claim"], whole["outside"]) == (2.0, 10.0, "a known seed")
     none = found.loc["network_6", "noisy_statistic", 1.0]
     assert none["scored"] == 0
     assert math.isnan(none["median"])
     assert none["status"].startswith(ABSENT)
+
+
+def test_attacks_are_a_row_of_each_method_and_a_method_that_is_found_out_says_so(context, paper):
+    found = league.attacks(context).set_index("method")
+    assert list(found.index) == ["noisy_statistic", "automatic", "hmc_releases", "langevin",
+                                 "penalty", "hmc"]  # fmt: skip
+    assert found["stands"].all()
+    assert found.loc["langevin", "share"] == pytest.approx(0.2)
+    rows = context.metrics
+    said = "`ledger` must hold under attack: it has epsilon 10, 14 was spent"
+    out = {"attack_epsilon": 14.0, "status": said, "sliced_wasserstein": math.nan}
+    changed = rows.assign(
+        **{k: rows[k].mask(rows["label"] == "langevin", v) for k, v in out.items()}
+    )
+    other = Context(paper.plain(), changed)
+    row = league.attacks(other).set_index("method").loc["langevin"]
+    assert not row["stands"]
+    assert row["status"] == said
+    cells = league.standings(other).set_index(["method", "epsilon", "problem"])
+    assert cells.loc["langevin", 1.0, "circle"]["scored"] == 0
+    assert cells.loc["langevin", 1.0, "circle"]["status"] == said
+    lacking = rows.assign(attack_epsilon=math.nan, attack_claim=math.nan)
+    assert league.attacks(Context(paper.plain(), lacking)).empty
+
+
+@pytest.fixture(scope="module")
+def clips():
+    """Return invented runs of DP-SEP: nearest at 4, and a tenth farther with what is found."""
+    rng = np.random.default_rng(8)
+    rows = []
+    for epsilon in (1.0, 5.0):
+        given = [{"label": "fixed", "clip_bound": c} for c in (0.5, 1, 2, 4, 8, 16, 32, 64)]
+        given += [{"label": "found", "clipped_share": c} for c in (0.5, 0.9)]
+        for one in given:
+            for replicate in range(20):
+                bound = one.get("clip_bound", 12.0)
+                far = 0.5 * (1.1 if one["label"] == "found" else 1 + abs(math.log2(bound / 4)) / 4)
+                rows.append({
+                    **one, "experiment": "sep_clip", "problem": "sep_mixture", "bound": bound,
+                    "algorithm": one["label"], "method": one["label"], "variant": "as_published",
+                    "epsilon": epsilon, "replicate": replicate, "exact_sd": 0.03,
+                    "guarantee_epsilon": epsilon,
+                    "mean_error": far * math.exp(0.05 * rng.standard_normal()),
+                })  # fmt: skip
+    return table(rows, league_sep_clip.COLUMNS)
+
+
+def test_found_bounds_stand_beside_the_line_of_fixed_ones(clips, paper):
+    axes = shown(league.sep_clip(Context(paper.plain(), clips)))
+    assert [axis.get_title() for axis in axes] == ["ε = 1", "ε = 5"]
+    for axis in axes:
+        line, first, second = axis.containers
+        assert len(line.lines[0].get_xdata()) == 8
+        assert first.lines[0].get_xdata()[0] == second.lines[0].get_xdata()[0] == 12
+        assert 0.5 < first.lines[0].get_ydata()[0] < 0.6
 
 
 def test_who_wins_has_a_number_a_star_a_dash_or_a_cross_in_every_cell(context, paper):
@@ -245,15 +303,17 @@ def test_rules_measure_iterations_of_accountants_and_shares_of_batches(paper, cu
         rules.batches({**few, "rates": [0.5]}, given, "as_published")
 
 
-def test_every_claim_is_judged_and_a_false_one_is_not_reproduced(paper, prices, curves):
+def test_every_claim_is_judged_and_a_false_one_is_not_reproduced(paper, prices, clips, curves):
     """Invented runs follow the theory and put acceptance tests last."""
     claims = claim_file.load(ROOT / "config/published/league.yaml", paper.outputs)
-    rows = pd.concat([runs(paper, 8), prices], ignore_index=True)
+    rows = pd.concat([runs(paper, 8), prices, clips], ignore_index=True)
     found = judge.verdicts(
         claims, rows, pd.DataFrame(), Context(paper.plain(), rows, curves=curves)
     )
     verdicts = dict(zip(found["id"], found["verdict"], strict=True))
-    for name in ("P-langevin", "P-penalty", "P-hmc", "W-statistic", "R-beat-chain"):
+    for name in ("P-langevin", "P-penalty", "P-hmc", "W-statistic", "R-beat-chain", "G-attack",
+                 "C-best", "C-share", "C-wrong"):  # fmt: skip
         assert verdicts[name] == "reproduced", name
+    assert verdicts["G-attack-sees"] == "contradicted"  # here langevin has a fifth
     assert verdicts["R-curved"] == "contradicted"
     assert verdicts["W-circle"] == "contradicted"

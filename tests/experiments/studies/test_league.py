@@ -10,7 +10,7 @@ import pytest
 
 from dpmc.experiments.config.problems import make_data
 from dpmc.experiments.config.setups import ProblemSetup, StudySetup
-from dpmc.experiments.studies import league, league_commands, league_price
+from dpmc.experiments.studies import league, league_commands, league_price, league_sep_clip
 from dpmc.league import price
 from dpmc.league.table import ABSENT
 from dpmc.types import DpmcError
@@ -87,6 +87,42 @@ def test_a_setting_of_a_method_counts() -> None:
     assert table["sliced_wasserstein"].nunique() == 2
     plain = run(league, setup("langevin", [{"epsilon": 1.0}], "student_location_v1"))
     assert plain["sliced_wasserstein"][0] == table["sliced_wasserstein"][1]
+
+
+def test_a_method_is_attacked_where_that_is_asked_for() -> None:
+    given = setup("langevin", [{"epsilon": 1.0}], params={**QUICK, "attack_runs": 30})
+    (row,) = run(league, given).to_dict("records")
+    assert row["status"] == "complete"
+    assert 0 <= row["attack_epsilon"] < row["attack_claim"] <= 10.05
+    (plain,) = run(league, setup("langevin", [{"epsilon": 1.0}])).to_dict("records")
+    assert math.isnan(plain["attack_epsilon"])
+    assert plain["sliced_wasserstein"] == row["sliced_wasserstein"]
+    absent = setup("hmc", [{"epsilon": 1.0}], params={**QUICK, "attack_runs": -1})
+    with pytest.raises(DpmcError, match="`attack_runs` must be"):
+        league.check(absent.each()[0])
+
+
+def test_the_clip_bound_of_dp_sep_is_fixed_or_found_within_the_same_budget() -> None:
+    data = {"name": "mixture_rows", "params": {"num_rows": 300, "source": "paper"}}
+    problem = ProblemSetup.read("mixture", {"label": "One", "data": data})
+    common = {"study": "league_sep_clip", "problem": problem, "params": {"num_passes": 4}}
+    points = {"fixed": {"clip_bound": 4.0}, "found": {"clipped_share": 0.5}}
+    tables = {
+        name: league_sep_clip.run(setup(name, [{"epsilon": 5.0, **own}], **common), None, [0, 1])
+        for name, own in points.items()
+    }
+    for found in tables.values():
+        assert (found["status"] == "complete").all()
+        assert (found["guarantee_epsilon"] <= 5.0 * 1.005).all()
+        assert (found["guarantee_epsilon"] > 4.9).all()
+        assert (found["mean_error"] > 0).all()
+        assert found["exact_sd"].nunique() == 2  # each replicate has rows of its own
+    assert set(tables["fixed"]["bound"]) == {4.0}
+    assert set(tables["found"]["bound"]).isdisjoint({1.0, 4.0})
+    for name, own in (("fixed", {"clip_bound": -1}), ("found", {"clipped_share": 2})):
+        (point,) = setup(name, [{"epsilon": 5.0, **own}], **common).each()
+        with pytest.raises(DpmcError, match=f"`{next(iter(own))}` must be"):
+            league_sep_clip.check(point)
 
 
 def test_fewer_rows_are_another_posterior() -> None:

@@ -44,12 +44,14 @@ class ForeignMethod(Settings, frozen=True):
         Meta(min_length=1, description="a list of texts"),
     ]
     time_limit: Positive | None = None
+    many: bool | None = None
     tasks: Annotated[Names, Meta(min_length=1)] | None = None
 
     def given(self, folder: Path) -> dict[str, Any]:
         """Return what :class:`dpmc.league.foreign.Foreign` is told, without what is its default."""
-        limit = {} if self.time_limit is None else {"time_limit": self.time_limit}
-        return {"command": self.command, **limit, "folder": str(folder)}
+        others = {"time_limit": self.time_limit, "many": self.many}
+        told = {name: value for name, value in others.items() if value is not None}
+        return {"command": self.command, **told, "folder": str(folder)}
 
 
 class ForeignFile(Settings, frozen=True):

@@ -12,13 +12,20 @@ from matplotlib.lines import Line2D
 
 from dpmc.experiments.outputs._league_table import DISTANCE, LOOKS, label, ordered
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import style
+from dpmc.experiments.plots import drawn, style
 from dpmc.experiments.plots.style import Look
 
 BUDGETS = {
     1.0: Look("ε = 1", "#D55E00", "o"),
     4.0: Look("ε = 4", "#0072B2", "s", (0, (5, 1.5))),
 }
+FIXED = Look("fixed", "#0072B2", "o")
+# By the share of factors that are to be longer than the bound.
+FOUND = {
+    0.5: Look("found: half are longer", "#D55E00", "s", "none"),
+    0.9: Look("found: nine tenths are", "#009E73", "D", "none"),
+}
+ERROR = "mean_error"
 APART = 1.05  # a line stands so many times further right than the one before it
 
 
@@ -64,6 +71,54 @@ def clip(context: Context) -> Figure:
     return made
 
 
+@style.styled
+def sep_clip(context: Context) -> Figure:
+    """Draw how far DP-SEP ends from the means, against its clip bound: a panel for each epsilon.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the study ``sep_clip``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Medians with quartiles: a line of fixed bounds, and a point for each rule that finds one,
+        at the median of what it found.
+    """
+    runs = context.metrics
+    epsilons = sorted(set(runs["epsilon"]))
+    figure, axes = style.figure(1, len(epsilons), 2.8, sharey=True)
+    for axis, epsilon in zip(axes[0], epsilons, strict=True):
+        part = runs[(runs["epsilon"] == epsilon) & (runs["status"] == "complete")]
+        lines = part[part["label"] == "fixed"]
+        _line(axis, lines, "clip_bound", FIXED, 1.0, ERROR)
+        for share, look in FOUND.items():
+            here = part[part["clipped_share"] == share]
+            if len(here):
+                x, y = _quartiles(here["bound"]), _quartiles(here[ERROR])
+                axis.errorbar(
+                    x[1], y[1], xerr=[[x[1] - x[0]], [x[2] - x[1]]],
+                    yerr=[[y[1] - y[0]], [y[2] - y[1]]], color=look.colour, marker=look.marker,
+                    ms=5, lw=0.8, ls="", zorder=4,
+                )  # fmt: skip
+                drawn.record(axis, look.label, x[1], y[1])
+        axis.axhline(part["exact_sd"].median(), color=style.GREY, lw=0.7, ls=(0, (1, 2)))
+        axis.set(title=f"ε = {epsilon:g}", xscale="log", yscale="log", xlabel="clip bound")
+        bounds = sorted(set(lines["clip_bound"].dropna()))
+        axis.set_xticks(bounds, [f"{value:g}" for value in bounds])
+        axis.minorticks_off()
+    axes[0, 0].set_ylabel("distance of means")
+    _legend(figure, {"fixed": FIXED, **{str(key): look for key, look in FOUND.items()}}, 3)
+    style.heading(figure, "DP-SEP: a fixed clip bound, or one found under the same budget")
+    return figure
+
+
+def _quartiles(values: pd.Series) -> tuple[float, float, float]:
+    low, middle, high = values.quantile([0.25, 0.5, 0.75])
+    return float(low), float(middle), float(high)
+
+
 def _panels(
     context: Context,
     runs: pd.DataFrame,
@@ -83,13 +138,15 @@ def _panels(
     return figure
 
 
-def _line(axis: Axes, runs: pd.DataFrame, x: str, look: Look, shift: float) -> None:
+def _line(
+    axis: Axes, runs: pd.DataFrame, x: str, look: Look, shift: float, y: str = DISTANCE
+) -> None:
     """Draw medians with quartiles."""
-    scored = runs[runs[DISTANCE].notna()]
+    scored = runs[runs[y].notna()]
     if scored.empty:
         return
     at = np.array(sorted(set(scored[x])), dtype=float)
-    parts: Sequence[pd.Series] = [scored.loc[scored[x] == value, DISTANCE] for value in at]
+    parts: Sequence[pd.Series] = [scored.loc[scored[x] == value, y] for value in at]
     low, middle, high = np.transpose([part.quantile([0.25, 0.5, 0.75]) for part in parts])
     axis.errorbar(
         at * shift, middle, yerr=[middle - low, high - middle], color=look.colour,

@@ -14,7 +14,7 @@ from dpmc.types import UNAVAILABLE, Array
 DISTANCE = "sliced_wasserstein"
 COMPLETE = "complete"
 KEYS = ["problem", "label", "epsilon"]
-MEDIANS = ("mmd", "mean_error", "deviation_ratio", "bulk_ess", "predictive", "releases")
+MEDIANS = ("mmd", "mean_error", "deviation_ratio", "bulk_ess", "predictive", "releases", "passes")
 COVERAGES = ("coverage_50", "coverage_90")
 # In the order in which they are shown; of these, colours are those of chains and what they release.
 LOOKS = {
@@ -28,6 +28,7 @@ LOOKS = {
     "kinetic_langevin": Look("kinetic Langevin", "#56B4E9", "s"),
     "penalty": Look("DP-penalty", "#CC79A7", "D"),
     "hmc": Look("DP-HMC", "#D55E00", "^"),
+    "hmc_batches": Look("DP-HMC, batches", "#882255", "d"),
     "awk_mean": Look("awk", "#999999", "1"),
     "r_mean": Look("R", "#999999", "2"),
     "emcee_gradients": Look("emcee", "#999999", "3"),
@@ -61,7 +62,8 @@ def standings(context: Context) -> pd.DataFrame:
         One row per task, method and epsilon: how many runs have a score; median and quartiles of
         the sliced distance, and whether it is among the nearest (see `nearest`); medians of other
         scores; effective draws, 1 over the mean square error of the means, and the same over
-        mu^2; mean coverage; the epsilon that holds; and why runs have no score.
+        mu^2; mean coverage; the epsilon that holds; the lower bound of the attack on the method,
+        and the epsilon that its ledger claims there; what is outside; and why runs have no score.
     """
     rows = context.metrics
     found = []
@@ -92,10 +94,50 @@ def standings(context: Context) -> pd.DataFrame:
                         "per_mu2": draws / (scored["mu"] ** 2).mean(),
                         **{key: scored[key].mean() for key in COVERAGES},
                         "guarantee_epsilon": group["guarantee_epsilon"].max(),
+                        "attack": group["attack_epsilon"].max(),
+                        "attack_claim": group["attack_claim"].max(),
+                        "outside": "; ".join(dict.fromkeys(filter(None, group["outside"]))),
                         "status": "; ".join(dict.fromkeys(others)),
                     }
                 )
     return pd.DataFrame(found)
+
+
+def attacks(context: Context) -> pd.DataFrame:
+    """Return what attacks on the methods have found.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the studies of the league.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per method and problem on which it was attacked, those alike put together: the
+        lower bound on its epsilon, what its ledger claims there, whether it stands, and why not.
+    """
+    rows = context.metrics
+    found: list[dict[str, object]] = []
+    for method in ordered(set(rows["label"])):
+        group = rows[(rows["label"] == method) & rows["attack_claim"].notna()]
+        pairs = list(zip(group["attack_epsilon"], group["attack_claim"], strict=True))
+        for lower, claim in dict.fromkeys(pairs):
+            stands = bool(lower <= claim)
+            here = group[(group["attack_epsilon"] == lower) & (group["attack_claim"] == claim)]
+            others = here.loc[here["status"] != COMPLETE, "status"]
+            found.append(
+                {
+                    "method": method,
+                    "lower_bound": lower,
+                    "claim": claim,
+                    "share": lower / claim,
+                    "stands": stands,
+                    "status": "; ".join(dict.fromkeys(others)),
+                }
+            )
+    columns = ["method", "lower_bound", "claim", "share", "stands", "status"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def nearest(rows: pd.DataFrame) -> dict[tuple[str, float, str], bool]:

@@ -24,8 +24,10 @@ from dpmc.types import Array
 accountants = _league_accounting.accountants
 batches = _league_accounting.batches
 clip = _league_lines.clip
+sep_clip = _league_lines.sep_clip
 rows = _league_lines.rows
 standings = _league_table.standings
+attacks = _league_table.attacks
 
 # Colours of cells reach from one distance to the other, and text is white below a third.
 COLOURS, LOWEST, HIGHEST, DARK = "Blues_r", 0.03, 3.0, 0.12

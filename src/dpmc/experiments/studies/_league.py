@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpmc import checks
 from dpmc.experiments.config.pricing import Bought, Work, thousands
 from dpmc.experiments.config.setups import StudyPoint, StudySetup
 from dpmc.experiments.data import league_task
 from dpmc.experiments.studies import _tables
+from dpmc.league import attack
 from dpmc.league.score import Score
 from dpmc.league.submission import Terms
 from dpmc.league.table import ABSENT, entry
@@ -39,6 +42,9 @@ SCORES = (
     "predictive",
     "coverage_50",
     "coverage_90",
+    "passes",
+    "attack_epsilon",
+    "attack_claim",
 )
 COLUMNS = {
     **_tables.COLUMNS,
@@ -60,10 +66,16 @@ class Params:
         Passes over the rows that a chain may take.
     num_draws : int
         Draws of methods whose draws cost nothing.
+    attack_runs : int
+        Runs of the attack that a method has to stand, see :mod:`dpmc.league.attack`; 0 for none.
     """
 
     max_passes: int = 1000
     num_draws: int = 2000
+    attack_runs: int = 0
+
+    def __post_init__(self) -> None:
+        checks.at_least("attack_runs", self.attack_runs, 0)
 
 
 def run(
@@ -94,12 +106,14 @@ def run(
         is the number of effective draws.
     """
     points, wanted = setup.each(), list(replicates)
+    runs = Params(**_tables.having(setup.params, Params)).attack_runs
     rows: list[dict[str, Any]] = []
     for point in points:
         one = _task(point)
-        others = point.own("epsilon", "num_rows")
+        others, method = point.own("epsilon", "num_rows"), method_of(point)
+        attacked = functools.partial(attack.of, method, one, runs) if runs else None
         for replicate in wanted:
-            found = entry(one, method_of(point), terms(point, one.delta, replicate))
+            found = entry(one, method, terms(point, one.delta, replicate), attacked)
             place = {**_tables.place(point, replicate), "delta": one.delta}
             sizes = {"num_rows": one.num_rows, "dim": one.dim}
             rows.append({**place, **sizes, **others, **_measured(found, point, one.delta)})

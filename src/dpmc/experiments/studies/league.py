@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dpmc import registry
 from dpmc.experiments.config.setups import StudyPoint, StudySetup
 from dpmc.experiments.studies import _league, _tables
+from dpmc.league import attack
 from dpmc.progress import Progress, silent
 from dpmc.types import Dataset
 
@@ -49,5 +50,7 @@ def _method(point: StudyPoint) -> Any:
     if not fields(params):
         return module
     return SimpleNamespace(
-        refusal=module.refusal, run=lambda task, terms: module.run(task, terms, params)
+        refusal=module.refusal,
+        run=lambda task, terms: module.run(task, terms, params),
+        identity=lambda: f"{attack.identity(module)} {params!r}",
     )
