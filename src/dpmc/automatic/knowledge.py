@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmc.automatic.curvature import in_basis
 from dpmc.automatic.tail import Tail
 from dpmc.types import Array
 
@@ -98,13 +99,13 @@ def combine(
     """
     dim = len(theta)
     eye = np.eye(dim)
-    inverse = np.linalg.inv(basis)
+    inverse = in_basis(basis, eye)
     # The step, and beside it by how much what clipping took is larger than believed, as a share:
     # the same for all measurements.
     precision, weighted = np.zeros((dim + 1, dim + 1)), np.zeros(dim + 1)
     precision[dim, dim] = UNCERTAINTY**-2
     for one in measurements:
-        change = np.linalg.solve(one.basis, basis)
+        change = in_basis(one.basis, basis)
         offset = inverse @ (one.theta - theta)
         distance = centre - offset
         error = (curvature_noise**2) * float(distance @ distance)
@@ -132,6 +133,6 @@ def _width(one: Measurement, last: Measurement) -> float:
     Then rows of another kind had been clipped to the size of the others.
     """
     # By logarithms: a determinant of two hundred rows overflows.
-    volume = float(np.linalg.slogdet(np.linalg.solve(last.basis, one.basis))[1])
+    volume = float(np.linalg.slogdet(in_basis(last.basis, one.basis))[1])
     later = last.bound * math.exp(volume / len(one.theta))
     return float(max(one.bound, later / MOST_GROWTH))

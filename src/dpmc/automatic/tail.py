@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpmc.automatic.curvature import in_basis
 from dpmc.types import Array
 
 # Exponents of a power law that are believed: a smaller one has next to no mean.
@@ -80,7 +81,7 @@ class Tail:
             self,
             near=old * self.near + new * near,
             far=old * self.far + new * far,
-            pull=old * self.pull + new * np.linalg.solve(basis.T, pull),
+            pull=old * self.pull + new * in_basis(basis.T, pull),
             noise=math.hypot(old * self.noise, new * noise),
             cost=both,
         )
