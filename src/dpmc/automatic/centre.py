@@ -158,7 +158,7 @@ class _Search:
         self.bounds: _Bounds | None = None
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
-        self.tail = Tail.unknown(self.dim, TAIL_RATIO)
+        self.tail = Tail.unknown(self.dim, self.num_rows, TAIL_RATIO)
         self.stages: list[dict[str, float]] = []
         self.settled = False
         self.distance = math.inf
@@ -275,7 +275,7 @@ class _Search:
         beyond_low, beyond_high, total = self.rows.large_sum(self.theta, self.basis, low, high)
         near, far = self.purse.count(beyond_high, each), self.purse.count(beyond_low, each)
         pull, noise = self.purse.total(total, 1.0, cost - 2 * each)
-        return self.tail.seen(near, far, pull, noise, self.basis, cost)
+        return self.tail.seen(near, far, pull, noise, self.bound, self.basis, cost)
 
     def _measure(self, score: Array, last: bool) -> None:
         clipped = (LAST_CLIPPED if last else CLIPPED) * self.target

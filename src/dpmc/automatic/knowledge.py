@@ -7,7 +7,6 @@ and by what curvature that changes, or is itself noisy, does to it over the dist
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +21,6 @@ UNSEEN_CHANGE = 0.1
 # The same of all measurements, and what is of each: how many rows it clipped. A lower clip bound
 # takes more, and asks the power law for a longer extrapolation.
 UNCERTAINTY, UNCERTAIN_COUNT = 0.75, 0.8
-# Growth of a clip bound up to the last stage that needs no explanation: it clips fewer rows.
-MOST_GROWTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ def combine(
         if not np.array_equal(one.theta, theta):
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
             error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
-        taken, apart = tail.taken(one.clipped * _width(one, measurements[-1]), one.basis)
+        taken, apart = tail.taken(one.bound, one.basis, one.clipped)
         noise = (one.noise**2 + apart) * change.T @ change + error * eye
         taken = change.T @ taken
         noise += UNCERTAIN_COUNT**2 * np.outer(taken, taken)
@@ -125,14 +122,3 @@ def combine(
         precision[:dim, :dim] - np.outer(shared, precision[dim, :dim]),
         weighted[:dim] - shared * weighted[dim],
     )
-
-
-def _width(one: Measurement, last: Measurement) -> float:
-    """Return the width of a tail: the clip bound, unless the last one was many times as large.
-
-    Then rows of another kind had been clipped to the size of the others.
-    """
-    # By logarithms: a determinant of two hundred rows overflows.
-    volume = float(np.linalg.slogdet(in_basis(last.basis, one.basis))[1])
-    later = last.bound * math.exp(volume / len(one.theta))
-    return float(max(one.bound, later / MOST_GROWTH))
