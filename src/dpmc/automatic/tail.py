@@ -2,8 +2,9 @@
 
 Rows of heavy tails pull together: in a regression whose residuals are not normal nearly all large
 gradients point towards a larger noise. Norms beyond a clip bound are taken to fall as those below
-it do, by a stretched exponential: through the number of all rows and two noisy counts. Norms that
-are bounded, normal, exponential and those that follow a power law far out all look like one.
+it do: through the number of all rows and two noisy counts goes a stretched exponential, as norms
+that are bounded, normal or exponential have it. One that is stretched by much is what a power law
+looks like from near, and taken for one.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from scipy import special
 from dpmc.automatic.curvature import in_basis
 from dpmc.types import Array
 
-# Powers of the stretched exponential that are believed.
-LEAST_POWER, LARGEST_POWER = 0.5, 8.0
+# Powers of the stretched exponential that are believed; at the least it is taken for a power law.
+POWER_LAW, LARGEST_POWER = 0.6, 8.0
+# How the exponent of a power law grows with the norm: a power of it, the least that is reckoned with.
+LEAST_GROWTH = 0.05
+# Change of the logarithm of a clip bound that makes earlier counts tell little of the last.
+OTHER_BOUND = 0.2
 # What is believed before anything is known: a power law, as if from so many counted rows.
-USUAL_EXPONENT, PRIOR_ROWS = 4.0, 10.0
+USUAL_EXPONENT, PRIOR_ROWS = 4.0, 2.0
 # Mean excess of a clipped row, in bounds: before anything is known, and at most.
 USUAL_EXCESS, MOST_EXCESS = 0.5, 1.0
 # Largest share of the rows beyond the lower threshold that is believed.
 MOST_FAR = 0.98
 # How many times the squared noise of a mean direction, for its length to be signal.
-CLEAR = 2.0
+CLEAR = 1.0
 # How directions agree beyond a clip bound, if those before it have a mean direction of length l:
 # with a length of 1 - (1 - l) to this power.
 AGREEMENT = 1.5
@@ -94,28 +99,33 @@ class Tail:
             Whitening coordinates.
         cost : float
         """
-        both = self.cost + cost
-        old, new = self.cost / both, cost / both
+        log_bound = _log_size(bound, basis)
+        moved = (log_bound - self.log_bound) / OTHER_BOUND
+        known = self.cost * math.exp(-(moved**2)) if self.cost else 0.0
+        both = known + cost
+        old, new = known / both, cost / both
         return replace(
             self,
             near=old * self.near + new * near,
             far=old * self.far + new * far,
             pull=old * self.pull + new * in_basis(basis.T, pull),
             noise=math.hypot(old * self.noise, new * noise),
-            log_bound=old * self.log_bound + new * _log_size(bound, basis),
+            log_bound=old * self.log_bound + new * log_bound,
             cost=both,
         )
 
     @property
     def _law(self) -> tuple[float, float]:
-        """Power and scale, in bounds, of the stretched exponential."""
+        """How the exponent of the law grows, and what the exponent is at the higher threshold."""
         near = max(self.near, 0.0) + PRIOR_ROWS
         far = max(self.far, 0.0) + PRIOR_ROWS * self.ratio**USUAL_EXPONENT
         far = min(far, MOST_FAR * self.num_rows)
         falls = [math.log(self.num_rows / min(rows, far)) for rows in (far, near)]
         power = math.log(falls[1] / falls[0]) / math.log(self.ratio)
-        power = min(max(power, LEAST_POWER), LARGEST_POWER)
-        return power, falls[1] ** (-1 / power) / self.ratio
+        growth = (power - POWER_LAW) / (1 - POWER_LAW) if power < 1 else power
+        growth = min(max(growth, LEAST_GROWTH), LARGEST_POWER)
+        exponent = (falls[1] - falls[0]) * growth / (1 - self.ratio**-growth)
+        return growth, max(exponent, 1e-3)
 
     def lost(self, size: float, most: float) -> float:
         """Return what clipping takes from all rows together, in bounds of the size given.
@@ -129,13 +139,18 @@ class Tail:
         """
         if not self.cost:
             return USUAL_EXCESS * most
-        power, scale = self._law
-        fall = (size / scale) ** power
-        clipped = self.num_rows * math.exp(-min(fall, 700.0))
-        # Integral of the stretched exponential beyond the bound, over its value there.
-        beyond = float(special.gammaincc(1 / power, fall) * special.gamma(1 / power)) / power
-        excess = beyond * scale / size * math.exp(fall) if fall < 100 else 1 / (power * fall)
-        return min(clipped, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
+        growth, exponent = self._law
+        # Rows beyond r thresholds fall as exp(-start r^growth).
+        start = exponent / growth
+        fall = start * (size * self.ratio) ** growth
+        near = max(self.near, 0.0) + PRIOR_ROWS
+        clipped = near * math.exp(min(max(start - fall, -700.0), 50.0))
+        # Integral of the law beyond the bound, over its value there and the bound.
+        beyond = float(special.gammaincc(1 / growth, fall) * special.gamma(1 / growth))
+        exact = 0 < beyond and fall < 100
+        shape = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
+        excess = shape * (beyond if exact else 1.0) / growth
+        return min(clipped, self.num_rows, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
 
     def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
         """Return what clipping took from a whitened score together, and the variance of the rest.
