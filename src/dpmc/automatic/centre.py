@@ -286,7 +286,11 @@ class _Search:
         )
 
     def _solve(self, for_inference: bool) -> tuple[Array, float]:
-        """Return the step to the posterior mean as it is known, and the length of its noise."""
+        """Return the step to the posterior mean as it is known, and the length of its noise.
+
+        Over one standard deviation the curvature of n rows changes by a share of about 1/sqrt(n):
+        what is drawn in the end has to reckon with it, what is searched is looked at again.
+        """
         curvature = self.curvature.for_inference() if for_inference else self.curvature.for_steps()
         steps = self.curvature.for_steps()
         prior_precision = self.basis.T @ self.prior.precision @ self.basis
@@ -301,6 +305,7 @@ class _Search:
                 self.curvature.noise,
                 step,
                 self.tail,
+                self.num_rows**-0.5 if for_inference else 0.0,
             )
             precision, weighted = likelihood(self.estimate, curvature)
             both, slope = precision + prior_precision, weighted + prior_slope

@@ -77,6 +77,7 @@ def combine(
     curvature_noise: float,
     centre: Array,
     tail: Tail,
+    bending: float = 0.0,
 ) -> Estimate:
     """Return what all measurements say together.
 
@@ -93,6 +94,9 @@ def combine(
         Step at which distances to the points are taken: an earlier estimate.
     tail : Tail
         Of row gradients: what clipping took from the scores.
+    bending : float
+        Change of the curvature over a step of length 1, as a share, that is reckoned with beyond
+        the point of the last measurements.
     """
     dim = len(theta)
     eye = np.eye(dim)
@@ -109,6 +113,8 @@ def combine(
         if not np.array_equal(one.theta, theta):
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
             error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
+        else:
+            error += (0.5 * bending * float(distance @ distance)) ** 2
         taken, apart = tail.taken(one.bound, one.basis, one.clipped)
         noise = (one.noise**2 + apart) * change.T @ change + error * eye
         taken = change.T @ taken
