@@ -186,7 +186,9 @@ class Tail:
         taken: Array = whole * longer / math.sqrt(squared) * mean if length else np.zeros(dim)
         # Before it is seen the mean has a length of 1 in the root mean square.
         unknown = variance / (1 + dim * variance)
-        return taken, whole**2 * AGREEMENT**2 * (1 - length) * unknown
+        # Rows that only a lower bound clips were not asked where they point.
+        others = max(whole - bound * self.lost(1.0, most) / size, 0.0)
+        return taken, whole**2 * AGREEMENT**2 * (1 - length) * unknown + others**2 / dim
 
 
 def _log_size(bound: float, basis: Array) -> float:
