@@ -24,7 +24,13 @@ def test_measurements_in_any_number_of_dimensions_agree_on_the_mode(scale):
         measurements = [measured(dim, scale, -1.0, 4.0, 0.5), measured(dim, 1.0, 0.5, 4.0, 0.5)]
         theta, basis = np.full(dim, 0.5), np.eye(dim)
         estimate = knowledge.combine(
-            measurements, theta, basis, 4 * np.eye(dim), 0.0, np.zeros(dim), Tail.unknown(dim, 2.0)
+            measurements,
+            theta,
+            basis,
+            4 * np.eye(dim),
+            0.0,
+            np.zeros(dim),
+            Tail.unknown(dim, 100, 2.0),
         )
         mode = np.linalg.solve(estimate.precision, estimate.weighted)
         np.testing.assert_allclose(theta + mode, 1.0, rtol=1e-9)

@@ -100,9 +100,9 @@ def test_large_gradients_are_counted_and_their_directions_added(regression):
     by_hand = ((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS
     lengths = np.linalg.norm(by_hand, axis=1)
     low, high = (float(np.quantile(lengths, share)) for share in (0.8, 0.9))
-    large = lengths > low
+    large = lengths > high
     beyond, far_beyond, total = rows.large_sum(THETA, BASIS, low, high)
-    assert (beyond, far_beyond) == (large.sum(), (lengths > high).sum())
+    assert (beyond, far_beyond) == ((lengths > low).sum(), large.sum())
     np.testing.assert_allclose(
         total, (by_hand[large] / lengths[large, None]).sum(axis=0), rtol=1e-10
     )
@@ -187,7 +187,7 @@ def test_no_row_adds_more_than_one_to_large_gradients(row, threshold):
     )
     assert far_beyond in (0, beyond)
     assert beyond in (0, 1)
-    assert np.linalg.norm(total) <= beyond * (1 + 1e-12)
+    assert np.linalg.norm(total) <= far_beyond * (1 + 1e-12)
 
 
 def test_a_response_that_is_no_label_counts_as_nothing():

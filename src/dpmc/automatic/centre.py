@@ -20,6 +20,7 @@ from dpmc.automatic import knowledge
 from dpmc.automatic.curvature import Curvature, NoisyCurvature
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.knowledge import Estimate, Measurement
+from dpmc.automatic.normal_prior import NormalPrior
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
 from dpmc.automatic.tail import Tail
@@ -61,10 +62,14 @@ TAIL, TAIL_COUNTS, TAIL_RATIO = 0.1, 0.4, 2**0.75
 TAIL_WORTH = 0.03
 # Rows that a search for a bound clips, as a share of those that it aims at; of the last one.
 CLIPPED, LAST_CLIPPED = 0.75, 1.2
+# Least curvature over the largest: below are rounding errors.
+ROUNDING = 1e-14
 # A step is taken if at least half of its squared length is signal.
 SIGNAL = 0.5
 # Noise of a line search that a slope must fall below zero by, for the step to be too long.
 TOO_FAR = 4.0
+# Longest step in deviations of the prior, and how often one is halved that leaves its support.
+FARTHEST_STEP, HALVINGS = 10.0, 60
 
 
 @dataclass
@@ -144,15 +149,16 @@ class _Search:
     def __init__(
         self, rows: WhitenedRows | FederatedRows, prior: Prior, purse: Purse, start: Array
     ) -> None:
-        self.rows, self.prior, self.purse = rows, prior, purse
+        self.rows, self.purse = rows, purse
+        self.exact_prior, self.prior = prior, NormalPrior.of(prior, start)
         self.dim, self.num_rows = rows.dim, rows.num_rows
-        self.theta, self.basis = start, prior.spread(start)
+        self.theta, self.basis = start, self.prior.basis
         self.total = purse.left
         self.cost = (math.sqrt(self.dim) / (FIRST_NOISE * self.num_rows)) ** 2
         self.bounds: _Bounds | None = None
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
-        self.tail = Tail.unknown(self.dim, TAIL_RATIO)
+        self.tail = Tail.unknown(self.dim, self.num_rows, TAIL_RATIO)
         self.stages: list[dict[str, float]] = []
         self.settled = False
         self.distance = math.inf
@@ -269,21 +275,25 @@ class _Search:
         beyond_low, beyond_high, total = self.rows.large_sum(self.theta, self.basis, low, high)
         near, far = self.purse.count(beyond_high, each), self.purse.count(beyond_low, each)
         pull, noise = self.purse.total(total, 1.0, cost - 2 * each)
-        return self.tail.seen(near, far, pull, noise, self.basis, cost)
+        return self.tail.seen(near, far, pull, noise, self.bound, self.basis, cost)
 
     def _measure(self, score: Array, last: bool) -> None:
         clipped = (LAST_CLIPPED if last else CLIPPED) * self.target
-        inverse = np.linalg.inv(self.basis)
+        inverse = curvatures.in_basis(self.basis, np.eye(self.dim))
         believed = inverse.T @ self.curvature.for_steps() @ inverse
         self.measurements.append(
             Measurement(self.theta, score, self.basis, self.noise, clipped, self.bound, believed)
         )
 
     def _solve(self, for_inference: bool) -> tuple[Array, float]:
-        """Return the step to the posterior mean as it is known, and the length of its noise."""
+        """Return the step to the posterior mean as it is known, and the length of its noise.
+
+        Over one standard deviation the curvature of n rows changes by a share of about 1/sqrt(n):
+        what is drawn in the end has to reckon with it, what is searched is looked at again.
+        """
         curvature = self.curvature.for_inference() if for_inference else self.curvature.for_steps()
         steps = self.curvature.for_steps()
-        prior_precision = self.basis.T @ self.prior.precision(self.theta) @ self.basis
+        prior_precision = self.basis.T @ self.prior.precision @ self.basis
         prior_slope = self.basis.T @ self.prior.gradient(self.theta)
         step: Array = np.zeros(self.dim)
         for _ in range(4):
@@ -295,6 +305,7 @@ class _Search:
                 self.curvature.noise,
                 step,
                 self.tail,
+                self.num_rows**-0.5 if for_inference else 0.0,
             )
             precision, weighted = likelihood(self.estimate, curvature)
             both, slope = precision + prior_precision, weighted + prior_slope
@@ -303,7 +314,15 @@ class _Search:
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
 
     def _line_search(self, step: Array, share: float, cost: float) -> float:
-        """Return the share of a step to take: as long as the slope at its end is not negative."""
+        """Return the share of a step to take: as long as the slope at its end is not negative.
+
+        No step is longer than the prior allows, or ends where the prior has no density.
+        """
+        share = min(share, FARTHEST_STEP / max(self.prior.length(self.basis @ step), 1e-300))
+        for _ in range(HALVINGS):
+            if np.isfinite(self.exact_prior.log_density(self.theta + self.basis @ (share * step))):
+                break
+            share /= 2
         direction = step / np.linalg.norm(step)
         along = self.basis @ direction
         for _ in range(TRIALS):
@@ -319,8 +338,9 @@ class _Search:
 
     def _whiten(self, bounds: _Bounds) -> None:
         """Change to the basis in which the posterior, as it is known, is round."""
-        precision = self.basis.T @ self.prior.precision(self.theta) @ self.basis
+        precision = self.basis.T @ self.prior.precision @ self.basis
         values, vectors = np.linalg.eigh(self.curvature.for_steps() + precision)
+        values = np.maximum(values, ROUNDING * values.max())
         self.basis = self.basis @ (vectors / np.sqrt(values))
         typical = math.log2(float(np.median(values)))
         self.bounds = _Bounds(bounds.gradient - 0.5 * typical, bounds.curvature - typical)

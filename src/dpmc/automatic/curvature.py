@@ -70,6 +70,14 @@ class Curvature:
         return matrix
 
 
+def in_basis(basis: Array, other: Array) -> Array:
+    """Return ``basis^-1 @ other``, by least squares where no double tells the columns apart."""
+    try:
+        return np.asarray(np.linalg.solve(basis, other), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(basis, other, rcond=None)[0], dtype=np.float64)
+
+
 def combine(released: list[NoisyCurvature]) -> Curvature:
     """Return what the last release and those before it say together.
 
@@ -79,7 +87,7 @@ def combine(released: list[NoisyCurvature]) -> Curvature:
     last = released[-1]
     total, weight = last.matrix / last.noise**2, last.noise**-2
     for one in released[:-1]:
-        change = np.linalg.solve(one.basis, last.basis)
+        change = in_basis(one.basis, last.basis)
         matrix = change.T @ one.matrix @ change
         noise = one.noise * float(np.linalg.norm(change, 2)) ** 2
         moved = max(0.0, float(np.mean((matrix - last.matrix) ** 2)) - noise**2 - last.noise**2)

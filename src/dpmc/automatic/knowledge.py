@@ -7,11 +7,11 @@ and by what curvature that changes, or is itself noisy, does to it over the dist
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpmc.automatic.curvature import in_basis
 from dpmc.automatic.tail import Tail
 from dpmc.types import Array
 
@@ -21,8 +21,6 @@ UNSEEN_CHANGE = 0.1
 # The same of all measurements, and what is of each: how many rows it clipped. A lower clip bound
 # takes more, and asks the power law for a longer extrapolation.
 UNCERTAINTY, UNCERTAIN_COUNT = 0.75, 0.8
-# Growth of a clip bound up to the last stage that needs no explanation: it clips fewer rows.
-MOST_GROWTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ def combine(
     curvature_noise: float,
     centre: Array,
     tail: Tail,
+    bending: float = 0.0,
 ) -> Estimate:
     """Return what all measurements say together.
 
@@ -95,23 +94,28 @@ def combine(
         Step at which distances to the points are taken: an earlier estimate.
     tail : Tail
         Of row gradients: what clipping took from the scores.
+    bending : float
+        Change of the curvature over a step of length 1, as a share, that is reckoned with beyond
+        the point of the last measurements.
     """
     dim = len(theta)
     eye = np.eye(dim)
-    inverse = np.linalg.inv(basis)
+    inverse = in_basis(basis, eye)
     # The step, and beside it by how much what clipping took is larger than believed, as a share:
     # the same for all measurements.
     precision, weighted = np.zeros((dim + 1, dim + 1)), np.zeros(dim + 1)
     precision[dim, dim] = UNCERTAINTY**-2
     for one in measurements:
-        change = np.linalg.solve(one.basis, basis)
+        change = in_basis(one.basis, basis)
         offset = inverse @ (one.theta - theta)
         distance = centre - offset
         error = (curvature_noise**2) * float(distance @ distance)
         if not np.array_equal(one.theta, theta):
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
             error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
-        taken, apart = tail.taken(one.clipped * _width(one, measurements[-1]), one.basis)
+        else:
+            error += (0.5 * bending * float(distance @ distance)) ** 2
+        taken, apart = tail.taken(one.bound, one.basis, one.clipped)
         noise = (one.noise**2 + apart) * change.T @ change + error * eye
         taken = change.T @ taken
         noise += UNCERTAIN_COUNT**2 * np.outer(taken, taken)
@@ -124,14 +128,3 @@ def combine(
         precision[:dim, :dim] - np.outer(shared, precision[dim, :dim]),
         weighted[:dim] - shared * weighted[dim],
     )
-
-
-def _width(one: Measurement, last: Measurement) -> float:
-    """Return the width of a tail: the clip bound, unless the last one was many times as large.
-
-    Then rows of another kind had been clipped to the size of the others.
-    """
-    # By logarithms: a determinant of two hundred rows overflows.
-    volume = float(np.linalg.slogdet(np.linalg.solve(last.basis, one.basis))[1])
-    later = last.bound * math.exp(volume / len(one.theta))
-    return float(max(one.bound, later / MOST_GROWTH))

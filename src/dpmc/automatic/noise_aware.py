@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,9 @@ from dpmc.automatic.prior import Prior
 from dpmc.types import Array
 
 # Newton steps to the mode of the prior times the likelihood as it was released.
-MOST_STEPS = 30
+MOST_STEPS = 100
+# Least share of such a step that is tried where the density does not rise over all of it.
+LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -49,23 +52,34 @@ class NoiseAware:
     def approximation(self) -> tuple[Array, Array]:
         """Return mode and covariance of its normal approximation, in steps."""
         step: Array = np.zeros(len(self.weighted))
-        both = self.precision
+        both, height = self.precision, self._height(step)
         for _ in range(MOST_STEPS):
             theta = self.origin + self.basis @ step
             both = self.precision + self.basis.T @ self.prior.precision(theta) @ self.basis
             slope = (
                 self.weighted - self.precision @ step + self.basis.T @ self.prior.gradient(theta)
             )
-            change = np.linalg.lstsq(both, slope, rcond=1e-12)[0]
-            if not np.isfinite(change).all():
+            if not (np.isfinite(slope).all() and np.isfinite(both).all()):
                 break
-            step = step + change
-            if np.abs(change).max() < 1e-9 * max(1.0, float(np.abs(step).max())):
+            change = np.linalg.lstsq(both, slope, rcond=1e-12)[0]
+            share, small = 1.0, 1e-9 * max(1.0, abs(height))
+            while not (higher := self._height(step + share * change)) >= height - small:
+                share /= 2
+                if share < LEAST_SHARE:
+                    break
+            else:
+                step, height = step + share * change, higher
+            if np.abs(share * change).max() < 1e-9 * max(1.0, float(np.abs(step).max())):
                 break
         covariance: Array = np.asarray(
             np.linalg.pinv(both, rcond=1e-12, hermitian=True), dtype=np.float64
         )
         return step, covariance
+
+    def _height(self, step: Array) -> float:
+        """Return the log-density of one step; minus infinity where it is not a number."""
+        value = float(self.log_densities(step[None])[0])
+        return value if math.isfinite(value) else -math.inf
 
     def log_densities(self, steps: Array) -> Array:
         """Return the log-densities of steps, shape (m,), up to one constant."""

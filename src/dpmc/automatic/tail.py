@@ -1,8 +1,10 @@
 """The tail of row gradients: how much clipping takes from a sum, and in which direction.
 
 Rows of heavy tails pull together: in a regression whose residuals are not normal nearly all large
-gradients point towards a larger noise. The norms beyond a clip bound follow a power law about as
-those beyond lower thresholds do, and point where those point.
+gradients point towards a larger noise. Norms beyond a clip bound are taken to fall as those below
+it do: through the number of all rows and two noisy counts goes a stretched exponential, as norms
+that are bounded, normal or exponential have it. One that is stretched by much is what a power law
+looks like from near, and taken for one.
 """
 
 from __future__ import annotations
@@ -11,20 +13,28 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
+from dpmc.automatic.curvature import in_basis
 from dpmc.types import Array
 
-# Exponents of a power law that are believed: a smaller one has next to no mean.
-LEAST_EXPONENT, LARGEST_EXPONENT = 1.5, 20.0
-# What is believed before anything is known: such an exponent, as if from so many counted rows.
-USUAL_EXPONENT, PRIOR_ROWS = 4.0, 10.0
-# How many times the squared noise of a direction, for its length to be signal.
-CLEAR = 2.0
-# Share of a power law in the excess, by ratio; the rest is of an exponential one.
-POWER = 0.75
-# Mean excess, in bounds, that what has no common direction is charged with: measured on regressions
-# whose rows have none.
-APART_EXCESS = 0.5
+# Powers of the stretched exponential that are believed; at the least it is taken for a power law.
+POWER_LAW, LARGEST_POWER = 0.6, 8.0
+# How the exponent of a power law grows with the norm: a power of it, the least that is reckoned with.
+LEAST_GROWTH = 0.05
+# Change of the logarithm of a clip bound that makes earlier counts tell little of the last.
+OTHER_BOUND = 0.2
+# What is believed before anything is known: a power law, as if from so many counted rows.
+USUAL_EXPONENT, PRIOR_ROWS = 4.0, 2.0
+# Mean excess of a clipped row, in bounds: before anything is known, and at most.
+USUAL_EXCESS, MOST_EXCESS = 0.5, 1.0
+# Largest share of the rows beyond the lower threshold that is believed.
+MOST_FAR = 0.98
+# How many times the squared noise of a mean direction, for its length to be signal.
+CLEAR = 1.0
+# How directions agree beyond a clip bound, if those before it have a mean direction of length l:
+# with a length of 1 - (1 - l) to this power.
+AGREEMENT = 1.5
 
 
 @dataclass(frozen=True)
@@ -33,32 +43,45 @@ class Tail:
 
     Parameters
     ----------
+    num_rows : int
+        All rows.
     ratio : float
         Of the clip bound over a threshold, and of this over a lower one.
     near, far : float
         Mean numbers of rows beyond the thresholds, over releases, weighted by their cost.
     pull : ndarray of shape (d,)
-        Mean sum of the directions of the rows beyond the lower threshold, as a gradient of theta.
+        Mean sum of the directions of the rows beyond the higher threshold, as a gradient of theta.
     noise : float
         Standard deviation of its entries in whitened coordinates.
+    log_bound : float
+        Mean logarithm of the clip bounds, in units that do not depend on the whitening.
     cost : float
         Of all releases.
     """
 
+    num_rows: int
     ratio: float
     near: float
     far: float
     pull: Array
     noise: float
+    log_bound: float
     cost: float
 
     @classmethod
-    def unknown(cls, dim: int, ratio: float) -> Tail:
+    def unknown(cls, dim: int, num_rows: int, ratio: float) -> Tail:
         """Return the tail before anything is known."""
-        return cls(ratio, 0.0, 0.0, np.zeros(dim), 0.0, 0.0)
+        return cls(num_rows, ratio, 0.0, 0.0, np.zeros(dim), 0.0, 0.0, 0.0)
 
     def seen(
-        self, near: float, far: float, pull: Array, noise: float, basis: Array, cost: float
+        self,
+        near: float,
+        far: float,
+        pull: Array,
+        noise: float,
+        bound: float,
+        basis: Array,
+        cost: float,
     ) -> Tail:
         """Return what is known after one more release.
 
@@ -70,44 +93,76 @@ class Tail:
             Noisy sum of whitened directions.
         noise : float
             Standard deviation of its entries.
+        bound : float
+            Clip bound of whitened gradients.
         basis : ndarray of shape (d, d)
             Whitening coordinates.
         cost : float
         """
-        both = self.cost + cost
-        old, new = self.cost / both, cost / both
+        log_bound = _log_size(bound, basis)
+        moved = (log_bound - self.log_bound) / OTHER_BOUND
+        known = self.cost * math.exp(-(moved**2)) if self.cost else 0.0
+        both = known + cost
+        old, new = known / both, cost / both
         return replace(
             self,
             near=old * self.near + new * near,
             far=old * self.far + new * far,
-            pull=old * self.pull + new * np.linalg.solve(basis.T, pull),
+            pull=old * self.pull + new * in_basis(basis.T, pull),
             noise=math.hypot(old * self.noise, new * noise),
+            log_bound=old * self.log_bound + new * log_bound,
             cost=both,
         )
 
     @property
-    def excess(self) -> float:
-        """Mean of what a clipped row has beyond the bound, in bounds.
-
-        Between a power law and an exponential one through both counts: nearer to the middle of the
-        rows heavy tails look no different from light ones.
-        """
+    def _law(self) -> tuple[float, float]:
+        """How the exponent of the law grows, and what the exponent is at the higher threshold."""
         near = max(self.near, 0.0) + PRIOR_ROWS
         far = max(self.far, 0.0) + PRIOR_ROWS * self.ratio**USUAL_EXPONENT
-        fall = math.log(max(far / near, 1.0))
-        exponent = min(max(fall / math.log(self.ratio), LEAST_EXPONENT), LARGEST_EXPONENT)
-        rate = exponent * math.log(self.ratio) / (1 / self.ratio - 1 / self.ratio**2)
-        return math.exp(-POWER * math.log(exponent - 1) - (1 - POWER) * math.log(rate))
+        far = min(far, MOST_FAR * self.num_rows)
+        falls = [math.log(self.num_rows / min(rows, far)) for rows in (far, near)]
+        power = math.log(falls[1] / falls[0]) / math.log(self.ratio)
+        growth = (power - POWER_LAW) / (1 - POWER_LAW) if power < 1 else power
+        growth = min(max(growth, LEAST_GROWTH), LARGEST_POWER)
+        exponent = (falls[1] - falls[0]) * growth / (1 - self.ratio**-growth)
+        return growth, max(exponent, 1e-3)
 
-    def taken(self, clipped: float, basis: Array) -> tuple[Array, float]:
+    def lost(self, size: float, most: float) -> float:
+        """Return what clipping takes from all rows together, in bounds of the size given.
+
+        Parameters
+        ----------
+        size : float
+            Clip bound over that of the releases.
+        most : float
+            Rows that may have been clipped.
+        """
+        if not self.cost:
+            return USUAL_EXCESS * most
+        growth, exponent = self._law
+        # Rows beyond r thresholds fall as exp(-start r^growth).
+        start = exponent / growth
+        fall = start * (size * self.ratio) ** growth
+        near = max(self.near, 0.0) + PRIOR_ROWS
+        clipped = near * math.exp(min(max(start - fall, -700.0), 50.0))
+        # Integral of the law beyond the bound, over its value there and the bound.
+        beyond = float(special.gammaincc(1 / growth, fall) * special.gamma(1 / growth))
+        exact = 0 < beyond and fall < 100
+        shape = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
+        excess = shape * (beyond if exact else 1.0) / growth
+        return min(clipped, self.num_rows, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
+
+    def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
         """Return what clipping took from a whitened score together, and the variance of the rest.
 
         Parameters
         ----------
-        clipped : float
-            Rows that were clipped, times the bound.
+        bound : float
+            Clip bound of whitened gradients.
         basis : ndarray of shape (d, d)
             Whitening coordinates of the score.
+        most : float
+            Rows that may have been clipped.
 
         Returns
         -------
@@ -116,13 +171,28 @@ class Tail:
         apart : float
             Variance in each direction of what has no common one, or none that is known.
         """
-        whole = self.excess * clipped
-        pull = basis.T @ self.pull
-        squared = float(pull @ pull)
-        known = max(0.0, 1 - CLEAR * len(pull) * self.noise**2 / squared) if squared else 0.0
-        length = math.sqrt(known * squared) / max(self.far, 1.0)
+        dim = len(basis)
+        size = math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
+        whole = bound * self.lost(size, most)
+        if not self.cost:
+            return np.zeros(dim), whole**2 / dim
+        near = max(self.near, 1.0)
+        mean, variance = basis.T @ self.pull / near, (self.noise / near) ** 2
+        squared = float(mean @ mean)
+        known = max(0.0, 1 - CLEAR * dim * variance / squared) if squared else 0.0
+        length = min(math.sqrt(known * squared), 1.0)
         # The larger rows are the more they agree: their mean is longer than that of all of them.
-        length = 1 - (1 - min(length, 1.0)) ** 1.5
-        taken: Array = whole * length * pull / math.sqrt(squared) if known else np.zeros(len(pull))
-        rest = APART_EXCESS * clipped
-        return taken, rest**2 * (1 - length**2 * known) / len(pull)
+        longer = 1 - (1 - length) ** AGREEMENT
+        taken: Array = whole * longer / math.sqrt(squared) * mean if length else np.zeros(dim)
+        # Before it is seen the mean has a length of 1 in the root mean square.
+        unknown = variance / (1 + dim * variance)
+        # Rows that only a lower bound clips were not asked where they point.
+        others = max(whole - bound * self.lost(1.0, most) / size, 0.0)
+        return taken, whole**2 * AGREEMENT**2 * (1 - length) * unknown + others**2 / dim
+
+
+def _log_size(bound: float, basis: Array) -> float:
+    """Return the logarithm of a clip bound in units that do not depend on the whitening."""
+    # By logarithms: a determinant of two hundred rows overflows.
+    volume = float(np.linalg.slogdet(basis)[1])
+    return math.log(bound) - max(volume, -1e6) / len(basis)

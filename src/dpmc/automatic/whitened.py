@@ -66,7 +66,7 @@ class WhitenedRows:
     ) -> tuple[int, int, Array]:
         """Return how many whitened row gradients exceed two norms, and the sum of directions.
 
-        Each beyond the lower norm contributes a vector of length 1 to the sum, shape (d,).
+        Each beyond the higher norm contributes a vector of length 1 to the sum, shape (d,).
         """
         found = self._passes.total(_large_sum, self._block, theta, basis, low, high)
         return int(found[0]), int(found[1]), found[2:]
@@ -144,11 +144,11 @@ def _large_sum(
     rows = _whitened(gradients, features, first, last, theta, basis)
     large = rows[~(norms(rows) <= low)]
     large = large[~np.isnan(large).any(axis=1)]
-    far = np.count_nonzero(~(norms(large) <= high))
+    largest = large[~(norms(large) <= high)]
     with np.errstate(all="ignore"):
-        large /= low
-    clip_rows(large, 1.0)
-    return np.concatenate([[len(large), far], large.sum(axis=0)])
+        largest /= high
+    clip_rows(largest, 1.0)
+    return np.concatenate([[len(large), len(largest)], largest.sum(axis=0)])
 
 
 def _curvature(
