@@ -122,7 +122,7 @@ ELSEWHERE = {
         league/families.py::gaussian standard_normal
         league/simulate.py::regression_features standard_normal
     """,
-    "the order of reference draws, directions of a score, seeds of submissions, and coins of attacks": """
+    "the order of reference draws, directions of a score, seeds, and coins of attacks": """
         league/attack.py::attack integers
         league/attack.py::attack random
         league/measures.py::sliced_wasserstein standard_normal
