@@ -159,8 +159,8 @@ class Tail:
         # Integral of the law beyond the bound, over its value there and the bound.
         beyond = float(special.gammaincc(1 / growth, fall) * special.gamma(1 / growth))
         exact = beyond > 0 and fall < 100
-        shape = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
-        excess = shape * (beyond if exact else 1.0) / growth
+        shape: float = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
+        excess: float = shape * (beyond if exact else 1.0) / growth
         return self.clipped(size, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
 
     def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
