@@ -105,11 +105,14 @@ def test_before_it_is_seen_half_a_bound_of_each_clipped_row_is_missed():
 def test_releases_are_averaged_by_their_cost():
     tail = Tail.unknown(3, 1000, RATIO)
     tail = tail.seen(10.0, 40.0, 6 * AXIS, 4.0, 1.0, EYE, 1.0)
-    tail = tail.seen(50.0, 80.0, 14 * AXIS, 4.0, 16.0, EYE, 3.0)
+    tail = tail.seen(50.0, 80.0, 14 * AXIS, 4.0, 1.0, EYE, 3.0)
     assert (tail.near, tail.far, tail.cost) == (40.0, 70.0, 4.0)
     np.testing.assert_allclose(tail.pull, 12 * AXIS)
     assert tail.noise == pytest.approx(np.hypot(1.0, 3.0))
-    assert tail.log_bound == pytest.approx(math.log(8))
+    # Another clip bound has other thresholds.
+    other = tail.seen(1.0, 2.0, AXIS, 4.0, 2.0, EYE, 4.0)
+    assert (other.near, other.far) == pytest.approx((1.0, 2.0), rel=1e-3)
+    assert other.size(3.0, 2 * EYE) == pytest.approx(0.75, rel=1e-4)
 
 
 @pytest.mark.parametrize(

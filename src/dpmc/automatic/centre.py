@@ -195,7 +195,7 @@ class _Search:
         step, noise_length = self._solve(for_inference=last)
         length = math.sqrt(float(step @ self.curvature.for_steps() @ step))
         self.step, self.step_noise = length, noise_length
-        signal = 1 - (noise_length / length) ** 2 if length else 0.0
+        signal = 1 - (noise_length / length) ** 2 if noise_length < length else 0.0
         self._note(cost, length, noise_length)
         if last:
             return True

@@ -117,6 +117,8 @@ def combine(
             error += (0.5 * bending * float(distance @ distance)) ** 2
         taken, apart = tail.taken(one.bound, one.basis, one.clipped)
         noise = (one.noise**2 + apart) * change.T @ change + error * eye
+        if bending:
+            noise += _flattened(one, tail, curvature @ distance)
         taken = change.T @ taken
         noise += UNCERTAIN_COUNT**2 * np.outer(taken, taken)
         design = np.column_stack([curvature, -taken])
@@ -128,3 +130,16 @@ def combine(
         precision[:dim, :dim] - np.outer(shared, precision[dim, :dim]),
         weighted[:dim] - shared * weighted[dim],
     )
+
+
+def _flattened(one: Measurement, tail: Tail, slope: Array) -> Array:
+    """Return the covariance of what clipping takes from a slope over a distance.
+
+    A clipped row stays as it is while the point moves. Squared lengths of all row gradients sum up
+    to the trace of the curvature: m clipped rows hold the share of m bound^2 of it.
+    """
+    trace = float(np.sum((one.curvature @ one.basis) * one.basis))
+    rows = tail.clipped(tail.size(one.bound, one.basis), one.clipped)
+    share = min(1.0, rows * one.bound**2 / trace) if trace > 0 else 1.0
+    covariance: Array = share**2 * np.outer(slope, slope)
+    return covariance

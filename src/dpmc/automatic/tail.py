@@ -20,7 +20,7 @@ from dpmc.types import Array
 
 # Powers of the stretched exponential that are believed; at the least it is taken for a power law.
 POWER_LAW, LARGEST_POWER = 0.6, 8.0
-# How the exponent of a power law grows with the norm: a power of it, the least that is reckoned with.
+# The exponent of a power law grows by a power of the norm: the least that is reckoned with.
 LEAST_GROWTH = 0.05
 # Change of the logarithm of a clip bound that makes earlier counts tell little of the last.
 OTHER_BOUND = 0.2
@@ -127,6 +127,21 @@ class Tail:
         exponent = (falls[1] - falls[0]) * growth / (1 - self.ratio**-growth)
         return growth, max(exponent, 1e-3)
 
+    def clipped(self, size: float, most: float) -> float:
+        """Return how many rows a clip bound of a size clips, at most so many."""
+        if not self.cost:
+            return most
+        growth, exponent = self._law
+        # Rows beyond r thresholds fall as exp(-start r^growth).
+        start = exponent / growth
+        fall = start * (size * self.ratio) ** growth
+        near = max(self.near, 0.0) + PRIOR_ROWS
+        return min(near * math.exp(min(max(start - fall, -700.0), 50.0)), self.num_rows, most)
+
+    def size(self, bound: float, basis: Array) -> float:
+        """Return a clip bound of whitened gradients over that of the releases."""
+        return math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
+
     def lost(self, size: float, most: float) -> float:
         """Return what clipping takes from all rows together, in bounds of the size given.
 
@@ -140,17 +155,13 @@ class Tail:
         if not self.cost:
             return USUAL_EXCESS * most
         growth, exponent = self._law
-        # Rows beyond r thresholds fall as exp(-start r^growth).
-        start = exponent / growth
-        fall = start * (size * self.ratio) ** growth
-        near = max(self.near, 0.0) + PRIOR_ROWS
-        clipped = near * math.exp(min(max(start - fall, -700.0), 50.0))
+        fall = exponent / growth * (size * self.ratio) ** growth
         # Integral of the law beyond the bound, over its value there and the bound.
         beyond = float(special.gammaincc(1 / growth, fall) * special.gamma(1 / growth))
-        exact = 0 < beyond and fall < 100
-        shape = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
-        excess = shape * (beyond if exact else 1.0) / growth
-        return min(clipped, self.num_rows, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
+        exact = beyond > 0 and fall < 100
+        shape: float = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
+        excess: float = shape * (beyond if exact else 1.0) / growth
+        return self.clipped(size, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
 
     def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
         """Return what clipping took from a whitened score together, and the variance of the rest.
@@ -172,7 +183,7 @@ class Tail:
             Variance in each direction of what has no common one, or none that is known.
         """
         dim = len(basis)
-        size = math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
+        size = self.size(bound, basis)
         whole = bound * self.lost(size, most)
         if not self.cost:
             return np.zeros(dim), whole**2 / dim
