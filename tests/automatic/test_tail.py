@@ -152,8 +152,8 @@ def pulls() -> np.ndarray:
 
 
 def test_residuals_of_heavy_tails_do_not_hide_their_noise(monkeypatch):
-    """Fixed seeds. Not all is known: fits of larger budgets see more of a tail."""
-    assert abs(pulls().mean()) < 2.5
+    """Fixed seeds. Part of it is taken back: what is beyond a bound shows little below it."""
+    assert abs(pulls().mean()) < 3
     # Without the tail the noise is underestimated by several deviations.
     monkeypatch.setattr(Tail, "taken", lambda self, bound, basis, most: (np.zeros(3), 0.0))
     assert pulls().mean() < -3.5
