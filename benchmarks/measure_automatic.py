@@ -2,9 +2,10 @@
 
 ``uv run python benchmarks/measure_automatic.py real`` fits five real tables and compares each
 posterior with the exact one; ``coverage`` counts how often intervals hold the truth, over data sets
-drawn from the prior; ``tail`` fits a normal model to residuals with heavy tails; ``regret``
-compares errors with those of the best of 200 settings of DP-penalty and DP-HMC. Each prints a
-Markdown table. Raw tables are looked for as the workflow does.
+drawn from the prior; ``tail`` fits a normal model to residuals with heavy tails; ``large`` compares
+what a search finds in up to 1e8 rows with their exact mode; ``regret`` compares errors with those
+of the best of 200 settings of DP-penalty and DP-HMC; ``funnel`` fits a hierarchy whose prior sends
+searches astray. Each prints a Markdown table. Raw tables are looked for as the workflow does.
 
 The yardstick of ``real``: under the public bounds a row moves a whitened gradient by at most c, so
 that a budget mu buys k = (mu / c)^2 exact draws, and one noisy gradient at the posterior mean
@@ -32,11 +33,16 @@ from typing import Any
 import numpy as np
 
 import dpmc
+from dpmc import league
+from dpmc.automatic.centre import locate
 from dpmc.automatic.prior import Prior
+from dpmc.automatic.purse import Purse
+from dpmc.automatic.whitened import WhitenedRows
 from dpmc.experiments.data import uci
 from dpmc.experiments.data._uci_public import RANGES
 from dpmc.models import gaussian_mean, linear, logistic, poisson, student_t
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.rows.sums import RowSums
 from dpmc.types import Array, Dataset, DpmcError, Model
@@ -47,6 +53,9 @@ MOST_CORNERS = 1 << 12
 # Rows with residuals of heavy tails.
 TAIL_ROWS = 6000
 FREEDOMS = ["5", "1000"]
+# Rows that are repeated for larger data sets, and how many they stand for.
+BASE_ROWS = 50_000
+SIZES = ["1000000", "10000000", "100000000"]
 
 
 @dataclass(frozen=True)
@@ -363,6 +372,100 @@ def measure_tail(freedoms: list[str], epsilons: list[float], repeats: int) -> It
             yield f"| {freedom} | {epsilon:g} | {repeats} | {np.mean(errors):.2f} |"
 
 
+class Repeated:
+    """Rows that stand several times each: sums and counts of them, times that number.
+
+    Parameters
+    ----------
+    rows : WhitenedRows
+    times : int
+    """
+
+    def __init__(self, rows: WhitenedRows, times: int) -> None:
+        self._rows, self._times = rows, times
+        self.dim, self.num_rows = rows.dim, times * rows.num_rows
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the method of a sum."""
+        method = getattr(self._rows, name)
+        return lambda *given: self._multiplied(method(*given))
+
+    def _multiplied(self, found: Any) -> Any:
+        if isinstance(found, dict):
+            return {key: self._times * value for key, value in found.items()}
+        if isinstance(found, tuple):
+            return tuple(self._times * value for value in found)
+        return self._times * found
+
+
+def measure_large(sizes: list[int], epsilons: list[float], repeats: int) -> Iterator[str]:
+    """Yield the lines of a table of errors of searches in many rows of a logistic regression."""
+    yield (
+        "| rows | epsilon | searches | root mean square error, in deviations of the posterior "
+        "| root mean square error in deviations of privacy noise that are believed | largest |"
+    )
+    yield "|" + " --- |" * 6
+    for size, epsilon in itertools.product(sizes, epsilons):
+        errors, own = [], []
+        for seed in range(repeats):
+            rng = stream(0, "large", size, seed)
+            x = np.column_stack([np.ones(BASE_ROWS), rng.standard_normal((BASE_ROWS, 9))])
+            y = rng.random(BASE_ROWS) < 1 / (1 + np.exp(-x[:, 1:].sum(axis=1) / 3))
+            mode = np.zeros(10)
+            for _ in range(20):
+                chance = 1 / (1 + np.exp(-x @ mode))
+                precision = size / BASE_ROWS * (x.T * (chance * (1 - chance))) @ x
+                score = size / BASE_ROWS * x.T @ (y - chance)
+                mode = mode + np.linalg.solve(precision, score)
+            model = logistic.build(logistic.Params(9))
+            data = Dataset.of("rows", np.column_stack([x[:, 1:], y]))
+            rows = Repeated(WhitenedRows(model, data), size // BASE_ROWS)
+            ledger = Ledger(GaussianBudget.of(epsilon, DELTA))
+            purse = Purse(ledger, stream(0, "large", "noise", size, seed))
+            found = locate(rows, Prior.of(model), purse, np.zeros(10))  # type: ignore[arg-type]
+            estimate = found.estimate
+            step = np.linalg.solve(estimate.precision, estimate.weighted)
+            away = found.theta + found.basis @ step - mode
+            errors.append(np.linalg.cholesky(precision).T @ away)
+            steps = np.linalg.solve(found.basis, away)
+            own.append(np.linalg.cholesky(estimate.precision).T @ steps)
+        yield (
+            f"| {size:,} | {epsilon:g} | {repeats} | {np.sqrt(np.mean(np.square(errors))):.2g} "
+            f"| {np.sqrt(np.mean(np.square(own))):.3g} | {np.abs(own).max():.2g} |"
+        )
+
+
+def measure_funnel(epsilons: list[float], repeats: int) -> Iterator[str]:
+    """Yield the lines of a table of fits of `hierarchical-10-v1` of the league."""
+    yield (
+        "| epsilon | fits | ended in an error | root mean square error of ten means: "
+        "median, worst | widest / exact: median |"
+    )
+    yield "|" + " --- |" * 5
+    task = league.task("hierarchical-10-v1")
+    exact = task.reference().reshape(-1, task.dim)
+    for epsilon in epsilons:
+        errors, widths, failed = [], [], 0
+        for seed in range(repeats):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+                try:
+                    fit = dpmc.fit(
+                        task.model, task.dataset, epsilon=epsilon, delta=task.delta, seed=seed
+                    )
+                except np.linalg.LinAlgError:
+                    failed += 1
+                    continue
+            draws = fit.draws.reshape(-1, task.dim)
+            away = (draws.mean(axis=0) - exact.mean(axis=0)) / exact.std(axis=0)
+            errors.append(np.sqrt(np.mean(away**2)))
+            widths.append((draws.std(axis=0) / exact.std(axis=0)).max())
+        yield (
+            f"| {epsilon:g} | {repeats} | {failed} | {np.median(errors):.2g}, {np.max(errors):.2g} "
+            f"| {np.median(widths):.3g} |"
+        )
+
+
 def settings(task: Task, posterior: Exact, mu: float, index: int) -> dict[str, Any]:
     """Return one of the settings of a rival, drawn at random within what is sensible."""
     rng = stream(0, "regret", task.name, index)
@@ -456,9 +559,11 @@ def measure_regret(
 def main() -> None:
     """Print one of the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["real", "coverage", "tail", "regret"])
+    parser.add_argument("part", choices=["real", "coverage", "tail", "regret", "large", "funnel"])
     parser.add_argument(
-        "names", nargs="*", help="tasks, models or degrees of freedom; all by default"
+        "names",
+        nargs="*",
+        help="tasks, models, degrees of freedom or numbers of rows; all by default",
     )
     parser.add_argument("--epsilon", type=float, nargs="+")
     parser.add_argument("--repeats", type=int, help="fits of a task, or data sets of a model")
@@ -473,6 +578,11 @@ def main() -> None:
         lines = measure_regret(names, given.epsilon or [1, 4], given.repeats or 11, given.rivals)
     elif given.part == "tail":
         lines = measure_tail(given.names or FREEDOMS, given.epsilon or [1, 4], given.repeats or 20)
+    elif given.part == "large":
+        sizes = [int(size) for size in given.names or SIZES]
+        lines = measure_large(sizes, given.epsilon or [1], given.repeats or 40)
+    elif given.part == "funnel":
+        lines = measure_funnel(given.epsilon or [1, 4], given.repeats or 40)
     else:
         kinds = given.names or list(KINDS)
         lines = measure_coverage(

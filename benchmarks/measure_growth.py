@@ -232,6 +232,14 @@ def draw(points: list[dict[str, float]], path: Path) -> None:
     figure.savefig(path)
 
 
+def shard(k: int) -> np.ndarray:
+    """Return part k of the rows of a logistic regression: coefficients 1/3, behind a 0."""
+    rng = np.random.default_rng(k)
+    part = rng.standard_normal((SHARD, DIM), dtype=np.float32)
+    part[:, -1] = rng.random(SHARD) < 1 / (1 + np.exp(-part[:, :-1].sum(axis=1) / 3))
+    return part
+
+
 def write_shards(folder: Path, num_rows: int, dtype: str) -> None:
     """Write the rows of a logistic regression in shards, those of a part that is there not anew."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -239,14 +247,36 @@ def write_shards(folder: Path, num_rows: int, dtype: str) -> None:
         path = folder / f"part-{k:03}.npy"
         if path.exists():
             continue
-        rng = np.random.default_rng(k)
-        part = rng.standard_normal((SHARD, DIM), dtype=np.float32)
-        part[:, -1] = rng.random(SHARD) < 1 / (1 + np.exp(-part[:, :-1].sum(axis=1) / 3))
         with path.with_suffix(".part").open("wb") as file:
-            np.save(file, part.astype(dtype))
+            np.save(file, shard(k).astype(dtype))
             file.flush()
             os.fsync(file.fileno())  # what is not on the disk cannot be dropped from the cache
         path.with_suffix(".part").replace(path)
+
+
+def mode_of_rows(num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the rows have their likeliest coefficients, and standard deviations.
+
+    One Newton step from the coefficients that made the rows: over so few deviations it is exact.
+    """
+    truth = np.r_[0.0, np.full(DIM - 1, 1 / 3)]
+    score, precision = np.zeros(DIM), np.zeros((DIM, DIM))
+    for k in range(num_rows // SHARD):
+        part = shard(k).astype(np.float64)
+        x = np.column_stack([np.ones(SHARD), part[:, :-1]])
+        chance = 1 / (1 + np.exp(-x @ truth))
+        score += x.T @ (part[:, -1] - chance)
+        precision += (x.T * (chance * (1 - chance))) @ x
+    mode = truth + np.linalg.solve(precision, score)
+    return mode, np.sqrt(np.diag(np.linalg.inv(precision)))
+
+
+def mode(num_rows: int) -> None:
+    """Print how far the exact mode of the rows is from the coefficients that made them."""
+    found, deviations = mode_of_rows(num_rows)
+    away = (found - np.r_[0.0, np.full(DIM - 1, 1 / 3)]) / deviations
+    print(f"the mode of {num_rows} rows, in standard deviations from what made them: ", end="")
+    print(", ".join(f"{one:.2f}" for one in away))
 
 
 def forget(folder: Path) -> None:
@@ -313,7 +343,7 @@ def huge(folder: Path, num_rows: int, dtype: str) -> None:
 
 
 def fit(folder: Path, num_rows: int, dtype: str = "float64") -> dict[str, float]:
-    """Fit a logistic regression to the shards; coefficients are 1/3, behind an intercept of 0."""
+    """Fit a logistic regression to the shards, and compare with the exact mode of the rows."""
     import dpmc
     from dpmc.models import logistic
 
@@ -324,7 +354,8 @@ def fit(folder: Path, num_rows: int, dtype: str = "float64") -> dict[str, float]
     found = dpmc.fit(model, source, epsilon=EPSILON, delta=DELTA, num_draws=DRAWS, progress=False)
     after = used()
     draws = found.kept().reshape(-1, DIM)
-    error = np.abs(draws.mean(axis=0) - np.r_[0.0, np.full(DIM - 1, 1 / 3)])
+    exact, _ = mode_of_rows(num_rows)
+    distance = np.abs(draws.mean(axis=0) - exact) / draws.std(axis=0)
     return {
         "first": after[1] - before[1],
         "wall": after[0] - before[0],
@@ -333,8 +364,8 @@ def fit(folder: Path, num_rows: int, dtype: str = "float64") -> dict[str, float]
         "effective": DRAWS * CHAINS * min(1.0, found.plan["acceptance"]),
         "worth": found.plan["effective_draws"],
         "stages": len(found.plan["stages"]),
-        "largest_error": float(np.max(error / draws.std(axis=0))),
-        "largest_width": float(draws.std(axis=0).max()),
+        "largest_distance": float(distance.max()),  # of a mean from the exact mode, in deviations
+        "largest_deviation": float(draws.std(axis=0).max()),
     }
 
 
@@ -393,6 +424,7 @@ def main() -> None:
     parser.add_argument("--fused", action="store_true", help="fused sums beside products")
     parser.add_argument("--huge", metavar="DIR", type=Path, help="passes over 1e8 rows")
     parser.add_argument("--fit", action="store_true", help="with --huge: a whole fit instead")
+    parser.add_argument("--mode", action="store_true", help="where the rows of --huge have theirs")
     parser.add_argument("--rows", type=int, default=HUGE, help="of these passes")
     parser.add_argument(
         "--shards", metavar="DIR", type=Path, help="folder of more than a million rows"
@@ -409,6 +441,9 @@ def main() -> None:
         return
     if options.fused:
         fused()
+        return
+    if options.mode:
+        mode(options.rows)
         return
     if options.huge:
         if options.fit:

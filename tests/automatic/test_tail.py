@@ -110,9 +110,9 @@ def test_releases_are_averaged_by_their_cost():
     np.testing.assert_allclose(tail.pull, 12 * AXIS)
     assert tail.noise == pytest.approx(np.hypot(1.0, 3.0))
     # Another clip bound has other thresholds.
-    other = tail.seen(1.0, 2.0, AXIS, 4.0, 2.0, EYE, 4.0)
+    other = tail.seen(1.0, 2.0, AXIS, 4.0, 200.0, EYE, 4.0)
     assert (other.near, other.far) == pytest.approx((1.0, 2.0), rel=1e-3)
-    assert other.size(3.0, 2 * EYE) == pytest.approx(0.75, rel=1e-4)
+    assert other.size(300.0, 2 * EYE) == pytest.approx(0.75, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ POWER_LAW, LARGEST_POWER = 0.6, 8.0
 # The exponent of a power law grows by a power of the norm: the least that is reckoned with.
 LEAST_GROWTH = 0.05
 # Change of the logarithm of a clip bound that makes earlier counts tell little of the last.
-OTHER_BOUND = 0.2
+OTHER_BOUND = 1.0
 # What is believed before anything is known: a power law, as if from so many counted rows.
 USUAL_EXPONENT, PRIOR_ROWS = 4.0, 2.0
 # Mean excess of a clipped row, in bounds: before anything is known, and at most.
