@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -14,10 +16,10 @@ import numpy as np
 from dpmc import checks, progress_bar, registry, tuning, types
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
-from dpmc.fits.remarks import remarks
+from dpmc.fits.remarks import remarks, weak
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc import parameter_names
-from dpmc.mcmc.clip_shares import Diagnostics
+from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
 from dpmc.mcmc.own_methods import resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
@@ -192,6 +194,7 @@ def fit(
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
     checks.one_of("noise", noise, NOISES)
+    checks.one_of("diagnostics", diagnostics, CHOICES)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
     if isinstance(method, str) and method == AUTOMATIC:
@@ -242,10 +245,18 @@ def fit(
         fitted = Fit.of(result, named, tuple(remarks(result)))
     if isinstance(model, ParametricModel):
         fitted = _bounded(fitted, model)
-    fitted = replace(fitted, remarks=(*fitted.remarks, *_weak(fitted, num_rows)))
+    fitted = replace(fitted, remarks=(*fitted.remarks, *weak(fitted.guarantee, num_rows)))
     for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
     return fitted
+
+
+# Arguments of `fit` by keyword.
+OPTIONS = tuple(
+    name
+    for name, one in inspect.signature(fit).parameters.items()
+    if one.kind is inspect.Parameter.KEYWORD_ONLY
+)
 
 
 def _one_method(
@@ -319,9 +330,10 @@ def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
 def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
     given = [*params, *(name for name, value in others.items() if value is not None)]
     if given:
+        near = difflib.get_close_matches(given[0], set(OPTIONS) - set(others), n=1)
         raise DpmcError(
             f"`{given[0]}` must be left out for the automatic method, which chooses it, or given "
-            "beside a `method`"
+            f"beside a `method`{f' (did you mean {near[0]}?)' if near else ''}"
         )
 
 
@@ -342,16 +354,6 @@ def _check_accountant(name: object) -> None:
     valid = [one for one in registry.names("accountant") if accounting.load(one).UPPER_BOUND]
     if name not in valid:
         raise DpmcError(registry.refusal("accountant", f"one of {', '.join(valid)}", name, valid))
-
-
-def _weak(fitted: Fit, num_rows: int) -> Iterator[str]:
-    """Say where a guarantee protects nobody."""
-    guarantee = fitted.guarantee
-    if guarantee.private and guarantee.delta * num_rows >= 1:
-        yield (
-            f"A delta of {guarantee.delta:.3g} allows as much as a mechanism that publishes one "
-            f"row of {num_rows:,} at random: choose one far below {1 / num_rows:.2g}."
-        )
 
 
 def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Federation:
