@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, overload
 
 import numpy as np
@@ -99,8 +100,8 @@ def fit(
     ``fit(model, rows, epsilon=1, delta=1e-6)`` chooses everything else along the way, from what it
     has released: see :mod:`dpmc.automatic`. ``fit(method, model, rows, ...)`` runs one method with
     parameters of your own; all chains are then released together under the one budget. Those that
-    ``"dp_penalty"``, ``"dp_hmc"`` and ``"dp_mala"`` need and are not given are chosen from a search
-    that has a quarter of the budget (:mod:`dpmc.tuning`).
+    a private method of dpmc needs and is not given are chosen from a search that has a quarter of
+    the budget (:mod:`dpmc.tuning`).
 
     Parameters
     ----------
@@ -276,10 +277,11 @@ def _one_method(
         _check_accountant(accountant)
     module = resolve(method)
     name = module.__name__.rpartition(".")[2]
-    given = parameter_names.fields_of(name, params)
+    own = not _built_in(module)
+    given = params if own else parameter_names.fields_of(name, params)
     search = None
     try:
-        if epsilon is not None and tuning.lacks(module, given):
+        if epsilon is not None and not own and tuning.lacks(module, given):
             start, delta = options["start"], check_delta(options["delta"])
             begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
             shared = {key: options[key] for key in ("num_chains", "seed", "noise")}
@@ -288,7 +290,16 @@ def _one_method(
             )
         return chains.fit(method, model, dataset, search=search, **options, **given)
     except DpmcError as error:
+        if own:
+            raise
         raise DpmcError(parameter_names.in_common(name, str(error))) from None
+
+
+def _built_in(module: ModuleType) -> bool:
+    """Return whether a method is one of dpmc, and not another one that has its name."""
+    name = module.__name__.rpartition(".")[2]
+    known = name in registry.names("method")
+    return known and module.Params is registry.load("method", name).Params
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
