@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from dpmc.automatic.expectation import plan
 from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
@@ -18,6 +17,7 @@ from dpmc.fitting import AUTOMATIC, fit
 from dpmc.league.submission import rivals
 from dpmc.league.table import Row, play, summary, write
 from dpmc.league.task import described, known, tasks
+from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
 from dpmc.types import DpmcError, Model
 

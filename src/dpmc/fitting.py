@@ -6,7 +6,7 @@ import difflib
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,7 @@ from dpmc.fits.remarks import remarks, weak
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc import parameter_names
 from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
-from dpmc.mcmc.own_methods import resolve
+from dpmc.mcmc.own_methods import name_of, resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
 from dpmc.privacy.ledger import NOISES, Noise
@@ -229,7 +229,7 @@ def fit(
             method,
             model,
             dataset,
-            {name: _plain(value) for name, value in params.items()},
+            params,
             epsilon=epsilon,
             delta=delta,
             accountant=accountant,
@@ -274,11 +274,9 @@ def _one_method(
     if epsilon is not None:
         options["epsilon"] = epsilon = _epsilon(epsilon)
     if accountant is not None:
-        _check_accountant(accountant)
-    module = resolve(method)
-    name = module.__name__.rpartition(".")[2]
-    own = not _built_in(module)
-    given = params if own else parameter_names.fields_of(name, params)
+        check_accountant(accountant)
+    module, given, own = sorted_params(method, params)
+    name = name_of(module)
     search = None
     try:
         if epsilon is not None and not own and tuning.lacks(module, given):
@@ -295,11 +293,17 @@ def _one_method(
         raise DpmcError(parameter_names.in_common(name, str(error))) from None
 
 
-def _built_in(module: ModuleType) -> bool:
-    """Return whether a method is one of dpmc, and not another one that has its name."""
-    name = module.__name__.rpartition(".")[2]
+def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, Any, bool]:
+    """Return a method, parameters by the names of its ``Params``, and whether it is a user's own.
+
+    A method of a user that has the name of one of dpmc is itself: nothing is renamed for it.
+    """
+    module = resolve(method)
+    name = name_of(module)
     known = name in registry.names("method")
-    return known and module.Params is registry.load("method", name).Params
+    own = not (known and module.Params is registry.load("method", name).Params)
+    given = {key: _plain(value) for key, value in params.items()}
+    return module, (given if own else parameter_names.fields_of(name, given)), own
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
@@ -360,7 +364,7 @@ def _epsilon(epsilon: float | None) -> float:
     return float(epsilon)
 
 
-def _check_accountant(name: object) -> None:
+def check_accountant(name: object) -> None:
     """Refuse an accountant whose epsilon is no upper bound: the budget would be exceeded."""
     valid = [one for one in registry.names("accountant") if accounting.load(one).UPPER_BOUND]
     if name not in valid:
