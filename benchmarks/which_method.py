@@ -1,6 +1,6 @@
 """Methods that choose their own parameters, on the same rows: which one to take when.
 
-    uv run python benchmarks/which_method.py
+    uv run python benchmarks/which_method.py --methods auto dp_penalty dp_hmc dp_mala
     uv run python benchmarks/which_method.py --methods dp_sgld dp_sgnht minibatch_penalty
     uv run python benchmarks/which_method.py --methods dp_barker --epsilons 1 4
     uv run python benchmarks/which_method.py --linear

@@ -226,10 +226,9 @@ def fit(
         dataset = _rows(data, invalid_rows)
         num_rows = dataset.num_rows
         result = _one_method(
-            method,
+            sorted_params(method, params),
             model,
             dataset,
-            params,
             epsilon=epsilon,
             delta=delta,
             accountant=accountant,
@@ -261,9 +260,11 @@ OPTIONS = tuple(
 
 
 def _one_method(
-    method: Any, model: Model, dataset: Dataset, params: dict[str, Any], **options: Any
+    what: tuple[ModuleType, dict[str, Any], bool], model: Model, dataset: Dataset, **options: Any
 ) -> types.Fit:
     """Return the chains of one method, with parameters that are missing chosen where they can be.
+
+    `what` is as `sorted_params` returns it.
 
     Raises
     ------
@@ -275,7 +276,7 @@ def _one_method(
         options["epsilon"] = epsilon = _epsilon(epsilon)
     if accountant is not None:
         check_accountant(accountant)
-    module, given, own = sorted_params(method, params)
+    module, given, own = what
     name = name_of(module)
     search = None
     try:
@@ -286,7 +287,7 @@ def _one_method(
             given, search = tuning.tuned(
                 name, given, model, dataset, epsilon, delta, start=begin, **shared
             )
-        return chains.fit(method, model, dataset, search=search, **options, **given)
+        return chains.fit(module, model, dataset, search=search, **options, **given)
     except DpmcError as error:
         if own:
             raise

@@ -53,6 +53,7 @@ def test_both_names_give_the_same_chains():
         warnings.simplefilter("always", DeprecationWarning)
         old = fit(**OLD)
     assert new.draws.tobytes() == old.draws.tobytes()
+    assert {one.filename for one in told} == {__file__}
     texts = {str(one.message) for one in told if one.category is DeprecationWarning}
     assert texts == {
         "`clip_bound` of dp_penalty is called `ratio_clip_bound`, as it is in other methods",
