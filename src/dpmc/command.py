@@ -222,7 +222,11 @@ def _attribute(path: Path, name: str) -> Any:
     if spec is None or spec.loader is None:
         raise DpmcError(f"{path}: must be a Python file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # of the file, whatever it is
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DpmcError(f"{path}: must be a Python file that runs, got {reason}") from None
     if not hasattr(module, name):
         raise DpmcError(f"{path}: `{name}` must be defined there")
     return getattr(module, name)

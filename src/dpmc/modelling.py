@@ -24,7 +24,7 @@ THETA, ROW = "theta", "row"
 NAMES = {**source.OWN, "np": np}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ParametricModel(Model):
     """A model whose parameters have names and priors, sampled on an unbounded scale.
 
@@ -38,6 +38,11 @@ class ParametricModel(Model):
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        """Return a name and the parameters: functions say nothing to a reader."""
+        given = ", ".join(f"{label} ({prior.support})" for label, prior in self.priors)
+        return f"<model {self.name!r}: {given}>"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -343,3 +343,12 @@ def test_what_cannot_be_differentiated_is_refused(function, given, match):
 def test_priors_refuse_what_is_none(call, match):
     with pytest.raises(DpmcError, match=match):
         call()
+
+
+def test_a_model_is_shown_by_its_parameters():
+    def level(p, row):
+        return -0.5 * ((row[0] - p.level) / p.spread) ** 2
+
+    given = {"level": priors.normal(), "spread": priors.half_normal()}
+    shown = repr(dpmc.model(level, given, num_columns=1))
+    assert shown == "<model 'level': level (real), spread (positive)>"
