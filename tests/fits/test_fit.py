@@ -152,6 +152,17 @@ def test_responses_of_new_rows_are_a_group_of_arviz():
     assert "posterior_predictive" not in fit.to_arviz().groups()
 
 
+def test_a_summary_says_what_was_accepted_and_clipped():
+    """From counts of chains, or from the plan of draws that have none."""
+    fit = made(diagnostics={"ratio_clipped": Diagnostic(0.125, 0.02)})
+    text = str(fit.summary())
+    assert "Share of moves accepted: 1." in text
+    assert "Share of rows with ratio clipped: 0.125 (standard error 0.02" in text
+    drawn = made(totals={}, plan={"statement": "Privacy displaces.", "acceptance": 0.9375})
+    facts = drawn.summary().facts
+    assert facts[1:] == ("Privacy displaces.", "Share of proposals accepted: 0.938.")
+
+
 def test_summary_of_one_draw_has_no_spread():
     text = str(made(np.zeros((2, 1, 2))).summary())
     assert "nan" in text or "-" in text
