@@ -1,6 +1,8 @@
 """Methods that choose their own parameters, on the same rows: which one to take when.
 
-    uv run python benchmarks/which_method.py
+    uv run python benchmarks/which_method.py --methods auto dp_penalty dp_hmc dp_mala
+    uv run python benchmarks/which_method.py --methods dp_sgld dp_sgnht minibatch_penalty
+    uv run python benchmarks/which_method.py --methods dp_barker --epsilons 1 4
     uv run python benchmarks/which_method.py --linear
     uv run python benchmarks/which_method.py --clipped --epsilons 1 4
 
@@ -118,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 16.0])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--linear", action="store_true", help="the ways to a linear regression")
     parser.add_argument("--clipped", action="store_true", help="bounds that clip many responses")
     options = parser.parse_args()
@@ -140,7 +143,7 @@ def main() -> None:
         model, rows = problem(dim, num_rows)
         mean, sd = posterior(model, rows)
         for epsilon in options.epsilons:
-            for method in METHODS:
+            for method in options.methods:
                 fits = [measure(model, rows, method, epsilon) for _ in range(options.repeats)]
                 errors = [np.abs((one[0] - mean) / sd).max() for one in fits]
                 widths = [np.median(one[1] / sd) for one in fits]

@@ -252,6 +252,15 @@ ARGUMENTS = {
     "noise typo": (lambda: run(noise="discreet"), "`noise` must be 'continuous' or 'discrete'"),
     "diagnostics typo": (lambda: run(diagnostics="all"), "`diagnostics` must be one of "),
     "invalid_rows typo": (lambda: run(invalid_rows="drop"), "`invalid_rows` must be 'refuse'"),
+    "diagnostics typo, auto": (
+        lambda: dpmc.fit(MODEL, ROWS, epsilon=4, delta=1e-5, diagnostics="all"),
+        "`diagnostics` must be one of ",
+    ),
+    "option typo, auto": (
+        lambda: dpmc.fit(MODEL, ROWS, epsilon=4, delta=1e-5, num_drws=5),
+        "`num_drws` must be left out for the automatic method, which chooses it, or given beside a "
+        "`method` (did you mean num_draws?)",
+    ),
     "progress text": (lambda: run(progress="no"), "`progress` must be True or False, got 'no'"),
     "names too few": (lambda: run(names=["a"]), "`names` must be 3 different names"),
     "names a text": (lambda: run(names="abc"), "`names` must be 3 different names"),

@@ -120,3 +120,20 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(folder, capsys, changes, 
     assert error.startswith("dpmc: ")
     assert error.count("\n") == 1
     assert not list(folder.glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def (", "SyntaxError: invalid syntax"),
+        ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
+    ],
+)
+def test_a_python_file_that_does_not_run_is_refused_in_one_line(tmp_path, text, reason, capsys):
+    path = tmp_path / "mechanism.py"
+    path.write_text(text)
+    assert main(["audit", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"dpmc: {path}: must be a Python file that runs, got {reason}")
+    assert told.count("\n") == 1

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import dpmc
-from dpmc import tuning
+from dpmc import registry, tuning
 from dpmc.models import gaussian_mean
-from dpmc.privacy import accounting, events
+from dpmc.privacy import accounting, calibration, compose, events
 from dpmc.privacy.budgets import GaussianBudget
 from tests.support.posteriors import rows
 
@@ -40,7 +40,12 @@ def test_a_decision_is_as_noisy_as_pays_best():
     assert pytest.approx(best, abs=0.005) == tuning.DECISION
 
 
-@pytest.mark.parametrize("method", tuning.RULES)
+# Methods whose releases are of all rows, and of batches.
+WHOLE = ("dp_penalty", "dp_hmc", "dp_mala")
+BATCHES = tuple(name for name in tuning.RULES if name not in WHOLE)
+
+
+@pytest.mark.parametrize("method", WHOLE)
 @pytest.mark.parametrize("diagnostics", ["private", "none"])
 def test_search_and_chains_share_one_budget(method, diagnostics):
     """In mu^2, by hand: what both released is within the budget, and so is what the plan holds."""
@@ -52,6 +57,26 @@ def test_search_and_chains_share_one_budget(method, diagnostics):
     assert result.guarantee.epsilon <= 4.0
     assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-6)
     assert len(result.ledger) > 4  # the search is in it
+
+
+@pytest.mark.parametrize("method", BATCHES)
+def test_search_and_batches_share_one_budget(method):
+    """By the accountant of all that was recorded; chains that forgot the search exceed it."""
+    result = fit(method, diagnostics="none")
+    assert compose([result.ledger], 1e-5).epsilon <= 4.0 * (1 + 1e-6)
+    assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-2)
+    assert len(result.ledger) > 4  # the search is in it
+    planned = events.parse(result.plan["releases"].items())
+    search = min(planned, key=planned.get)
+    assert planned[search] == 1
+    chains = next(event for event in planned if event != search)
+    name = calibration.best_accountant({chains: 1})
+    whole = calibration.plan(
+        events.Releases((), ((chains, 1),)), dpmc.Budget(4.0, 1e-5, name), num_chains=2
+    )
+    assert whole.num_iterations > result.plan["num_iterations"]
+    broken = {**whole.counts, search: 1}
+    assert accounting.load(calibration.best_accountant(broken)).epsilon(broken, 1e-5) > 4.2
 
 
 def test_a_budget_that_forgot_the_search_would_be_exceeded():
@@ -78,7 +103,7 @@ def test_chains_reach_a_posterior_that_is_known(method):
     A false alarm for one component has a probability of 6e-5, of all six 4e-4; deviations within
     a factor of 2 are 5 standard errors of so many draws away. The seed is fixed.
     """
-    result = fit(method, epsilon=300.0, num_chains=4)
+    result = fit(method, epsilon=300.0, num_chains=4, max_iterations=20_000)
     precision = N * np.linalg.inv(COVARIANCE) + np.eye(2) / 100.0
     covariance = np.linalg.inv(precision)
     mean = covariance @ (N * np.linalg.inv(COVARIANCE) @ ROWS.mean(axis=0))
@@ -88,7 +113,48 @@ def test_chains_reach_a_posterior_that_is_known(method):
     ratio = kept.std(axis=(0, 1)) / sd
     assert ratio.min() > 0.5
     assert ratio.max() < 2
-    assert 0.1 < result.fraction("accepted", "num_iterations") < 0.9
+    if "accepted" in result.totals:
+        assert 0.1 < result.fraction("accepted", "num_iterations") < 0.9
+
+
+def in_deviations(mu=0.3, row_gradient=0.1, num_chains=4, scales=(1.0, 1.0, 1.0)):
+    """Return what chains are scaled by, of a posterior with these standard deviations."""
+    covariance = np.diag(np.square(scales))
+    return tuning.Scale(np.zeros(3), covariance, row_gradient, mu, num_chains, 10_000, 1.0)
+
+
+MEANT = {"dp_sgld": tuning.FEWEST, "dp_sgnht": tuning.FEWEST}
+
+
+@pytest.mark.parametrize("method", BATCHES)
+def test_a_small_budget_affords_as_many_iterations_as_steps_are_made_small_for(method):
+    """Rules reckon with the limit of many releases with much noise; accountants are exact.
+
+    A rule whose steps were twice as long would afford a quarter, or half, of the iterations.
+    """
+    scale = in_deviations()
+    module = registry.load("method", method)
+    settings = registry.parameters(module, tuning.RULES[method](scale))
+    releases = module.releases(settings, scale.num_rows)
+    epsilon = accounting.load("gaussian").epsilon({events.gaussian(1 / scale.mu): 1}, 1e-5)
+    name = calibration.best_accountant(releases.counts(1, 1))
+    plan = calibration.plan(releases, dpmc.Budget(epsilon, 1e-5, name), scale.num_chains)
+    meant = MEANT.get(method, tuning.ITERATIONS)
+    assert 0.55 * meant < plan.num_iterations < 1.45 * meant
+
+
+def test_gradient_methods_are_stable_where_scales_differ():
+    """A step is short beside the narrowest direction: an update there shrinks a distance."""
+    scale = in_deviations(mu=1e3, scales=(1.0, 0.01, 0.1))
+    langevin = tuning.gradient_langevin(scale)["step_size"] / scale.num_rows
+    assert langevin == pytest.approx(tuning.DRIFT * 1e-4)
+    spun = tuning.thermostat(scale)
+    step, friction = spun["step_size"] / scale.num_rows, spun["friction"]
+    for deviation in (1.0, 0.01, 0.1):
+        move = [[1.0, step], [-step / deviation**2, 1 - step * friction]]
+        assert np.abs(np.linalg.eigvals(move)).max() < 1
+    broken = [[1.0, 40 * step], [-40 * step / 1e-4, 1 - 40 * step * friction]]
+    assert np.abs(np.linalg.eigvals(broken)).max() > 1
 
 
 def test_parameters_that_are_given_stay():
@@ -107,8 +173,8 @@ def test_noise_may_be_discrete():
 
 
 def test_others_say_what_they_lack():
-    with pytest.raises(dpmc.DpmcError, match="`batch_size` must be given to dp_sgld"):
-        fit("dp_sgld")
+    with pytest.raises(dpmc.DpmcError, match="`proposal_sd` must be given to rwmh"):
+        fit("rwmh", epsilon=None, delta=None, num_iterations=5)
     with pytest.raises(dpmc.DpmcError, match="did you mean proposal_sd"):
         fit(proposal_std=1.0)
     with pytest.raises(dpmc.DpmcError, match=r"`delta` must be in \(0, 1\), got None"):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpmc import priors, statsel
     from dpmc.autodiff.tracing import where
-    from dpmc.automatic.expectation import plan
     from dpmc.comparison import Comparison, compare
     from dpmc.families.linear_regression import linear_regression
     from dpmc.families.mixture import mixture
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from dpmc.league.score import score
     from dpmc.league.task import task, tasks
     from dpmc.modelling import model
+    from dpmc.planning import plan
     from dpmc.privacy.empirical import AuditResult, audit
     from dpmc.rows.tuples import dot, scale, subtract
     from dpmc.shards.federation import federation
@@ -87,7 +87,7 @@ _HOMES = {
     "model": "dpmc.modelling",
     "network": "dpmc.families.network",
     "open_rows": "dpmc.shards.rows",
-    "plan": "dpmc.automatic.expectation",
+    "plan": "dpmc.planning",
     "regression": "dpmc.families.regression",
     "scale": "dpmc.rows.tuples",
     "score": "dpmc.league.score",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from dpmc.automatic.expectation import plan
 from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
@@ -18,6 +17,7 @@ from dpmc.fitting import AUTOMATIC, fit
 from dpmc.league.submission import rivals
 from dpmc.league.table import Row, play, summary, write
 from dpmc.league.task import described, known, tasks
+from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
 from dpmc.types import DpmcError, Model
 
@@ -222,7 +222,11 @@ def _attribute(path: Path, name: str) -> Any:
     if spec is None or spec.loader is None:
         raise DpmcError(f"{path}: must be a Python file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # of the file, whatever it is
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DpmcError(f"{path}: must be a Python file that runs, got {reason}") from None
     if not hasattr(module, name):
         raise DpmcError(f"{path}: `{name}` must be defined there")
     return getattr(module, name)

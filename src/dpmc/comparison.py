@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Ends of the intervals that are shown.
 INTERVAL = 0.05, 0.95
+# What all fits of a comparison have in common.
+SHARED = "epsilon", "delta", "names"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,10 +163,9 @@ def compare(
     >>> list(both.fits), both.guarantee.private
     (['auto', 'rwmh'], False)
     """
-    chosen = methods if isinstance(methods, Mapping) else dict(map(_labelled, methods))
-    if not chosen:
-        raise DpmcError("`methods` must name at least one method, got none")
-    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data)
+    chosen = _chosen(methods)
+    invalid_rows = options.get("invalid_rows", "refuse")
+    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     fits = {}
     for label, params in chosen.items():
         given = {**options, **params}
@@ -182,8 +183,40 @@ def compare(
     return Comparison(fits, joint(fits.values(), delta))
 
 
-def _labelled(method: Any) -> tuple[str, Mapping[str, Any]]:
-    return (method if isinstance(method, str) else name_of(method)), {"method": method}
+def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return what each label runs.
+
+    Raises
+    ------
+    DpmcError
+        If there is none, two have one label, or what belongs to all fits is said of one.
+    """
+    if isinstance(methods, Mapping):
+        chosen = dict(methods)
+    elif isinstance(methods, str) or not isinstance(methods, Iterable):
+        raise DpmcError(
+            f"`methods` must be a list of methods, or what each label runs, got {methods!r}"
+        )
+    else:
+        given = [(one if isinstance(one, str) else name_of(one), one) for one in methods]
+        chosen = {label: {"method": one} for label, one in given}
+        if len(chosen) < len(given):
+            raise DpmcError(
+                "`methods` must have different names, or be a mapping whose labels differ, got "
+                f"{', '.join(label for label, _ in given)}"
+            )
+    if not chosen:
+        raise DpmcError("`methods` must name at least one method, got none")
+    for label, params in chosen.items():
+        if not (isinstance(label, str) and isinstance(params, Mapping)):
+            raise DpmcError(
+                "`methods` must have a mapping of arguments for each label, which is a text, got "
+                f"{label!r}: {params!r}"
+            )
+        for name in SHARED:
+            if name in params:
+                raise DpmcError(f"`{name}` must be given once, for all methods, got one of {label}")
+    return chosen
 
 
 def joint(fits: Iterable[Fit], delta: float) -> Guarantee:

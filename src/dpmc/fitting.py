@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, overload
 
 import numpy as np
@@ -14,11 +17,11 @@ import numpy as np
 from dpmc import checks, progress_bar, registry, tuning, types
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
-from dpmc.fits.remarks import remarks
+from dpmc.fits.remarks import remarks, weak
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc import parameter_names
-from dpmc.mcmc.clip_shares import Diagnostics
-from dpmc.mcmc.own_methods import resolve
+from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
+from dpmc.mcmc.own_methods import name_of, resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
 from dpmc.privacy.ledger import NOISES, Noise
@@ -97,8 +100,8 @@ def fit(
     ``fit(model, rows, epsilon=1, delta=1e-6)`` chooses everything else along the way, from what it
     has released: see :mod:`dpmc.automatic`. ``fit(method, model, rows, ...)`` runs one method with
     parameters of your own; all chains are then released together under the one budget. Those that
-    ``"dp_penalty"``, ``"dp_hmc"`` and ``"dp_mala"`` need and are not given are chosen from a search
-    that has a quarter of the budget (:mod:`dpmc.tuning`).
+    a private method of dpmc needs and is not given are chosen from a search that has a quarter of
+    the budget (:mod:`dpmc.tuning`).
 
     Parameters
     ----------
@@ -192,6 +195,7 @@ def fit(
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
     checks.one_of("noise", noise, NOISES)
+    checks.one_of("diagnostics", diagnostics, CHOICES)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
     if isinstance(method, str) and method == AUTOMATIC:
@@ -222,10 +226,9 @@ def fit(
         dataset = _rows(data, invalid_rows)
         num_rows = dataset.num_rows
         result = _one_method(
-            method,
+            sorted_params(method, params),
             model,
             dataset,
-            {name: _plain(value) for name, value in params.items()},
             epsilon=epsilon,
             delta=delta,
             accountant=accountant,
@@ -242,16 +245,26 @@ def fit(
         fitted = Fit.of(result, named, tuple(remarks(result)))
     if isinstance(model, ParametricModel):
         fitted = _bounded(fitted, model)
-    fitted = replace(fitted, remarks=(*fitted.remarks, *_weak(fitted, num_rows)))
+    fitted = replace(fitted, remarks=(*fitted.remarks, *weak(fitted.guarantee, num_rows)))
     for remark in fitted.remarks:
         warnings.warn(remark, PosteriorWarning, stacklevel=2)
     return fitted
 
 
+# Arguments of `fit` by keyword.
+OPTIONS = tuple(
+    name
+    for name, one in inspect.signature(fit).parameters.items()
+    if one.kind is inspect.Parameter.KEYWORD_ONLY
+)
+
+
 def _one_method(
-    method: Any, model: Model, dataset: Dataset, params: dict[str, Any], **options: Any
+    what: tuple[ModuleType, dict[str, Any], bool], model: Model, dataset: Dataset, **options: Any
 ) -> types.Fit:
     """Return the chains of one method, with parameters that are missing chosen where they can be.
+
+    `what` is as `sorted_params` returns it.
 
     Raises
     ------
@@ -262,22 +275,36 @@ def _one_method(
     if epsilon is not None:
         options["epsilon"] = epsilon = _epsilon(epsilon)
     if accountant is not None:
-        _check_accountant(accountant)
-    module = resolve(method)
-    name = module.__name__.rpartition(".")[2]
-    given = parameter_names.fields_of(name, params)
+        check_accountant(accountant)
+    module, given, own = what
+    name = name_of(module)
     search = None
     try:
-        if epsilon is not None and tuning.lacks(module, given):
+        if epsilon is not None and not own and tuning.lacks(module, given):
             start, delta = options["start"], check_delta(options["delta"])
             begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
             shared = {key: options[key] for key in ("num_chains", "seed", "noise")}
             given, search = tuning.tuned(
                 name, given, model, dataset, epsilon, delta, start=begin, **shared
             )
-        return chains.fit(method, model, dataset, search=search, **options, **given)
+        return chains.fit(module, model, dataset, search=search, **options, **given)
     except DpmcError as error:
+        if own:
+            raise
         raise DpmcError(parameter_names.in_common(name, str(error))) from None
+
+
+def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, Any, bool]:
+    """Return a method, parameters by the names of its ``Params``, and whether it is a user's own.
+
+    A method of a user that has the name of one of dpmc is itself: nothing is renamed for it.
+    """
+    module = resolve(method)
+    name = name_of(module)
+    known = name in registry.names("method")
+    own = not (known and module.Params is registry.load("method", name).Params)
+    given = {key: _plain(value) for key, value in params.items()}
+    return module, (given if own else parameter_names.fields_of(name, given)), own
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
@@ -319,9 +346,10 @@ def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
 def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
     given = [*params, *(name for name, value in others.items() if value is not None)]
     if given:
+        near = difflib.get_close_matches(given[0], set(OPTIONS) - set(others), n=1)
         raise DpmcError(
             f"`{given[0]}` must be left out for the automatic method, which chooses it, or given "
-            "beside a `method`"
+            f"beside a `method`{f' (did you mean {near[0]}?)' if near else ''}"
         )
 
 
@@ -337,21 +365,11 @@ def _epsilon(epsilon: float | None) -> float:
     return float(epsilon)
 
 
-def _check_accountant(name: object) -> None:
+def check_accountant(name: object) -> None:
     """Refuse an accountant whose epsilon is no upper bound: the budget would be exceeded."""
     valid = [one for one in registry.names("accountant") if accounting.load(one).UPPER_BOUND]
     if name not in valid:
         raise DpmcError(registry.refusal("accountant", f"one of {', '.join(valid)}", name, valid))
-
-
-def _weak(fitted: Fit, num_rows: int) -> Iterator[str]:
-    """Say where a guarantee protects nobody."""
-    guarantee = fitted.guarantee
-    if guarantee.private and guarantee.delta * num_rows >= 1:
-        yield (
-            f"A delta of {guarantee.delta:.3g} allows as much as a mechanism that publishes one "
-            f"row of {num_rows:,} at random: choose one far below {1 / num_rows:.2g}."
-        )
 
 
 def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Federation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ THETA, ROW = "theta", "row"
 NAMES = {**source.OWN, "np": np}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ParametricModel(Model):
     """A model whose parameters have names and priors, sampled on an unbounded scale.
 
@@ -37,6 +38,11 @@ class ParametricModel(Model):
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        """Return a name and the parameters: functions say nothing to a reader."""
+        given = ", ".join(f"{label} ({prior.support})" for label, prior in self.priors)
+        return f"<model {self.name!r}: {given}>"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,17 +128,10 @@ def model(
     >>> line.bounded(np.zeros(3)).tolist()
     [0.0, 0.0, 1.0]
     """
-    called = name or str(getattr(log_likelihood, "__name__", "model"))
+    called = str(getattr(log_likelihood, "__name__", "model")) if name is None else name
+    checks.instance("name", called, str, "a text")
     checks.at_least("num_columns", num_columns, 1)
-    given = tuple(priors.items())
-    for label, prior in given:
-        if not label.isidentifier() or label.startswith("_"):
-            raise DpmcError(f"model {called!r}: a parameter must have a name, got {label!r}")
-        if not isinstance(prior, Prior):
-            kind = type(prior).__name__
-            raise DpmcError(f"model {called!r}: `{label}` must be of dpmc.priors, got {kind}")
-    if not given:
-        raise DpmcError(f"model {called!r}: `priors` must name at least one parameter, got none")
+    given = _checked(called, log_likelihood, priors)
     tape = Tape()
     theta = [tape.input(THETA, k) for k in range(sum(p.num_unbounded for _, p in given))]
     row = tuple(tape.input(ROW, k) for k in range(num_columns))
@@ -156,6 +155,33 @@ def model(
         example_rows=example_rows,
         priors=given,
     )
+
+
+def _checked(
+    called: str, log_likelihood: object, priors: Mapping[str, Any]
+) -> tuple[tuple[str, Prior], ...]:
+    """Return the priors of a model, after a look at them and at the function."""
+    if not callable(log_likelihood):
+        raise DpmcError(
+            f"model {called!r}: `log_likelihood` must be a function, got {log_likelihood!r}"
+        )
+    if not isinstance(priors, Mapping) or not priors:
+        got = "none" if isinstance(priors, Mapping) else type(priors).__name__
+        raise DpmcError(
+            f"model {called!r}: `priors` must be a mapping of names to priors of dpmc.priors, got "
+            f"{got}"
+        )
+    for label, prior in priors.items():
+        named = isinstance(label, str) and label.isidentifier() and not keyword.iskeyword(label)
+        if not named or label.startswith("_"):
+            raise DpmcError(
+                f"model {called!r}: a parameter must have a name of Python, without an "
+                f"underscore in front, got {label!r}"
+            )
+        if not isinstance(prior, Prior):
+            kind = type(prior).__name__
+            raise DpmcError(f"model {called!r}: `{label}` must be of dpmc.priors, got {kind}")
+    return tuple(priors.items())
 
 
 def _parameters(

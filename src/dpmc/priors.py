@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from dpmc import checks
 from dpmc.autodiff.tracing import OPERATIONS, dot
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, is_real
 
 exp, log, log1p, sqrt, tanh = (OPERATIONS[n] for n in ("exp", "log", "log1p", "sqrt", "tanh"))
 REAL, POSITIVE, INTERVAL, SIMPLEX, CORRELATION = (
@@ -160,6 +162,7 @@ def log_one_minus_square(u: Any) -> Any:
 
 def normal(mean: float = 0.0, sd: float = 1.0, size: int | None = None) -> Prior:
     """Return a normal distribution."""
+    _finite("mean", mean)
     checks.positive("sd", sd)
     return Prior(REAL, lambda x: -0.5 * ((x - mean) / sd) ** 2, size)
 
@@ -168,6 +171,7 @@ def student_t(
     degrees_of_freedom: float, location: float = 0.0, scale: float = 1.0, size: int | None = None
 ) -> Prior:
     """Return a Student-t distribution."""
+    _finite("location", location)
     checks.positive("degrees_of_freedom", degrees_of_freedom)
     checks.positive("scale", scale)
     return Prior(REAL, lambda x: _log_t((x - location) / scale, degrees_of_freedom), size)
@@ -218,6 +222,7 @@ def inverse_gamma(shape: float, rate: float, size: int | None = None) -> Prior:
 
 def log_normal(mean: float = 0.0, sd: float = 1.0, size: int | None = None) -> Prior:
     """Return the distribution of exp(x), x normal."""
+    _finite("mean", mean)
     checks.positive("sd", sd)
     return Prior(POSITIVE, lambda x: -log(x) - 0.5 * ((log(x) - mean) / sd) ** 2, size)
 
@@ -230,8 +235,10 @@ def uniform(low: float, high: float, size: int | None = None) -> Prior:
     DpmcError
         If the ends are not finite or not in order.
     """
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise DpmcError(f"`low`, `high` must be finite and in order, got {low}, {high}")
+    _finite("low", low)
+    _finite("high", high)
+    if not low < high:
+        raise DpmcError(f"`low` must be below `high`, got {low!r} and {high!r}")
     return Prior(INTERVAL, lambda x: 0.0, size, low, high)
 
 
@@ -244,9 +251,12 @@ def beta(a: float, b: float, size: int | None = None) -> Prior:
 
 def dirichlet(concentrations: Sequence[float]) -> Prior:
     """Return a Dirichlet distribution: shares that add up to 1."""
-    for one in concentrations:
-        checks.positive("concentrations", one)
+    listed: Any = concentrations
+    if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray):
+        raise DpmcError(f"`concentrations` must be a number for each share, got {concentrations!r}")
     given = tuple(concentrations)
+    for one in given:
+        checks.positive("concentrations", one)
 
     def log_density(shares: Any) -> Any:
         pairs = zip(given, shares, strict=True)
@@ -267,6 +277,12 @@ def lkj(size: int, concentration: float = 1.0) -> Prior:
     """
     checks.positive("concentration", concentration)
     return Prior(CORRELATION, lambda x: 0.0, size, concentration=concentration)
+
+
+def _finite(name: str, value: Any) -> None:
+    """Refuse anything but a finite number; a vector has `size` equal ones."""
+    if not is_real(value) or not math.isfinite(value):
+        raise DpmcError(f"`{name}` must be a finite number, got {value!r}")
 
 
 def _log_t(x: Any, freedom: float) -> Any:

@@ -21,6 +21,7 @@ from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.mcmc.fit import Search
+from dpmc.mcmc.methods import minibatch_penalty
 from dpmc.privacy import events
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger, Noise
@@ -40,6 +41,13 @@ ITERATIONS, LONGEST_STEP = 2000, 1.0
 # Of Hamiltonian dynamics: the same, steps of a trajectory, and the standard deviation that gradient
 # noise gives the energy along one.
 TRAJECTORIES, LONGEST_LEAPFROG, LEAPFROG_STEPS, ENERGY_NOISE = 200, 0.3, 5, 1.0
+# Of Langevin dynamics without a test, at which a step h widens the posterior by a share of h / 4:
+# the step in units of the smallest variance, of the thermostat in units of the smallest standard
+# deviation, and the fewest iterations that steps are made small for. The share of the rows in a
+# batch: drawing many more without replacement takes longer than reading them.
+DRIFT, SPIN, FEWEST, HALF = 0.1, 0.05, 200, 0.5
+# Of a decision from a batch: the variance that the batch itself may have, and the smallest share.
+BATCH_VARIANCE, SMALLEST = 0.25, 0.02
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,8 @@ class Scale:
         Of the posterior without privacy noise.
     row_gradient : float
         Length that gradients of few rows exceed: the Lipschitz constant, or less.
-    mu, num_chains : float, int
-        Gaussian budget and number of the chains.
+    mu, num_chains, num_rows : float, int, int
+        Gaussian budget and number of the chains, and number of rows.
     tempering : float
         Of the model.
     """
@@ -65,7 +73,27 @@ class Scale:
     row_gradient: float
     mu: float
     num_chains: int
+    num_rows: int
     tempering: float
+
+    @property
+    def smallest(self) -> float:
+        """Smallest standard deviation in any direction."""
+        return math.sqrt(float(np.linalg.eigvalsh(self.covariance)[0]))
+
+    @property
+    def largest(self) -> float:
+        """Largest standard deviation in any direction."""
+        return math.sqrt(float(np.linalg.eigvalsh(self.covariance)[-1]))
+
+    @property
+    def diffusion(self) -> float:
+        """Time that Langevin dynamics whose noise is the privacy noise may run.
+
+        A step e with noise of variance 2e on the sum of row gradients costs 2 e c^2 of mu^2, c the
+        clip bound and 2c the sensitivity; a batch costs as much as all rows.
+        """
+        return self.mu**2 / (2 * self.row_gradient**2 * self.num_chains)
 
     @property
     def deviations(self) -> Array:
@@ -78,11 +106,17 @@ class Scale:
         return DECISION / (2 * self.row_gradient * length * self.tempering)
 
 
-def penalty(scale: Scale) -> dict[str, Any]:
-    """Return parameters of DP-penalty: small steps, each decision as noisy as pays best."""
+def _walk(scale: Scale) -> tuple[float, float]:
+    """Return the step of a walk in posterior standard deviations, and the length of a step of 1."""
     spread = float(np.linalg.norm(scale.deviations))
     at_one = scale.mu**2 * scale.decision_multiplier(spread) ** 2 / scale.num_chains
     step = min(LONGEST_STEP / math.sqrt(len(scale.centre)), math.sqrt(at_one / ITERATIONS))
+    return step, spread
+
+
+def penalty(scale: Scale) -> dict[str, Any]:
+    """Return parameters of DP-penalty: small steps, each decision as noisy as pays best."""
+    step, spread = _walk(scale)
     return {
         "proposal_sd": (step * scale.deviations).tolist(),
         "noise_multiplier": scale.decision_multiplier(step * spread),
@@ -121,10 +155,84 @@ def langevin(scale: Scale) -> dict[str, Any]:
     return one
 
 
+def batch_penalty(scale: Scale) -> dict[str, Any]:
+    """Return parameters of the minibatch penalty: the steps of DP-penalty, for as much of a budget.
+
+    Of b of n rows the variance of the estimated ratio is n / b times the squared whitened length
+    of the move; the batch is as large as keeps it small.
+    """
+    step, spread = _walk(scale)
+    length = scale.tempering * step**2 * len(scale.centre)
+    batch = _batch(scale, length / BATCH_VARIANCE)
+    largest = scale.num_rows / batch * scale.tempering * scale.row_gradient * step * spread
+    change = minibatch_penalty.sensitivity(largest, batch)
+    return {
+        "proposal_sd": (step * scale.deviations).tolist(),
+        "batch_size": batch,
+        "noise_multiplier": DECISION / change,
+        "clip_bound": scale.row_gradient,
+        "finite_population": True,
+    }
+
+
+def barker(scale: Scale) -> dict[str, Any]:
+    """Return parameters of DP-Barker: steps whose row ratios fit below its clip bound.
+
+    Row ratios are clipped at sqrt(b) / n. Of a variance of 2 the batch may have 1, and at least 1
+    is noise: an iteration costs 4 b / n^2 of mu^2. Few row ratios exceed 2 / sqrt(d) times clip
+    bound and length of the move.
+    """
+    dim, rows = len(scale.centre), scale.num_rows
+    ratio = scale.row_gradient * float(np.linalg.norm(scale.deviations))
+    ratio *= scale.tempering * min(1.0, 2 / math.sqrt(dim))
+    # The share of the rows that a step of 1 would take.
+    share = max(scale.tempering * dim / BATCH_VARIANCE, rows * ratio**2)
+    affordable = scale.mu**2 * rows / (4 * share * scale.num_chains * ITERATIONS)
+    step = min(LONGEST_STEP / math.sqrt(dim), math.sqrt(min(affordable, HALF / share)))
+    return {
+        "proposal_sd": (step * scale.deviations).tolist(),
+        "batch_size": _batch(scale, step**2 * share),
+    }
+
+
+def _batch(scale: Scale, share: float) -> int:
+    """Return the size of a batch that has about a share of the rows."""
+    return math.ceil(min(max(share, SMALLEST), HALF) * scale.num_rows)
+
+
+def gradient_langevin(scale: Scale) -> dict[str, Any]:
+    """Return parameters of DP-SGLD: its only noise is the privacy noise."""
+    step = min(DRIFT * scale.smallest**2, scale.diffusion / FEWEST)
+    return {
+        "batch_size": _batch(scale, HALF),
+        "clip_bound": scale.row_gradient,
+        "step_size": step * scale.num_rows,
+    }
+
+
+def thermostat(scale: Scale) -> dict[str, Any]:
+    """Return parameters of DP-SGNHT: critically damped in the widest direction.
+
+    With friction A a step e costs 2 e c^2 / A of mu^2.
+    """
+    friction = max(2 / scale.largest, 2 * SPIN / scale.smallest)
+    step = min(SPIN * scale.smallest, friction * scale.diffusion / FEWEST)
+    return {
+        "batch_size": _batch(scale, HALF),
+        "clip_bound": scale.row_gradient,
+        "step_size": step * scale.num_rows,
+        "friction": friction,
+    }
+
+
 RULES: Mapping[str, Callable[[Scale], dict[str, Any]]] = {
     "dp_penalty": penalty,
     "dp_hmc": hamiltonian,
     "dp_mala": langevin,
+    "minibatch_penalty": batch_penalty,
+    "dp_barker": barker,
+    "dp_sgld": gradient_langevin,
+    "dp_sgnht": thermostat,
 }
 
 
@@ -174,13 +282,15 @@ def tuned(
     point = starting_point(checked, prior, start)
     centre = locate(WhitenedRows(checked, dataset), prior, Purse(ledger, streams.noise), point)
     mu = math.sqrt(1 - SHARE) * whole.mu
-    scale = _scale(centre, prior, checked, mu, num_chains)
+    scale = _scale(centre, prior, checked, mu, num_chains, dataset.num_rows)
     chosen = {**RULES[method](scale), **params}
     search = Search(scale.centre, events.gaussian(1 / part.mu), ledger.records())
     return chosen, search
 
 
-def _scale(centre: Centre, prior: Prior, model: Model, mu: float, num_chains: int) -> Scale:
+def _scale(
+    centre: Centre, prior: Prior, model: Model, mu: float, num_chains: int, num_rows: int
+) -> Scale:
     step, _ = NoiseAware.of(centre, prior).approximation()
     theta = centre.theta + centre.basis @ step
     precision = centre.curvature.for_steps() + (
@@ -192,4 +302,4 @@ def _scale(centre: Centre, prior: Prior, model: Model, mu: float, num_chains: in
     bound = centre.gradient_bound / float(np.linalg.svd(centre.basis, compute_uv=False)[-1])
     if model.lipschitz is not None:
         bound = min(bound, model.lipschitz)
-    return Scale(theta, covariance, bound, mu, num_chains, model.tempering)
+    return Scale(theta, covariance, bound, mu, num_chains, num_rows, model.tempering)

@@ -315,8 +315,12 @@ ONE = {"a": priors.normal()}
         (lambda p, row: p.b * row[0], ONE, "has no attribute 'b'"),
         (lambda p, row: p.a * row[5], ONE, "tuple index out of range"),
         (lambda p, row: math.gamma(p.a), ONE, "must use functions of `math`"),
-        (constant, {}, "`priors` must name at least one parameter"),
-        (constant, {"a b": priors.normal()}, "a parameter must have a name, got 'a b'"),
+        (constant, {}, "`priors` must be a mapping of names to priors of dpmc.priors, got none"),
+        (
+            constant,
+            {"a b": priors.normal()},
+            "a parameter must have a name of Python, without an underscore in front, got 'a b'",
+        ),
         (constant, {"a": 3.0}, "`a` must be of dpmc.priors, got float"),
     ],
 )
@@ -330,7 +334,7 @@ def test_what_cannot_be_differentiated_is_refused(function, given, match):
     ("call", "match"),
     [
         (lambda: priors.normal(0, -1.0), "`sd` must be"),
-        (lambda: priors.uniform(1.0, 0.0), "`low`, `high` must be finite and in order"),
+        (lambda: priors.uniform(1.0, 0.0), "`low` must be below `high`, got 1.0 and 0.0"),
         (lambda: priors.dirichlet([1.0]), "`size` must be"),
         (lambda: priors.lkj(1), "`size` must be"),
         (lambda: priors.normal(size=0), "`size` must be"),
@@ -339,3 +343,12 @@ def test_what_cannot_be_differentiated_is_refused(function, given, match):
 def test_priors_refuse_what_is_none(call, match):
     with pytest.raises(DpmcError, match=match):
         call()
+
+
+def test_a_model_is_shown_by_its_parameters():
+    def level(p, row):
+        return -0.5 * ((row[0] - p.level) / p.spread) ** 2
+
+    given = {"level": priors.normal(), "spread": priors.half_normal()}
+    shown = repr(dpmc.model(level, given, num_columns=1))
+    assert shown == "<model 'level': level (real), spread (positive)>"

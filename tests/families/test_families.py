@@ -98,6 +98,7 @@ def test_little_noise_gives_the_posterior_without_privacy():
     assert np.allclose(kept.std(axis=(0, 1)), sd, rtol=0.2)
 
 
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 def test_draws_of_a_mixture_are_those_of_its_approximation():
     """Means at six standard errors, covariances within a tenth: fails below 1e-6."""
     x = mixture_rows()
@@ -166,6 +167,61 @@ def test_the_selected_statistic_has_the_posterior_of_quadrature():
     assert abs(fit.kept().mean() - exact.mean) < 6 * exact.sd / math.sqrt(ess)
 
 
+def test_remarks_of_every_family_are_warnings():
+    """As those of `fit` are."""
+    x, y = regression_rows(100)
+    with pytest.warns(dpmc.PosteriorWarning, match="no larger than the privacy noise"):
+        fit = dpmc.linear_regression(1e-3 * x, y, **BUDGET, **BOUNDS, num_draws=50)
+    with pytest.warns(dpmc.PosteriorWarning) as told:
+        again = dpmc.linear_regression(1e-3 * x, y, **BUDGET, **BOUNDS, num_draws=50, seed=1)
+    assert tuple(str(one.message) for one in told) == again.remarks
+    assert told[0].filename == __file__
+    assert len(fit.remarks) > 0
+
+
+def selected(mechanism, **changes):
+    population = statsel.population("normal_variance", bound=10.0)
+    given = {"epsilon": 2.0, "theta": 2.0, "prior": (0.0, 100.0), "num_draws": 5000, "seed": 1}
+    return dpmc.select_statistic(
+        population.draw(2.0, np.random.default_rng(1), 100),
+        population,
+        [statsel.statistic("abs_1")],
+        statsel.mechanism(mechanism),
+        **{**given, **changes},
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_statistic_is_in_the_ledger_and_draws_are_as_many_as_asked_for():
+    """Gaussian noise at epsilon e is e-GDP: one release with a multiplier of 1 / e."""
+    fit = selected("gaussian", num_draws=200)
+    assert fit.ledger == (("gaussian(0.5)", 1),)
+    assert fit.draws.shape == fit.kept().shape == (200, 4, 1)
+    assert selected("laplace", num_draws=200).ledger == ()
+
+
+def test_a_delta_that_protects_nobody_is_warned_of():
+    """Of Gaussian noise at epsilon 2 alone: a delta of a half."""
+    with pytest.warns(dpmc.PosteriorWarning, match="publishes one row of 100 at random"):
+        selected("gaussian")
+
+
+def test_a_response_that_a_likelihood_does_not_have_counts_as_zero():
+    """As a row that is not finite does; and it is refused where those are."""
+    x, y = regression_rows(3000)
+    labels = (y > 0) * 1.0
+    settings = {**BUDGET, "likelihood": "logistic", "num_draws": 50, "seed": 1}
+    labels[:7] = np.nan
+    missing = dpmc.regression(x, labels, **settings, invalid_rows="zero")
+    labels[:7] = [-1.0, 2.0, 0.5, 1e300, -0.5, 9.0, 1.0 + 1e-9]
+    other = dpmc.regression(x, labels, **settings, invalid_rows="zero")
+    np.testing.assert_array_equal(other.draws, missing.draws)
+    with pytest.raises(DpmcError, match="`y` must be 0 or 1 with likelihood 'logistic'") as caught:
+        dpmc.regression(x, labels, **settings)
+    assert not any(character.isdigit() for character in str(caught.value).replace("0 or 1", ""))
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 def test_columns_of_a_data_frame_are_names():
     x, y = regression_rows(2000)
     frame = pd.DataFrame(x, columns=["age", "dose"])
@@ -186,6 +242,7 @@ def test_columns_of_several_types_are_numbers():
         dpmc.regression(frame.assign(dose="4"), y, **settings)
 
 
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 def test_noise_that_hides_the_features_is_said():
     x, y = regression_rows(100)
     fit = dpmc.linear_regression(1e-3 * x, y, **BUDGET, **BOUNDS, num_draws=50)
@@ -226,7 +283,7 @@ X, Y = regression_rows(50)
         ),
         (
             lambda: dpmc.network(X, Y, **BUDGET, x_range=(1, -1), y_range=(0, 1)),
-            "`x_range` must be finite, each lower end below",
+            "`x_range` must be finite numbers, each lower end below",
         ),
         (
             lambda: dpmc.network(X, Y, **BUDGET, x_range=([0, 0, 0], 1), y_range=(0, 1)),

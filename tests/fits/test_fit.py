@@ -127,6 +127,42 @@ def test_what_is_wrong_is_said_in_words(name):
         )
 
 
+@pytest.mark.parametrize("free", [False, True])
+def test_draws_that_cost_no_privacy_are_not_said_to_need_a_budget(free):
+    """Chains given what was released once: a larger epsilon would not make them longer."""
+    fit = made(walk(1.0), plan={"num_iterations": 40})
+    told = list(remarks(fit, free))
+    assert len(told) == 3
+    for remark in told:
+        assert ("which cost no privacy" in remark) == free
+        assert ("epsilon" in remark or "start nearer" in remark) != free
+
+
+def test_responses_of_new_rows_are_a_group_of_arviz():
+    """Chain and draw of a response are those of the parameters that it was drawn with."""
+    levels = 1e6 * np.arange(30)[:, None] + 1e3 * np.arange(2)[None, :]
+    draws = np.stack([levels, np.zeros((30, 2)), np.full((30, 2), -9.0)], axis=2)
+    likelihood = {"name": "linear", "intercept": True}
+    fit = made(draws, plan={"warm_up": 0, "likelihood": likelihood}, names=("a", "b", "log_sigma"))
+    data = fit.to_arviz([[0.0], [1.0], [5.0]], seed=1)
+    response = data.posterior_predictive["response"]
+    assert response.shape == (2, 30, 3)
+    np.testing.assert_allclose(response.to_numpy(), np.repeat(levels.T[:, :, None], 3, 2), atol=1)
+    assert list(data.posterior.parameter.to_numpy()) == ["a", "b", "log_sigma"]
+    assert "posterior_predictive" not in fit.to_arviz().groups()
+
+
+def test_a_summary_says_what_was_accepted_and_clipped():
+    """From counts of chains, or from the plan of draws that have none."""
+    fit = made(diagnostics={"ratio_clipped": Diagnostic(0.125, 0.02)})
+    text = str(fit.summary())
+    assert "Share of moves accepted: 1." in text
+    assert "Share of rows with ratio clipped: 0.125 (standard error 0.02" in text
+    drawn = made(totals={}, plan={"statement": "Privacy displaces.", "acceptance": 0.9375})
+    facts = drawn.summary().facts
+    assert facts[1:] == ("Privacy displaces.", "Share of proposals accepted: 0.938.")
+
+
 def test_summary_of_one_draw_has_no_spread():
     text = str(made(np.zeros((2, 1, 2))).summary())
     assert "nan" in text or "-" in text

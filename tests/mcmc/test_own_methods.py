@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import warnings
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -116,6 +118,38 @@ def test_an_instance_is_a_method_and_may_come_first():
     )
     assert first.draws.shape == (5, 4, 2)
     assert dict(first.ledger)["gaussian(20.0)"] == 20
+
+
+@dataclass(frozen=True)
+class Other:
+    """Parameters that the method of dpmc with this name does not have."""
+
+    size: float
+    clip_bound: float = 2.0
+
+
+def test_an_object_with_the_name_of_a_method_of_dpmc_is_itself():
+    """Nothing is renamed or tuned for it: both are for the parameters of the other one."""
+    seen = []
+
+    def sampler(posterior, params):
+        seen.append(params)
+        given = dp_penalty.Params(params.size, 20.0, params.clip_bound)
+        return dp_penalty.sampler(posterior, given)
+
+    mine = SimpleNamespace(
+        name="dp_penalty",
+        Params=Other,
+        releases=lambda params, num_rows: Releases((), ((gaussian(20.0), 1),)),
+        sampler=sampler,
+    )
+    none = dict.fromkeys(PENALTY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        fit(mine, **none | {"size": 0.05, "clip_bound": 3.0})
+    assert seen[0] == Other(0.05, 3.0)
+    with pytest.raises(dpmc.DpmcError, match="`size` must be given to dp_penalty"):
+        fit(mine, **none)
 
 
 def test_a_method_that_releases_more_than_it_says_is_refused():

@@ -53,6 +53,7 @@ def test_both_names_give_the_same_chains():
         warnings.simplefilter("always", DeprecationWarning)
         old = fit(**OLD)
     assert new.draws.tobytes() == old.draws.tobytes()
+    assert {one.filename for one in told} == {__file__}
     texts = {str(one.message) for one in told if one.category is DeprecationWarning}
     assert texts == {
         "`clip_bound` of dp_penalty is called `ratio_clip_bound`, as it is in other methods",
@@ -69,7 +70,7 @@ def test_both_names_give_the_same_chains():
         ("dp_penalty", WALK | {"ratio_clip_bound": -1}, "`ratio_clip_bound` must be positive"),
         ("dp_sgld", BATCH | {"gradient_clip_bound": "1"}, "`gradient_clip_bound` must be positive"),
         ("dp_sgld", BATCH | {"ratio_clip_bound": 1.0}, "`ratio_clip_bound` must be a parameter of"),
-        ("minibatch_penalty", WALK, "`batch_size` must be given to minibatch_penalty"),
+        ("dp_barker", WALK, "`ratio_noise_multiplier` must be a parameter of dp_barker"),
     ],
 )
 def test_refusals_have_the_names_of_all_methods(method, params, message):

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
-from dpmc.models import circle, linear, logistic, poisson, student_t
+from dpmc.models import circle, linear, logistic, mixture, poisson, student_t
 from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError, Model
 from tests.support.posteriors import banana_model, gaussian_model, rows
@@ -40,13 +40,17 @@ def tempered(name: str):
     return lambda tempering: replace(REGRESSIONS[name][0], tempering=tempering)
 
 
+COMPONENTS = mixture.Params([[-1.0, 0.0], [1.0, 0.5], [0.0, 2.0]], 0.7, [0.5, 0.2, 0.3])
+MIXTURE = mixture.build(COMPONENTS)
 MODELS = {
     "gaussian_mean": lambda tempering: gaussian_model(3, tempering),
     "banana": lambda tempering: banana_model(3, tempering),
     "circle": lambda tempering: circle.build(circle.Params(0.04, tempering)),
+    "mixture": lambda tempering: replace(MIXTURE, tempering=tempering),
     **{name: tempered(name) for name in REGRESSIONS},
 }
 ROWS = {"gaussian_mean": rows("laws", 50, 3), "banana": rows("laws", 50, 3), "circle": radii(50)}
+ROWS["mixture"] = Dataset("mixture", rows("laws", 50, 3).x[:, :2])
 ROWS |= {name: data for name, (_, data) in REGRESSIONS.items()}
 
 
@@ -192,3 +196,54 @@ def test_ratios_of_regressions_are_those_of_scipy(name):
         old, new = 0.5 * rng.standard_normal((2, model.dim))
         expected = LAWS[name](new, x, y).sum() - LAWS[name](old, x, y).sum()
         assert posterior.sums.ratio(old, new, np.inf)[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_ratios_of_a_mixture_are_those_of_scipy():
+    x = ROWS["mixture"].x
+    posterior = Posterior(MIXTURE, ROWS["mixture"])
+
+    def log_likelihood(theta):
+        parts = [
+            weight * stats.multivariate_normal(mean, 0.49 * np.eye(2)).pdf(x)
+            for weight, mean in zip(COMPONENTS.weights, theta.reshape(3, 2), strict=True)
+        ]
+        return np.log(np.sum(parts, axis=0)).sum()
+
+    rng = stream(4, "laws", "mixture")
+    for _ in range(3):
+        old, new = rng.standard_normal((2, 6))
+        expected = log_likelihood(new) - log_likelihood(old)
+        assert posterior.sums.ratio(old, new, np.inf)[0] == pytest.approx(expected, rel=1e-9)
+        assert np.isfinite(posterior.sums.ratio(old, 1e3 + new, np.inf)[0])  # far from all rows
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([1.0, 2.0],), "`prior_means` must be finite numbers of shape (J, d), got shape (2,)"),
+        (([["a"]],), "`prior_means` must be finite numbers"),
+        (([[0.0], [1.0]], 0.0), "`sigma` must be positive and finite, got 0.0"),
+        (([[0.0], [1.0]], 1.0, [1.0]), "`weights` must be 2 numbers > 0 of sum 1, got [1.0]"),
+        (([[0.0], [1.0]], 1.0, [0.6, 0.6]), "`weights` must be 2 numbers > 0 of sum 1"),
+        (([[0.0], [1.0]], 1.0, [1.5, -0.5]), "`weights` must be 2 numbers > 0 of sum 1"),
+        (([[0.0], [1.0]], 1.0, None, "1"), "`prior_sd` must be positive and finite, got '1'"),
+    ],
+)
+def test_a_mixture_that_is_none_is_refused(given, message):
+    with pytest.raises(DpmcError) as caught:
+        mixture.Params(*given)
+    assert message in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_a_mixture_is_sampled_under_a_budget():
+    """Two components four standard deviations apart: means within 6 of about 1 / sqrt(1000)."""
+    import dpmc
+
+    rng = stream(5, "laws", "mixture")
+    x = np.where(rng.random((2000, 1)) < 0.5, -2.0, 2.0) + rng.standard_normal((2000, 1))
+    model = mixture.build(mixture.Params([[-1.0], [1.0]]))
+    fit = dpmc.fit(
+        "dp_sgld", model, x, epsilon=100, delta=1e-6, start=[-1.0, 1.0], seed=1, progress=False
+    )
+    assert np.abs(fit.kept().mean(axis=(0, 1)) - [-2.0, 2.0]).max() < 0.2

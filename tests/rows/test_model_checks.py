@@ -11,7 +11,7 @@ import pytest
 
 import dpmc
 from dpmc.mcmc.posterior import Posterior
-from dpmc.models import circle, linear, poisson, student_t
+from dpmc.models import circle, linear, mixture, poisson, student_t
 from dpmc.models import logistic as logistic_regression
 from dpmc.numerics import compile_cache
 from dpmc.rows import model_checks, probes, row_functions
@@ -55,6 +55,7 @@ BUILT_IN = {
     "poisson": (poisson.build(poisson.Params(3)), 4),
     "linear": (linear.build(linear.Params(3)), 4),
     "student_t": (student_t.build(student_t.Params(3)), 4),
+    "mixture": (mixture.build(mixture.Params([[-1.0, 0.0], [1.0, 0.0]])), 2),
     "own logistic": (logistic(), 2),
     "wide logistic": (logistic(40), 40),
 }

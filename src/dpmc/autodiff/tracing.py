@@ -194,11 +194,12 @@ def traced(name: str, function: Callable[..., Any], *arguments: Any) -> Node:
         value = symbolic(function)(*arguments)
     except DpmcError as error:
         raise DpmcError(f"model {name!r}: {error}") from None
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except Exception as error:  # of the function, whatever it is
         called = getattr(function, "__name__", "the function")
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise DpmcError(
             f"model {name!r}: `{called}` must be a function of the parameters and of one row, got "
-            f"{type(error).__name__}: {error}"
+            f"{reason}"
         ) from None
     if not isinstance(value, Node):
         kind = type(value).__name__

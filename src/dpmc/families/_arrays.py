@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpmc.fits import Fit
+from dpmc.fits.remarks import weak
+from dpmc.fitting import PosteriorWarning
 from dpmc.types import Dataset, DpmcError, Guarantee, InvalidRows
 
 KNOWN_SEED = "a known seed"
@@ -32,7 +35,9 @@ def rows_of(x: Any, y: Any, invalid_rows: InvalidRows) -> tuple[Dataset, tuple[s
         If they are no real numbers or do not fit each other, or a row is refused.
     """
     features = matrix("x", x, "zero").x
-    response = matrix("y", _column(y), "zero").x
+    if y is None:
+        raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got None")
+    response = matrix("y", column(y), "zero").x
     if response.shape != (len(features), 1):
         raise DpmcError(
             f"`y` must have one response for each of {len(features)} rows of `x`, got {np.shape(y)}"
@@ -52,7 +57,8 @@ def matrix(name: str, values: Any, invalid_rows: InvalidRows) -> Dataset:
     return Dataset.of(name, values, invalid_rows)
 
 
-def _column(y: Any) -> Any:
+def column(y: Any) -> Any:
+    """Return responses in a row as one column."""
     if np.ma.isMaskedArray(y):
         return y  # refused with its reason
     values = np.asarray(y)
@@ -75,10 +81,13 @@ def named(names: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
     DpmcError
         If there are not so many different ones.
     """
-    given = tuple(names) or default
-    if len(given) != len(default) or len(set(given)) != len(given):
-        raise DpmcError(f"`names` must be {len(default)} different names, got {list(given)}")
-    return given
+    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    given = (tuple(names) if listed else (None,)) or default
+    texts = tuple(name for name in given if isinstance(name, str))
+    if len(given) != len(default) or len(set(texts)) != len(default):
+        shown = list(given) if listed else names
+        raise DpmcError(f"`names` must be {len(default)} different names, got {shown!r}")
+    return texts
 
 
 def with_seed(guarantee: Guarantee, seed: int | None) -> Guarantee:
@@ -88,6 +97,9 @@ def with_seed(guarantee: Guarantee, seed: int | None) -> Guarantee:
     return replace(guarantee, outside=(*guarantee.outside, KNOWN_SEED))
 
 
-def finished(fit: Fit, remarks: Iterator[str] | Sequence[str]) -> Fit:
-    """Return a fit with remarks."""
-    return replace(fit, remarks=tuple(remarks))
+def finished(fit: Fit, remarks: Iterator[str] | Sequence[str], num_rows: int) -> Fit:
+    """Return a fit with remarks, each of which is also a warning to the caller of the way in."""
+    told = (*remarks, *weak(fit.guarantee, num_rows))
+    for remark in told:
+        warnings.warn(remark, PosteriorWarning, stacklevel=3)
+    return replace(fit, remarks=told)

@@ -110,6 +110,11 @@ def linear_regression(
     DpmcError
         If an argument is refused, before any row is used.
 
+    Warns
+    -----
+    PosteriorWarning
+        Once for each remark.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -176,7 +181,9 @@ def linear_regression(
         },
         names=components,
     )
-    return _arrays.finished(fit, [*_drowned(noisy), *remarks(fit)])
+    return _arrays.finished(
+        fit, [*_drowned(noisy), *remarks(fit, free=True)], int(noisy.num_rows.sum())
+    )
 
 
 def _rows(

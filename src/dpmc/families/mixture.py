@@ -68,6 +68,11 @@ def mixture(
     DpmcError
         If an argument is refused, before any row is used.
 
+    Warns
+    -----
+    PosteriorWarning
+        Once for each remark.
+
     Examples
     --------
     >>> model = MixtureModel.isotropic(1.0, [[-1.0], [1.0]], precision=0.1)
@@ -77,6 +82,7 @@ def mixture(
     >>> fit.names
     ('mean[0,0]', 'mean[1,0]')
     """
+    checks.instance("model", model, MixtureModel, "a dpmc.ep.mixture.model.MixtureModel")
     check_epsilon(epsilon)
     check_delta(delta, NAME)
     checks.at_least("num_chains", num_chains, 1)
@@ -97,7 +103,7 @@ def mixture(
             invalid_rows,
         )
     draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
-    return Fit(
+    fit = Fit(
         draws=draws.reshape(num_draws, num_chains, -1),
         info={},
         totals={},
@@ -118,8 +124,8 @@ def mixture(
             },
         },
         names=components,
-        remarks=_remarks(fitted),
     )
+    return _arrays.finished(fit, _remarks(fitted), dataset.num_rows)
 
 
 def _draws(fitted: MixtureFit, number: int, rng: np.random.Generator) -> Array:
@@ -133,7 +139,10 @@ def _draws(fitted: MixtureFit, number: int, rng: np.random.Generator) -> Array:
 def _remarks(fitted: MixtureFit) -> tuple[str, ...]:
     told = []
     if fitted.status != "complete":
-        told.append(f"The run stopped early ({fitted.status}).")
+        told.append(
+            f"The run stopped early ({fitted.status}). A smaller `clip_bound` or a larger epsilon "
+            "would help."
+        )
     steps, repaired = fitted.counters.get("steps", 0), fitted.counters.get("repaired", 0)
     if steps and repaired > 0.01 * steps:
         told.append(

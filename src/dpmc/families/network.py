@@ -75,6 +75,11 @@ def network(
     DpmcError
         If an argument is refused, before any row is used.
 
+    Warns
+    -----
+    PosteriorWarning
+        Once for each remark.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -112,8 +117,11 @@ def network(
     draws = _draws(weights, num_draws * num_chains, stream(seed, "chain", NAME))
     remarks = []
     if weights.status != "complete":
-        remarks.append(f"The run stopped early ({weights.status}).")
-    return Fit(
+        remarks.append(
+            f"The run stopped early ({weights.status}). A smaller `clip_bound` or a larger epsilon "
+            "would help."
+        )
+    fit = Fit(
         draws=draws.reshape(num_draws, num_chains, -1),
         info={},
         totals={},
@@ -136,20 +144,22 @@ def network(
             },
         },
         names=_names(columns, hidden),
-        remarks=tuple(remarks),
     )
+    return _arrays.finished(fit, remarks, dataset.num_rows)
 
 
 def _ends(name: str, ends: Sequence[Any], count: int) -> tuple[Array, Array]:
     """Return lower and upper ends, one for each column."""
-    if len(ends) != 2:
-        raise DpmcError(f"`{name}` must be a lower and an upper end, got {len(ends)} of them")
-    low, high = (np.asarray(end, dtype=np.float64) for end in ends)
+    if isinstance(ends, str) or not isinstance(ends, Sequence | np.ndarray) or len(ends) != 2:
+        raise DpmcError(f"`{name}` must be a lower and an upper end, got {ends!r}")
+    low, high = map(checks.real_numbers, ends)
     for end in (low, high):
         if end.shape not in ((), (count,)):
             raise DpmcError(f"`{name}` must have {count} ends on each side, got shape {end.shape}")
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise DpmcError(f"`{name}` must be finite, each lower end below its upper one")
+        raise DpmcError(
+            f"`{name}` must be finite numbers, each lower end below its upper one, got {ends!r}"
+        )
     return np.broadcast_to(low, count).copy(), np.broadcast_to(high, count).copy()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from dpmc import checks
 from dpmc.families import _arrays
@@ -12,7 +14,7 @@ from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.fitting import fit
 from dpmc.models import linear, logistic, poisson, student_t
-from dpmc.types import InvalidRows, Model
+from dpmc.types import Array, DpmcError, InvalidRows, Model
 
 MODELS: Mapping[str, Any] = {
     LINEAR: linear,
@@ -21,6 +23,11 @@ MODELS: Mapping[str, Any] = {
     POISSON: poisson,
 }
 SCALED = (LINEAR, STUDENT_T)
+# What responses must be, where not every number is one.
+RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
+    LOGISTIC: ("0 or 1", lambda y: (y == 0) | (y == 1)),
+    POISSON: ("at least 0", lambda y: y >= 0),
+}
 
 
 def regression(
@@ -44,7 +51,8 @@ def regression(
     x : array_like of shape (n, p) or data frame
         Features, private. Whatever scales they have, the prior is in their units.
     y : array_like of shape (n,)
-        Responses, private: 0 and 1 for ``"logistic"``, counts for ``"poisson"``.
+        Responses, private: 0 and 1 for ``"logistic"``, counts for ``"poisson"``. A row with another
+        one is invalid: see `invalid_rows`.
     epsilon, delta : float
         The budget under substitution of one row.
     likelihood : {"linear", "student_t", "logistic", "poisson"}
@@ -88,7 +96,8 @@ def regression(
     3
     """
     checks.one_of("likelihood", likelihood, tuple(MODELS))
-    dataset, columns = _arrays.rows_of(x, y, invalid_rows)
+    checks.flag("intercept", intercept)
+    dataset, columns = _arrays.rows_of(x, _possible(likelihood, y, invalid_rows), invalid_rows)
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     named = _arrays.named(names, coefficients)
     model, predictive = built(
@@ -98,6 +107,29 @@ def regression(
     fitted = fit(model, dataset, epsilon=epsilon, delta=delta, names=(*named, *scale), **options)
     plan = {"family": "regression", **fitted.plan, "likelihood": predictive}
     return replace(fitted, plan=plan)
+
+
+def _possible(likelihood: str, y: Any, invalid_rows: InvalidRows) -> Any:
+    """Return responses, those that a likelihood has none of refused or marked as invalid.
+
+    Raises
+    ------
+    DpmcError
+        If there is one, and rows are not to count as zero; nothing is said of a value.
+    """
+    if likelihood not in RESPONSES or y is None:
+        return y
+    values = _arrays.matrix("y", _arrays.column(y), "zero").x[:, 0]
+    wanted, allowed = RESPONSES[likelihood]
+    wrong = np.isfinite(values) & ~allowed(values)
+    if not wrong.any():
+        return y
+    if invalid_rows != "zero":
+        raise DpmcError(
+            f"`y` must be {wanted} with likelihood {likelihood!r}, unless `invalid_rows` is "
+            "'zero', got others"
+        )
+    return np.where(wrong, np.nan, values)
 
 
 def built(

@@ -11,6 +11,7 @@ from dpmc import checks, progress_bar
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
+from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.single_releases import Noise
 from dpmc.rng import stream
 from dpmc.statsel.ranking import rank
@@ -19,9 +20,10 @@ from dpmc.statsel.releases import release
 from dpmc.statsel.sampling import sample
 from dpmc.statsel.targets import ThetaPrior
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import check_epsilon
+from dpmc.types import DpmcError, check_delta, check_epsilon
 
 NAME = "select_statistic"
+METHODS = "exact", "mh", "mhaar", "pmmh", "sequential"
 
 
 def select_statistic(
@@ -69,7 +71,7 @@ def select_statistic(
     method : str, optional
         As of `dpmc.statsel.sample`.
     num_chains, num_draws : int
-        Chains, and draws of each. They cost no privacy.
+        Chains, and draws of each after as many for warm-up. They cost no privacy.
     seed, noise
         As of `dpmc.fit`.
     invalid_rows : {"refuse", "zero"}
@@ -89,6 +91,11 @@ def select_statistic(
     DpmcError
         If an argument is refused.
 
+    Warns
+    -----
+    PosteriorWarning
+        Once for each remark.
+
     Examples
     --------
     >>> from dpmc import statsel
@@ -101,11 +108,21 @@ def select_statistic(
     ('|x|', ('theta',))
     """
     check_epsilon(epsilon)
+    if delta is not None:
+        check_delta(delta, NAME)
+    if method is not None:
+        checks.one_of("method", method, METHODS)
+    if "num_iterations" in params:
+        raise DpmcError("`num_iterations` must be left out, since `num_draws` decides it")
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
-    ranking = rank(population, candidates, mechanism, epsilon, np.size(x), theta, delta)
+    num_records = checks.real_array("x", x).size
+    ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
+    # Other noise has no event of a ledger: its guarantee is that of the release.
+    gaussian = isinstance(mechanism, Mechanism) and mechanism.noise == "gaussian"
+    ledger = Ledger(noise=noise) if gaussian else None
     released = release(
         population,
         chosen,
@@ -114,6 +131,7 @@ def select_statistic(
         epsilon,
         None if seed is None else stream(seed, "noise", NAME),
         delta,
+        ledger,
         noise=noise,
         invalid_rows=invalid_rows,
     )
@@ -130,16 +148,16 @@ def select_statistic(
             )
             chains.append(one)
             report(number + 1, num_chains, "")
-    length = min(len(chain.theta) for chain in chains)
     fit = Fit(
-        draws=np.stack([chain.theta[-length:] for chain in chains], axis=1)[:, :, None],
+        draws=np.stack([chain.theta[-num_draws:] for chain in chains], axis=1)[:, :, None],
         info={},
         totals={},
         status="complete",
-        ledger=(),
+        ledger=() if ledger is None else ledger.records(),
         guarantee=_arrays.with_seed(released.guarantee, seed),
         plan={
             "family": NAME,
+            "warm_up": 0,
             "method": chains[0].method,
             "num_chains": num_chains,
             "num_iterations": 2 * num_draws,
@@ -154,4 +172,4 @@ def select_statistic(
         },
         names=("theta",),
     )
-    return _arrays.finished(fit, list(remarks(fit)))
+    return _arrays.finished(fit, list(remarks(fit, free=True)), num_records)

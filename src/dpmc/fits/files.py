@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,20 @@ KEY = b"dpmc_fit"
 VERSION = 1
 
 
+def path_of(path: object) -> Path:
+    """Return the path of a file, refusing what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise DpmcError(f"`path` must be the path of a file, got {path!r}")
+    return Path(path)
+
+
 def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path) -> None:
     """Write a fit; see `Fit.save`.
 
     Raises
     ------
     DpmcError
-        If the fit has no draws, or pyarrow is not installed.
+        If the fit has no draws, the file cannot be written, or pyarrow is not installed.
     """
     require_extra("pyarrow", "saving a fit")
     import pyarrow as pa
@@ -53,11 +61,20 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
     table = pa.table(columns)
     text = json.dumps(rest, default=_plain)
     table = table.replace_schema_metadata({KEY: text.encode()})
+    try:
+        _write(path, lambda temporary: parquet.write_table(table, temporary))
+    except OSError as error:
+        reason = error.strerror or error
+        raise DpmcError(f"{path}: must be a file that can be written, got {reason}") from None
+
+
+def _write(path: Path, write: Callable[[Path], None]) -> None:
+    """Let a file take its name when it is complete."""
     handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name, suffix=".part")
     os.close(handle)
     temporary = Path(name)
     try:
-        parquet.write_table(table, temporary)
+        write(temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmc import types
+from dpmc import checks, types
 from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
@@ -66,15 +66,33 @@ class Fit(types.Fit):
             return self.draws
         return super().kept()
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self, x: Any = None, *, seed: int | None = None) -> Any:
         """Return the draws after warm-up as ``arviz.InferenceData``, components named.
 
         See :meth:`dpmc.types.Fit.to_arviz`.
+
+        Parameters
+        ----------
+        x, seed
+            As of `predict`: with new rows there is a group ``posterior_predictive`` as well, with
+            the variable ``response``.
+
+        Raises
+        ------
+        DpmcError
+            If the run has no draws, or `predict` refuses the new rows.
         """
         data = super().to_arviz()
         if self.names:
             named = data.posterior.rename({"theta_dim_0": "parameter"})
             data.posterior = named.assign_coords(parameter=list(self.names))
+        if x is not None:
+            import arviz
+
+            responses = self.predict(x, seed=seed)
+            shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
+            drawn = {"response": np.moveaxis(shaped, 1, 0)}
+            data.extend(arviz.from_dict(posterior_predictive=drawn))
         return data
 
     def summary(self) -> Summary:
@@ -117,7 +135,10 @@ class Fit(types.Fit):
                 "a model of your own"
             )
         draws = self.kept().reshape(-1, self.kept().shape[2])
-        return responses(self.plan["likelihood"], draws, x, np.random.default_rng(seed))
+        if seed is not None:
+            checks.at_least("seed", seed, 0)
+        rng = np.random.default_rng(seed)
+        return responses(self.plan["likelihood"], draws, x, rng)
 
     def save(self, path: str | Path) -> None:
         """Write the fit to one Parquet file, which `load` reads back.
@@ -127,11 +148,12 @@ class Fit(types.Fit):
         Raises
         ------
         DpmcError
-            If the fit has no draws, or pyarrow is not installed.
+            If the fit has no draws, the folder is not there or cannot be written to, or pyarrow is
+            not installed.
         """
-        from dpmc.fits.files import save
+        from dpmc.fits.files import path_of, save
 
-        save(self, self.names, self.remarks, Path(path))
+        save(self, self.names, self.remarks, path_of(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Fit:
@@ -142,9 +164,9 @@ class Fit(types.Fit):
         DpmcError
             If the file is not there or is no fit, or pyarrow is not installed.
         """
-        from dpmc.fits.files import load
+        from dpmc.fits.files import load, path_of
 
-        return cls(**load(Path(path)))
+        return cls(**load(path_of(path)))
 
     def __repr__(self) -> str:
         shape = "no draws" if self.draws is None else "x".join(map(str, self.draws.shape))

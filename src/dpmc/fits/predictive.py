@@ -43,18 +43,21 @@ def responses(
     name = likelihood["name"]
     if name == MIXTURE:
         return _mixture(likelihood, draws, x, rng)
-    rows = np.asarray(x, dtype=np.float64)
+    rows = checks.real_array("x", x)
     if rows.ndim != 2:
         raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
+    if not np.isfinite(rows).all():
+        raise DpmcError("`x` must hold finite numbers only, got others")
     if name == NETWORK:
         return _network(likelihood, draws, rows, rng)
+    given = rows.shape[1]
     if likelihood["intercept"]:
         rows = np.column_stack([np.ones(len(rows)), rows])
     scaled = name in (LINEAR, STUDENT_T)
     num_coefficients = draws.shape[1] - scaled
     if rows.shape[1] != num_coefficients:
         wanted = num_coefficients - bool(likelihood["intercept"])
-        raise DpmcError(f"`x` must have {wanted} columns, got {np.shape(x)[1]}")
+        raise DpmcError(f"`x` must have {wanted} columns, got {given}")
     predictor = draws[:, :num_coefficients] @ rows.T
     scale = np.exp(draws[:, -1:]) if scaled else np.empty(0)
     return _REGRESSIONS[name](predictor, scale, likelihood, rng)

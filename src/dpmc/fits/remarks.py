@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.types import Fit
+from dpmc.types import Fit, Guarantee
 
 # Limits: R-hat as Vehtari et al. (2021) advise, with room for short chains; the others are where
 # means and intervals of a posterior stop being of use.
@@ -20,10 +20,23 @@ FEW_DRAWS = 100
 FEW_ITERATIONS = 100
 STUCK = 0.02
 CLIPPED = 0.2
+# What helps chains that are too short.
+FREE = "more draws (`num_draws=`), which cost no privacy"
+NEARER = "more iterations, or a start nearer to it"
+LONGER = (
+    "more iterations, which a larger epsilon or fewer chains afford, or steps that are not as short"
+)
 
 
-def remarks(fit: Fit) -> Iterator[str]:
-    """Yield what is wrong with the draws of a fit, a remark each, with what would help."""
+def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
+    """Yield what is wrong with the draws of a fit, a remark each, with what would help.
+
+    Parameters
+    ----------
+    fit : Fit
+    free : bool
+        Whether iterations cost no privacy: chains given what was released once.
+    """
     if fit.draws is None or not len(fit.draws):
         return
     if fit.status != "complete":
@@ -33,7 +46,12 @@ def remarks(fit: Fit) -> Iterator[str]:
         )
     iterations = fit.plan.get("num_iterations", len(fit.draws))
     chains = fit.draws.shape[1]
-    if fit.guarantee.private and iterations < FEW_ITERATIONS:
+    if free and iterations < FEW_ITERATIONS:
+        yield (
+            f"Chains of {iterations} iterations are too few for any sampler: more of them "
+            "(`num_draws=`), which cost no privacy, would help."
+        )
+    elif fit.guarantee.private and iterations < FEW_ITERATIONS:
         fewer = " or fewer chains (`num_chains=1`)" if chains > 1 else ""
         yield (
             f"The budget affords {iterations} iterations of each chain, too few for any sampler: "
@@ -63,13 +81,22 @@ def remarks(fit: Fit) -> Iterator[str]:
         # Equal chains that stand still have no R-hat; different ones that do have an infinite one.
         yield (
             f"Chains or their halves disagree (R-hat {rhat:.3g}, above {RHAT}): they have not "
-            "reached the posterior. They would need more iterations, or a start nearer to it."
+            f"reached the posterior. They would need {FREE if free else NEARER}."
         )
     ess = bulk_ess(kept)
     if math.isnan(ess) or ess < FEW_DRAWS:
         count = "no" if math.isnan(ess) else f"{ess:.0f}"
         yield (
             f"The draws are worth {count} independent ones for some component: enough to place "
-            "the posterior at best, too few for its width. More iterations, which a larger epsilon "
-            "or fewer chains afford, or steps that are not as short would help."
+            "the posterior at best, too few for its width. What would help is "
+            f"{FREE if free else LONGER}."
+        )
+
+
+def weak(guarantee: Guarantee, num_rows: int) -> Iterator[str]:
+    """Say where a guarantee protects nobody."""
+    if guarantee.private and guarantee.delta * num_rows >= 1:
+        yield (
+            f"A delta of {guarantee.delta:.3g} allows as much as a mechanism that publishes one "
+            f"row of {num_rows:,} at random: choose one far below {1 / num_rows:.2g}."
         )

@@ -111,6 +111,8 @@ def _facts(fit: Fit) -> Iterator[str]:
     if "accepted" in fit.totals:
         share = fit.fraction("accepted", "num_iterations")
         yield f"Share of moves accepted: {share:.3g}."
+    elif "acceptance" in plan:
+        yield f"Share of proposals accepted: {plan['acceptance']:.3g}."
     for name, one in fit.diagnostics.items():
         yield (
             f"Share of rows with {name.replace('_', ' ')}: {one.value:.3g} "

@@ -1,0 +1,307 @@
+"""What a budget buys, before any row is touched: with the automatic method, or one by its name."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from html import escape
+from types import ModuleType
+from typing import Any, overload
+
+import numpy as np
+
+from dpmc import checks, registry, tuning
+from dpmc.automatic import expectation
+from dpmc.automatic.expectation import Expectation
+from dpmc.fits.remarks import FEW_ITERATIONS
+from dpmc.fitting import AUTOMATIC, check_accountant, sorted_params
+from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
+from dpmc.mcmc.fit import allocate
+from dpmc.mcmc.own_methods import name_of
+from dpmc.mcmc.parameter_names import FIELDS, in_common
+from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy import events
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.events import Event
+from dpmc.privacy.ledger import Ledger
+from dpmc.rng import Streams
+from dpmc.rows import model_checks, probes, row_functions
+from dpmc.types import Dataset, DpmcError, Model, check_delta, check_epsilon
+
+# Rows, or rows of a batch, and iterations that a method is timed on.
+TIMED_ROWS, TIMED_ITERATIONS = 20_000, 10
+UNCLIPPED, SHORT = 1e6, 1e-12
+# Of the clip bound that a search with a quarter of a budget ends with, over that of rows whose
+# gradients are normal: the geometric mean of 48 fits of regressions, where it is 1.4 to 8.
+BOUND_OVERHEAD = 3.5
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """What chains of one method are, if `dpmc.fit` runs them.
+
+    Parameters
+    ----------
+    method : str
+        Its name.
+    num_iterations, num_chains : int
+        Iterations of each chain, and chains.
+    params : mapping of str to object
+        Parameters of the method. Those that are `chosen` are what is expected, with lengths in
+        posterior standard deviations.
+    chosen : tuple of str
+        Parameters that are left out, and chosen from a search under the same budget.
+    releases : mapping of str to int
+        What is released and how often, by all chains together.
+    epsilon, delta : float
+        The guarantee, at most the budget.
+    displacement : float
+        Distance of the start from the posterior mean because of privacy noise, in each direction
+        and in posterior standard deviations, if the model fits the rows; NaN without a search.
+    seconds : float
+        Of processor time on this machine, all chains together; compiling left out.
+
+    Examples
+    --------
+    >>> MethodPlan("dp_penalty", 2000, 4, {}, (), {"gaussian(20.0)": 8000}, 1.0, 1e-6, 0.5, 3.0)
+    2,000 iterations of each of 4 chains of dp_penalty, in about 3 seconds of processor time here.
+    Releases: 8,000 gaussian(20.0), which is (1, 1e-06)-DP.
+    Privacy is expected to displace the start by 0.5 posterior standard deviations, if the model \
+fits the rows.
+    """
+
+    method: str
+    num_iterations: int
+    num_chains: int
+    params: Mapping[str, Any]
+    chosen: tuple[str, ...]
+    releases: Mapping[str, int]
+    epsilon: float
+    delta: float
+    displacement: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _lines(self) -> Iterator[str]:
+        yield (
+            f"{self.num_iterations:,} iterations of each of {self.num_chains} chains of "
+            f"{self.method}, in about {self.seconds:.2g} seconds of processor time here."
+        )
+        if self.num_iterations < FEW_ITERATIONS:
+            yield (
+                "These are too few for any sampler: a larger epsilon, fewer chains or larger noise "
+                "multipliers buy more."
+            )
+        released = ", ".join(f"{count:,} {text}" for text, count in self.releases.items())
+        yield f"Releases: {released}, which is ({self.epsilon:.4g}, {self.delta:.3g})-DP."
+        if self.chosen:
+            values = ", ".join(f"{name} {_shown(self.params[name])}" for name in self.chosen)
+            yield f"Chosen along the way, about, in posterior standard deviations: {values}."
+        if not math.isnan(self.displacement):
+            yield (
+                f"Privacy is expected to displace the start by {self.displacement:.2g} posterior "
+                "standard deviations, if the model fits the rows."
+            )
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in self._lines())
+
+
+@overload
+def plan(model: Model, shape: tuple[int, int], *, epsilon: float, delta: float) -> Expectation: ...
+@overload
+def plan(
+    model: Model,
+    shape: tuple[int, int],
+    *,
+    epsilon: float,
+    delta: float,
+    method: Any,
+    num_chains: int = ...,
+    accountant: str | None = ...,
+    max_iterations: int | None = ...,
+    diagnostics: Diagnostics = ...,
+    **params: Any,
+) -> Any: ...
+def plan(
+    model: Model,
+    shape: tuple[int, int],
+    *,
+    epsilon: float,
+    delta: float,
+    method: Any = AUTOMATIC,
+    num_chains: int = 4,
+    accountant: str | None = None,
+    max_iterations: int | None = None,
+    diagnostics: Diagnostics = "private",
+    **params: Any,
+) -> Expectation | MethodPlan:
+    """Return what a budget is expected to buy; no row is needed.
+
+    Parameters
+    ----------
+    model : Model
+    shape : (int, int)
+        Number of rows n, and of their columns.
+    epsilon, delta : float
+        The budget.
+    method, num_chains, accountant, max_iterations, diagnostics
+        As of `dpmc.fit`.
+    **params
+        Parameters of a method. What is left out is chosen along the way, and expected here for a
+        posterior that is equally wide in all directions.
+
+    Returns
+    -------
+    Expectation or MethodPlan
+        Of the automatic method: how far privacy displaces means and widens intervals, and the
+        epsilon and number of rows that would do. Of another one: iterations, parameters, releases.
+        Of rows that the model describes: row gradients in units of the posterior are then about
+        normal, and their squared norms chi-squared over n. Rows of high leverage, or spread wider
+        than the model says, cost more: `fit` finds out.
+
+    Raises
+    ------
+    DpmcError
+        If an argument is refused, or the model is on public probes.
+
+    Examples
+    --------
+    >>> from dpmc.models import logistic
+    >>> model = logistic.build(logistic.Params(3))
+    >>> expected = plan(model, (100_000, 4), epsilon=1, delta=1e-6)
+    >>> 1 < expected.widening < 1.2
+    True
+    >>> chains = plan(model, (100_000, 4), epsilon=1, delta=1e-6, method="dp_penalty")
+    >>> chains.num_iterations > 1000, chains.chosen
+    (True, ('proposal_sd', 'ratio_noise_multiplier', 'ratio_clip_bound'))
+    """
+    checks.instance("model", model, Model, "a dpmc.Model")
+    num_rows, num_columns = _shape(shape)
+    check_epsilon(epsilon)
+    delta = check_delta(delta)
+    if isinstance(method, str) and method == AUTOMATIC:
+        if params or accountant is not None or max_iterations is not None:
+            given = [*params, "accountant" if accountant is not None else "max_iterations"][0]
+            raise DpmcError(f"`{given}` must be left out, or given beside a `method`")
+        return expectation.plan(model, (num_rows, num_columns), epsilon=epsilon, delta=delta)
+    checks.at_least("num_chains", num_chains, 1)
+    checks.one_of("diagnostics", diagnostics, CHOICES)
+    if accountant is not None:
+        check_accountant(accountant)
+    module, fixed, own = sorted_params(method, params)
+    name = name_of(module)
+    try:
+        whole = GaussianBudget.of(epsilon, delta).mu
+        chosen: dict[str, Any] = {}
+        before: tuple[tuple[Event, int], ...] = ()
+        displacement = math.nan
+        if not own and tuning.lacks(module, fixed):
+            search = math.sqrt(tuning.SHARE) * whole
+            displacement = expectation.expected_displacement(num_rows, model.dim, search)
+            rest = math.sqrt(1 - tuning.SHARE) * whole
+            rules = tuning.RULES[name](_scale(model, num_rows, rest, num_chains))
+            chosen = {key: value for key, value in rules.items() if key not in fixed}
+            before = ((events.gaussian(1 / search), 1),)
+        settings = registry.parameters(module, chosen | fixed)
+        made, iterations = allocate(
+            module,
+            settings,
+            num_rows,
+            num_chains,
+            None,
+            epsilon,
+            delta,
+            accountant,
+            max_iterations,
+            diagnostics,
+            before,
+        )
+        assert made is not None  # a method without privacy is refused
+        seconds = iterations * num_chains * _seconds(module, settings, model, num_rows, num_columns)
+    except DpmcError as error:
+        raise DpmcError(str(error) if own else in_common(name, str(error))) from None
+    names = {} if own else {field: common for common, field in FIELDS.get(name, {}).items()}
+    values = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    return MethodPlan(
+        method=name,
+        num_iterations=iterations,
+        num_chains=int(num_chains),
+        params={names.get(key, key): value for key, value in values.items()},
+        chosen=tuple(names.get(key, key) for key in chosen),
+        releases={events.text(event): count for event, count in made.counts.items()},
+        epsilon=made.guarantee.epsilon,
+        delta=made.guarantee.delta,
+        displacement=displacement,
+        seconds=seconds,
+    )
+
+
+def _shape(shape: Any) -> tuple[int, int]:
+    pair = isinstance(shape, Sequence) and not isinstance(shape, str) and len(shape) == 2
+    if not pair:
+        got = repr(shape) if isinstance(shape, int | tuple | str) else type(shape).__name__
+        raise DpmcError(
+            f"`shape` must be a number of rows and one of columns, as `rows.shape` is, got {got}"
+        )
+    for k in range(2):
+        checks.at_least(f"shape[{k}]", shape[k], 1)
+    return int(shape[0]), int(shape[1])
+
+
+def _scale(model: Model, num_rows: int, mu: float, num_chains: int) -> tuning.Scale:
+    """Return what chains are scaled by if all directions are one posterior deviation wide."""
+    bound = BOUND_OVERHEAD * expectation.expected_bound(num_rows, model.dim, mu)
+    identity = np.eye(model.dim)
+    centre = np.zeros(model.dim)
+    return tuning.Scale(centre, identity, bound, mu, int(num_chains), num_rows, model.tempering)
+
+
+def _seconds(
+    module: ModuleType, settings: Any, model: Model, num_rows: int, num_columns: int
+) -> float:
+    """Return the time of one iteration of one chain, measured on public rows."""
+    checked = row_functions.without_errors(model)
+    model_checks.check(checked, num_columns, {}, False)
+    # Parameters are not on the scale of made-up rows: chains that stay where they are, and clip
+    # nothing, take about as long as those of the plan.
+    names = [one.name for one in fields(settings)]
+    still = {name: UNCLIPPED for name in names if name.endswith("clip_bound")}
+    still |= {name: SHORT for name in names if name == "step_size"}
+    settings = replace(settings, **still)
+    batch = getattr(settings, "batch_size", None)
+    if batch is not None:
+        timed = min(batch, TIMED_ROWS)
+        settings, times = replace(settings, batch_size=timed), batch / timed
+        timed = min(num_rows, 2 * timed)
+    else:
+        timed = min(num_rows, TIMED_ROWS)
+        times = num_rows / timed
+    # Examples alone: between two of them a row may be none, which takes longer.
+    public = probes.rows(checked, num_columns) if model.example_rows is None else model.example_rows
+    x = np.resize(public, (timed, num_columns))
+    run = module.sampler(Posterior(checked, Dataset.of("probes", x, "zero")), settings)
+    start = np.zeros((1, model.dim))
+    for iterations in (1, TIMED_ITERATIONS):  # the first compiles
+        streams = Streams.of(0, "plan", iterations)
+        begun = time.process_time()
+        run(start, iterations, [streams], Ledger())
+        spent = time.process_time() - begun
+    return float(times * spent / TIMED_ITERATIONS)
+
+
+def _shown(value: Any) -> str:
+    """Return a parameter in few digits; of equal numbers one."""
+    try:
+        numbers = np.unique(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        return str(value)
+    if len(numbers) == 2 and numbers[0] == 0 and np.ndim(value) == 2:
+        return f"{numbers[1]:.3g} I"
+    return f"{numbers[0]:.3g}" if len(numbers) == 1 else str(value)

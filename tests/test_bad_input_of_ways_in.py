@@ -1,0 +1,256 @@
+"""Every way to call the ways in beside `fit` wrongly, and what is said of it.
+
+As :mod:`tests.test_bad_input` for `fit`: one line, or accepted because it means one thing.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import dpmc
+from dpmc import priors, statsel
+from dpmc.diagnostics.autocorrelation import ShortChainWarning
+from dpmc.ep.mixture.model import MixtureModel
+from dpmc.models import logistic
+
+OK = None
+N, D = 60, 3
+RNG = np.random.default_rng(1)
+X, Y = RNG.normal(size=(N, 2)), RNG.normal(size=N)
+ROWS = np.column_stack([RNG.normal(size=(N, D)), RNG.integers(0, 2, N)])
+ONE = ROWS[:, :1]
+MODEL = logistic.build(logistic.Params(D, intercept=False))
+MIXTURE = MixtureModel.isotropic(1.0, [[0.0, 0.0], [3.0, 3.0]], precision=0.1)
+NORMAL = statsel.population("normal_variance", bound=10.0)
+ABSOLUTE, SQUARE = statsel.statistic("abs_1"), statsel.statistic("abs_2")
+LAPLACE = statsel.mechanism("laplace")
+RECORDS = NORMAL.draw(2.0, np.random.default_rng(1), 100)
+
+
+def compared(methods, rows=ROWS, **more):
+    given = {"epsilon": 4, "delta": 1e-5, "num_draws": 5, "progress": False, **more}
+    return next(iter(dpmc.compare(MODEL, rows, methods, **given).fits.values()))
+
+
+LABELS = "`methods` must have a mapping of arguments for each label, which is a text, got "
+HOLED = np.where(np.arange(N)[:, None] == 3, np.nan, ROWS)
+COMPARISONS = {
+    "no methods": (lambda: compared([]), "`methods` must name at least one method, got none"),
+    "methods None": (lambda: compared(None), "`methods` must be a list of methods, or what each "),
+    "methods a text": (lambda: compared("auto"), "`methods` must be a list of methods, or what "),
+    "the same twice": (
+        lambda: compared(["auto", "auto"]),
+        "`methods` must have different names, or be a mapping whose labels differ, got auto, auto",
+    ),
+    "a label without arguments": (lambda: compared({"auto": None}), LABELS + "'auto': None"),
+    "a label that is a number": (lambda: compared({1: {}}), LABELS + "1: {}"),
+    "an epsilon of one method": (
+        lambda: compared({"auto": {"epsilon": 2}}),
+        "`epsilon` must be given once, for all methods, got one of auto",
+    ),
+    "rows that are not finite": (lambda: compared(["auto"], HOLED), "finite numbers only"),
+    "rows that count as zero": (lambda: compared(["auto"], HOLED, invalid_rows="zero"), OK),
+}
+
+
+def raising(p, row):
+    raise KeyError("two\nlines")
+
+
+def level(p, row):
+    return -0.5 * (row[0] - p.level) ** 2
+
+
+def modelled(log_likelihood=level, parameters=Ellipsis, **more):
+    named = {"level": priors.normal(0, 10)} if parameters is Ellipsis else parameters
+    model = dpmc.model(log_likelihood, named, **{"num_columns": 1, **more})
+    return dpmc.fit(model, ONE, epsilon=4, delta=1e-5, num_draws=5, progress=False)
+
+
+NAMED = "model 'level': a parameter must have a name of Python, without an underscore in front"
+PRIORS = "model 'level': `priors` must be a mapping of names to priors of dpmc.priors, got "
+TRACED = {
+    "a function that is none": (
+        lambda: modelled(None),
+        "model 'model': `log_likelihood` must be a function, got None",
+    ),
+    "a function that raises": (
+        lambda: modelled(raising),
+        "`raising` must be a function of the parameters and of one row, got KeyError: 'two",
+    ),
+    "a function": (lambda: modelled(), OK),
+    "name a number": (lambda: modelled(name=3), "`name` must be a text, got int"),
+    "columns text": (lambda: modelled(num_columns="1"), "`num_columns` must be an integer"),
+    "priors a list": (lambda: modelled(parameters=[priors.normal()]), PRIORS + "list"),
+    "priors None": (lambda: modelled(parameters=None), PRIORS + "NoneType"),
+    "priors none": (lambda: modelled(parameters={}), PRIORS + "none"),
+    "a prior that is a number": (
+        lambda: modelled(parameters={"level": 1.0}),
+        "model 'level': `level` must be of dpmc.priors, got float",
+    ),
+    "a name that is a number": (lambda: modelled(parameters={1: priors.normal()}), NAMED),
+    "a name that is a keyword": (lambda: modelled(parameters={"if": priors.normal()}), NAMED),
+    "normal mean text": (lambda: priors.normal("0", 1), "`mean` must be a finite number, got '0'"),
+    "normal mean nan": (lambda: priors.normal(math.nan), "`mean` must be a finite number, got nan"),
+    "normal mean flag": (lambda: priors.normal(True), "`mean` must be a finite number, got True"),
+    "normal mean list": (lambda: priors.normal([0, 1]), "`mean` must be a finite number, got [0,"),
+    "student_t location": (lambda: priors.student_t(4, "a"), "`location` must be a finite number"),
+    "log_normal mean": (lambda: priors.log_normal(None), "`mean` must be a finite number"),
+    "uniform text": (lambda: priors.uniform("a", 1), "`low` must be a finite number, got 'a'"),
+    "uniform infinite": (lambda: priors.uniform(0, math.inf), "`high` must be a finite number"),
+    "uniform reversed": (lambda: priors.uniform(1, 0), "`low` must be below `high`, got 1 and 0"),
+    "dirichlet number": (
+        lambda: priors.dirichlet(1.0),
+        "`concentrations` must be a number for each share, got 1.0",
+    ),
+}
+
+FIT = dpmc.Fit(
+    np.zeros((40, 1, 3)),
+    {},
+    {},
+    "complete",
+    (),
+    dpmc.Guarantee(1.0, 1e-6),
+    {"likelihood": {"name": "linear", "intercept": False}},
+)
+
+
+def doors(y=Y, x=X, **more):
+    settings = {"epsilon": 1.0, "delta": 1e-6, "num_draws": 20, "seed": 1, "progress": False}
+    return dpmc.regression(x, y, **{**settings, **more})
+
+
+def mixed(model=MIXTURE, **more):
+    settings = {"epsilon": 5.0, "delta": 1e-5, "num_passes": 1, "num_draws": 5, "seed": 1}
+    return dpmc.mixture(X, model, **{**settings, "progress": False, **more})
+
+
+def networked(**more):
+    settings = {"epsilon": 9.0, "delta": 1e-5, "x_range": (-1, 1), "y_range": (-1, 1), "seed": 1}
+    lengths = {"hidden": 2, "num_passes": 1, "num_draws": 5, "progress": False}
+    return dpmc.network(X, Y, **{**settings, **lengths, **more})
+
+
+def selected(x=RECORDS, mechanism=LAPLACE, **more):
+    settings = {"epsilon": 5.0, "theta": 2.0, "prior": (0.0, 100.0), "num_draws": 60, "seed": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortChainWarning)
+        return dpmc.select_statistic(
+            x, NORMAL, [ABSOLUTE, SQUARE], mechanism, **{**settings, "progress": False, **more}
+        )
+
+
+RANGE = "`x_range` must be "
+LABELS = np.where(Y > 0, 1.0, -1.0)
+WAYS_IN = {
+    "regression": (lambda: doors(), OK),
+    "regression, intercept text": (
+        lambda: doors(intercept="yes"),
+        "`intercept` must be True or False, got 'yes'",
+    ),
+    "regression, y None": (
+        lambda: doors(None),
+        "`y` must be one response for each of 60 rows, got None",
+    ),
+    "regression, labels of -1": (
+        lambda: doors(LABELS, likelihood="logistic"),
+        "`y` must be 0 or 1 with likelihood 'logistic', unless `invalid_rows` is 'zero'",
+    ),
+    "regression, labels as flags": (lambda: doors(Y > 0, likelihood="logistic"), OK),
+    "regression, labels that count as zero": (
+        lambda: doors(LABELS, likelihood="logistic", invalid_rows="zero"),
+        OK,
+    ),
+    "regression, counts below 0": (
+        lambda: doors(likelihood="poisson"),
+        "`y` must be at least 0 with likelihood 'poisson'",
+    ),
+    "regression, names a text": (lambda: doors(names="abc"), "`names` must be 3 different names"),
+    "regression, names a number": (lambda: doors(names=3), "`names` must be 3 different names"),
+    "regression, names numbers": (lambda: doors(names=[1, 2, 3]), "`names` must be 3 different"),
+    "mixture": (lambda: mixed(), OK),
+    "mixture, model a text": (
+        lambda: mixed("two"),
+        "`model` must be a dpmc.ep.mixture.model.MixtureModel, got 'two'",
+    ),
+    "mixture, model None": (lambda: mixed(None), "`model` must be a dpmc.ep.mixture.model.Mixture"),
+    "network": (lambda: networked(), OK),
+    "network, range None": (lambda: networked(x_range=None), RANGE + "a lower and an upper end"),
+    "network, range a number": (lambda: networked(x_range=1), RANGE + "a lower and an upper end"),
+    "network, range a text": (lambda: networked(x_range="ab"), RANGE + "a lower and an upper end"),
+    "network, range texts": (lambda: networked(x_range=("a", "b")), RANGE + "finite numbers"),
+    "network, range reversed": (lambda: networked(x_range=(1, -1)), RANGE + "finite numbers"),
+    "network, range of others": (lambda: networked(x_range=([0] * 3, [1] * 3)), RANGE[:-4]),
+    "network, range complex": (lambda: networked(y_range=(1j, 2)), "`y_range` must be finite"),
+    "network, range flags": (lambda: networked(y_range=(False, True)), "`y_range` must be finite"),
+    "statistic": (lambda: selected(), OK),
+    "statistic, records of several lengths": (
+        lambda: selected([[1.0], [1.0, 2.0]]),
+        "`x` must be rows of equal length",
+    ),
+    "statistic, method typo": (lambda: selected(method="nuts"), "`method` must be one of 'exact',"),
+    "statistic, iterations": (
+        lambda: selected(num_iterations=50),
+        "`num_iterations` must be left out, since `num_draws` decides it",
+    ),
+    "statistic, delta text": (lambda: selected(delta="a"), "`delta` must be in (0, 1) for select"),
+    "predict": (lambda: FIT.predict(X), OK),
+    "predict for no rows": (lambda: FIT.predict(X[:0]), OK),
+    "predict for text": (lambda: FIT.predict([["a", "b"]]), "`x` must be real numbers"),
+    "predict for rows of several lengths": (
+        lambda: FIT.predict([[1.0], [1.0, 2.0]]),
+        "`x` must be rows of equal length",
+    ),
+    "predict for complex rows": (
+        lambda: FIT.predict(X.astype(complex)),
+        "`x` must be real numbers",
+    ),
+    "predict for masked rows": (
+        lambda: FIT.predict(np.ma.masked_array(X)),
+        "`x` must be an ordinary array",
+    ),
+    "predict for nan": (lambda: FIT.predict(X * math.nan), "`x` must hold finite numbers only"),
+    "predict for one row": (lambda: FIT.predict(X[0]), "`x` must have shape (m, p), got (2,)"),
+    "predict for other columns": (lambda: FIT.predict(X[:, :1]), "`x` must have 2 columns, got 1"),
+    "predict, seed text": (lambda: FIT.predict(X, seed="a"), "`seed` must be an integer"),
+    "predict, seed -1": (
+        lambda: FIT.predict(X, seed=-1),
+        "`seed` must be an integer of at least 0",
+    ),
+    "save to a number": (lambda: FIT.save(3), "`path` must be the path of a file, got 3"),
+    "load a number": (lambda: dpmc.Fit.load(3), "`path` must be the path of a file, got 3"),
+    "save where no folder is": (
+        lambda: FIT.save("/no/such/folder/fit.parquet"),
+        "/no/such/folder/fit.parquet: must be a file that can be written, got No such file",
+    ),
+}
+
+CALLS = {
+    f"{table}: {label}": call
+    for table, calls in {
+        "comparison": COMPARISONS,
+        "traced": TRACED,
+        "ways in": WAYS_IN,
+    }.items()
+    for label, call in calls.items()
+}
+
+
+@pytest.mark.parametrize("label", CALLS)
+def test_a_call_is_refused_in_one_line_or_accepted(label):
+    call, message = CALLS[label]
+    if message is OK:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", category=RuntimeWarning)
+            warnings.simplefilter("ignore", dpmc.PosteriorWarning)
+            call()
+        return
+    with pytest.raises(dpmc.DpmcError) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
