@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from dpmc.experiments.pipeline import (
     folders,
     output_files,
+    preloaded,
     provenance,
     raw_files,
     stale,
@@ -31,6 +32,8 @@ from dpmc.experiments.site.report import Caption
 
 # Set by a run for its jobs.
 SCHEDULER = "DPMC_SCHEDULER"
+SECONDS_BETWEEN_THINNING = 5.0
+LOOKS_OVER = threading.Event()
 # Whether this is one of them, or a node, that reads the workflow again.
 IS_JOB = SCHEDULER in os.environ
 
@@ -382,14 +385,35 @@ def tell_jobs():
     os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
 
 
-def end_looks():
-    """End the timers by which Snakemake looks for further jobs: at the end there are none.
+def preload():
+    """Start the process that short jobs of this run are forks of, if there are many."""
+    works = [workload(SCALE, paper) for paper in settings(SCALE).papers]
+    files = (path for work in works for path in work.files)
+    preloaded.start_for(files, ["snakemake.iocontainers", "snakemake.logging"])
 
-    The process would wait for the last of them, see max-jobs-per-timespan in the default profile.
+
+def looks():
+    """Return the timers by which Snakemake will look for further jobs, the last set at the end.
+
+    Whenever it looks it sets another, of the timespan of max-jobs-per-timespan, so that with every
+    job it looks more often.
     """
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.cancel()
+    every = [it for it in threading.enumerate() if isinstance(it, threading.Timer)]
+    return [it for it in every if it.function.__module__.startswith("snakemake.")]
+
+
+def thin_looks(over):
+    """Cancel all timers but the last now and then: at the end of a job it looks anyway."""
+    while not over.wait(SECONDS_BETWEEN_THINNING):
+        for timer in looks()[:-1]:
+            timer.cancel()
+
+
+def end_looks():
+    """End all of them: the process would wait for the last."""
+    LOOKS_OVER.set()
+    for timer in looks():
+        timer.cancel()
 
 
 def command():

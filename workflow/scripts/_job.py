@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import select
 import signal
 import sys
@@ -19,6 +20,10 @@ from typing import Any
 # one that reserves all to be alone would measure threads that wait for each other. They look once.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
+
+import _handover  # noqa: E402
+
+_handover.hand_over(getattr(getattr(sys.modules["__main__"], "snakemake", None), "rule", None))
 
 from dpmc.experiments.pipeline import files, folders  # noqa: E402
 from dpmc.types import DpmcError  # noqa: E402
@@ -123,9 +128,16 @@ def job(snakemake: Any) -> Iterator[Progress]:
         folders.check(map(Path, snakemake.input))
         with _finished(snakemake, log):
             yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
-        # Benchmarks sample the processor time and miss the end of a job.
+        # Benchmarks sample both and miss the end of a job, and one that is handed over.
         commit = os.environ.get(COMMIT) or "unknown"
-        log.write(f"done, {time.process_time():.2f} s of processor time, commit {commit}\n")
+        used = f"{time.process_time():.2f} s of processor time, {_megabytes()} MB"
+        log.write(f"done, {used}, commit {commit}\n")
+
+
+def _megabytes() -> int:
+    """Return the most memory that this process has held."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(most / (2**20 if sys.platform == "darwin" else 2**10))
 
 
 @contextmanager

@@ -1,0 +1,93 @@
+"""Hand a script over to a process that has imported what it needs; see `dpmc.experiments.pipeline`.
+
+That process is of the same run and on the same machine; what it cannot take, the script does by
+itself. This imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+# The same as in dpmc.experiments.pipeline.preloaded.
+PLACE = "DPMC_PRELOADED"
+STATUS = struct.Struct("!i")
+SCHEDULER = "DPMC_SCHEDULER"
+# They measure run times: nothing may be of another process.
+ALONE = {"run_time"}
+
+
+def hand_over(rule: str | None) -> None:
+    """Let a fork of the process do this script, and end as it ends; or return."""
+    python, _, place = os.environ.pop(PLACE, "").rpartition(os.pathsep)
+    if not place or python != sys.executable or rule is None or rule in ALONE:
+        return
+    if not _is_started_by(os.environ.get(SCHEDULER, "").partition("@")[0]):
+        return  # a cluster or a container started it
+    task = {
+        "arguments": sys.argv,
+        "directory": os.getcwd(),
+        "environment": dict(os.environ),
+    }
+    text = json.dumps(task).encode()
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(place)  # refused until all is imported
+            socket.send_fds(connection, [STATUS.pack(len(text))], [0, 1, 2])
+            connection.sendall(text)
+            number = _told(connection)
+        except (OSError, ValueError):
+            return
+        if number is None:
+            return
+        code = _wait(connection)
+    if code is None:
+        _wait_for_end(number)
+        return  # it was killed, and this job with it
+    _end_as(code)
+
+
+def _is_started_by(number: str) -> bool:
+    """Return whether a process started this one, by itself or through a shell."""
+    try:
+        with open(f"/proc/{os.getppid()}/stat", encoding="utf-8", errors="replace") as file:
+            above = file.read().rpartition(")")[2].split()[1]
+    except OSError:
+        above = ""
+    return number in (str(os.getppid()), above)
+
+
+def _wait(connection: socket.socket) -> int | None:
+    while True:
+        try:
+            return _told(connection)
+        except KeyboardInterrupt:
+            continue  # the job has it too, and ends in order
+        except OSError:
+            return None
+
+
+def _told(connection: socket.socket) -> int | None:
+    data = connection.recv(STATUS.size, socket.MSG_WAITALL)
+    return STATUS.unpack(data)[0] if len(data) == STATUS.size else None
+
+
+def _wait_for_end(number: int) -> None:
+    while True:
+        try:
+            os.kill(number, 0)
+        except OSError:
+            return
+        time.sleep(0.05)
+
+
+def _end_as(code: int) -> None:
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        os.kill(os.getpid(), -code)
+    os._exit(code if code >= 0 else 1)
