@@ -2,6 +2,7 @@
 # The scale is part of every path, so a file of any scale can be asked for by its name.
 import functools
 import os
+import re
 import shlex
 import sys
 import threading
@@ -36,6 +37,11 @@ SECONDS_BETWEEN_THINNING = 5.0
 LOOKS_OVER = threading.Event()
 # Whether this is one of them, or a node, that reads the workflow again.
 IS_JOB = SCHEDULER in os.environ
+
+# Whether the command forces jobs to run.
+FORCED = not IS_JOB and any(
+    re.match(r"--force|-[a-zA-Z]*[fFR]", argument) for argument in sys.argv[1:]
+)
 
 # The checkout: of this workflow, wherever it runs and whoever includes it as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
@@ -77,14 +83,22 @@ def of(path, field):
     return look_up
 
 
-def files_in(look_up):
-    """Return the same function, for inputs of a job: their dates count for nothing.
+def undated(files):
+    """Return files that rules make, as inputs: their dates count for nothing.
 
     What is out of date is known by digests. A file whose name has one is right whenever it is
     there; one of a fixed name is right while the settings that it answers are there, since
     settings remove what answered others.
+
+    Where jobs are forced that would keep what follows them from being made, and from being looked
+    at: Snakemake goes by the dates then, as it always does.
     """
-    return lambda wildcards: ancient(look_up(wildcards))
+    return files if FORCED else ancient(files)
+
+
+def files_in(look_up):
+    """Return the same function, for inputs of a job; see `undated`."""
+    return lambda wildcards: undated(look_up(wildcards))
 
 
 def plain_of(path, field):
@@ -250,12 +264,12 @@ def pages_of(wildcards):
 
 
 def reasons_of_front(wildcards):
-    """Return what makes the front page anew: settings of pages, and outputs, that are not there."""
+    """Return what makes the front page anew: what it is made from and is not there."""
     found = []
     for paper in settings(SCALE).papers:
         work = workload(wildcards.scale, paper)
         found += [path for name in work.outputs for path in files_of(work, name)]
-        found.append(work.outputs["page"].request)
+        found += [work.outputs["page"].request, f"{work.folder}/provenance.json"]
     return found
 
 
@@ -386,7 +400,7 @@ def tell_jobs():
 
 
 def preload():
-    """Start the process that short jobs of this run are forks of, if there are many."""
+    """Start the process that jobs on this machine are forks of, if there are many."""
     works = [workload(SCALE, paper) for paper in settings(SCALE).papers]
     files = (path for work in works for path in work.files)
     preloaded.start_for(files, ["snakemake.iocontainers", "snakemake.logging"])

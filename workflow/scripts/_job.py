@@ -34,6 +34,11 @@ SECONDS_OF_SILENCE = 60.0
 SCHEDULER = "DPMC_SCHEDULER"
 # And the commit of the code.
 COMMIT = "DPMC_COMMIT"
+# Rules whose jobs provenance.json tells of.
+TOLD_OF = {
+    *("data", "reference", "baseline", "chain", "study", "run_time", "metrics", "accounting"),
+    *("figure", "table", "numbered_table", "verdict", "guarantees"),
+}
 # What the disk says, in place of a fault of the code.
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE}
 
@@ -126,12 +131,21 @@ def job(snakemake: Any) -> Iterator[Progress]:
     with _failures_told(log, where), _silence_broken(log):
         _end_with_scheduler(log)
         folders.check(map(Path, snakemake.input))
+        _forget_provenance(snakemake)
         with _finished(snakemake, log):
             yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
         # Benchmarks sample both and miss the end of a job, and one that is handed over.
         commit = os.environ.get(COMMIT) or "unknown"
         used = f"{time.process_time():.2f} s of processor time, {_megabytes()} MB"
         log.write(f"done, {used}, commit {commit}\n")
+
+
+def _forget_provenance(snakemake: Any) -> None:
+    """Remove the record of how results were made, if this job makes one of them anew."""
+    folders_of_log = list(Path(snakemake.log[0]).parents)
+    named = [folder.parent for folder in folders_of_log if folder.name == "logs"]
+    if named and snakemake.rule in TOLD_OF:
+        (named[-1] / "provenance.json").unlink(missing_ok=True)
 
 
 def _megabytes() -> int:
