@@ -1,7 +1,7 @@
-"""Hand a script over to a process that has imported what it needs; see `dpmc.experiments.pipeline`.
+"""Hand a script over to a process of this run that has imported what it needs.
 
-That process is of the same run and on the same machine; what it cannot take, the script does by
-itself. This imports next to nothing.
+What that process, `dpmc.experiments.pipeline.preloaded`, cannot take the script does by itself.
+This imports next to nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import socket
 import struct
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 # The same as in dpmc.experiments.pipeline.preloaded.
 PLACE = "DPMC_PRELOADED"
@@ -31,7 +33,7 @@ def hand_over(rule: str | None) -> None:
         return  # a cluster or a container started it
     task = {
         "arguments": sys.argv,
-        "directory": os.getcwd(),
+        "directory": str(Path.cwd()),
         "environment": dict(os.environ),
     }
     text = json.dumps(task).encode()
@@ -55,14 +57,15 @@ def hand_over(rule: str | None) -> None:
 def _is_started_by(number: str) -> bool:
     """Return whether a process started this one, by itself or through a shell."""
     try:
-        with open(f"/proc/{os.getppid()}/stat", encoding="utf-8", errors="replace") as file:
-            above = file.read().rpartition(")")[2].split()[1]
+        told = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8", errors="replace")
+        above = told.rpartition(")")[2].split()[1]
     except OSError:
         above = ""
-    return number in (str(os.getppid()), above)
+    return bool(number) and number in (str(os.getppid()), above)
 
 
 def _wait(connection: socket.socket) -> int | None:
+    """Return how the job has ended, None if nobody can tell any more."""
     while True:
         try:
             return _told(connection)
@@ -73,6 +76,7 @@ def _wait(connection: socket.socket) -> int | None:
 
 
 def _told(connection: socket.socket) -> int | None:
+    """Return the next number, None at the end."""
     data = connection.recv(STATUS.size, socket.MSG_WAITALL)
     return STATUS.unpack(data)[0] if len(data) == STATUS.size else None
 
@@ -87,7 +91,9 @@ def _wait_for_end(number: int) -> None:
 
 
 def _end_as(code: int) -> None:
+    """End with a code, or by the signal that has ended the job."""
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        with suppress(OSError):  # one that cannot be handled
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code if code >= 0 else 1)

@@ -87,14 +87,12 @@ def script(process: psutil.Process, tmp_path: Path) -> Script:
 
 
 def test_a_script_is_a_fork_with_its_own_surroundings(script: Script, process: psutil.Process):
-    code, out, err = script.run(
-        """
-        import json
-        print(json.dumps([FORKED, os.getppid(), os.getcwd(), os.environ["OWN"], sys.argv, __name__]))
-        print("told", file=sys.stderr)
-        """,
-        OWN="a word",
-    )
+    text = """
+    import json
+    print(json.dumps([FORKED, os.getppid(), os.getcwd(), os.environ["OWN"], sys.argv, __name__]))
+    print("told", file=sys.stderr)
+    """
+    code, out, err = script.run(text, OWN="a word")
     told = [True, process.pid, str(script.folder), "a word", ["script0.py"], "__main__"]
     assert (code, json.loads(out), err) == (0, told, "told\n")
 
@@ -116,9 +114,18 @@ def test_it_ends_as_the_script_does(script: Script, text: str, code: int, said: 
 
 
 def test_nothing_is_left_of_a_job_for_the_next(script: Script):
-    left = "import numpy; numpy.left = 1; os.environ['LEFT'] = '1'; sys.path.append('left'); os.chdir('/')"
+    left = """
+    import numpy
+    numpy.left = 1
+    os.environ["LEFT"] = "1"
+    sys.path.append("left")
+    os.chdir("/")
+    """
     assert script.run(left)[0] == 0
-    look = "import numpy; print(FORKED, hasattr(numpy, 'left'), 'LEFT' in os.environ, 'left' in sys.path)"
+    look = """
+    import numpy
+    print(FORKED, hasattr(numpy, "left"), "LEFT" in os.environ, "left" in sys.path)
+    """
     assert script.run(look)[:2] == (0, "True False False False\n")
 
 
@@ -157,7 +164,9 @@ def test_a_script_whose_process_is_killed_does_its_job_itself(monkeypatch, tmp_p
     """Once: what it did before has ended with the process."""
     monkeypatch.setenv("DPMC_SCHEDULER", folders.this_process())
     process = started()
-    run = Script(tmp_path).start("print(FORKED, os.getpid(), flush=True)\nif FORKED: time.sleep(600)")
+    run = Script(tmp_path).start(
+        "print(FORKED, os.getpid(), flush=True)\nif FORKED: time.sleep(600)"
+    )
     assert run.stdout is not None
     forked, number = run.stdout.readline().split()
     job = psutil.Process(int(number))
@@ -169,11 +178,16 @@ def test_a_script_whose_process_is_killed_does_its_job_itself(monkeypatch, tmp_p
 
 
 def test_the_process_ends_with_the_one_that_started_it():
-    text = (
-        "from dpmc.experiments.pipeline import preloaded; import os, time; preloaded.start(); "
-        "print(preloaded._started[0][0].pid, preloaded._started[0][1], flush=True); time.sleep(600)"
-    )
-    run = subprocess.Popen([sys.executable, "-c", text], text=True, stdout=subprocess.PIPE)
+    text = """
+    import time
+    from dpmc.experiments.pipeline import preloaded
+    preloaded.start()
+    ((process, folder),) = preloaded._started
+    print(process.pid, folder, flush=True)
+    time.sleep(600)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    run = subprocess.Popen(command, text=True, stdout=subprocess.PIPE)
     assert run.stdout is not None
     number, folder = run.stdout.readline().split()
     process = psutil.Process(int(number))
@@ -197,6 +211,12 @@ def test_a_run_with_little_to_make_starts_none(monkeypatch, tmp_path: Path):
 
 def test_what_it_imports_exists():
     """One that is misspelt would be left out without a word."""
-    text = "from dpmc.experiments.pipeline import preloaded; preloaded.load(); import sys; print([m for m in preloaded.MODULES if m not in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    text = """
+    import sys
+    from dpmc.experiments.pipeline import preloaded
+    preloaded.load()
+    print([name for name in preloaded.MODULES if name not in sys.modules])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -49,6 +49,7 @@ MODULES = (
     "pyarrow.parquet",
     "scipy.special",
     "scipy.stats",
+    "dpmc.diagnostics.mmd_sums",
     "dpmc.experiments.config.problems",
     "dpmc.experiments.pipeline.accounting_curves",
     "dpmc.experiments.pipeline.chain_metrics",
@@ -268,9 +269,9 @@ def become(task: dict[str, Any], streams: list[int]) -> NoReturn:
     except BaseException:
         traceback.print_exc()
         code = 1
-    for stream in (sys.stdout, sys.stderr):
+    for written in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+            written.flush()
     os._exit(code)  # what is to be done at the end of a process, that one does which is left
 
 
@@ -289,7 +290,9 @@ def _end_with(pid: int) -> None:
 
 
 def load(others: Iterable[str] = ()) -> None:
-    """Import others and what jobs need, and digest the sources by which they find compiled code."""
+    """Import what jobs need, others first, and digest the sources that compiled code is found by."""
+    import numba
+
     from dpmc.numerics.source_digest import PACKAGE, code_digest, module_names
 
     members = [f"{package}.{name}" for package in PACKAGES for name in module_names(package)]
@@ -300,6 +303,8 @@ def load(others: Iterable[str] = ()) -> None:
     for name in sorted(name for name in sys.modules if name.startswith(f"{PACKAGE}.")):
         with contextlib.suppress(Exception):
             code_digest(name)
+    # With the first function Numba learns what it can compile.
+    numba.njit(lambda: 0)()
 
 
 def main() -> None:
