@@ -417,9 +417,12 @@ def looks():
 
 
 def thin_looks(over):
-    """Cancel all timers but the last now and then: at the end of a job it looks anyway."""
+    """Cancel all timers but the first and the last, again and again.
+
+    Snakemake looks at the end of a job anyway; these two are for those who limit its pace.
+    """
     while not over.wait(SECONDS_BETWEEN_THINNING):
-        for timer in looks()[:-1]:
+        for timer in looks()[1:-1]:
             timer.cancel()
 
 
