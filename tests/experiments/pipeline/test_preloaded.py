@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -198,6 +199,19 @@ def test_the_process_ends_with_the_one_that_started_it():
     assert not Path(folder).exists()
 
 
+def test_a_folder_of_temporary_files_without_room_for_a_socket_stops_nothing(
+    monkeypatch, tmp_path: Path, capfd
+):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    preloaded.start()
+    assert preloaded._started[-1][0].wait(LONGEST) == 0
+    preloaded.end()
+    assert list(folder.iterdir()) == []
+    assert capfd.readouterr().err == ""
+
+
 def test_a_run_with_little_to_make_starts_none(monkeypatch, tmp_path: Path):
     begun: list[object] = []
     monkeypatch.setattr(preloaded, "start", begun.append)
@@ -209,14 +223,10 @@ def test_a_run_with_little_to_make_starts_none(monkeypatch, tmp_path: Path):
     assert len(begun) == 1
 
 
-def test_what_it_imports_exists():
+def test_what_it_imports_exists(script: Script):
     """One that is misspelt would be left out without a word."""
     text = """
-    import sys
     from dpmc.experiments.pipeline import preloaded
-    preloaded.load()
     print([name for name in preloaded.MODULES if name not in sys.modules])
     """
-    command = [sys.executable, "-c", textwrap.dedent(text)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert script.run(text)[:2] == (0, "[]\n")

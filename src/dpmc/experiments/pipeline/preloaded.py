@@ -76,6 +76,7 @@ PACKAGES = (
 )
 STATUS = struct.Struct("!i")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+MOST_WAITING = 64
 # A script sends at once what it hands over.
 SECONDS_TO_SEND = 5.0
 
@@ -158,9 +159,12 @@ class Forks:
     def serve(self) -> tuple[dict[str, Any], list[int]] | None:
         """Serve until standard input ends; in a fork, return what it is to do and its streams."""
         partial = self.place.with_suffix(".partial")
-        self.listener.bind(str(partial))
-        self.listener.listen(64)
-        partial.rename(self.place)
+        try:
+            self.listener.bind(str(partial))
+            self.listener.listen(MOST_WAITING)
+            partial.rename(self.place)
+        except OSError:  # no such sockets, or the folder of temporary files has a long name
+            return None
         self.events.register(self.listener, selectors.EVENT_READ, self._accept)
         self.events.register(0, selectors.EVENT_READ, None)
         while True:
