@@ -294,7 +294,7 @@ def _end_with(pid: int) -> None:
 
 
 def load(others: Iterable[str] = ()) -> None:
-    """Import what jobs need, others first, and digest the sources that compiled code is found by."""
+    """Import others and what jobs need, and digest the sources that compiled code is found by."""
     import numba
 
     from dpmc.numerics.source_digest import PACKAGE, code_digest, module_names
