@@ -308,7 +308,8 @@ def load(others: Iterable[str] = ()) -> None:
         with contextlib.suppress(Exception):
             code_digest(name)
     # With the first function Numba learns what it can compile.
-    numba.njit(lambda: 0)()
+    compiled: Any = numba.njit(lambda: 0)
+    compiled()
 
 
 def main() -> None:
