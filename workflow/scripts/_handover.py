@@ -29,7 +29,7 @@ def hand_over(rule: str | None) -> None:
     python, _, place = os.environ.pop(PLACE, "").rpartition(os.pathsep)
     if not place or python != sys.executable or rule is None or rule in ALONE:
         return
-    if not _is_started_by(os.environ.get(SCHEDULER, "").partition("@")[0]):
+    if not _is_started_by(os.environ.get(SCHEDULER, "")):
         return  # a cluster or a container started it
     task = {
         "arguments": sys.argv,
@@ -54,14 +54,16 @@ def hand_over(rule: str | None) -> None:
     _end_as(code)
 
 
-def _is_started_by(number: str) -> bool:
+def _is_started_by(process: str) -> bool:
     """Return whether a process started this one, by itself or through a shell."""
+    number, _, place = process.partition("@")
     try:
+        if not place.endswith(f":{Path('/proc/self/ns/pid').readlink()}"):
+            return False  # it counts processes otherwise
         told = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8", errors="replace")
-        above = told.rpartition(")")[2].split()[1]
-    except OSError:
-        above = ""
-    return bool(number) and number in (str(os.getppid()), above)
+    except OSError:  # a system without
+        return False
+    return number in (str(os.getppid()), told.rpartition(")")[2].split()[1])
 
 
 def _wait(connection: socket.socket) -> int | None:

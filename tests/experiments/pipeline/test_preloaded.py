@@ -83,6 +83,14 @@ class Script:
 
 
 @pytest.fixture
+def another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test start processes of its own beside the one that others share."""
+    monkeypatch.setenv("DPMC_SCHEDULER", folders.this_process())
+    monkeypatch.setenv(preloaded.PLACE, "")
+    monkeypatch.setattr(preloaded, "_started", [])
+
+
+@pytest.fixture
 def script(process: psutil.Process, tmp_path: Path) -> Script:
     return Script(tmp_path)
 
@@ -140,13 +148,22 @@ def test_many_at_once_are_told_their_own_ends(script: Script):
     "environment",
     [
         {"RULE": "run_time"},
-        {"DPMC_SCHEDULER": "1@elsewhere"},
+        {"DPMC_SCHEDULER": "4194305@elsewhere"},
+        {"DPMC_SCHEDULER": f"{os.getpid()}@elsewhere"},
         {"DPMC_SCHEDULER": ""},
         {preloaded.PLACE: ""},
         {preloaded.PLACE: f"another python{os.pathsep}/tmp/none"},
         {preloaded.PLACE: f"{sys.executable}{os.pathsep}/tmp/none"},
     ],
-    ids=["measures times", "of another run", "of none", "no process", "other Python", "no socket"],
+    ids=[
+        "measures times",
+        "of another run",
+        "elsewhere",
+        "of none",
+        "no process",
+        "other Python",
+        "no socket",
+    ],
 )
 def test_others_import_for_themselves(script: Script, environment: dict[str, str]):
     assert script.run("print(FORKED)", **environment)[:2] == (0, "False\n")
@@ -161,9 +178,9 @@ def test_a_job_ends_with_its_script(script: Script):
     wait_until(lambda: not job.is_running(), "the job outlives its script")
 
 
-def test_a_script_whose_process_is_killed_does_its_job_itself(monkeypatch, tmp_path: Path):
+@pytest.mark.usefixtures("another")
+def test_a_script_whose_process_is_killed_does_its_job_itself(tmp_path: Path):
     """Once: what it did before has ended with the process."""
-    monkeypatch.setenv("DPMC_SCHEDULER", folders.this_process())
     process = started()
     run = Script(tmp_path).start(
         "print(FORKED, os.getpid(), flush=True)\nif FORKED: time.sleep(600)"
@@ -199,6 +216,7 @@ def test_the_process_ends_with_the_one_that_started_it():
     assert not Path(folder).exists()
 
 
+@pytest.mark.usefixtures("another")
 def test_a_folder_of_temporary_files_without_room_for_a_socket_stops_nothing(
     monkeypatch, tmp_path: Path, capfd
 ):
@@ -212,6 +230,7 @@ def test_a_folder_of_temporary_files_without_room_for_a_socket_stops_nothing(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("another")
 def test_a_run_with_little_to_make_starts_none(monkeypatch, tmp_path: Path):
     begun: list[object] = []
     monkeypatch.setattr(preloaded, "start", begun.append)
@@ -229,4 +248,4 @@ def test_what_it_imports_exists(script: Script):
     from dpmc.experiments.pipeline import preloaded
     print([name for name in preloaded.MODULES if name not in sys.modules])
     """
-    assert script.run(text)[:2] == (0, "[]\n")
+    assert script.run(f"assert FORKED\n{textwrap.dedent(text)}")[:2] == (0, "[]\n")
