@@ -27,13 +27,17 @@ onstart:
     hold_results()
     tell_jobs()
     announce_costs()
+    preload()
+    threading.Thread(target=thin_looks, args=[LOOKS_OVER], daemon=True).start()
 
 
 onsuccess:
+    preloaded.end()
     end_looks()
 
 
 onerror:
+    preloaded.end()
     end_looks()
     print(
         "What is complete is kept: the same command goes on from here.",

@@ -3,10 +3,14 @@
 ``uv run python benchmarks/measure_workflow.py`` clones this repository to a new folder, as it is
 committed, and runs the commands of the README there: nothing is compiled yet, and no result is
 there. ``--parts`` chooses among quick, again, compiled (quick in another folder of results, with
-the code that quick compiled), plan, tests, all-tests and paper; the first four by
+the code that quick compiled), plan, expected, tests, all-tests and paper; the first five by
 default. Each line of the table has the wall clock time, the processor time of all processes, and
 the goal on two quiet cores. The stages of a run follow: jobs and their processor time. Results stay
 in the folder, for ``benchmarks/compare_results.py``.
+
+``expected`` runs nothing: it is what the published grids of the four documents should take by the
+costs in ``config/costs.yaml``, as far as their raw files are here, and what the jobs behind the
+published results took.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = {
@@ -31,6 +38,7 @@ COMMANDS = {
     "again": ["uv", "run", "snakemake", "--cores", "all", "-n"],
     "compiled": ["uv", "run", "snakemake", "--cores", "all", "--config", "results_dir=anew"],
     "plan": ["uv", "run", "python", "-m", "dpmc", "plan", "--scale", "paper"],
+    "expected": ["uv", "run", "python", "benchmarks/measure_workflow.py", "--expect"],
     "tests": ["uv", "run", "pytest"],
     "all-tests": ["uv", "run", "pytest", "--all"],
     "paper": ["uv", "run", "snakemake", "--cores", "all", "--config", "scale=paper"],
@@ -58,19 +66,19 @@ class Took:
     processor: float
     code: int
     last: str
-    first_picture: float | None = None
+    first_picture: tuple[float, float] | None = None
 
 
 def run(command: list[str], folder: Path, log: Path, results: Path | None = None) -> Took:
     """Run a command and wait for it; look for the first picture in `results` meanwhile."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    pictures: list[float] = []
+    pictures: list[tuple[float, float]] = []
     over = threading.Event()
 
     def look() -> None:
         while results is not None and not over.wait(SECONDS_BETWEEN_LOOKS):
             if next(results.glob("*/*.png"), None):
-                pictures.append(time.monotonic() - start)
+                pictures.append((time.monotonic() - start, processor_time()))
                 return
 
     watcher = threading.Thread(target=look, daemon=True)
@@ -91,6 +99,19 @@ def run(command: list[str], folder: Path, log: Path, results: Path | None = None
     return Took(time.monotonic() - start, used, done.returncode, lines[-1] if lines else "", first)
 
 
+def processor_time() -> float:
+    """Return the processor seconds of all living processes that this one has started.
+
+    Those that have ended count in the ones that waited for them.
+    """
+    used = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            used += times.user + times.system + times.children_user + times.children_system
+    return used
+
+
 def stages(results: Path) -> Iterator[tuple[str, int, float]]:
     """Yield the stages of a run: their jobs and processor seconds, by the provenance of papers."""
     jobs: dict[str, int] = defaultdict(int)
@@ -103,6 +124,29 @@ def stages(results: Path) -> Iterator[tuple[str, int, float]]:
         yield name, jobs[name], seconds[name]
 
 
+def print_expected() -> int:
+    """Print what the published grids should take, and what published results took."""
+    from dpmc.experiments.config import foreign_methods, reader
+    from dpmc.experiments.pipeline import costs, plan
+    from dpmc.experiments.pipeline.workload import Workload
+
+    values = reader.read_yaml(ROOT / "config" / "config.yaml") | {"scale": "paper"}
+    config = foreign_methods.load_config(values, ROOT)
+    known = costs.load(ROOT / "config" / "costs.yaml")
+    expected = away = published = 0.0
+    for key in config.papers:
+        work = Workload(config, key)
+        expected += costs.total(stage.seconds for stage in plan.stages(work, known))
+        away += costs.total(x.seconds for x in plan.lines(work, known, budgets=False) if not x.here)
+        record = json.loads((ROOT / "results" / "published" / key / "provenance.json").read_text())
+        published += record["jobs"]["all"]["cpu_seconds"]
+    print(
+        f"{expected - away:.0f} s of processor time expected, {away:.0f} s more with raw files that"
+        f" are not here; jobs behind the published results took {published:.0f} s"
+    )
+    return 0
+
+
 def line(what: str, wall: float, processor: float | None, last: str = "") -> str:
     goal = f"{GOALS[what]:7.0f}" if what in GOALS else f"{'':7}"
     used = f"{processor:10.0f}" if processor is not None else f"{'':10}"
@@ -112,10 +156,16 @@ def line(what: str, wall: float, processor: float | None, last: str = "") -> str
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--parts", nargs="+", choices=COMMANDS, default=["quick", "again", "compiled", "plan"]
+        "--parts",
+        nargs="+",
+        choices=COMMANDS,
+        default=["quick", "again", "compiled", "plan", "expected"],
     )
+    parser.add_argument("--expect", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help="an empty one; a temporary one by default")
     asked = parser.parse_args()
+    if asked.expect:
+        return print_expected()
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="dpmc-measured-"))
     clone = folder / "dpmc"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
@@ -136,7 +186,7 @@ def main() -> int:
         took = run(COMMANDS[part], clone, folder / f"{part}.log", results)
         failed |= took.code
         if took.first_picture is not None and part == "quick":
-            print(line("first picture", took.first_picture, None))
+            print(line("first picture", *took.first_picture))
         print(line(part, took.wall, took.processor, took.last), flush=True)
         for name, jobs, seconds in stages(results) if results else ():
             print(f"    {name:12} {jobs:6} jobs {seconds:9.0f} s of processor time")

@@ -338,6 +338,34 @@ def test_a_lost_table_is_written_alone_and_a_lost_chain_if_it_is_needed(tiny: Pr
     assert found == chains(("dp_hmc",), (4,)) | METRICS | SHOWN
 
 
+def test_what_follows_a_forced_job_is_made_and_so_is_what_is_missing(tiny: Project) -> None:
+    folder = tiny.folder / "results" / "tiny" / PAPER
+    forced = set(tiny.planned("--forcerun", "figure", config=TINY))
+    assert forced == {f"figure1 of {PAPER}"} | END
+    with lost(folder / "budget.csv"):
+        forced = set(tiny.planned("--forcerun", "figure", config=TINY))
+        assert forced == OUTPUTS | END
+        forced = set(tiny.planned("-R", "baseline", config=TINY))
+        followed = SHOWN - {f"guarantees in {PAPER}"}
+        assert forced == {"metrics of exact samples of plane"} | followed
+
+
+def test_a_result_that_is_made_by_its_path_ends_the_record_of_older_ones(
+    tiny: Project, tmp_path: Path
+) -> None:
+    """What says which commit made it, and the pages that show this."""
+    clone = copy_tiny(tmp_path / "clone")
+    shutil.copytree(tiny.folder / "results", clone.folder / "results")
+    target = f"results/tiny/{PAPER}/budget.csv"
+    before = (clone.folder / target).read_bytes()
+    (clone.folder / target).unlink()
+    done = clone.snakemake(target, config=TINY)
+    assert done.returncode == 0, done.stdout
+    assert (clone.folder / target).read_bytes() == before
+    assert not (clone.folder / target).with_name("provenance.json").exists()
+    assert jobs(clone) == END
+
+
 def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
     """Of all that reads metrics; nothing before them."""
     with tiny.edited("workflow/scripts/_context.py", FUTURE, f"{FUTURE}NEW = 1\n"):

@@ -111,7 +111,7 @@ rule by_seed:
 rule study_by_seed:
     """What a study measures of one replicate, under a name that can be typed."""
     input:
-        data=lambda wildcards: ancient(part_of_seed(wildcards)[0]),
+        data=files_in(lambda wildcards: part_of_seed(wildcards)[0]),
     output:
         f"{PAPER}/by_seed/{LABEL}/{{point}}/seed={{replicate}}.parquet",
     log:
@@ -132,7 +132,7 @@ rule study_by_seed:
 rule study_draws:
     """The draws of one replicate of a study, of which its table has measurements alone."""
     input:
-        data=lambda wildcards: ancient(part_of_seed(wildcards)[0]),
+        data=files_in(lambda wildcards: part_of_seed(wildcards)[0]),
     output:
         f"{PAPER}/draws/{LABEL}/{{point}}/seed={{replicate}}.parquet",
     log:

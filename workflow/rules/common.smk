@@ -2,6 +2,7 @@
 # The scale is part of every path, so a file of any scale can be asked for by its name.
 import functools
 import os
+import re
 import shlex
 import sys
 import threading
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 from dpmc.experiments.pipeline import (
     folders,
     output_files,
+    preloaded,
     provenance,
     raw_files,
     stale,
@@ -31,8 +33,15 @@ from dpmc.experiments.site.report import Caption
 
 # Set by a run for its jobs.
 SCHEDULER = "DPMC_SCHEDULER"
+SECONDS_BETWEEN_THINNING = 5.0
+LOOKS_OVER = threading.Event()
 # Whether this is one of them, or a node, that reads the workflow again.
 IS_JOB = SCHEDULER in os.environ
+
+# Whether the command forces jobs to run.
+FORCED = not IS_JOB and any(
+    re.match(r"--force|-[a-zA-Z]*[fFR]", argument) for argument in sys.argv[1:]
+)
 
 # The checkout: of this workflow, wherever it runs and whoever includes it as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
@@ -74,14 +83,22 @@ def of(path, field):
     return look_up
 
 
-def files_in(look_up):
-    """Return the same function, for inputs of a job: their dates count for nothing.
+def undated(files):
+    """Return files that rules make, as inputs: their dates count for nothing.
 
     What is out of date is known by digests. A file whose name has one is right whenever it is
     there; one of a fixed name is right while the settings that it answers are there, since
     settings remove what answered others.
+
+    Where jobs are forced that would keep what follows them from being made, and from being looked
+    at: Snakemake goes by the dates then, as it always does.
     """
-    return lambda wildcards: ancient(look_up(wildcards))
+    return files if FORCED else ancient(files)
+
+
+def files_in(look_up):
+    """Return the same function, for inputs of a job; see `undated`."""
+    return lambda wildcards: undated(look_up(wildcards))
 
 
 def plain_of(path, field):
@@ -247,12 +264,12 @@ def pages_of(wildcards):
 
 
 def reasons_of_front(wildcards):
-    """Return what makes the front page anew: settings of pages, and outputs, that are not there."""
+    """Return what makes the front page anew: what it is made from and is not there."""
     found = []
     for paper in settings(SCALE).papers:
         work = workload(wildcards.scale, paper)
         found += [path for name in work.outputs for path in files_of(work, name)]
-        found.append(work.outputs["page"].request)
+        found += [work.outputs["page"].request, f"{work.folder}/provenance.json"]
     return found
 
 
@@ -382,14 +399,38 @@ def tell_jobs():
     os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
 
 
-def end_looks():
-    """End the timers by which Snakemake looks for further jobs: at the end there are none.
+def preload():
+    """Start the process that jobs on this machine are forks of, if there are many."""
+    works = [workload(SCALE, paper) for paper in settings(SCALE).papers]
+    files = (path for work in works for path in work.files)
+    preloaded.start_for(files, ["snakemake.iocontainers", "snakemake.logging"])
 
-    The process would wait for the last of them, see max-jobs-per-timespan in the default profile.
+
+def looks():
+    """Return the timers by which Snakemake will look for further jobs, the last set at the end.
+
+    Whenever it looks it sets another, of the timespan of max-jobs-per-timespan, so that with every
+    job it looks more often.
     """
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.cancel()
+    every = [it for it in threading.enumerate() if isinstance(it, threading.Timer)]
+    return [it for it in every if it.function.__module__.startswith("snakemake.")]
+
+
+def thin_looks(over):
+    """Cancel all timers but the first and the last, again and again.
+
+    Snakemake looks at the end of a job anyway; these two are for those who limit its pace.
+    """
+    while not over.wait(SECONDS_BETWEEN_THINNING):
+        for timer in looks()[1:-1]:
+            timer.cancel()
+
+
+def end_looks():
+    """End all of them: the process would wait for the last."""
+    LOOKS_OVER.set()
+    for timer in looks():
+        timer.cancel()
 
 
 def command():

@@ -31,7 +31,7 @@ rule page:
     input:
         request=files_in(of_output("request", "page")),
         outputs=files_in(outputs_of),
-        provenance=ancient(f"{PAPER}/provenance.json"),
+        provenance=undated(f"{PAPER}/provenance.json"),
         captions=captions_of,
         text=text_of,
         parts=parts_of_site,
@@ -81,7 +81,7 @@ rule site_request:
 rule site:
     """The front page, and the texts on all documents."""
     input:
-        request=lambda wildcards: ancient(site_request(wildcards.scale)),
+        request=lambda wildcards: undated(site_request(wildcards.scale)),
         reasons=files_in(reasons_of_front),
         pages=files_in(pages_of),
         texts=ancient([str(path) for path in docs_of_site()]),

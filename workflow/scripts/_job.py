@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import select
 import signal
 import sys
@@ -20,6 +21,10 @@ from typing import Any
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
+import _handover  # noqa: E402
+
+_handover.hand_over(getattr(getattr(sys.modules["__main__"], "snakemake", None), "rule", None))
+
 from dpmc.experiments.pipeline import files, folders  # noqa: E402
 from dpmc.types import DpmcError  # noqa: E402
 
@@ -29,6 +34,11 @@ SECONDS_OF_SILENCE = 60.0
 SCHEDULER = "DPMC_SCHEDULER"
 # And the commit of the code.
 COMMIT = "DPMC_COMMIT"
+# Rules whose jobs provenance.json tells of.
+TOLD_OF = {
+    *("data", "reference", "baseline", "chain", "study", "run_time", "metrics", "accounting"),
+    *("figure", "table", "numbered_table", "verdict", "guarantees"),
+}
 # What the disk says, in place of a fault of the code.
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE}
 
@@ -121,11 +131,27 @@ def job(snakemake: Any) -> Iterator[Progress]:
     with _failures_told(log, where), _silence_broken(log):
         _end_with_scheduler(log)
         folders.check(map(Path, snakemake.input))
+        _forget_provenance(snakemake)
         with _finished(snakemake, log):
             yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
-        # Benchmarks sample the processor time and miss the end of a job.
+        # Benchmarks sample both and miss the end of a job, and one that is handed over.
         commit = os.environ.get(COMMIT) or "unknown"
-        log.write(f"done, {time.process_time():.2f} s of processor time, commit {commit}\n")
+        used = f"{time.process_time():.2f} s of processor time, {_megabytes()} MB"
+        log.write(f"done, {used}, commit {commit}\n")
+
+
+def _forget_provenance(snakemake: Any) -> None:
+    """Remove the record of how results were made, if this job makes one of them anew."""
+    folders_of_log = list(Path(snakemake.log[0]).parents)
+    named = [folder.parent for folder in folders_of_log if folder.name == "logs"]
+    if named and snakemake.rule in TOLD_OF:
+        (named[-1] / "provenance.json").unlink(missing_ok=True)
+
+
+def _megabytes() -> int:
+    """Return the most memory that this process has held."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(most / (2**20 if sys.platform == "darwin" else 2**10))
 
 
 @contextmanager

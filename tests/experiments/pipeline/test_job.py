@@ -32,7 +32,9 @@ def no_scheduler(monkeypatch):
 def script():
     spec = importlib.util.spec_from_file_location("_job", SCRIPTS / "_job.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPTS)
+        spec.loader.exec_module(module)
     return module
 
 

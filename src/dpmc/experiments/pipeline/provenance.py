@@ -71,15 +71,15 @@ def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
         entry = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
         inside = path.relative_to(folder / "benchmarks")
         sampled = _number(entry["cpu_time"])
-        used = max(sampled, _logged((folder / "logs" / inside).with_suffix(".log")))
+        used, held = _logged((folder / "logs" / inside).with_suffix(".log"))
         for name in (inside.parts[0] if len(inside.parts) > 1 else "outputs", "all"):
             stage = stages.setdefault(
                 name, {"jobs": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0, "max_rss_mb": 0.0}
             )
             stage["jobs"] += 1
             stage["wall_seconds"] += _number(entry["s"])
-            stage["cpu_seconds"] += used
-            stage["max_rss_mb"] = max(stage["max_rss_mb"], _number(entry["max_rss"]))
+            stage["cpu_seconds"] += max(sampled, used)
+            stage["max_rss_mb"] = max(stage["max_rss_mb"], held, _number(entry["max_rss"]))
     return {
         name: {key: round(value, 1) for key, value in stage.items()}
         for name, stage in stages.items()
@@ -113,9 +113,13 @@ def now() -> str:
     return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
 
 
-def _logged(path: Path) -> float:
-    found = re.findall(r"done, ([0-9.]+) s of processor time", _text(path))
-    return float(found[-1]) if found else 0.0
+def _logged(path: Path) -> tuple[float, float]:
+    """Return the processor seconds and the megabytes that the log of a job tells, 0 if it does not.
+
+    A job that was handed over is not below the process that benchmarks look at.
+    """
+    found = re.findall(r"done, ([0-9.]+) s of processor time(?:, ([0-9]+) MB)?", _text(path))
+    return (float(found[-1][0]), float(found[-1][1] or 0)) if found else (0.0, 0.0)
 
 
 def _text(path: Path) -> str:
