@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import hypothesis
@@ -44,9 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Have one thread of linear algebra in each process that runs tests: they fill the machine."""
+    """Have one thread of linear algebra in each process of tests, and keep their bytecode."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    # Containers often tell Python to keep no bytecode: every process would compile all tests anew.
+    sys.dont_write_bytecode = False
 
 
 def pytest_report_header(config: pytest.Config) -> str:

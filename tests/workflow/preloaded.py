@@ -62,6 +62,8 @@ OURS = ("dpmc", "snakemake_logger_plugin_dpmc", "tests")
 ASKS = """\
 import json, os, socket, sys
 python, address, *arguments = sys.argv[1:]
+if "dpmc.experiments.pipeline.preloaded" in arguments:
+    sys.exit()  # jobs are forks as it is
 if arguments[:2] != ["-m", "snakemake"] and ".snakemake/scripts/" not in arguments[0]:
     os.execv(python, [python, *arguments])
 with socket.socket(socket.AF_UNIX) as line:
@@ -115,6 +117,7 @@ def main() -> None:
     assert early == [], early
     gc.freeze()
     folder = Path(tempfile.mkdtemp(prefix="jobs-"))  # short: it holds a socket
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(folder / "bytecode")
     try:
         work = serve(folder)
     except BaseException:
@@ -191,7 +194,10 @@ def reaped() -> dict[int, int]:
 
 
 def become(first: str, folder: str, environment: dict[str, str]) -> None:
-    """Have the working directory, the variables and the paths of modules of another process."""
+    """Have the working directory, the variables and the paths of modules of another process.
+
+    What it imports is kept as bytecode for the next, but not beside the sources.
+    """
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
