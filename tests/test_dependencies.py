@@ -55,22 +55,28 @@ def packages(files: list[Path], at_import: bool) -> set[str]:
     return found - set(sys.stdlib_module_names) - {"dpmc"}
 
 
-BASE = declared(PROJECT["dependencies"])
-EXTRA = declared(PROJECT["optional-dependencies"]["experiments"])
+@pytest.fixture(scope="module")
+def base() -> set[str]:
+    return declared(PROJECT["dependencies"])
 
 
-def test_the_library_imports_what_it_declares_and_all_of_it() -> None:
+@pytest.fixture(scope="module")
+def extra() -> set[str]:
+    return declared(PROJECT["optional-dependencies"]["experiments"])
+
+
+def test_the_library_imports_what_it_declares_and_all_of_it(base, extra) -> None:
     assert len(LIBRARY) > 50
-    assert packages(LIBRARY, at_import=True) <= BASE
+    assert packages(LIBRARY, at_import=True) <= base
     everywhere = packages(LIBRARY, at_import=False)
-    assert everywhere - BASE == DEFERRED <= EXTRA
+    assert everywhere - base == DEFERRED <= extra
     names = {re.match(r"[\w.-]+", text)[0] for text in PROJECT["dependencies"]}
     assert {name.replace("-", "_") for name in names} <= everywhere
 
 
-def test_the_reproduction_imports_what_it_declares() -> None:
+def test_the_reproduction_imports_what_it_declares(base, extra) -> None:
     assert len(EXPERIMENTS) > 50
-    assert packages(EXPERIMENTS, at_import=False) <= BASE | EXTRA
+    assert packages(EXPERIMENTS, at_import=False) <= base | extra
 
 
 @pytest.mark.parametrize(

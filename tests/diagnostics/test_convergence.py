@@ -10,9 +10,14 @@ import pytest
 
 from dpmc.diagnostics import convergence
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import arviz
+
+@pytest.fixture(scope="module")
+def arviz():
+    """The package, which takes a while to import: not for those who only list tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import arviz as package
+    return package
 
 
 def chains(num, count, seed):
@@ -28,7 +33,7 @@ def chains(num, count, seed):
 
 @pytest.mark.parametrize("num", [4, 5, 6, 7, 8, 9, 11, 57, 200, 1001])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_effective_size_is_that_of_arviz(num, count):
+def test_effective_size_is_that_of_arviz(arviz, num, count):
     for seed in range(12):
         draws = chains(num, count, seed)
         if np.ptp(draws) == 0:
@@ -38,7 +43,7 @@ def test_effective_size_is_that_of_arviz(num, count):
 
 
 @pytest.mark.parametrize("num", [20, 57, 1000])
-def test_diagnoses_are_those_of_arviz(num):
+def test_diagnoses_are_those_of_arviz(arviz, num):
     for seed in range(12):
         draws = chains(num, 3, seed)
         found = convergence.diagnose([draws[:, chain] for chain in range(3)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import warnings
@@ -14,6 +15,7 @@ from dpmc import registry
 from dpmc.mcmc import threads
 from dpmc.mcmc.chains import Info, Kernel, Run
 from dpmc.mcmc.chains import sampler as chain_sampler
+from dpmc.privacy import calibration
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from tests.support.posteriors import gaussian_model, rows
@@ -30,6 +32,14 @@ SETTINGS = {
     "dp_sgnht": BATCHES | {"friction": 1.0},
 }
 LOUD = {"noise_multiplier": 20.0, "ratio_noise_multiplier": 50.0, "gradient_noise_multiplier": 50.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_plan():
+    """Count what a budget buys once for all fits of a method: no thread has a part in that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "plan", functools.cache(calibration.plan))
+        yield
 
 
 def fitted(method: str, num_threads: int) -> dpmc.Fit:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 
-import arviz
 import numpy as np
 import pytest
 from scipy import stats
@@ -48,6 +47,8 @@ PRIOR = dense_prior(DIM)
 
 def error_of_mean(draws) -> float:
     """Return the difference of a sequence of draws to zero in standard errors."""
+    import arviz  # not for those who only list tests
+
     size = float(arviz.ess(draws[None], method="mean"))
     return abs(float(draws.mean())) / (float(draws.std()) / math.sqrt(size))
 

@@ -64,7 +64,7 @@ class Project:
     ) -> subprocess.CompletedProcess[str]:
         """Run Snakemake and return what it said, errors included.
 
-        Runs are forks of one process of these tests; see `alone`.
+        Runs and their jobs are forks of one process of these tests; see `alone`.
         """
         whole = ("--cores", "all", *arguments, "--config", *config)
         return PRELOADED.run(whole, self.folder, self.environment())
@@ -102,6 +102,9 @@ class Project:
         finally:
             file.write_text(before, encoding="utf-8")
             os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def copy_project(folder: Path) -> Project:
@@ -157,6 +160,7 @@ def run_once(
     make: Callable[[Path], Project],
     config: tuple[str, ...],
     factory: pytest.TempPathFactory,
+    how: Run = Project.snakemake,
 ) -> Project:
     """Return a copy of a project in which a run has ended.
 
@@ -164,7 +168,7 @@ def run_once(
     """
 
     def run(folder: Path) -> None:
-        done = make(folder).alone(config=config)
+        done = how(make(folder), config=config)
         assert done.returncode == 0, done.stdout[-5000:]
 
     return copy_finished(Project(made_once(name, run, factory)), factory)
@@ -191,8 +195,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="package")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a copy in which the tiny configuration has run from end to end."""
-    return run_once("tiny", copy_tiny, TINY, tmp_path_factory)
+    """Return a copy in which the tiny configuration has run from end to end.
+
+    Run and jobs are processes of their own here, as those of a user are: what forks make has to
+    have the same bytes.
+    """
+    return run_once("tiny", copy_tiny, TINY, tmp_path_factory, how=Project.alone)
 
 
 @pytest.fixture(scope="package")

@@ -1,7 +1,12 @@
-"""A process that has imported Snakemake, of which most runs of the tests are forks.
+"""A process that has imported what others wrote, of which most runs of the tests are forks.
 
-More than half of a dry run of a small configuration would be imports of other packages. Nothing of
-this one is imported before the fork: every run reads the sources of its own copy of the project.
+More than half of a dry run of a small configuration would be imports of other packages, and so
+would most of a small job. Nothing of this one is imported before the fork: every run and every job
+reads the sources of its own copy of the project.
+
+A run that is a fork starts its jobs, and the runs of Snakemake that it submits, by a small program
+in place of Python, which asks for another fork and waits for its end. What else it is started for
+gets Python itself. Jobs that Python starts, as those of users, are the ones of `Project.alone`.
 """
 
 from __future__ import annotations
@@ -10,10 +15,18 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import select
+import shlex
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +34,10 @@ PRELOADED = (
     "dpath",
     "jinja2",
     "jsonschema",
+    "markdown_it",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.pyplot",
     "msgspec.yaml",
     "nbformat",
     "numba",
@@ -28,6 +45,8 @@ PRELOADED = (
     "pooch",
     "pyarrow.parquet",
     "requests",
+    "scipy.optimize",
+    "scipy.spatial",
     "scipy.special",
     "smart_open",
     "snakemake.cli",
@@ -39,6 +58,22 @@ PRELOADED = (
 )
 SECONDS = 1800.0
 OURS = ("dpmc", "snakemake_logger_plugin_dpmc", "tests")
+# Starts in hundredths of a second: it imports next to nothing.
+ASKS = """\
+import json, os, socket, sys
+python, address, *arguments = sys.argv[1:]
+if "dpmc.experiments.pipeline.preloaded" in arguments:
+    sys.exit()  # jobs are forks as it is
+if arguments[:2] != ["-m", "snakemake"] and ".snakemake/scripts/" not in arguments[0]:
+    os.execv(python, [python, *arguments])
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect(address)
+    asked = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode() + b"\\n"
+    line.sendall(asked[socket.send_fds(line, [asked], [0, 1, 2]):])
+    answer = line.recv(1)
+sys.exit(answer[0] if answer else "the job was killed")
+"""
+Work = Callable[[], Any]
 
 
 class Preloaded:
@@ -76,31 +111,160 @@ def main() -> None:
     """Fork for every line of standard input, and write the return code of each fork."""
     for name in PRELOADED:
         importlib.import_module(name)
+    # The first function that is compiled brings in the rest of what compiles.
+    sys.modules["numba"].njit("float64(float64)")(lambda x: x)
     early = [name for name in sys.modules if name.partition(".")[0] in OURS]
     assert early == [], early
     gc.freeze()
-    while line := sys.stdin.readline():
-        child = os.fork()
+    folder = Path(tempfile.mkdtemp(prefix="jobs-"))  # short: it holds a socket
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(folder / "bytecode")
+    try:
+        work = serve(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if work is not None:
+        return work()
+    return shutil.rmtree(folder, ignore_errors=True)
+
+
+def serve(folder: Path) -> Work | None:
+    """Fork for all that is asked for; return what a fork has to do, None to the first process."""
+    program = write_program(folder)
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    run = 0
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(folder / "door"))
+        door.listen(64)
+        while True:
+            ready, _, _ = select.select([sys.stdin, door, woken], [], [])
+            if woken in ready:
+                os.read(woken, 4096)
+                code = reaped().get(run)
+                if code is not None:
+                    print(code, flush=True)
+            if door in ready:
+                line, _ = door.accept()
+                if forked() == 0:
+                    return lambda: answer(line, program)
+                line.close()
+            if sys.stdin in ready:
+                asked = sys.stdin.readline()
+                if not asked:
+                    return None
+                run = forked()
+                if run == 0:
+                    return lambda: snakemake(program, *json.loads(asked))
+
+
+def write_program(folder: Path) -> Path:
+    """Write the program that stands for Python in the runs, and return its path."""
+    asks, program = folder / "asks.py", folder / "python"
+    asks.write_text(ASKS, encoding="utf-8")
+    python = shlex.quote(sys.executable)
+    words = f"{python} -S -E {asks} {python} {folder / 'door'}"
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    return program
+
+
+def forked() -> int:
+    """Fork; the new process takes signals as any does."""
+    child = os.fork()
+    if child == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return child
+
+
+def reaped() -> dict[int, int]:
+    """Return the return codes of the forks that have ended."""
+    found: dict[int, int] = {}
+    while True:
+        try:
+            child, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
         if child == 0:
-            return snakemake(*json.loads(line))
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
-    return None
+            return found
+        found[child] = os.waitstatus_to_exitcode(status)
 
 
-def snakemake(arguments: list[str], folder: str, environment: dict[str, str], told: str) -> Any:
+def become(first: str, folder: str, environment: dict[str, str]) -> None:
+    """Have the working directory, the variables and the paths of modules of another process.
+
+    What it imports is kept as bytecode for the next, but not beside the sources.
+    """
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    importlib.invalidate_caches()
+
+
+def snakemake(
+    program: Path, arguments: list[str], folder: str, environment: dict[str, str], told: str
+) -> Any:
     """Become a run of Snakemake."""
     output = os.open(told, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(output, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
+    become(folder, folder, environment)
+    run(program, arguments)
+
+
+def run(program: Path, arguments: list[str]) -> None:
+    """Run Snakemake, which starts its jobs by the program."""
     sys.argv = ["snakemake", *arguments]
-    sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    importlib.invalidate_caches()
-    return sys.modules["snakemake.cli"].main(arguments)
+    sys.executable = str(program)
+    sys.modules["snakemake.cli"].main(arguments)
+
+
+def answer(line: socket.socket, program: Path) -> None:
+    """Become what the program was started for, and tell it the return code."""
+    asked, files, _, _ = socket.recv_fds(line, 1 << 16, 3)
+    while not asked.endswith(b"\n"):
+        asked += line.recv(1 << 16)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    arguments, folder, environment = json.loads(asked)
+    threading.Thread(target=end_with, args=(line,), daemon=True).start()
+    if arguments[0] == "-m":
+        become(folder, folder, environment)
+        code = outcome(lambda: run(program, arguments[2:]))
+    else:
+        become(str(Path(arguments[0]).parent), folder, environment)
+        sys.argv = arguments
+        code = outcome(lambda: runpy.run_path(arguments[0], run_name="__main__"))
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    line.sendall(bytes([code]))
+    os._exit(code)
+
+
+def end_with(line: socket.socket) -> None:
+    """End this process when the program that asked for it does."""
+    if not line.recv(1):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def outcome(work: Work) -> int:
+    """Do some work and return the code that Python would return."""
+    try:
+        work()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code & 0xFF if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

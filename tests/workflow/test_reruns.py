@@ -400,7 +400,7 @@ def test_a_run_that_is_killed_between_settings_and_output_leaves_no_old_output(
     shutil.copytree(tiny.folder / "results", clone.folder / "results")
     folder = clone.folder / "results" / "tiny"
     with clone.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):
-        done = clone.alone("--until", "request", config=TINY)
+        done = clone.snakemake("--until", "request", config=TINY)
         assert done.returncode == 0, done.stdout
         shutil.rmtree(clone.folder / ".snakemake")
         assert not (folder / PAPER / "figure1.png").exists()

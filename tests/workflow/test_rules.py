@@ -58,7 +58,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     said = []
     site = "results/published/site/index.html"
     for targets in (("all", ONE_SEED, DRAWS, MEASURED), ("publish",), (site,)):
-        done = project.alone(*targets, config=CONFIG)
+        done = project.snakemake(*targets, config=CONFIG)
         assert done.returncode == 0, done.stdout[-5000:]
         said.append(done.stdout)
     return Run(project, "\n".join(said))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -21,6 +22,12 @@ from tests.support.synthetic_thesis import COMPARISONS
 @pytest.fixture(scope="module")
 def text():
     return synthetic.context("text", replicates=8)
+
+
+@pytest.fixture(scope="module")
+def figure_of(text):
+    """Return a function that makes a figure of these runs by its name, each once."""
+    return functools.cache(lambda name: getattr(outputs, name)(text))
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +49,8 @@ def test_comparisons_serve_the_final_code_too(name):
     assert len(titles) >= 3
 
 
-def test_figure6_3_shows_six_algorithms_on_four_bananas(text):
-    figure = outputs.figure6_3(text)
+def test_figure6_3_shows_six_algorithms_on_four_bananas(figure_of):
+    figure = figure_of("figure6_3")
     axes = shown(figure)
     assert [axis.get_title() for axis in axes] == [
         "Flat banana, d = 2", "Flat banana, d = 10", "Tempered banana, d = 2",
@@ -69,25 +76,25 @@ def test_figures_of_the_thesis_hold_published_variants_only(text):
     assert boxes[0] == boxes[1]
 
 
-def test_figures_6_4_and_6_6_show_the_harder_models(text):
+def test_figures_6_4_and_6_6_show_the_harder_models(figure_of):
     for name in ("figure6_4", "figure6_6"):
-        axes = shown(getattr(outputs, name)(text))
+        axes = shown(figure_of(name))
         assert [axis.get_title() for axis in axes] == [
             "Gaussian, d = 30", "Narrow banana", "Correlated Gaussian",
         ]  # fmt: skip
         assert [len(axis.patches) for axis in axes] == [3 * len(synthetic.EPSILONS)] * 3
 
 
-def test_clip_fractions_stand_against_the_guideline_of_ten_per_cent(text):
+def test_clip_fractions_stand_against_the_guideline_of_ten_per_cent(figure_of):
     for name in ("figure6_5", "figure6_6"):
-        for axis in shown(getattr(outputs, name)(text)):
+        for axis in shown(figure_of(name)):
             marks = [line.get_ydata()[0] for line in lines_of(axis, "#222222", ":")]
             assert marks == [0.1]
             assert axis.get_ylim()[1] > 0.1
 
 
-def test_figure6_7_measures_the_distance_from_the_origin(text):
-    left, middle, right = shown(outputs.figure6_7(text))
+def test_figure6_7_measures_the_distance_from_the_origin(text, figure_of):
+    left, middle, right = shown(figure_of("figure6_7"))
     here = text.metrics.query("problem == 'circle' and label == 'dp_hmc' and epsilon == 1")
     for axis, metric in ((left, "mean_norm"), (middle, "ratio_clip_fraction"), (right, "mmd")):
         medians = [line.get_ydata()[0] for line in lines_of(axis, "#222222")]
@@ -95,15 +102,15 @@ def test_figure6_7_measures_the_distance_from_the_origin(text):
         assert [t.get_text() for t in axis.get_xticklabels()] == ["0.5", "0.75", "1"]
 
 
-def test_figure6_8_shows_gradients_of_dp_hmc_on_all_models(text):
-    axes = shown(outputs.figure6_8(text))
+def test_figure6_8_shows_gradients_of_dp_hmc_on_all_models(figure_of):
+    axes = shown(figure_of("figure6_8"))
     assert len(axes) == 8
     assert all(axis.get_ylim() == (0, 1) for axis in axes)
     assert [len(axis.patches) for axis in axes] == [6] * 7 + [3]
 
 
-def test_figure_variants_stands_over_the_real_guarantee(text):
-    figure = outputs.figure_variants(text)
+def test_figure_variants_stands_over_the_real_guarantee(figure_of):
+    figure = figure_of("figure_variants")
     axes = shown(figure)
     assert len(axes) == 12
     titles = [axis.get_title().strip() for axis in axes[:3]]
@@ -115,8 +122,8 @@ def test_figure_variants_stands_over_the_real_guarantee(text):
     assert {"as published", "corrected", "PLD accounting"} < set(legend_of(figure))
 
 
-def test_figure_held_stands_over_the_real_guarantee(text):
-    figure = outputs.figure_held(text)
+def test_figure_held_stands_over_the_real_guarantee(text, figure_of):
+    figure = figure_of("figure_held")
     axes = shown(figure)
     assert len(axes) == 8
     assert all(axis.get_xscale() == "log" for axis in axes)
@@ -142,7 +149,7 @@ def test_figure_held_sets_runs_without_a_guarantee_apart(text):
     assert len(apart) == 1
 
 
-def test_figure_held_rings_runs_that_were_cut_off(text):
+def test_figure_held_rings_runs_that_were_cut_off(text, figure_of):
     config = copy.deepcopy(text.config)
     method = config["experiments"]["text"]["methods"]["flat_banana_2d"]["dp_barker-pld"]
     rows = text.metrics.copy()
@@ -153,7 +160,7 @@ def test_figure_held_rings_runs_that_were_cut_off(text):
     rings = [line for line in figure.axes[0].lines if line.get_markersize() == 8]
     assert [len(line.get_xdata()) for line in rings] == [len(synthetic.EPSILONS)]
     assert "iterations capped" in legend_of(figure)
-    assert "iterations capped" not in legend_of(outputs.figure_held(text))
+    assert "iterations capped" not in legend_of(figure_of("figure_held"))
 
 
 def test_figure_claimed_counts_what_is_above_the_diagonal(text):
@@ -173,13 +180,13 @@ def test_figure_claimed_counts_what_is_above_the_diagonal(text):
 
 
 @pytest.mark.parametrize("name", ["figure6_3", "figure_held", "figure_variants", "figure_mala"])
-def test_every_figure_has_its_numbers(name, text):
-    table = drawn.table(getattr(outputs, name)(text))
+def test_every_figure_has_its_numbers(name, figure_of):
+    table = drawn.table(figure_of(name))
     assert len(table)
     assert set(table["panel"]) >= {"Flat banana, d = 2"} or name == "figure_variants"
 
 
-def test_figure6_3_marks_runs_without_a_value(text):
+def test_figure6_3_marks_runs_without_a_value(text, figure_of):
     rows = text.metrics.copy()
     gone = rows.query(
         "problem == 'flat_banana_10d' and label == 'minibatch_penalty_ocu_gwmh' and epsilon == 1"
@@ -190,14 +197,14 @@ def test_figure6_3_marks_runs_without_a_value(text):
     assert [sum(line.get_gid() == "no value" for line in axis.lines) for axis in figure.axes] == [
         0, 1, 0, 0,
     ]  # fmt: skip
-    assert "no value" not in legend_of(outputs.figure6_3(text))
+    assert "no value" not in legend_of(figure_of("figure6_3"))
 
 
-def test_figure_mala_shows_it_where_it_was_run(text):
-    axes = shown(outputs.figure_mala(text))
+def test_figure_mala_shows_it_where_it_was_run(figure_of):
+    axes = shown(figure_of("figure_mala"))
     assert len(axes) == 5
     assert [len(axis.patches) for axis in axes] == [18, 18, 18, 18, 9]
-    assert "DP-MALA" in legend_of(outputs.figure_mala(text))
+    assert "DP-MALA" in legend_of(figure_of("figure_mala"))
 
 
 def test_figure6_2_and_its_published_companion_show_different_runs(clipping):
