@@ -33,13 +33,13 @@ from typing import Any
 import numpy as np
 
 import dpmc
-from dpmc import league
 from dpmc.automatic.centre import locate
 from dpmc.automatic.prior import Prior
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.experiments.data import uci
 from dpmc.experiments.data._uci_public import RANGES
+from dpmc.league.task import task as league_task
 from dpmc.models import gaussian_mean, linear, logistic, poisson, student_t
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
@@ -442,7 +442,7 @@ def measure_funnel(epsilons: list[float], repeats: int) -> Iterator[str]:
         "median, worst | widest / exact: median |"
     )
     yield "|" + " --- |" * 5
-    task = league.task("hierarchical-10-v1")
+    task = league_task("hierarchical-10-v1")
     exact = task.reference().reshape(-1, task.dim)
     for epsilon in epsilons:
         errors, widths, failed = [], [], 0
