@@ -45,7 +45,7 @@ EPSILON, DELTA = 1.0, 1e-9
 DRAWS, CHAINS = 2_000, 4
 HUGE, SHARD = 100_000_000, 2_000_000
 IN_MEMORY = 1_000_000  # rows that a point still holds in memory
-MOST_JAX = 10_000_000  # numbers that NUTS is still given
+MOST_JAX = 2_000_000  # numbers that NUTS is still given
 
 
 def rows(num_rows: int, dim: int, dtype: type = np.float64) -> np.ndarray:
