@@ -1,4 +1,4 @@
-"""What a budget buys, before any row is touched: with the automatic method, or one by its name."""
+"""Plans of fits before any row is touched, by the automatic method or by one with a name."""
 
 from __future__ import annotations
 

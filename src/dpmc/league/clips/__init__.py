@@ -1,4 +1,4 @@
-"""How DP-SEP gets its clip bound, one file each.
+"""Clip bounds of DP-SEP, fixed or found, one file each.
 
 A file has `Params` and ``fit(rows, model, params, budget, rng)``.
 """
