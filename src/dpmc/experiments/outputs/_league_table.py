@@ -121,22 +121,27 @@ def attacks(context: Context) -> pd.DataFrame:
     found: list[dict[str, object]] = []
     for method in ordered(set(rows["label"])):
         group = rows[(rows["label"] == method) & rows["attack_claim"].notna()]
-        pairs = list(zip(group["attack_epsilon"], group["attack_claim"], strict=True))
-        for lower, claim in dict.fromkeys(pairs):
-            stands = bool(lower <= claim)
-            here = group[(group["attack_epsilon"] == lower) & (group["attack_claim"] == claim)]
-            others = here.loc[here["status"] != COMPLETE, "status"]
+        worst = group.assign(share=group["attack_epsilon"] / group["attack_claim"])
+        worst = worst.sort_values("share", kind="stable").groupby("problem").tail(1)
+        problems: dict[tuple[float, float], list[str]] = {}
+        worst = worst.sort_values("problem")
+        pairs = zip(worst["attack_epsilon"], worst["attack_claim"], strict=True)
+        for pair, problem in zip(pairs, worst["problem"], strict=True):
+            problems.setdefault(pair, []).append(problem)
+        for (lower, claim), names in problems.items():
+            others = group.loc[group["problem"].isin(names) & (group["status"] != COMPLETE)]
             found.append(
                 {
                     "method": method,
+                    "problem": "all" if len(problems) == 1 else "; ".join(names),
                     "lower_bound": lower,
                     "claim": claim,
                     "share": lower / claim,
-                    "stands": stands,
-                    "status": "; ".join(dict.fromkeys(others)),
+                    "stands": bool(lower <= claim),
+                    "status": "; ".join(dict.fromkeys(others["status"])),
                 }
             )
-    columns = ["method", "lower_bound", "claim", "share", "stands", "status"]
+    columns = ["method", "problem", "lower_bound", "claim", "share", "stands", "status"]
     return pd.DataFrame(found, columns=columns)
 
 
