@@ -172,6 +172,7 @@ ELSEWHERE = {
         experiments/config/problems.py::start_points standard_normal
     """,
     "made-up rows and parameters on which a model is checked before it sees private rows": """
+        automatic/normal_prior.py::_is_normal choice
         rows/model_checks.py::_check_affine integers
         rows/model_checks.py::_check_affine random
         rows/model_checks.py::_check_affine standard_normal

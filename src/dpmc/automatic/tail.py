@@ -157,7 +157,7 @@ class Tail:
         growth, exponent = self._law
         fall = exponent / growth * (size * self.ratio) ** growth
         # Integral of the law beyond the bound, over its value there and the bound.
-        beyond = float(special.gammaincc(1 / growth, fall) * special.gamma(1 / growth))
+        beyond = float(special.gammaincc(1 / growth, fall)) * math.exp(math.lgamma(1 / growth))
         exact = beyond > 0 and fall < 100
         shape: float = math.exp(fall) * fall ** (-1 / growth) if exact else 1 / fall
         excess: float = shape * (beyond if exact else 1.0) / growth
