@@ -34,7 +34,7 @@ def rows(canary: float) -> np.ndarray:
 
 
 def mechanism(data: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return what a fit says: its clip bound, its draws and their width."""
+    """Return what a fit says: its first and last clip bound, its draws and their width."""
     fit = dpmc.fit(
         MODEL,
         data,
@@ -45,8 +45,9 @@ def mechanism(data: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         seed=int(rng.integers(2**32)),
         progress=False,
     )
-    clip, widening = fit.plan["gradient_clip_bound"], fit.plan["widening"][0]
-    return np.array([math.log(clip), fit.draws.mean(), math.log(widening)])
+    first, last = (fit.plan["stages"][i]["gradient_clip_bound"] for i in (0, -1))
+    widening = fit.plan["widening"][0]
+    return np.array([math.log(first), math.log(last), fit.draws.mean(), math.log(widening)])
 
 
 def audit() -> dpmc.AuditResult:

@@ -286,10 +286,23 @@ def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) ->
         row, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[row, column] > best:
             best = float(gain[row, column])
-            lower = grid[row] if row else -math.inf  # nothing is below the least value
-            rule = _Rule(score, float(lower), float(grid[column]))
+            lower = _between(values, grid[row]) if row else -math.inf  # nothing is below the least
+            rule = _Rule(score, lower, _between(values, grid[column]))
     assert rule is not None, "no score was learnt"
     return rule
+
+
+def _between(values: Array, threshold: float) -> float:
+    """Return the middle of the gap that ends at a threshold, which parts values in the same way.
+
+    Runs to come have other scores: those that are far apart stay so.
+    """
+    below = values[values < threshold]
+    if not (below.size and math.isfinite(threshold)):
+        return float(threshold)
+    largest = float(below.max())
+    middle = largest + (threshold - largest) / 2
+    return middle if largest < middle else float(threshold)
 
 
 def _cautious(right: Array, guesses: Array, allowed: Array) -> Array:

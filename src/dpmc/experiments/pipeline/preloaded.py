@@ -295,8 +295,7 @@ def _end_with(pid: int) -> None:
 
 def load(others: Iterable[str] = ()) -> None:
     """Import others and what jobs need, and digest the sources that compiled code is found by."""
-    import numba
-
+    from dpmc.numerics.jit import njit
     from dpmc.numerics.source_digest import PACKAGE, code_digest, module_names
 
     members = [f"{package}.{name}" for package in PACKAGES for name in module_names(package)]
@@ -308,7 +307,7 @@ def load(others: Iterable[str] = ()) -> None:
         with contextlib.suppress(Exception):
             code_digest(name)
     # With the first function Numba learns what it can compile.
-    compiled: Any = numba.njit(lambda: 0)
+    compiled: Any = njit(lambda: 0)
     compiled()
 
 
