@@ -9,63 +9,37 @@ is spent at the same point, where linear algebra adds releases up without an err
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpmc.automatic import bounds, knowledge, shares
 from dpmc.automatic import curvature as curvatures
-from dpmc.automatic import knowledge
+from dpmc.automatic.bounds import Bounds
 from dpmc.automatic.curvature import Curvature, NoisyCurvature
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.knowledge import Estimate, Measurement
 from dpmc.automatic.normal_prior import NormalPrior
 from dpmc.automatic.prior import Prior
-from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
+from dpmc.automatic.purse import Purse
 from dpmc.automatic.tail import Tail
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.progress import Progress, silent
 from dpmc.rows.vectors import unpack
 from dpmc.types import Array
 
-# Share of the budget that stages before the last may spend, and of what is left of it that one may.
-EXPLORE = 0.5
-PORTION = 1 / 3
-# Shares of the budget at which the rest of it is explored in one stage, or not at all.
-WHOLE, NOTHING = 0.075, 0.03
-# Share of what is left for a stage between them, where noise of the curvature over the distance
-# that is left would do more to the mode than so large a share of the noise of the last gradient.
-SETTLE, UNSETTLED = 0.35, 0.7
-# How much more is spent where a step is mostly noise.
-GROWTH = 4.0
 MOST_STAGES = 60
-# Noise of the first gradient, as a share of what all rows together could contribute at the bound.
-FIRST_NOISE = 1 / 30
-# Noise of the first counts, as a share of the rows.
-FIRST_COUNTS = 1 / 16
-# Shares of a stage, and of the last: counts, curvature; a line search before the last alone.
-COUNTS, LAST_COUNTS = 0.15, 0.1
-CURVATURE, LAST_CURVATURE = 0.25, 0.12
-LINE = 0.08
-LAST_GRADIENT = 0.68
-# Of the counts, for the clip bound of gradients; the rest is for that of curvatures.
-GRADIENT_COUNTS = 0.75
+# Trials of a line search, and how many of them its cost is for.
 TRIALS, TRIALS_PAID = 7, 3
-# Bisections of the first search, from 1e-30 to 1e30, and of later ones, a factor 2**1.5 each way.
-FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
-# Standard deviations of a count that the rows to clip lie above zero; 1 at the last stage.
-CLEAR = 2.5
-# Share of a stage for the tail of row gradients, of which a part is for counts; how far below the
-# clip bound it begins, twice: a factor; and the share of the budget that such a stage has.
-TAIL, TAIL_COUNTS, TAIL_RATIO = 0.1, 0.4, 2**0.75
-TAIL_WORTH = 0.03
+# Of what the tail costs, a part is for counts; how far below the clip bound it begins, twice.
+TAIL_COUNTS, TAIL_RATIO = 0.4, 2**0.75
 # Rows that a search for a bound clips, as a share of those that it aims at; of the last one.
 CLIPPED, LAST_CLIPPED = 0.75, 1.2
 # Least curvature over the largest: below are rounding errors.
 ROUNDING = 1e-14
-# A step is taken if at least half of its squared length is signal.
-SIGNAL = 0.5
+# A step is taken if at least so much of its squared length is signal.
+SIGNAL = 0.35
 # Noise of a line search that a slope must fall below zero by, for the step to be too long.
 TOO_FAR = 4.0
 # Longest step in deviations of the prior, and how often one is halved that leaves its support.
@@ -107,14 +81,6 @@ class Centre:
     stages: list[dict[str, float]] = field(default_factory=list)
 
 
-@dataclass
-class _Bounds:
-    """Log2 of the clip bounds of the last stage, in the units of the present basis."""
-
-    gradient: float
-    curvature: float
-
-
 def locate(
     rows: WhitenedRows | FederatedRows,
     prior: Prior,
@@ -154,63 +120,94 @@ class _Search:
         self.dim, self.num_rows = rows.dim, rows.num_rows
         self.theta, self.basis = start, self.prior.basis
         self.total = purse.left
-        self.cost = (math.sqrt(self.dim) / (FIRST_NOISE * self.num_rows)) ** 2
-        self.bounds: _Bounds | None = None
+        self.cost = (math.sqrt(self.dim) / (shares.FIRST_NOISE * self.num_rows)) ** 2
+        self.bounds: Bounds | None = None
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
         self.tail = Tail.unknown(self.dim, self.num_rows, TAIL_RATIO)
         self.stages: list[dict[str, float]] = []
         self.settled = False
-        self.distance = math.inf
+        # To the mode, as it is expected: infinite if the model is not linear over a step taken.
+        self.distance = self.length = math.inf
 
     def stage(self) -> bool:
         """Run one stage; return whether it was the last."""
+        cost, last = self._next()
+        found, self.target = bounds.find(
+            self.rows,
+            self.purse,
+            (self.theta, self.basis),
+            self.bounds,
+            bounds.count_cost(self.bounds is not None, cost, last, self.num_rows, self.total),
+            cost if last else None,
+        )
+        self.bound = 2.0**found.gradient
+        line = 0.0 if last else shares.LINE * cost
+        tail = shares.TAIL * cost if cost >= shares.TAIL_WORTH * self.total else 0.0
+        counted = (shares.LAST_COUNTS if last else shares.COUNTS) * cost
+        both = cost - counted - line - tail
+        curve = self._share_of_curvature(2.0**found.curvature, last) * both
+        self._bend(2.0**found.curvature, curve)
+        if tail:
+            self.tail = self._find_tail(tail)
+        score, self.noise = self.purse.total(
+            self.rows.gradient_sum(self.theta, self.basis, self.bound),
+            self.bound,
+            self.purse.left if last else both - curve,
+        )
+        self._measure(score, last)
+        step, self.step_noise = self._solve(for_inference=last)
+        self.length = math.sqrt(float(step @ self.curvature.for_steps() @ step))
+        self._note(cost)
+        if not last:
+            self._move(step, line)
+            self._whiten(found)
+        return last
+
+    def _next(self) -> tuple[float, bool]:
+        """Return the cost of the next stage, and whether it is the last."""
         left = self.purse.left
-        room = left - (1 - EXPLORE) * self.total
-        explored = len(self.stages) == MOST_STAGES - 1 or room < NOTHING * self.total
-        settling = explored and not self.settled and self._unsettled(left)
-        last = explored and not settling
-        most = room * PORTION if room > WHOLE * self.total else room
-        cost = left if last else min(self.cost, most)
-        if settling:
-            self.settled, cost = True, SETTLE * left
-        counts = self._count_cost(cost, last)
-        line = 0.0 if last else LINE * cost
-        curve = (LAST_CURVATURE if last else CURVATURE) * cost
-        bounds, self.target = self._clip_bounds(counts, last, left)
-        curvature_bound, self.bound = 2.0**bounds.curvature, 2.0**bounds.gradient
+        room = left - (1 - shares.EXPLORE) * self.total
+        explored = (
+            len(self.stages) == MOST_STAGES - 1
+            or room < shares.NOTHING * self.total
+            or (math.isfinite(self.distance) and not self._unsettled(left, shares.SETTLED))
+        )
+        if explored and (self.settled or not self._unsettled(left, shares.UNSETTLED)):
+            return left, True
+        if explored:
+            self.settled = True
+            return shares.SETTLE * left, False
+        most = room * shares.PORTION if room > shares.WHOLE * self.total else room
+        return min(self.cost, most), False
+
+    def _share_of_curvature(self, curvature_bound: float, last: bool) -> float:
+        if not self.stages:
+            return shares.of_curvature(1.0, last)
+        distance = self.distance if math.isfinite(self.distance) else self.length
+        return shares.of_curvature(min(curvature_bound * distance / self.bound, 1e9), last)
+
+    def _bend(self, bound: float, cost: float) -> None:
+        """Release the curvature, and believe it with those that were released before."""
         packed, noise = self.purse.total(
-            self.rows.curvature_sum(self.theta, self.basis, curvature_bound), curvature_bound, curve
+            self.rows.curvature_sum(self.theta, self.basis, bound), bound, cost
         )
         self.released.append(NoisyCurvature(unpack(packed, self.dim), noise, self.basis))
         self.curvature = curvatures.combine(self.released)
-        tail = TAIL * cost if cost >= TAIL_WORTH * self.total else 0.0
-        if tail:
-            self.tail = self._find_tail(tail)
-        rest = self.purse.left if last else cost * (1 - COUNTS) - curve - line - tail
-        score, self.noise = self.purse.total(
-            self.rows.gradient_sum(self.theta, self.basis, self.bound), self.bound, rest
-        )
-        self._measure(score, last)
-        step, noise_length = self._solve(for_inference=last)
-        length = math.sqrt(float(step @ self.curvature.for_steps() @ step))
-        self.step, self.step_noise = length, noise_length
-        signal = 1 - (noise_length / length) ** 2 if noise_length < length else 0.0
-        self._note(cost, length, noise_length)
-        if last:
-            return True
-        self.distance = length
+
+    def _move(self, step: Array, line: float) -> None:
+        """Take a step if enough of it is signal; else spend more at the same point."""
+        noise = self.step_noise
+        signal = 1 - (noise / self.length) ** 2 if noise < self.length else 0.0
+        self.distance = self.length
         if signal < SIGNAL:
-            self.cost *= GROWTH
-            self._whiten(bounds)
-            return False
+            self.cost *= shares.GROWTH
+            return
         taken = self._line_search(step, signal, line)
-        self.distance = noise_length if taken > 0.9 * signal else length
+        self.distance = noise if taken > 0.9 * signal else math.inf
         self.theta = self.theta + self.basis @ (taken * step)
         if taken < 0.9 * SIGNAL:
             self.measurements = []  # the model is not linear over such a distance
-        self._whiten(bounds)
-        return False
 
     def centre(self) -> Centre:
         """Return what is known after the last stage."""
@@ -221,53 +218,21 @@ class _Search:
             self.estimate,
             self.bound,
             self.noise,
-            self.step,
+            self.length,
             self.step_noise,
             self.stages,
         )
 
-    def _unsettled(self, left: float) -> bool:
-        """Return whether the last gradient would be used over too long a distance."""
-        curved = self.curvature.noise * self.distance
-        return bool(curved > UNSETTLED * 2 * self.bound / math.sqrt(LAST_GRADIENT * left))
+    def _unsettled(self, left: float, most: float) -> bool:
+        """Return whether the last gradient would be used over too long a distance.
 
-    def _count_cost(self, cost: float, last: bool) -> float:
-        if self.bounds is not None:
-            return (LAST_COUNTS if last else COUNTS) * cost
-        # The first search is wrong by orders of magnitude if one count is.
-        needed = 2 * FIRST_BISECTIONS / (FIRST_COUNTS * self.num_rows) ** 2
-        return max(COUNTS * cost, min(needed, 0.3 * self.total))
-
-    def _clip_bounds(self, cost: float, last: bool, left: float) -> tuple[_Bounds, float]:
-        """Return log2 of the clip bounds, and how many row gradients the first may clip.
-
-        The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of
-        them in each direction: m of 2 sqrt(d) / mu makes them alike.
+        Over it the curvature is known up to its noise and changes, as `knowledge.combine` has it.
         """
-        found, targets = [], []
-        known = self.bounds or _Bounds(0.0, 0.0)
-        share = GRADIENT_COUNTS if self.bounds else 0.5
-        for beyond, middle, part in (
-            (self.rows.gradients_beyond, known.gradient, share * cost),
-            (self.rows.curvatures_beyond, known.curvature, (1 - share) * cost),
-        ):
-            steps, reach = (BISECTIONS, REACH) if self.bounds else (FIRST_BISECTIONS, WIDEST)
-            noise = self.purse.spread * count_noise(steps, part)
-            targets.append(self._target(noise, last, left))
-            counts = functools.partial(beyond, self.theta, self.basis)
-            low, high = middle - reach, middle + reach
-            bound = search(self.purse, counts, targets[-1], low, high, steps, part)
-            found.append(math.log2(bound))
-        return _Bounds(*found), targets[0]
-
-    def _target(self, noise: float, last: bool, left: float) -> float:
-        most = self.num_rows / 4
-        if last:
-            target = max(noise, 2 * math.sqrt(self.dim / left))
-        else:
-            # One wrong count of the first search is a wrong order of magnitude.
-            target = CLEAR * noise if self.bounds else most
-        return min(max(target, 1.0), most)
+        if not math.isfinite(self.distance):
+            return True
+        bent = 0.5 * self.num_rows**-0.5 * self.distance**2
+        error = math.hypot(math.sqrt(0.5) * self.curvature.noise * self.distance, bent)
+        return bool(error > most * 2 * self.bound / math.sqrt(shares.LAST_GRADIENT * left))
 
     def _find_tail(self, cost: float) -> Tail:
         each = TAIL_COUNTS * cost / 2
@@ -336,22 +301,21 @@ class _Search:
             share /= 4
         return share
 
-    def _whiten(self, bounds: _Bounds) -> None:
+    def _whiten(self, found: Bounds) -> None:
         """Change to the basis in which the posterior, as it is known, is round."""
         precision = self.basis.T @ self.prior.precision @ self.basis
         values, vectors = np.linalg.eigh(self.curvature.for_steps() + precision)
         values = np.maximum(values, ROUNDING * values.max())
         self.basis = self.basis @ (vectors / np.sqrt(values))
-        typical = math.log2(float(np.median(values)))
-        self.bounds = _Bounds(bounds.gradient - 0.5 * typical, bounds.curvature - typical)
+        self.bounds = found.rescaled(math.log2(float(np.median(values))))
 
-    def _note(self, cost: float, length: float, noise: float) -> None:
+    def _note(self, cost: float) -> None:
         self.stages.append(
             {
                 "cost": cost,
                 "gradient_clip_bound": self.bound,
-                "step": length,
-                "step_noise": noise,
+                "step": self.length,
+                "step_noise": self.step_noise,
             }
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from dpmc import checks
-from dpmc.automatic import centre
+from dpmc.automatic import bounds, shares
 from dpmc.automatic.statement import WORTH_HAVING
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.privacy.accountants import gaussian
@@ -159,9 +159,11 @@ def _least(displacement: Callable[[float], float], start: float, most: float) ->
 
 def expected_bound(num_rows: float, dim: int, mu: float) -> float:
     """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
-    last = (1 - centre.EXPLORE) * mu**2
+    last = (1 - shares.EXPLORE) * mu**2
+    counts = bounds.GRADIENT_COUNTS * shares.LAST_COUNTS * last
     target = max(
-        2 * math.sqrt(dim / last), math.sqrt(2 * centre.BISECTIONS / (centre.LAST_COUNTS * last))
+        2 * math.sqrt(dim / last),
+        bounds.LAST_CLEAR * math.sqrt(bounds.LAST_BISECTIONS / counts),
     )
     share = min(max(target, 1.0) / num_rows, 0.25)
     return math.sqrt(float(stats.chi2.isf(share, dim)) / num_rows)

@@ -109,14 +109,16 @@ def combine(
         change = in_basis(one.basis, basis)
         offset = inverse @ (one.theta - theta)
         distance = centre - offset
-        error = (curvature_noise**2) * float(distance @ distance)
+        squared = float(distance @ distance)
         if not np.array_equal(one.theta, theta):
             bent = 0.5 * (basis.T @ one.curvature @ basis - curvature) @ distance
-            error += float(bent @ bent) + UNSEEN_CHANGE**2 * float(distance @ distance)
+            error = float(bent @ bent) + UNSEEN_CHANGE**2 * squared
         else:
-            error += (0.5 * bending * float(distance @ distance)) ** 2
+            error = (0.5 * bending * squared) ** 2
         taken, apart = tail.taken(one.bound, one.basis, one.clipped)
         noise = (one.noise**2 + apart) * change.T @ change + error * eye
+        # A symmetric matrix with such packed entries, times the distance.
+        noise += 0.5 * curvature_noise**2 * (squared * eye + np.outer(distance, distance))
         if bending:
             noise += _flattened(one, tail, curvature @ distance)
         taken = change.T @ taken

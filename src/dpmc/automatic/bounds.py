@@ -1,0 +1,120 @@
+"""Clip bounds of whitened row gradients and curvatures, found by noisy counts."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+from dpmc.automatic import shares
+from dpmc.automatic.federated import FederatedRows
+from dpmc.automatic.purse import WIDEST, Purse, count_noise, search
+from dpmc.automatic.whitened import WhitenedRows
+from dpmc.types import Array
+
+# Noise of the first counts, as a share of the rows.
+FIRST_COUNTS = 1 / 16
+# Most of the budget that the first counts have.
+MOST_FIRST = 0.3
+# Of the counts, for the clip bound of gradients; the rest is for that of curvatures.
+GRADIENT_COUNTS = 0.75
+# Bisections of the first search, from 1e-30 to 1e30, and of later ones, a factor 2**1.5 each way;
+# of the last, which knows more.
+FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
+LAST_BISECTIONS, LAST_REACH = 3, 0.75
+# Standard deviations of a count that the rows to clip lie above zero, and of the last stage.
+CLEAR, LAST_CLEAR = 2.5, 2.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Log2 of clip bounds, in the units of one basis."""
+
+    gradient: float
+    curvature: float
+
+    def rescaled(self, typical: float) -> Bounds:
+        """Return them in a basis where curvatures are smaller by a factor, given as its log2."""
+        return Bounds(self.gradient - 0.5 * typical, self.curvature - typical)
+
+
+def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float) -> float:
+    """Return what counts of a stage cost, in parts of mu^2.
+
+    Parameters
+    ----------
+    known : bool
+        Whether bounds have been found before.
+    cost : float
+        Of the stage.
+    last : bool
+    num_rows : int
+    total : float
+        The budget.
+    """
+    if known:
+        return (shares.LAST_COUNTS if last else shares.COUNTS) * cost
+    # The first search is wrong by orders of magnitude if one count is.
+    needed = 2 * FIRST_BISECTIONS / (FIRST_COUNTS * num_rows) ** 2
+    return max(shares.COUNTS * cost, min(needed, MOST_FIRST * total))
+
+
+def find(
+    rows: WhitenedRows | FederatedRows,
+    purse: Purse,
+    place: tuple[Array, Array],
+    known: Bounds | None,
+    cost: float,
+    last_left: float | None,
+) -> tuple[Bounds, float]:
+    """Return clip bounds, and how many row gradients the first may clip.
+
+    Parameters
+    ----------
+    rows : WhitenedRows or FederatedRows
+    purse : Purse
+    place : tuple of ndarray
+        Point and basis.
+    known : Bounds, optional
+        Of the stage before, in this basis.
+    cost : float
+        Of all counts.
+    last_left : float, optional
+        What was left of the budget when the last stage began; None of earlier stages.
+    """
+    found, targets = [], []
+    near = known or Bounds(0.0, 0.0)
+    share = GRADIENT_COUNTS if known else 0.5
+    if known is None:
+        steps, reach = FIRST_BISECTIONS, WIDEST
+    elif last_left is None:
+        steps, reach = BISECTIONS, REACH
+    else:
+        steps, reach = LAST_BISECTIONS, LAST_REACH
+    for beyond, middle, part in (
+        (rows.gradients_beyond, near.gradient, share * cost),
+        (rows.curvatures_beyond, near.curvature, (1 - share) * cost),
+    ):
+        noise = purse.spread * count_noise(steps, part)
+        targets.append(_target(rows, noise, known is not None, last_left))
+        counts = functools.partial(beyond, *place)
+        bound = search(purse, counts, targets[-1], middle - reach, middle + reach, steps, part)
+        found.append(math.log2(bound))
+    return Bounds(*found), targets[0]
+
+
+def _target(
+    rows: WhitenedRows | FederatedRows, noise: float, known: bool, last_left: float | None
+) -> float:
+    """Return how many rows to clip.
+
+    The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of them
+    in each direction: m of 2 sqrt(d) / mu makes them alike.
+    """
+    most = rows.num_rows / 4
+    if last_left is not None:
+        target = max(LAST_CLEAR * noise, 2 * math.sqrt(rows.dim / last_left))
+    else:
+        # One wrong count of the first search is a wrong order of magnitude.
+        target = CLEAR * noise if known else most
+    return min(max(target, 1.0), most)
