@@ -16,10 +16,10 @@ deviations from the exact mean, move in the shape of the posterior, take clip bo
 gradients, and the best of them is found by exact errors. That start and that shape are themselves
 read off the private rows, for nothing. ``regret --starts public`` takes these two away and nothing
 else: rivals start where `dpmc.fit` does, and move in the shape of the prior, with steps of 0.0001
-to 1 prior deviations. Clip bounds are still of exact gradients, between the start and the exact mean,
-and the best of the 200 settings is still found by exact errors: that is tuning without privacy. The
-rule, written down before the first run with public starts: as for the other table, the median over
-tasks and epsilons of own error over that of the best rival is at most 1.5.
+to 1 prior deviations. Clip bounds are still of exact gradients, between the start and the exact
+mean, and the best of the 200 settings is still found by exact errors: that is tuning without
+privacy. The rule, written down before the first run with public starts: as for the other table, the
+median over tasks and epsilons of own error over that of the best rival is at most 1.5.
 
 Errors are 2-Wasserstein distances between normal marginals with the means and deviations of draws
 and of the posterior, in deviations of the posterior: their root mean square over components.
