@@ -23,7 +23,7 @@ GRADIENT_COUNTS = 0.75
 FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
 LAST_BISECTIONS, LAST_REACH = 3, 0.75
 # Standard deviations of a count that the rows to clip lie above zero, and of the last stage.
-CLEAR, LAST_CLEAR = 2.5, 2.0
+CLEAR, LAST_CLEAR = 2.5, 1.0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ GROWTH = 4.0
 # Noise of the first gradient, as a share of what all rows together could contribute at the bound.
 FIRST_NOISE = 1 / 30
 # Shares of a stage, and of the last: counts; a line search before the last alone.
-COUNTS, LAST_COUNTS = 0.08, 0.05
+COUNTS, LAST_COUNTS = 0.15, 0.1
 LINE = 0.08
 # Share of a stage for the tail of row gradients, and of the budget that such a stage has.
 TAIL, TAIL_WORTH = 0.1, 0.03
