@@ -171,7 +171,10 @@ class _Search:
         explored = (
             len(self.stages) == MOST_STAGES - 1
             or room < shares.NOTHING * self.total
-            or (math.isfinite(self.distance) and not self._unsettled(left, shares.SETTLED))
+            or (
+                self.distance <= shares.NEAR * math.sqrt(self.dim)
+                and not self._unsettled(left, shares.SETTLED)
+            )
         )
         if explored and (self.settled or not self._unsettled(left, shares.UNSETTLED)):
             return left, True

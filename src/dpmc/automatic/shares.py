@@ -11,6 +11,9 @@ WHOLE, NOTHING = 0.075, 0.03
 # no more is explored; above the second a stage comes in between, with so large a share of what is
 # left.
 SETTLED, UNSETTLED = 0.5, 0.7
+# Distance in each direction, in deviations of the posterior, from which on the first may be so:
+# over a longer one curvature changes more than the number of rows tells.
+NEAR = 1.5
 SETTLE = 0.35
 # How much more is spent where a step is mostly noise.
 GROWTH = 4.0
