@@ -83,9 +83,16 @@ class Preloaded:
         self.server: subprocess.Popen[str] | None = None
 
     def run(
-        self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]
+        self,
+        arguments: tuple[str, ...],
+        folder: Path,
+        environment: dict[str, str],
+        terminal: str = "",
     ) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake as `python -m snakemake` in a folder; return what it said, errors too."""
+        """Run Snakemake as `python -m snakemake` in a folder; return what it said, errors too.
+
+        What it says to a terminal, whoever looks at that has to read meanwhile.
+        """
         if self.server is None:
             self.server = subprocess.Popen(
                 [sys.executable, __file__],
@@ -97,7 +104,7 @@ class Preloaded:
         assert self.server.stdin is not None
         assert self.server.stdout is not None
         with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output:
-            request = json.dumps([arguments, str(folder), environment, output.name])
+            request = json.dumps([arguments, str(folder), environment, terminal or output.name])
             print(request, file=self.server.stdin, flush=True)
             ready, _, _ = select.select([self.server.stdout], [], [], SECONDS)
             assert ready, f"{arguments}: not within {SECONDS:.0f} s"
@@ -209,7 +216,7 @@ def snakemake(
     program: Path, arguments: list[str], folder: str, environment: dict[str, str], told: str
 ) -> Any:
     """Become a run of Snakemake."""
-    output = os.open(told, os.O_WRONLY)
+    output = os.open(told, os.O_WRONLY | os.O_NOCTTY)
     for number in (1, 2):
         os.dup2(output, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
