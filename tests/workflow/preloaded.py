@@ -4,13 +4,15 @@ More than half of a dry run of a small configuration would be imports of other p
 would most of a small job. Nothing of this one is imported before the fork: every run and every job
 reads the sources of its own copy of the project.
 
-A run that is a fork starts its jobs, and the runs of Snakemake that it submits, by a small program
-in place of Python, which asks for another fork and waits for its end. What else it is started for
-gets Python itself. Jobs that Python starts, as those of users, are the ones of `Project.alone`.
+A run that is a fork starts its jobs, the process that has imported what these need, and the runs of
+Snakemake that it submits, by a small program in place of Python, which asks for another fork and
+waits for its end. What else it is started for gets Python itself. Jobs that Python starts, as those
+of users, are the ones of `Project.alone`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -21,6 +23,7 @@ import shlex
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 PRELOADED = (
+    "PIL.PngImagePlugin",
     "dpath",
     "jinja2",
     "jsonschema",
@@ -43,13 +47,16 @@ PRELOADED = (
     "numba",
     "pandas",
     "pooch",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "requests",
     "scipy.optimize",
     "scipy.spatial",
     "scipy.special",
+    "scipy.stats",
     "smart_open",
     "snakemake.cli",
+    "snakemake.iocontainers",
     "snakemake.persistence",
     "snakemake.script",
     "snakemake.utils",
@@ -57,21 +64,23 @@ PRELOADED = (
     "yte",
 )
 SECONDS = 1800.0
+CREDENTIALS = struct.Struct("3i")
 OURS = ("dpmc", "snakemake_logger_plugin_dpmc", "tests")
 # Starts in hundredths of a second: it imports next to nothing.
 ASKS = """\
 import json, os, socket, sys
 python, address, *arguments = sys.argv[1:]
-if "dpmc.experiments.pipeline.preloaded" in arguments:
-    sys.exit()  # jobs are forks as it is
-if arguments[:2] != ["-m", "snakemake"] and ".snakemake/scripts/" not in arguments[0]:
+if arguments[0] == "-P" and "MANY_JOBS" not in os.environ:
+    sys.exit()  # what jobs import of the project is less than what that process would
+of_server = arguments[:1] == ["-P"] or arguments[:2] == ["-m", "snakemake"]
+if not of_server and ".snakemake/scripts/" not in arguments[0]:
     os.execv(python, [python, *arguments])
 with socket.socket(socket.AF_UNIX) as line:
     line.connect(address)
     asked = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode() + b"\\n"
     line.sendall(asked[socket.send_fds(line, [asked], [0, 1, 2]):])
     answer = line.recv(1)
-sys.exit(answer[0] if answer else "the job was killed")
+sys.exit(answer[0] if answer else "the process that jobs are forks of has ended")
 """
 Work = Callable[[], Any]
 
@@ -142,7 +151,7 @@ def serve(folder: Path) -> Work | None:
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    run = 0
+    run, jobs = 0, dict[int, socket.socket]()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(folder / "door"))
         door.listen(64)
@@ -150,14 +159,17 @@ def serve(folder: Path) -> Work | None:
             ready, _, _ = select.select([sys.stdin, door, woken], [], [])
             if woken in ready:
                 os.read(woken, 4096)
-                code = reaped().get(run)
-                if code is not None:
-                    print(code, flush=True)
+                for child, code in reaped().items():
+                    if child == run:
+                        print(code, flush=True)
+                    else:
+                        tell(jobs.pop(child), code)
             if door in ready:
                 line, _ = door.accept()
-                if forked() == 0:
+                child = forked()
+                if child == 0:
                     return lambda: answer(line, program)
-                line.close()
+                jobs[child] = line
             if sys.stdin in ready:
                 asked = sys.stdin.readline()
                 if not asked:
@@ -200,6 +212,12 @@ def reaped() -> dict[int, int]:
         found[child] = os.waitstatus_to_exitcode(status)
 
 
+def tell(line: socket.socket, code: int) -> None:
+    """Tell the program how its job has ended, as shells do."""
+    with line, contextlib.suppress(OSError):
+        line.send(bytes([code if code >= 0 else 128 - code]))
+
+
 def become(first: str, folder: str, environment: dict[str, str]) -> None:
     """Have the working directory, the variables and the paths of modules of another process.
 
@@ -232,7 +250,7 @@ def run(program: Path, arguments: list[str]) -> None:
 
 
 def answer(line: socket.socket, program: Path) -> None:
-    """Become what the program was started for, and tell it the return code."""
+    """Become what the program was started for."""
     asked, files, _, _ = socket.recv_fds(line, 1 << 16, 3)
     while not asked.endswith(b"\n"):
         asked += line.recv(1 << 16)
@@ -241,7 +259,12 @@ def answer(line: socket.socket, program: Path) -> None:
         os.close(file)
     arguments, folder, environment = json.loads(asked)
     threading.Thread(target=end_with, args=(line,), daemon=True).start()
-    if arguments[0] == "-m":
+    descend(line, program)
+    if arguments[0] == "-P":
+        become("", folder, environment)
+        sys.argv = arguments[2:]
+        code = outcome(lambda: runpy.run_module(sys.argv[0], run_name="__main__"))
+    elif arguments[0] == "-m":
         become(folder, folder, environment)
         code = outcome(lambda: run(program, arguments[2:]))
     else:
@@ -250,8 +273,17 @@ def answer(line: socket.socket, program: Path) -> None:
         code = outcome(lambda: runpy.run_path(arguments[0], run_name="__main__"))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    line.sendall(bytes([code]))
     os._exit(code)
+
+
+def descend(line: socket.socket, program: Path) -> None:
+    """Pass for a child of the program, and be Python by that name."""
+    told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    parent, _, _ = CREDENTIALS.unpack(told)
+    own = os.getpid()
+    real = os.getppid
+    os.getppid = lambda: parent if os.getpid() == own else real()
+    sys.executable = str(program)
 
 
 def end_with(line: socket.socket) -> None:
