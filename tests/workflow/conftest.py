@@ -16,7 +16,7 @@ from pathlib import Path
 import pooch
 import pytest
 
-from tests.workflow.preloaded import Preloaded
+from tests.workflow.forked_runs import Preloaded
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")

@@ -25,7 +25,6 @@ import shutil
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -64,64 +63,9 @@ PRELOADED = (
     "tqdm.auto",
     "yte",
 )
-SECONDS = 1800.0
 CREDENTIALS = struct.Struct("3i")
 OURS = ("dpmc", "snakemake_logger_plugin_dpmc", "tests")
-# Starts in hundredths of a second: it imports next to nothing.
-ASKS = """\
-import json, os, socket, sys
-python, address, *arguments = sys.argv[1:]
-if arguments[0] == "-P" and "MANY_JOBS" not in os.environ:
-    sys.exit()  # what jobs import of the project is less than what that process would
-of_server = arguments[:1] == ["-P"] or arguments[:2] == ["-m", "snakemake"]
-if not of_server and ".snakemake/scripts/" not in arguments[0]:
-    os.execv(python, [python, *arguments])
-with socket.socket(socket.AF_UNIX) as line:
-    line.connect(address)
-    asked = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode() + b"\\n"
-    line.sendall(asked[socket.send_fds(line, [asked], [0, 1, 2]):])
-    answer = line.recv(1)
-sys.exit(answer[0] if answer else "the process that jobs are forks of has ended")
-"""
 Work = Callable[[], Any]
-
-
-class Preloaded:
-    """The process, started when it is first asked for a run; it ends with the one that uses it."""
-
-    def __init__(self) -> None:
-        self.server: subprocess.Popen[str] | None = None
-
-    def run(
-        self,
-        arguments: tuple[str, ...],
-        folder: Path,
-        environment: dict[str, str],
-        terminal: str = "",
-    ) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake as `python -m snakemake` in a folder; return what it said, errors too.
-
-        What it says to a terminal, whoever looks at that has to read meanwhile.
-        """
-        if self.server is None:
-            self.server = subprocess.Popen(
-                [sys.executable, __file__],
-                env=environment,
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-        assert self.server.stdin is not None
-        assert self.server.stdout is not None
-        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output:
-            request = json.dumps([arguments, str(folder), environment, terminal or output.name])
-            print(request, file=self.server.stdin, flush=True)
-            ready, _, _ = select.select([self.server.stdout], [], [], SECONDS)
-            assert ready, f"{arguments}: not within {SECONDS:.0f} s"
-            answer = self.server.stdout.readline()
-            assert answer, f"the process that runs are forks of has ended: {self.server.poll()}"
-            said = output.read()
-        return subprocess.CompletedProcess(arguments, int(answer), said)
 
 
 def main() -> None:
@@ -200,10 +144,9 @@ def serve(folder: Path) -> Work | None:
 
 def write_program(folder: Path) -> Path:
     """Write the program that stands for Python in the runs, and return its path."""
-    asks, program = folder / "asks.py", folder / "python"
-    asks.write_text(ASKS, encoding="utf-8")
+    program, asks = folder / "python", shlex.quote(str(Path(__file__).with_name("asks.py")))
     python = shlex.quote(sys.executable)
-    words = f"{python} -S -E {asks} {python} {folder / 'door'}"
+    words = f"{python} -S -E -P {asks} {python} {folder / 'door'}"
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     return program
