@@ -101,7 +101,9 @@ def parse_sources() -> None:
     trees = {text: parse(text) for text in (path.read_text("utf-8") for path in sources)}
 
     def taken(source: Any, *options: Any, **named: Any) -> Any:
-        known = trees.pop(source, None) if isinstance(source, str) else None
+        known = None
+        if isinstance(source, str) and not options and not named:
+            known = trees.pop(source, None)
         return known or parse(source, *options, **named)
 
     ast.parse = taken
@@ -188,7 +190,8 @@ def become(first: str, folder: str, environment: dict[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    places = [first, *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    sys.path[:1] = filter(None, places)
     importlib.invalidate_caches()
 
 
@@ -239,13 +242,13 @@ def answer(line: socket.socket, program: Path) -> None:
 
 
 def descend(line: socket.socket, program: Path) -> None:
-    """Pass for a child of the program, and be Python by that name."""
-    told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    parent, _, _ = CREDENTIALS.unpack(told)
-    own = os.getpid()
-    real = os.getppid
-    os.getppid = lambda: parent if os.getpid() == own else real()
+    """Pass for a child of the program that asked, and for Python by that name."""
     sys.executable = str(program)
+    if not hasattr(socket, "SO_PEERCRED"):  # jobs import for themselves
+        return
+    told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    asking, own, parent = CREDENTIALS.unpack(told)[0], os.getpid(), os.getppid
+    os.getppid = lambda: asking if os.getpid() == own else parent()
 
 
 def end_with(line: socket.socket) -> None:
