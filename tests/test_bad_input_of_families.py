@@ -6,7 +6,6 @@ As :mod:`tests.test_bad_input` for the chains: one line, or accepted because it 
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -20,8 +19,8 @@ from dpmc.linreg.methods import mcmc_normal_x
 from dpmc.linreg.release import release as release_regression
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import Prior
+from tests.support.bad_input import OK, judge, labelled
 
-OK = None
 NORMAL = statsel.population("normal_variance", bound=10.0)
 ABSOLUTE, SQUARE = statsel.statistic("abs_1"), statsel.statistic("abs_2")
 LAPLACE, GAUSSIAN = statsel.mechanism("laplace"), statsel.mechanism("gaussian")
@@ -256,26 +255,9 @@ MIXTURES = {
     "1e308": (lambda: mixture(rows=np.full((100, 2), 1e308)), OK),
 }
 
-CALLS = {
-    f"{table}: {label}": call
-    for table, calls in {
-        "statistics": STATISTICS,
-        "regression": REGRESSIONS,
-        "mixture": MIXTURES,
-    }.items()
-    for label, call in calls.items()
-}
+CALLS = labelled({"statistics": STATISTICS, "regression": REGRESSIONS, "mixture": MIXTURES})
 
 
 @pytest.mark.parametrize("label", CALLS)
 def test_a_call_is_refused_in_one_line_or_accepted(label):
-    call, message = CALLS[label]
-    if message is OK:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", category=RuntimeWarning)
-            call()
-        return
-    with pytest.raises(dpmc.DpmcError) as caught:
-        call()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    judge(*CALLS[label])

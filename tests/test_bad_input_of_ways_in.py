@@ -16,8 +16,8 @@ from dpmc import priors, statsel
 from dpmc.diagnostics.autocorrelation import ShortChainWarning
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.models import logistic
+from tests.support.bad_input import OK, judge, labelled
 
-OK = None
 N, D = 60, 3
 RNG = np.random.default_rng(1)
 X, Y = RNG.normal(size=(N, 2)), RNG.normal(size=N)
@@ -230,27 +230,9 @@ WAYS_IN = {
     ),
 }
 
-CALLS = {
-    f"{table}: {label}": call
-    for table, calls in {
-        "comparison": COMPARISONS,
-        "traced": TRACED,
-        "ways in": WAYS_IN,
-    }.items()
-    for label, call in calls.items()
-}
+CALLS = labelled({"comparison": COMPARISONS, "traced": TRACED, "ways in": WAYS_IN})
 
 
 @pytest.mark.parametrize("label", CALLS)
 def test_a_call_is_refused_in_one_line_or_accepted(label):
-    call, message = CALLS[label]
-    if message is OK:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", category=RuntimeWarning)
-            warnings.simplefilter("ignore", dpmc.PosteriorWarning)
-            call()
-        return
-    with pytest.raises(dpmc.DpmcError) as caught:
-        call()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    judge(*CALLS[label])

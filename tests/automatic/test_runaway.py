@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 
 import numpy as np
@@ -16,26 +17,30 @@ from dpmc.automatic import normal_prior
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.normal_prior import NormalPrior
 from dpmc.automatic.prior import Prior
-from dpmc.league.task import task
+from dpmc.league.task import Task, task
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.types import Model
 from tests.support.posteriors import gaussian_model
 
-FUNNEL = task("hierarchical-10-v1")
+
+@functools.cache
+def funnel() -> Task:
+    """Return a task with a narrow mode; its likelihood is compiled when a test asks for it."""
+    return task("hierarchical-10-v1")
 
 
 def funnel_errors() -> np.ndarray:
     """Return errors of ten means in deviations of the posterior, shape (fits, 10)."""
-    exact = FUNNEL.reference().reshape(-1, FUNNEL.dim)
+    exact = funnel().reference().reshape(-1, funnel().dim)
     found = []
     for seed in range(4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit = dpmc.fit(
-                FUNNEL.model,
-                FUNNEL.dataset,
+                funnel().model,
+                funnel().dataset,
                 epsilon=1,
-                delta=FUNNEL.delta,
+                delta=funnel().delta,
                 num_draws=500,
                 seed=seed,
             )
@@ -52,8 +57,8 @@ def test_a_spread_that_is_a_parameter_does_not_send_the_search_away(monkeypatch)
 
 
 def test_the_mass_of_a_funnel_is_not_at_its_mode():
-    prior = Prior.of(FUNNEL.model)
-    start = np.zeros(FUNNEL.dim)
+    prior = Prior.of(funnel().model)
+    start = np.zeros(funnel().dim)
     assert prior.mode(start)[1] == pytest.approx(-8)
     normal = NormalPrior.of(prior, start)
     # The marginal density of the logarithm of the spread is N(0, 1).

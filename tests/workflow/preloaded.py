@@ -4,13 +4,16 @@ More than half of a dry run of a small configuration would be imports of other p
 would most of a small job. Nothing of this one is imported before the fork: every run and every job
 reads the sources of its own copy of the project.
 
-A run that is a fork starts its jobs, and the runs of Snakemake that it submits, by a small program
-in place of Python, which asks for another fork and waits for its end. What else it is started for
-gets Python itself. Jobs that Python starts, as those of users, are the ones of `Project.alone`.
+A run that is a fork starts its jobs, the process that has imported what these need, and the runs of
+Snakemake that it submits, by a small program in place of Python, which asks for another fork and
+waits for its end. What else it is started for gets Python itself. Jobs that Python starts, as those
+of users, are the ones of `Project.alone`.
 """
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import gc
 import importlib
 import json
@@ -21,7 +24,7 @@ import shlex
 import shutil
 import signal
 import socket
-import subprocess
+import struct
 import sys
 import tempfile
 import threading
@@ -31,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 PRELOADED = (
+    "PIL.PngImagePlugin",
     "dpath",
     "jinja2",
     "jsonschema",
@@ -43,68 +47,25 @@ PRELOADED = (
     "numba",
     "pandas",
     "pooch",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "requests",
     "scipy.optimize",
     "scipy.spatial",
     "scipy.special",
+    "scipy.stats",
     "smart_open",
     "snakemake.cli",
+    "snakemake.iocontainers",
     "snakemake.persistence",
     "snakemake.script",
     "snakemake.utils",
     "tqdm.auto",
     "yte",
 )
-SECONDS = 1800.0
+CREDENTIALS = struct.Struct("3i")
 OURS = ("dpmc", "snakemake_logger_plugin_dpmc", "tests")
-# Starts in hundredths of a second: it imports next to nothing.
-ASKS = """\
-import json, os, socket, sys
-python, address, *arguments = sys.argv[1:]
-if "dpmc.experiments.pipeline.preloaded" in arguments:
-    sys.exit()  # jobs are forks as it is
-if arguments[:2] != ["-m", "snakemake"] and ".snakemake/scripts/" not in arguments[0]:
-    os.execv(python, [python, *arguments])
-with socket.socket(socket.AF_UNIX) as line:
-    line.connect(address)
-    asked = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode() + b"\\n"
-    line.sendall(asked[socket.send_fds(line, [asked], [0, 1, 2]):])
-    answer = line.recv(1)
-sys.exit(answer[0] if answer else "the job was killed")
-"""
 Work = Callable[[], Any]
-
-
-class Preloaded:
-    """The process, started when it is first asked for a run; it ends with the one that uses it."""
-
-    def __init__(self) -> None:
-        self.server: subprocess.Popen[str] | None = None
-
-    def run(
-        self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]
-    ) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake as `python -m snakemake` in a folder; return what it said, errors too."""
-        if self.server is None:
-            self.server = subprocess.Popen(
-                [sys.executable, __file__],
-                env=environment,
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-        assert self.server.stdin is not None
-        assert self.server.stdout is not None
-        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output:
-            request = json.dumps([arguments, str(folder), environment, output.name])
-            print(request, file=self.server.stdin, flush=True)
-            ready, _, _ = select.select([self.server.stdout], [], [], SECONDS)
-            assert ready, f"{arguments}: not within {SECONDS:.0f} s"
-            answer = self.server.stdout.readline()
-            assert answer, f"the process that runs are forks of has ended: {self.server.poll()}"
-            said = output.read()
-        return subprocess.CompletedProcess(arguments, int(answer), said)
 
 
 def main() -> None:
@@ -113,6 +74,7 @@ def main() -> None:
         importlib.import_module(name)
     # The first function that is compiled brings in the rest of what compiles.
     sys.modules["numba"].njit("float64(float64)")(lambda x: x)
+    parse_sources()
     early = [name for name in sys.modules if name.partition(".")[0] in OURS]
     assert early == [], early
     gc.freeze()
@@ -128,6 +90,25 @@ def main() -> None:
     return shutil.rmtree(folder, ignore_errors=True)
 
 
+def parse_sources() -> None:
+    """Parse the sources of the project, and have each fork take what it would parse again.
+
+    Most of a plan is the digests of code. A text that was edited is another one, and what a fork
+    has taken it may change.
+    """
+    parse = ast.parse
+    sources = (Path(__file__).parents[2] / "src").rglob("*.py")
+    trees = {text: parse(text) for text in (path.read_text("utf-8") for path in sources)}
+
+    def taken(source: Any, *options: Any, **named: Any) -> Any:
+        known = None
+        if isinstance(source, str) and not options and not named:
+            known = trees.pop(source, None)
+        return known or parse(source, *options, **named)
+
+    ast.parse = taken
+
+
 def serve(folder: Path) -> Work | None:
     """Fork for all that is asked for; return what a fork has to do, None to the first process."""
     program = write_program(folder)
@@ -135,7 +116,7 @@ def serve(folder: Path) -> Work | None:
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    run = 0
+    run, jobs = 0, dict[int, socket.socket]()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(folder / "door"))
         door.listen(64)
@@ -143,14 +124,17 @@ def serve(folder: Path) -> Work | None:
             ready, _, _ = select.select([sys.stdin, door, woken], [], [])
             if woken in ready:
                 os.read(woken, 4096)
-                code = reaped().get(run)
-                if code is not None:
-                    print(code, flush=True)
+                for child, code in reaped().items():
+                    if child == run:
+                        print(code, flush=True)
+                    else:
+                        tell(jobs.pop(child), code)
             if door in ready:
                 line, _ = door.accept()
-                if forked() == 0:
+                child = forked()
+                if child == 0:
                     return lambda: answer(line, program)
-                line.close()
+                jobs[child] = line
             if sys.stdin in ready:
                 asked = sys.stdin.readline()
                 if not asked:
@@ -162,10 +146,9 @@ def serve(folder: Path) -> Work | None:
 
 def write_program(folder: Path) -> Path:
     """Write the program that stands for Python in the runs, and return its path."""
-    asks, program = folder / "asks.py", folder / "python"
-    asks.write_text(ASKS, encoding="utf-8")
+    program, asks = folder / "python", shlex.quote(str(Path(__file__).with_name("asks.py")))
     python = shlex.quote(sys.executable)
-    words = f"{python} -S -E {asks} {python} {folder / 'door'}"
+    words = f"{python} -S -E -P {asks} {python} {folder / 'door'}"
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     return program
@@ -193,6 +176,12 @@ def reaped() -> dict[int, int]:
         found[child] = os.waitstatus_to_exitcode(status)
 
 
+def tell(line: socket.socket, code: int) -> None:
+    """Tell the program how its job has ended, as shells do."""
+    with line, contextlib.suppress(OSError):
+        line.send(bytes([code if code >= 0 else 128 - code]))
+
+
 def become(first: str, folder: str, environment: dict[str, str]) -> None:
     """Have the working directory, the variables and the paths of modules of another process.
 
@@ -201,7 +190,8 @@ def become(first: str, folder: str, environment: dict[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    places = [first, *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    sys.path[:1] = filter(None, places)
     importlib.invalidate_caches()
 
 
@@ -209,7 +199,7 @@ def snakemake(
     program: Path, arguments: list[str], folder: str, environment: dict[str, str], told: str
 ) -> Any:
     """Become a run of Snakemake."""
-    output = os.open(told, os.O_WRONLY)
+    output = os.open(told, os.O_WRONLY | os.O_NOCTTY)
     for number in (1, 2):
         os.dup2(output, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -225,7 +215,7 @@ def run(program: Path, arguments: list[str]) -> None:
 
 
 def answer(line: socket.socket, program: Path) -> None:
-    """Become what the program was started for, and tell it the return code."""
+    """Become what the program was started for."""
     asked, files, _, _ = socket.recv_fds(line, 1 << 16, 3)
     while not asked.endswith(b"\n"):
         asked += line.recv(1 << 16)
@@ -234,7 +224,12 @@ def answer(line: socket.socket, program: Path) -> None:
         os.close(file)
     arguments, folder, environment = json.loads(asked)
     threading.Thread(target=end_with, args=(line,), daemon=True).start()
-    if arguments[0] == "-m":
+    descend(line, program)
+    if arguments[0] == "-P":
+        become("", folder, environment)
+        sys.argv = arguments[2:]
+        code = outcome(lambda: runpy.run_module(sys.argv[0], run_name="__main__"))
+    elif arguments[0] == "-m":
         become(folder, folder, environment)
         code = outcome(lambda: run(program, arguments[2:]))
     else:
@@ -243,8 +238,17 @@ def answer(line: socket.socket, program: Path) -> None:
         code = outcome(lambda: runpy.run_path(arguments[0], run_name="__main__"))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    line.sendall(bytes([code]))
     os._exit(code)
+
+
+def descend(line: socket.socket, program: Path) -> None:
+    """Pass for a child of the program that asked, and for Python by that name."""
+    sys.executable = str(program)
+    if not hasattr(socket, "SO_PEERCRED"):  # jobs import for themselves
+        return
+    told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    asking, own, parent = CREDENTIALS.unpack(told)[0], os.getpid(), os.getppid
+    os.getppid = lambda: asking if os.getpid() == own else parent()
 
 
 def end_with(line: socket.socket) -> None:

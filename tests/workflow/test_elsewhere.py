@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.workflow.conftest import Project, copy_tiny
+from tests.workflow.forked_runs import Preloaded
 
 pytestmark = pytest.mark.slow
 
@@ -37,23 +37,13 @@ rule copied:
 WITHOUT_PRIVILEGE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner")
 
 
-def as_another(command: list[str]) -> list[str]:
-    """Return a command that permissions hold for."""
-    return [*WITHOUT_PRIVILEGE, *command] if os.geteuid() == 0 else command
+AS_ANOTHER = WITHOUT_PRIVILEGE if os.geteuid() == 0 else ()
+# Permissions hold for it and for its forks.
+PRELOADED = Preloaded(*AS_ANOTHER)
 
 
 def snakemake(project: Project, folder: Path, *arguments: str) -> str:
-    command = as_another([sys.executable, "-m", "snakemake", "--cores", "all", *arguments])
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=project.environment(),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        timeout=1800,
-    )
+    done = PRELOADED.run(("--cores", "all", *arguments), folder, project.environment())
     assert done.returncode == 0, done.stdout[-5000:]
     return done.stdout
 
@@ -80,7 +70,7 @@ def checkout(tmp_path: Path) -> Project:
 def test_the_checkout_cannot_be_written_to(checkout: Project) -> None:
     """The next tests would pass without an effect otherwise."""
     for command in (["touch", "here"], ["cat", "results/a"]):
-        done = subprocess.run(as_another(command), cwd=checkout.folder, capture_output=True)
+        done = subprocess.run([*AS_ANOTHER, *command], cwd=checkout.folder, capture_output=True)
         assert b"Permission denied" in done.stderr
 
 

@@ -1,4 +1,7 @@
-"""What a run shows of its progress: one line in a terminal, text elsewhere."""
+"""What a run shows of its progress: one line in a terminal, text elsewhere.
+
+One run in a terminal is a process of its own; the others are forks, as are most runs of tests.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ import pty
 import struct
 import subprocess
 import termios
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
-from tests.workflow.conftest import TINY, Project, copy_finished
+from tests.workflow.conftest import PRELOADED, TINY, Project, copy_finished
 
 pytestmark = pytest.mark.slow
 
@@ -27,30 +33,56 @@ def tiny(tiny: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return copy_finished(tiny, tmp_path_factory)
 
 
-def in_terminal(project: Project, *arguments: str, term: str = "xterm") -> tuple[int, str]:
-    """Run Snakemake in a terminal of 100 columns; return its status and all that it wrote there."""
+@contextmanager
+def terminal() -> Iterator[tuple[int, Future[str]]]:
+    """Return the end of a terminal of 100 columns that others write to, and all that they write."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    running = subprocess.Popen(
-        project.command(*CONFIG, *arguments),
-        cwd=project.folder,
-        env={**project.environment(), "TERM": term},
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(read_to_end, ours)
+        try:
+            yield theirs, said
+        finally:
+            os.close(theirs)
+    os.close(ours)
+
+
+def read_to_end(terminal: int) -> str:
     said = b""
     while True:
         try:
-            part = os.read(ours, 65536)
+            part = os.read(terminal, 65536)
         except OSError:  # nobody has the other end any more
             break
         if not part:
             break
         said += part
-    os.close(ours)
-    return running.wait(timeout=300), said.decode()
+    return said.decode()
+
+
+def in_terminal(project: Project, *arguments: str, term: str = "xterm") -> tuple[int, str]:
+    """Run Snakemake in a terminal; return its status and all that it wrote there."""
+    whole = ("--cores", "all", *CONFIG, *arguments)
+    environment = {**project.environment(), "TERM": term}
+    with terminal() as (end, said):
+        done = PRELOADED.run(whole, project.folder, environment, os.ttyname(end))
+    return done.returncode, said.result()
+
+
+def alone_in_terminal(project: Project, *arguments: str) -> tuple[int, str]:
+    """Do the same in a process of its own, as a user does."""
+    with terminal() as (end, said):
+        done = subprocess.run(
+            project.command(*CONFIG, *arguments),
+            cwd=project.folder,
+            env={**project.environment(), "TERM": "xterm"},
+            stdin=subprocess.DEVNULL,
+            stdout=end,
+            stderr=end,
+            timeout=300,
+            check=False,
+        )
+    return done.returncode, said.result()
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +90,7 @@ def shown(tiny: Project) -> tuple[int, str, str]:
     """Return the status of a run in a terminal, what it showed, and what its file has."""
     folder = tiny.folder / ".snakemake" / "log"
     before = set(folder.iterdir())
-    status, said = in_terminal(tiny, *AGAIN)
+    status, said = alone_in_terminal(tiny, *AGAIN)
     (log,) = set(folder.iterdir()) - before
     return status, said, log.read_text(encoding="utf-8")
 

@@ -11,12 +11,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.workflow import slurm
-from tests.workflow.conftest import ROOT, TINY, Project, copy_tiny
+from tests.workflow.conftest import PRELOADED, ROOT, TINY, Project, copy_tiny
 
 PAPER = "raisa2021dphmc"
 SECONDS = 1800
@@ -54,15 +55,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def command(project: Project, *arguments: str) -> list[str]:
-    """Return the command of docs/cluster.md, with checks of the state as often as it allows.
+def arguments_of(*targets: str) -> tuple[str, ...]:
+    """Return those of the command of docs/cluster.md, with checks of the state as often as allowed.
 
     The cluster keeps no accounts, which the profile has to find out.
     """
-    local = project.command()[:-2]
     often = ("--slurm-init-seconds-before-status-checks", "1")
-    profile = ("--profile", "profiles/slurm", "--latency-wait", "5", *often)
-    return [*local, *profile, *arguments, "--config", *TINY]
+    return ("--profile", "profiles/slurm", "--latency-wait", "5", *often, *targets)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -76,40 +75,41 @@ def contents(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def first_running(cluster: slurm.Cluster, word: str, process: subprocess.Popen[str]) -> int:
+Ended = Future[subprocess.CompletedProcess[str]]
+
+
+def first_running(cluster: slurm.Cluster, word: str, run: Ended) -> int:
     """Return the first job whose comment has a word once it runs."""
     deadline = time.monotonic() + SECONDS
     while True:
         for number, (state, comment) in sorted(cluster.jobs().items()):
             if state == "RUNNING" and word in comment:
                 return number
-        assert process.poll() is None, f"ended before a job of {word} ran"
+        assert not run.done(), f"ended before a job of {word} ran: {run.result().stdout[-5000:]}"
         assert time.monotonic() < deadline, cluster.jobs()
         time.sleep(0.1)
 
 
 def run_and_cancel(cluster: slurm.Cluster, project: Project, *targets: str) -> tuple[int, str]:
-    """Run the workflow, cancel one submission of chains; return its number and what was told."""
-    variables = {**cluster.environment, "PYTHONPATH": str(project.folder / "src")}
-    log = project.folder / "told.txt"
-    with log.open("w", encoding="utf-8") as out:
-        running = subprocess.Popen(
-            command(project, *targets),
-            cwd=project.folder,
-            env=variables,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            cancelled = first_running(cluster, "chains_", running)
-            cluster.run("scancel", str(cancelled))
-            assert running.wait(timeout=SECONDS) == 0, log.read_text(encoding="utf-8")[-5000:]
-        finally:
-            running.kill()
-            running.wait()
-    return cancelled, log.read_text(encoding="utf-8")
+    """Run the workflow, cancel one submission of chains; return its number and what was told.
+
+    The run is a fork, and so is what Snakemake does in a submission, but for the first one: there
+    Python starts all, as it does for users.
+    """
+    variables = {
+        **cluster.environment,
+        "PYTHONPATH": str(project.folder / "src"),
+        "PYTHON_ITSELF_ONCE": str(project.folder / "started"),
+    }
+    whole = ("--cores", "all", *arguments_of(*targets), "--config", *TINY)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(PRELOADED.run, whole, project.folder, variables)
+        cancelled = first_running(cluster, "chains_", running)
+        cluster.run("scancel", str(cancelled))
+        done = running.result()
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (project.folder / "started").exists()
+    return cancelled, done.stdout
 
 
 def check_states(cluster: slurm.Cluster, cancelled: int) -> dict[int, tuple[str, str]]:
