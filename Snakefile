@@ -15,6 +15,7 @@ configfile: str(OWN_CONFIG if OWN_CONFIG.exists() else DEFAULT_CONFIG)
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/runs.smk"
 include: "workflow/rules/resources.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/chains.smk"

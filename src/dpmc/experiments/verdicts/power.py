@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -50,6 +51,9 @@ MEASURED = (
     "prediction", "mmd_squared", "rmse", "loglik", "autocorrelation", "selected_median",
     "microseconds", "information",
 )  # fmt: skip
+
+# Columns of runs that say how private they are.
+GUARANTEES = ("guarantee_epsilon", "guarantee_delta")
 
 
 @dataclass(frozen=True)
@@ -156,10 +160,10 @@ def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 1
     entries = [e for e in entries if not e["rule"].get("exact")]
     claims = {**published, "entries": entries, "series": []}
     names = {entry["id"]: _kind_of(entry) for entry in entries}
-    rows = []
+    rows, metrics = [], _bare(context.metrics, entries)
     for draw in range(draws):
         rng = stream(published["seed"], "dealt", draw)
-        judged = verdicts(claims, _dealt(context.metrics, rng), context.baselines, context)
+        judged = verdicts(claims, _dealt(metrics, rng), context.baselines, context)
         verdict = judged["verdict"].replace({HOLDS: REPRODUCED, FAILS: CONTRADICTED})
         kind = judged["id"].map(names)
         rows += [(k, DEALT, v) for k, v in zip(kind, verdict, strict=True)]
@@ -171,12 +175,25 @@ def _kind_of(entry: Mapping[str, Any]) -> str:
     return "claims of equality" if math.isfinite(low) and math.isfinite(high) else "claims of order"
 
 
+def _bare(metrics: pd.DataFrame, entries: list[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return runs in a form that is quick to pick from, where only verdicts on claims count.
+
+    Without the epsilon that holds nobody asks for the privacy of each. Words that are objects lie
+    together in memory; of columns of strings each is picked from by itself.
+    """
+    named = json.dumps([entry["rule"] for entry in entries])
+    left_out = [name for name in GUARANTEES if name in metrics and name not in named]
+    kept = metrics.drop(columns=left_out)
+    words = [name for name in kept if isinstance(kept[name].dtype, pd.StringDtype)]
+    return kept.astype(dict.fromkeys(words, object))
+
+
 def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     dealt = metrics.copy()
     columns = [name for name in MEASURED if name in dealt]
     for _, part in dealt.groupby(["experiment", "problem"], sort=False):
         dealt.loc[part.index, columns] = part[columns].to_numpy()[rng.permutation(len(part))]
-    return dealt
+    return dealt.copy()  # whose columns lie together again
 
 
 def _measured(
