@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +88,14 @@ def test_the_posterior_is_that_of_the_rows_and_the_noise(data, fitted):
     assert (widening < 1.5).all()
 
 
+def test_a_summary_tells_what_share_of_the_rows_is_clipped(data, fitted):
+    share = fitted.plan["clipped_share"]
+    assert 0 < share < 0.25  # of Gaussian rows few are far from all others
+    assert f"clips: about {share:.2g}" in str(fitted.summary())
+    everything = Dataset("constant", np.ones((5000, 2)))
+    assert dpmc.fit(gaussian_model(), everything, **QUICK, seed=3).plan["clipped_share"] <= 1
+
+
 def test_summary_names_its_components_and_what_was_bought(data):
     fitted = dpmc.fit(gaussian_model(), data, **QUICK, names=["height", "weight"])
     text = str(fitted.summary())
@@ -104,6 +113,17 @@ def test_a_budget_that_carries_no_posterior_is_said_to_be_too_small():
     with pytest.warns(dpmc.PosteriorWarning, match="does not carry this posterior"):
         fitted = dpmc.fit(gaussian_model(), x, epsilon=0.05, delta=1e-6, seed=0)
     assert any("rows" in remark for remark in fitted.remarks)
+
+
+@pytest.mark.parametrize(("step", "told"), [(8.0, False), (9.0, True)])
+def test_a_last_step_over_which_curvature_changes_is_said_to_be_too_long(step, told):
+    cost = SimpleNamespace(num_rows=5000, remarks=lambda: iter(()))
+    remarks = [*automatic._remarks(SimpleNamespace(step=step, step_noise=1.0), cost, 1.0)]
+    assert any("had not settled" in remark for remark in remarks) == told
+    far = SimpleNamespace(step=step, step_noise=step / 3.9)
+    assert not [
+        *automatic._remarks(far, cost, 1.0)
+    ]  # where noise may have moved its end by as much
 
 
 def test_discrete_noise_gives_a_posterior_too(data):

@@ -64,6 +64,8 @@ class Centre:
         Clip bound of whitened row gradients at the last stage.
     gradient_noise : float
         Standard deviation of the noise of the last whitened gradient.
+    clipped : float
+        Rows that this bound clips, by the counts that were released.
     step, step_noise : float
         Length of the last step, in posterior standard deviations, and of its noise.
     stages : list of dict
@@ -76,6 +78,7 @@ class Centre:
     estimate: Estimate
     gradient_bound: float
     gradient_noise: float
+    clipped: float
     step: float
     step_noise: float
     stages: list[dict[str, float]] = field(default_factory=list)
@@ -221,6 +224,9 @@ class _Search:
             self.estimate,
             self.bound,
             self.noise,
+            self.tail.clipped(
+                self.tail.size(self.bound, self.basis), self.measurements[-1].clipped
+            ),
             self.length,
             self.step_noise,
             self.stages,

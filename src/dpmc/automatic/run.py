@@ -26,8 +26,9 @@ from dpmc.shards.federation import Federation
 from dpmc.types import Array, Dataset, Guarantee, Model
 
 NAME = "automatic"
-# The last step may be so many standard deviations of its own noise.
-FAR = 4.0
+# The last step may be so many standard deviations of its own noise, or so long that the curvature,
+# which changes by a share of 1/sqrt(n) over one deviation, moves its end by so many of them.
+FAR, BENT = 4.0, 0.5
 
 
 def fit(
@@ -104,7 +105,7 @@ def fit(
         status="complete",
         ledger=records,
         guarantee=Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside)),
-        plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise)
+        plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise, dataset.num_rows)
         | {"audit": _audited(records, delta)},
         names=names,
         remarks=tuple(_remarks(centre, cost, accepted)),
@@ -119,6 +120,7 @@ def _plan(
     delta: float,
     accepted: float,
     noise: Noise,
+    num_rows: int,
 ) -> dict[str, Any]:
     return {
         "method": "noise-aware Laplace",
@@ -129,6 +131,7 @@ def _plan(
         "mu": budget.mu,
         "stages": centre.stages,
         "gradient_clip_bound": centre.gradient_bound,
+        "clipped_share": centre.clipped / num_rows,
         "effective_draws": cost.effective_draws,
         "widening": cost.widening.tolist(),
         "acceptance": accepted,
@@ -143,7 +146,8 @@ def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, An
 
 
 def _remarks(centre: Centre, cost: Cost, accepted: float) -> Iterator[str]:
-    if centre.step > max(FAR * centre.step_noise, math.sqrt(len(centre.theta))):
+    bent = 0.5 * centre.step**2 / math.sqrt(cost.num_rows)
+    if centre.step > FAR * centre.step_noise and bent > BENT:
         yield (
             f"The search for the centre had not settled: its last step was {centre.step:.3g} "
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "

@@ -113,6 +113,11 @@ def _facts(fit: Fit) -> Iterator[str]:
         yield f"Share of moves accepted: {share:.3g}."
     elif "acceptance" in plan:
         yield f"Share of proposals accepted: {plan['acceptance']:.3g}."
+    if "clipped_share" in plan:
+        yield (
+            f"Share of rows that the last clip bound clips: about {plan['clipped_share']:.2g} "
+            "(from counts released with noise)."
+        )
     for name, one in fit.diagnostics.items():
         yield (
             f"Share of rows with {name.replace('_', ' ')}: {one.value:.3g} "
