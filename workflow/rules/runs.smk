@@ -44,23 +44,7 @@ def preload():
     """Start the process that jobs on this machine are forks of, if there are many."""
     works = [workload(SCALE, paper) for paper in settings(SCALE).papers]
     files = (path for work in works for path in work.files)
-    handover = ROOT / "workflow" / "scripts" / "_handover.py"
-    preloaded.start_for(
-        files,
-        ["snakemake.iocontainers", "snakemake.logging"],
-        handover if runs_here() else None,
-    )
-
-
-def runs_here():
-    """Return whether this process starts the jobs of the run, and no cluster does.
-
-    This is what Snakemake tells plugins that execute jobs.
-    """
-    try:
-        return workflow.executor_plugin.common_settings.local_exec is True
-    except AttributeError:
-        return False
+    preloaded.start_for(files, ["snakemake.iocontainers", "snakemake.logging"])
 
 
 def looks():

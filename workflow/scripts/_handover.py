@@ -1,15 +1,11 @@
 """Hand a script over to a process of this run that has imported what it needs.
 
 What that process, `dpmc.experiments.pipeline.preloaded`, cannot take the script does by itself.
-`_job` calls this when a script starts. That is late: Snakemake's own imports come first, and take
-longer than many jobs. So where it can that process lets this file run as a program in place of
-Python. It imports next to nothing.
+This imports next to nothing.
 """
 
 from __future__ import annotations
 
-# Without pathlib, which would be a third of what is imported:
-# ruff: noqa: PTH109, PTH115, PTH123
 import json
 import os
 import signal
@@ -18,6 +14,7 @@ import struct
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 # The same as in dpmc.experiments.pipeline.preloaded.
 PLACE = "DPMC_PRELOADED"
@@ -25,30 +22,6 @@ STATUS = struct.Struct("!i")
 SCHEDULER = "DPMC_SCHEDULER"
 # They measure run times: nothing may be of another process.
 ALONE = {"run_time"}
-# What tells a script of this workflow from others.
-JOB = b"from _job import job"
-
-
-def main() -> None:
-    """Hand a script over that Python is asked for, or be the Python that is asked for."""
-    python, *arguments = sys.argv[1:]
-    if len(arguments) == 1 and _is_job(arguments[0]):
-        sys.argv = arguments
-        hand_over("any")
-    os.execv(python, [python, *arguments])
-
-
-def _is_job(path: str) -> bool:
-    """Return whether a file is a script of this workflow that need not be alone.
-
-    One whose files have the name of a rule that does decides when it knows its own.
-    """
-    try:
-        with open(path, "rb") as file:
-            text = file.read()
-    except OSError:  # for Python to tell
-        return False
-    return JOB in text and not any(rule.encode() in text for rule in ALONE)
 
 
 def hand_over(rule: str | None) -> None:
@@ -60,7 +33,7 @@ def hand_over(rule: str | None) -> None:
         return  # a cluster or a container started it
     task = {
         "arguments": sys.argv,
-        "directory": os.getcwd(),
+        "directory": str(Path.cwd()),
         "environment": dict(os.environ),
     }
     text = json.dumps(task).encode()
@@ -85,10 +58,9 @@ def _is_started_by(process: str) -> bool:
     """Return whether a process started this one, by itself or through a shell."""
     number, _, place = process.partition("@")
     try:
-        if not place.endswith(f":{os.readlink('/proc/self/ns/pid')}"):
+        if not place.endswith(f":{Path('/proc/self/ns/pid').readlink()}"):
             return False  # it counts processes otherwise
-        with open(f"/proc/{os.getppid()}/stat", encoding="utf-8", errors="replace") as file:
-            told = file.read()
+        told = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:  # a system without
         return False
     return number in (str(os.getppid()), told.rpartition(")")[2].split()[1])
@@ -127,7 +99,3 @@ def _end_as(code: int) -> None:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code if code >= 0 else 1)
-
-
-if __name__ == "__main__":
-    main()

@@ -233,70 +233,13 @@ def test_a_folder_of_temporary_files_without_room_for_a_socket_stops_nothing(
 @pytest.mark.usefixtures("another")
 def test_a_run_with_little_to_make_starts_none(monkeypatch, tmp_path: Path):
     begun: list[object] = []
-    monkeypatch.setattr(preloaded, "start", lambda *told: begun.append(told))
+    monkeypatch.setattr(preloaded, "start", begun.append)
     files = [str(tmp_path / f"{k}") for k in range(preloaded.LEAST_FILES)]
     Path(files[0]).touch()
     preloaded.start_for(files)
     assert begun == []
     preloaded.start_for([*files, "another"])
     assert len(begun) == 1
-
-
-@pytest.fixture
-def program(monkeypatch, process: psutil.Process, tmp_path: Path) -> str:
-    """Python's name while a program stands in for it that hands scripts over."""
-    monkeypatch.setattr(sys, "executable", sys.executable)
-    monkeypatch.setattr(preloaded, "_python", [])
-    preloaded.stand_in(tmp_path / "python", SCRIPTS / "_handover.py")
-    return sys.executable
-
-
-JOB = """
-'from _job import job'
-import os, sys
-print("matplotlib.pyplot" in sys.modules, os.getppid(), sys.argv, sys.executable)
-sys.exit(3)
-"""
-
-
-def test_a_program_hands_scripts_over_before_they_start(
-    program: str, process: psutil.Process, tmp_path: Path
-):
-    assert program == str(tmp_path / "python")
-    (python,) = preloaded._python
-    (tmp_path / "job.py").write_text(JOB)
-    done = subprocess.run([program, "job.py"], cwd=tmp_path, text=True, capture_output=True)
-    assert done.stdout == f"True {process.pid} ['job.py'] {python}\n"
-    assert (done.returncode, done.stderr) == (3, "")
-
-
-@pytest.mark.parametrize(
-    "text", [JOB.replace("_job", "job"), f"{JOB}# run_time"], ids=["of others", "timed"]
-)
-def test_it_is_python_for_others_and_for_what_measures_time(
-    program: str, tmp_path: Path, text: str
-):
-    (tmp_path / "job.py").write_text(text)
-    done = subprocess.run([program, "job.py"], cwd=tmp_path, text=True, capture_output=True)
-    (python,) = preloaded._python
-    assert done.stdout == f"False {os.getpid()} ['job.py'] {python}\n"
-    assert (done.returncode, done.stderr) == (3, "")
-    code = [program, "-c", "import sys; print(sys.argv)", "a b"]
-    assert subprocess.check_output(code, text=True) == "['-c', 'a b']\n"
-    absent = subprocess.run([program, "absent.py"], cwd=tmp_path, text=True, capture_output=True)
-    assert (absent.returncode, "No such file" in absent.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("folder", "handover"), [("a folder", "_handover.py"), ("", "absent.py"), ("no", "_job.py")]
-)
-def test_where_the_program_cannot_run_python_keeps_its_name(
-    monkeypatch, tmp_path: Path, folder: str, handover: str
-):
-    monkeypatch.setattr(sys, "executable", python := sys.executable)
-    (tmp_path / "a folder").mkdir()
-    preloaded.stand_in(tmp_path / folder / "python", SCRIPTS / handover)
-    assert sys.executable == python
 
 
 def test_what_it_imports_exists(script: Script):

@@ -18,7 +18,6 @@ import json
 import os
 import runpy
 import selectors
-import shlex
 import shutil
 import signal
 import socket
@@ -78,20 +77,13 @@ PACKAGES = (
 STATUS = struct.Struct("!i")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_WAITING = 64
-# Objects and rounds between collections of garbage: most jobs end before they have made much, and a
-# fork that compiles looks through all that the compiler has built, again and again.
-COLLECTED_AFTER = (50_000, 20, 50)
 # A script sends at once what it hands over.
 SECONDS_TO_SEND = 5.0
 
 _started: list[tuple[subprocess.Popen[bytes], Path]] = []
-# What Python is called, while another program stands in for it.
-_python: list[str] = []
 
 
-def start_for(
-    files: Iterable[str], imported: Iterable[str] = (), handover: Path | None = None
-) -> None:
+def start_for(files: Iterable[str], imported: Iterable[str] = ()) -> None:
     """Start the process for the jobs of this run, if enough of their files are not there yet.
 
     Where that is not possible, nothing happens: jobs import for themselves.
@@ -102,17 +94,15 @@ def start_for(
         What the jobs of this run may make.
     imported : iterable of str
         Modules that all scripts import, of whoever runs them.
-    handover : Path, optional
-        The program that hands scripts over, if this process starts them on this machine.
     """
     os.environ.pop(PLACE, None)
     missing = (file for file in files if not Path(file).exists())
     if len([*zip(range(LEAST_FILES), missing, strict=False)]) == LEAST_FILES:
         with contextlib.suppress(OSError):
-            start(imported, handover)
+            start(imported)
 
 
-def start(imported: Iterable[str] = (), handover: Path | None = None) -> None:
+def start(imported: Iterable[str] = ()) -> None:
     """Start the process for the jobs of this run; see `start_for`.
 
     It ends with this process, however that ends.
@@ -137,33 +127,11 @@ def start(imported: Iterable[str] = (), handover: Path | None = None) -> None:
         raise
     _started.append((process, folder))
     os.environ[PLACE] = f"{sys.executable}{os.pathsep}{place}"
-    if handover is not None:
-        stand_in(folder / "python", handover)
-
-
-def stand_in(program: Path, handover: Path) -> None:
-    """Write a program that hands scripts over or else starts Python, and call it Python.
-
-    Snakemake starts scripts by ``sys.executable``, which it does not quote. Nothing happens where
-    the program cannot run, or where Python goes by another name already.
-    """
-    python = sys.executable
-    words = shlex.join([python, "-I", "-S", str(handover), python])
-    with contextlib.suppress(OSError):
-        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-        program.chmod(0o700)
-        works = subprocess.run([program, "-c", "print(1)"], capture_output=True, check=False)
-        own = Path("/proc/self/exe").samefile(python)
-        if own and works.stdout == b"1\n" and shlex.quote(str(program)) == str(program):
-            _python.append(python)
-            sys.executable = str(program)
 
 
 def end() -> None:
     """End the process that this one has started, if any."""
     os.environ.pop(PLACE, None)
-    while _python:
-        sys.executable = _python.pop()
     while _started:
         process, folder = _started.pop()
         stream: IO[bytes] | None = process.stdin
@@ -349,7 +317,6 @@ def main() -> None:
     load(sys.argv[2:])
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTED_AFTER)
     task = Forks(Path(sys.argv[1])).serve()
     if task is not None:
         signal.signal(signal.SIGINT, interrupt)
