@@ -34,8 +34,8 @@ from dpmc.types import Dataset, DpmcError, Model, check_delta, check_epsilon
 TIMED_ROWS, TIMED_ITERATIONS = 20_000, 10
 UNCLIPPED, SHORT = 1e6, 1e-12
 # Of the clip bound that a search with a quarter of a budget ends with, over that of rows whose
-# gradients are normal: the geometric mean of 48 fits of regressions, where it is 1.4 to 8.
-BOUND_OVERHEAD = 3.5
+# gradients are normal: the geometric mean of 48 fits of regressions, where it is 0.8 to 3.7.
+BOUND_OVERHEAD = 1.7
 
 
 @dataclass(frozen=True)
