@@ -1,4 +1,4 @@
-"""What a search spends on what: shares of the budget, of a stage and of the last one."""
+"""Shares of the budget, of a stage of a search, and of the last one."""
 
 from __future__ import annotations
 
