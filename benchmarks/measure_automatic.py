@@ -51,12 +51,15 @@ from dpmc.models import gaussian_mean, linear, logistic, poisson, student_t
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
+from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.sums import RowSums
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 DELTA = 1e-6
 # Corners of the box of features that are tried for the worst pair of rows.
 MOST_CORNERS = 1 << 12
+# Responses in their range that are tried with each corner.
+RESPONSES = 41
 # Rows with residuals of heavy tails.
 TAIL_ROWS = 6000
 FREEDOMS = ["5", "1000"]
@@ -240,20 +243,28 @@ def exact(task: Task) -> Exact:
 
 
 def sensitivity(task: Task, posterior: Exact) -> float:
-    """Return c: what substitution of one admissible row does to the whitened gradient at most."""
+    """Return c: what substitution of one admissible row does to the whitened gradient at most.
+
+    Rows have features at the corners of their box and responses anywhere in their range: where an
+    outlier counts for little, the worst response is not at an end of it.
+    """
     count = task.rows.shape[1] - 1
     corners = np.array(
         [*itertools.islice(itertools.product((-1.0, 1.0), repeat=count), MOST_CORNERS)]
     )
-    rows = np.concatenate(
-        [np.column_stack([corners, np.full(len(corners), y)]) for y in task.responses]
-    )
-    corner_rows = [RowSums(task.model, Dataset.of("row", row[None])) for row in rows]
-    gradients = np.array([one.plain_gradient(posterior.mean, np.inf)[0] for one in corner_rows])
-    whitened = gradients @ posterior.root
+    labels = task.model.name == "logistic"
+    responses = np.array(task.responses) if labels else np.linspace(*task.responses, RESPONSES)
+    rows = np.concatenate([np.column_stack([corners, np.full(len(corners), y)]) for y in responses])
+    gradients = RowGradients(task.model, rows.shape[1])
+    features = gradients.features(rows, nan_rows=False)
+    whitened = gradients(features, posterior.mean, 0, len(rows)) @ posterior.root
     squares = np.sum(whitened**2, axis=1)
-    products = squares[:, None] + squares - 2 * whitened @ whitened.T
-    return float(np.sqrt(products.max()))
+    return math.sqrt(
+        max(
+            float(np.max(square + squares - 2 * whitened @ one))
+            for one, square in zip(whitened, squares, strict=True)
+        )
+    )
 
 
 def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Iterator[str]:
