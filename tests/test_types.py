@@ -1,13 +1,17 @@
-"""Checks of epsilon and delta, with each of their bounds."""
+"""Checks of epsilon and delta, with each of their bounds, and how a model is sent."""
 
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
+from numba import cloudpickle
 
-from dpmc.types import DpmcError, check_delta, check_epsilon
+from dpmc.models import logistic
+from dpmc.rows.sums import RowSums
+from dpmc.types import Dataset, DpmcError, check_delta, check_epsilon
 
 
 @pytest.mark.parametrize("zero", [False, True])
@@ -35,3 +39,14 @@ def test_numbers_of_numpy_are_numbers():
     check_epsilon(np.float32(0.5))
     check_epsilon(np.int64(2))
     assert check_delta(np.float64(0.25)) == 0.25
+
+
+def test_a_model_can_be_sent():
+    """joblib, Dask and Ray send what they are given by cloudpickle."""
+    model = logistic.build(logistic.Params(2))
+    sent = pickle.loads(cloudpickle.dumps(model))
+    rows = np.array([[0.5, -0.5, 1.0], [0.1, 0.2, 0.0]])
+    dataset, theta = Dataset.of("rows", rows), np.array([0.3, -0.2, 0.1])
+    there, here = (RowSums(each, dataset).gradient(theta, 1.0) for each in (sent, model))
+    np.testing.assert_array_equal(there[0], here[0])
+    assert there[1] == here[1]
