@@ -51,7 +51,8 @@ def test_a_run_with_a_lost_job_gives_the_same_bytes(
 ) -> None:
     project = copy_tiny(tmp_path / "it's a copy")
     use_fake(project.folder)
-    options = ("--profile", str(FOLDER), "--latency-wait", "5")
+    often = ("--seconds-between-status-checks", "1", "--max-status-checks-per-second", "20")
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *often)
     done = project.snakemake(*options, config=TINY)
     assert done.returncode == 0, done.stdout[-5000:]
     assert "ended without an exit code" in done.stdout
