@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.html_links import broken_links
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

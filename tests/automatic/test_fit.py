@@ -142,6 +142,7 @@ def test_a_linear_regression_finds_its_noise():
     np.testing.assert_allclose(means, [0.5, 1.0, -2.0, np.log(0.3)], atol=0.05)
 
 
+@pytest.mark.slow
 def test_two_hundred_parameters_and_few_rows_end_with_a_warning_and_not_in_an_error():
     rng = stream(0, "wide")
     x = rng.standard_normal((1000, 200))
@@ -233,6 +234,7 @@ def test_method_may_stand_first_or_be_named(data):
     np.testing.assert_array_equal(first.draws, named.draws)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say():
     """Of 120 data sets; beyond the limits with a probability of about 1e-4 for exact intervals."""
     model = logistic.build(logistic.Params(1, prior_sd=1.0))

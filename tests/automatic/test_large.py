@@ -71,6 +71,7 @@ def too_large(found: np.ndarray) -> bool:
     return bool(np.sum(found**2) > stats.chi2.isf(1e-4, found.size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1_000_000, 100_000_000])
 def test_errors_of_many_rows_are_as_large_as_the_noise(size, monkeypatch):
     found = errors(size)

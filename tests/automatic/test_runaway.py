@@ -48,6 +48,7 @@ def funnel_errors() -> np.ndarray:
     return np.array(found) / exact.std(axis=0)
 
 
+@pytest.mark.slow
 def test_a_spread_that_is_a_parameter_does_not_send_the_search_away(monkeypatch):
     """Fixed seeds: deviations of privacy noise are about 0.7 of those of the posterior."""
     assert np.abs(funnel_errors()).max() < 4

@@ -32,6 +32,7 @@ WHOLE = ("noisy_statistic", "exact_draws", "langevin", "kinetic_langevin")
 SLOW = {"automatic": FEW}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rivals())
 def test_honest_methods_stand_the_attack(name) -> None:
     found = attack.attack(rival(name), neighbours.gaussian(), SLOW.get(name, RUNS))

@@ -20,6 +20,7 @@ BASE = RNG.standard_normal((4000, 3)) @ np.array([[2.0, 0.3, 0], [0, 1.0, 0.2], 
 REFERENCE = Reference.of(BASE)
 
 
+@pytest.mark.slow
 def test_the_sliced_distance_of_a_shift_and_of_a_widening_is_what_it_must_be() -> None:
     """Of the reference itself, moved: no sampling error but that of 100 directions (5 %)."""
     step = np.array([0.3, -0.4, 0.0])

@@ -87,6 +87,7 @@ def test_counts_are_those_of_factors_one_by_one_and_a_row_moves_them_by_one(rows
         assert abs(sep_clips.longer(changed, model, place, float(level)) - number) <= 1
 
 
+@pytest.mark.slow
 def test_bisection_ends_at_the_quantile_where_counts_say_so() -> None:
     """With noise of 8 of 10,000 counts, in steps of 2^(1 / 16)."""
     lengths = np.exp(np.random.default_rng(3).standard_normal(10_000))

@@ -126,6 +126,7 @@ def small(tmp_path, monkeypatch) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_what_becomes_of_a_bug_is_told(small, capsys):
     """A test that cannot be collected, or fails anyway, has found nothing."""
     bugs = [a_bug(id=name, tests=(f"tests/test_{name}.py",)) for name in SMALL]
@@ -141,6 +142,7 @@ def test_what_becomes_of_a_bug_is_told(small, capsys):
     assert "killed: killed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_bugs_are_found_side_by_side(small):
     bugs = [a_bug(id=str(k), tests=("tests/test_killed.py",)) for k in range(4)]
     assert [outcome.verdict for outcome in run.judge(bugs, jobs=2)] == ["killed"] * 4

@@ -16,6 +16,8 @@ from dpmc.linreg.types import Prior
 from dpmc.rng import stream
 from tests.support import linreg_releases
 
+pytestmark = pytest.mark.slow
+
 SEED = 20261124
 PRIOR = Prior(np.zeros(2), np.eye(2), 3.0, 2.0, 3.0 * np.eye(2), 6.0)
 

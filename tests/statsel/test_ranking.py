@@ -82,6 +82,7 @@ def test_a_ranking_without_crossovers_says_so():
     assert ranked(candidates=POWERS[:1]).table["relative"].tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_the_median_beats_the_maximum_above_a_point_below_one():
     order = [lookup.statistic("median"), lookup.statistic("max")]
     found = ranked(candidates=order, mechanism=SMOOTH, delta=1e-4, epsilons=(0.5, 4.0))

@@ -10,6 +10,8 @@ import pytest
 from tests.support.languages import has_r
 from tests.workflow.conftest import Project, copy_project, run_once
 
+pytestmark = pytest.mark.slow
+
 LEAGUE = ("scale=smoke", "papers=league", "methods=mine.yaml")
 # What each command writes: a ledger beyond its budget, too few draws, and nothing.
 WRITES = 'for k in $(seq {draws}); do echo 0.5,0.27; done > "$1/draws.csv"; '

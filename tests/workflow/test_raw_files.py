@@ -114,6 +114,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_refused_is_asked_for_again(project: Project, server: Server) -> None:
     server.refused = 2
     code, jobs, told = data(project)
@@ -154,6 +155,7 @@ def test_rows_that_were_unavailable_are_made_once_their_file_is_there(
     assert project.planned(config=CONFIG) == []
 
 
+@pytest.mark.slow
 def test_a_replaced_file_is_refused_before_its_record_and_after(
     project: Project, server: Server
 ) -> None:
@@ -178,6 +180,7 @@ def test_a_replaced_file_is_refused_before_its_record_and_after(
     assert server.asked == 0
 
 
+@pytest.mark.slow
 def test_a_download_that_failed_can_be_asked_for_again(project: Project, server: Server) -> None:
     """The command of docs/reproduction.md."""
     server.refused = 3

@@ -148,6 +148,7 @@ def paths(source: Path) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_new_files_that_nothing_uses_change_no_job_of_any_document(tmp_path: Path) -> None:
     """An accountant, which may be tighter than the others, changes chains under a budget."""
     source = tmp_path / "src"

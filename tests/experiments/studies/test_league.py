@@ -151,6 +151,7 @@ def test_what_a_run_would_refuse_is_refused_before(module, given, told) -> None:
         module.check(point)
 
 
+@pytest.mark.slow
 def test_a_price_has_mean_one_against_theory() -> None:
     """Forty chains in ten dimensions: 400 squares, of standard error 0.07 relative to theory.
 

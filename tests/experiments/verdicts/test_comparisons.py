@@ -405,6 +405,7 @@ def test_what_follows_a_guide_does_so_whichever_group_leads():
     assert "settings with lead" in alone["reason"]
 
 
+@pytest.mark.slow
 def test_error_rate_of_what_follows_a_guide():
     """Both groups have one law: the claim is true with equality.
 

@@ -75,6 +75,7 @@ def test_the_power_of_a_rule_that_lets_everything_pass_is_seen(claimed, context,
     assert passed(table, "times 1.3") > 0.3
 
 
+@pytest.mark.slow
 def test_claims_about_orders_are_seldom_reproduced_on_dealt_runs(claimed, context):
     """Nominal rate 0.05 each, of claims that are not true of such runs by chance.
 
@@ -152,6 +153,7 @@ def test_verdicts_can_be_made_from_the_file_of_runs_alone(published, claimed, co
     assert set(tables[0]["verdict"]) > {"reproduced", "undecided", "as_configured"}
 
 
+@pytest.mark.slow
 def test_the_command_judges_again_and_says_what_differs(published, monkeypatch, capsys):
     small = {**printed.claimed(), "resamples": 50}
     small["series"] = small["series"][:1]
