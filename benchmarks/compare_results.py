@@ -33,7 +33,8 @@ def difference(before: Path, after: Path) -> str:
         if pd.api.types.is_numeric_dtype(old[name]) and pd.api.types.is_numeric_dtype(new[name]):
             same = np.isclose(new[name], old[name], rtol=RELATIVE, atol=0, equal_nan=True)
         else:
-            same = (old[name].fillna("") == new[name].fillna("")).to_numpy()
+            words = [table[name].astype(object).fillna("").astype(str) for table in (old, new)]
+            same = (words[0] == words[1]).to_numpy()
         if not same.all():
             found.append(f"{name} in {(~same).sum()} of {len(same)} rows")
     return ", ".join(found)

@@ -30,10 +30,11 @@ RUNS, FEW = 300, 60
 # Methods of whose noise the mean of the draws has all, and runs of those that take long.
 WHOLE = ("noisy_statistic", "exact_draws", "langevin", "kinetic_langevin")
 SLOW = {"automatic": FEW}
+LONG = ("automatic", "hmc_batches")
+HONEST = [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in rivals()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", rivals())
+@pytest.mark.parametrize("name", HONEST)
 def test_honest_methods_stand_the_attack(name) -> None:
     found = attack.attack(rival(name), neighbours.gaussian(), SLOW.get(name, RUNS))
     assert found.reason == ""
