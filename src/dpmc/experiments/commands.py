@@ -12,6 +12,9 @@ from dpmc.experiments.pipeline import affordable, costs, plan, stale
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
 
+PROVENANCE = "provenance.json"
+PUBLISHED_SCALE = "paper"
+
 
 def _config(root: Path, **given: object) -> reader.Config:
     """Return the configuration of a checkout, with what the command line gives."""
@@ -52,13 +55,18 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--power", action="store_true", help="say what verdicts notice when print is made wrong"
     )
-    command.add_argument("--write", action="store_true", help="replace verdict.csv in the folders")
+    command.add_argument(
+        "--write",
+        action="store_true",
+        help="replace verdict.csv and power.csv in the folders, and say so in provenance.json",
+    )
+    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_verdicts)
     command = commands.add_parser(
         "stale", help="say which published outputs the code of today would make anew"
     )
     command.add_argument("--folder", default="results/published", help="where the results lie")
-    command.add_argument("--scale", default="paper", help="that of the results")
+    command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
     command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_stale)
 
@@ -68,7 +76,7 @@ def _stale(asked: argparse.Namespace) -> str:
     config = _config(root, scale=asked.scale, papers=list(reader.papers(root)))
     lines = []
     for paper in config.papers:
-        provenance = Path(asked.folder) / paper / "provenance.json"
+        provenance = Path(asked.folder) / paper / PROVENANCE
         if not provenance.parent.is_dir():
             lines.append(f"{paper}: no results in {provenance.parent}")
             continue
@@ -85,11 +93,22 @@ def _stale(asked: argparse.Namespace) -> str:
 def _verdicts(asked: argparse.Namespace) -> str:
     from dpmc.experiments import rejudge  # a plan needs nothing of it
 
-    claims = Path(asked.claims)
-    return "\n\n".join(
-        rejudge.verdicts(Path(folder), claims, write=asked.write, notices=asked.power)
-        for folder in asked.folders
-    )
+    found = []
+    for folder in map(Path, asked.folders):
+        said = rejudge.verdicts(folder, Path(asked.claims), write=asked.write, notices=asked.power)
+        found.append(said)
+        if asked.write and (folder / PROVENANCE).exists():
+            found[-1] += f"\n  {_recorded(folder, Path(asked.root))}"
+    return "\n\n".join(found)
+
+
+def _recorded(folder: Path, root: Path) -> str:
+    """Record in the provenance of results that their verdicts were made again."""
+    above = folder.resolve().parent.name
+    scale = above if (root / "config" / "scales" / f"{above}.yaml").is_file() else PUBLISHED_SCALE
+    paper = folder.resolve().name
+    work = Workload(_config(root, scale=scale, papers=[paper]), paper)
+    return stale.record_verdicts(work, folder / PROVENANCE, root)
 
 
 def _cores(value: str) -> int:

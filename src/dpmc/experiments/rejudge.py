@@ -13,7 +13,7 @@ from dpmc.experiments.verdicts.verdict import WORDS
 from dpmc.types import DpmcError
 
 RUNS = "runs.parquet"
-VERDICTS = "verdict.csv"
+VERDICTS, POWER = "verdict.csv", "power.csv"
 
 
 def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool = False) -> str:
@@ -26,7 +26,7 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     claims : Path
         Folder of the files of claims, each named by the key of its document.
     write : bool
-        Whether to replace the verdicts in the folder.
+        Whether to replace the verdicts in the folder, and the table of what they would notice.
     notices : bool
         Whether to say what the verdicts would notice, too.
 
@@ -47,12 +47,14 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / RUNS}"]
     lines += [f"  {counts[name]:6,} {words}" for name, words in WORDS.items() if name in counts]
     lines += _differences(made, folder / VERDICTS)
+    noticed = power.table(published, context) if write or notices else None
     if write:
-        with files.replacing(folder / VERDICTS) as partial:
-            _tables.write(made, partial)
-        lines.append(f"  written to {folder / VERDICTS}")
-    if notices:
-        lines.append(_power_in_words(power.table(published, context)))
+        for name, table in ((VERDICTS, made), (POWER, noticed)):
+            with files.replacing(folder / name) as partial:
+                _tables.write(table, partial)
+        lines.append(f"  written to {folder / VERDICTS}, and {POWER} beside it")
+    if noticed is not None and notices:
+        lines.append(_power_in_words(noticed))
     return "\n".join(lines)
 
 

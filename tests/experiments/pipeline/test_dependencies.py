@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 from pathlib import Path
 
 import pytest
 
+from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import dependencies
+from dpmc.experiments.pipeline.workload import Workload
 from dpmc.numerics import source_digest
 
 ROOT = Path(__file__).parents[3]
@@ -46,6 +49,50 @@ def test_an_edit_of_the_script_or_of_its_helper_counts(scripts: Path) -> None:
 def test_comments_and_the_writing_of_logs_do_not_count(scripts: Path) -> None:
     assert not edited(scripts, "chain", "chain.py", "# words\n")
     assert not edited(scripts, "chain", "_job.py", "X = 1\n")
+
+
+# Modules that scripts import and that no digest of their results has: they read settings and files
+# of others, or hand results on. A change of what they do needs `--forcerun` of these rules.
+LEFT_OUT = {
+    "baseline": {"config.problems", "pipeline.store"},  # digests of the rows have both
+    "data": {"pipeline.raw_files"},
+    "figure": {"outputs._tables", "verdicts.claim_file", "dpmc.registry"},
+    "guarantees": {"outputs._tables", "pipeline.results"},
+    "metrics": {"pipeline.run_parts"},
+    "reference": {"pipeline.store"},
+    "study": {"pipeline.jobs", "pipeline.run_parts"},
+    "table": {"outputs._layout", "outputs._tables", "verdicts.claim_file", "dpmc.registry"},
+}
+
+
+def test_what_a_script_imports_counts_but_for_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking: dict[str, set[str]] = {}
+
+    def digest(root: Path, script: str, *modules: str, named: frozenset[str]) -> str:
+        reached = source_digest.closure(*dependencies._with_looked_up(modules, named))
+        used = _of_package(root / dependencies.SCRIPTS / f"{script}.py")
+        short = {name.removeprefix("dpmc.experiments.") for name in used - {*reached}}
+        lacking.setdefault(script, set()).update(short)
+        return script
+
+    monkeypatch.setattr(dependencies, "code", digest)
+    source = reader.read_yaml(ROOT / "config" / "config.yaml")
+    config = reader.load_config(source | {"papers": list(reader.papers(ROOT))}, ROOT)
+    for paper in config.papers:
+        Workload(config, paper)
+    assert {"chain", "raw", "accounting", "verdict", "page", *LEFT_OUT} == set(lacking)
+    assert {script: names for script, names in lacking.items() if names} == LEFT_OUT
+
+
+def _of_package(script: Path) -> set[str]:
+    """Return the modules of the package that a script and its helpers import."""
+    found = set()
+    for path in (script, *dependencies._helpers(script)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpmc"):
+                found |= {f"{node.module}.{alias.name}" for alias in node.names}
+                found.add(str(node.module))
+    return {name for name in found if (ROOT / "src" / f"{name.replace('.', '/')}.py").is_file()}
 
 
 def test_another_version_of_a_package_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,20 @@ def test_the_command_names_what_is_stale(tmp_path, capsys):
     assert any(line.startswith("raisa2021thesis: no results in") for line in said)
 
 
+def test_verdicts_made_again_count_if_the_code_of_today_would_make_the_same_runs(tmp_path):
+    before = {"figure1": "aa", "verdict": "cc", "guarantees": "dd"}
+    path = recorded(tmp_path, {"outputs": before, "commit": "of the runs"})
+    others = work(figure1="aa", verdict="ce", guarantees="de")
+    assert stale.record_verdicts(others, path, ROOT).startswith("still stale")
+    assert json.loads(path.read_text())["outputs"] == before
+    same = work(figure1="ab", verdict="ce", guarantees="dd")
+    assert stale.record_verdicts(same, path, ROOT) == "no longer stale"
+    record = json.loads(path.read_text())
+    assert record["commit"] == "of the runs"
+    assert set(record["judged"]) == {"date", "commit"}
+    assert stale.outputs(same, path) == {"figure1": "made otherwise"}
+
+
 def test_jobs_are_counted_by_the_commit_that_their_logs_tell(tmp_path):
     files = []
     for name, text in (

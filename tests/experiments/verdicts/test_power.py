@@ -166,6 +166,8 @@ def test_the_command_judges_again_and_says_what_differs(published, monkeypatch, 
     written = published / "verdict.csv"
     assert f"written to {written}" in capsys.readouterr().out
     assert len(verdicts.read(written)) > 50
+    noticed = pd.read_csv(published / "power.csv")
+    assert "claims of order" in set(noticed["what"])
     assert main(command) == 0
     assert f"the same as in {written}" in capsys.readouterr().out
     table = pd.read_csv(written)

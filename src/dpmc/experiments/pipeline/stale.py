@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+from dpmc.experiments.pipeline import files, provenance
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
 
-PAGE = "page"
+PAGE, VERDICTS = "page", "verdict"
+# It is made from the same runs as the verdicts.
+OF_THE_SAME_RUNS = "guarantees"
 
 
 def digest_of(request: str) -> str:
@@ -21,7 +25,7 @@ def digests(work: Workload) -> dict[str, str]:
     return {name: digest_of(o.request) for name, o in work.outputs.items() if name != PAGE}
 
 
-def outputs(work: Workload, provenance: Path) -> dict[str, str]:
+def outputs(work: Workload, path: Path) -> dict[str, str]:
     """Return the outputs of a document that were made otherwise, each with what is known of it.
 
     Digests cover the settings of an output and the code that makes it and everything below it, so
@@ -31,7 +35,7 @@ def outputs(work: Workload, provenance: Path) -> dict[str, str]:
     ----------
     work : Workload
         The document, at the scale of the results.
-    provenance : Path
+    path : Path
         File that says how the results were made.
 
     Returns
@@ -44,13 +48,49 @@ def outputs(work: Workload, provenance: Path) -> dict[str, str]:
     DpmcError
         If the file cannot be read, or does not tell the digests of its outputs.
     """
-    try:
-        record = json.loads(provenance.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DpmcError(f"{provenance}: {str(error).splitlines()[0]}") from None
-    if "outputs" not in record:
-        raise DpmcError(f"{provenance}: `outputs` is missing: made before digests were recorded")
-    there, now = record["outputs"], digests(work)
+    there, now = _record(path)["outputs"], digests(work)
     found = {name: "not there" for name in now if name not in there}
     found |= {name: "made otherwise" for name in now if there.get(name, now[name]) != now[name]}
     return found | {name: "no longer made" for name in there if name not in now}
+
+
+def record_verdicts(work: Workload, path: Path, root: Path) -> str:
+    """Record that verdicts were made again from published runs, by the code of today.
+
+    Parameters
+    ----------
+    work : Workload
+        The document, at the scale of the results.
+    path : Path
+        File that says how the results were made.
+    root : Path
+        Folder of the code, whose commit is recorded.
+
+    Returns
+    -------
+    str
+        In words, whether they now count as made by the code of today: they do if these runs are
+        those that it would make.
+
+    Raises
+    ------
+    DpmcError
+        If the file cannot be read, or does not tell the digests of its outputs.
+    """
+    record, now = _record(path), digests(work)
+    if record["outputs"].get(OF_THE_SAME_RUNS) != now[OF_THE_SAME_RUNS]:
+        return "still stale: the code of today would make other runs"
+    record["outputs"][VERDICTS] = now[VERDICTS]
+    record["judged"] = {"date": provenance.now(), "commit": provenance.commit(root)}
+    files.write_text(path, json.dumps(record, indent=1) + "\n")
+    return "no longer stale"
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
+    if "outputs" not in record:
+        raise DpmcError(f"{path}: `outputs` is missing: made before digests were recorded")
+    return record

@@ -33,6 +33,13 @@ T = TypeVar("T")
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
 # epsilon 2 to 15 for compositions of Gaussian mechanisms at delta = 1e-6.
 EPSILON_EXPONENT = 1.74
+# What verdicts and the files beside them are made by.
+JUDGING = (
+    "dpmc.experiments.outputs._tables",
+    "dpmc.experiments.pipeline.runs_file",
+    "dpmc.experiments.verdicts.judge",
+    "dpmc.experiments.verdicts.power",
+)
 # The most chains that one job measures, unless those of one method are more.
 CHAINS_PER_JOB = 400
 
@@ -81,7 +88,7 @@ class Workload:
         self.curves = {name: self._curves(name) for name in self.paper.accounting}
         self.studies = tuple(self._all_studies())
         self.outputs = {name: self._output(name) for name in self.paper.outputs}
-        self.outputs["verdict"] = self._whole("verdict", "dpmc.experiments.verdicts.judge")
+        self.outputs["verdict"] = self._whole("verdict", *JUDGING)
         self.outputs["guarantees"] = self._whole(
             "guarantees", "dpmc.experiments.outputs._guarantees"
         )
@@ -361,11 +368,11 @@ class Workload:
             code = dependencies.content_digest(*texts) + code
         return self._with_request(name, reads, part, code)
 
-    def _whole(self, name: str, module: str) -> OutputJob:
+    def _whole(self, name: str, *modules: str) -> OutputJob:
         metrics = [*self.paper.experiments, *self.paper.studies]
         reads = Reads(name, metrics, accounting=list(self.curves))
         texts = dependencies.content_digest(*dependencies.texts(self.config.root, self.paper, name))
-        modules = (module, "dpmc.experiments.pipeline.store")
+        modules = (*modules, "dpmc.experiments.pipeline.store")
         code = texts + self._code(name, *modules, settings=self.paper.plain())
         if name == "page":  # it shows the others
             code += short_digest([self._inside(output.request) for output in self.outputs.values()])

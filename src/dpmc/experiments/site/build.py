@@ -329,6 +329,9 @@ def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("system", record.get("system")),
         ("Python", record.get("python")),
     ]
+    if "judged" in record:
+        again = "{date}, from the same runs, at commit {commit}".format(**record["judged"])
+        lines.append(("verdicts made again", again))
     if whole:
         lines.append(
             ("processor time", f"{_time(whole['cpu_seconds'])} in {whole['jobs']:.0f} jobs")

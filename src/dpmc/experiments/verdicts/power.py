@@ -19,8 +19,8 @@ import pandas as pd
 from dpmc.experiments.verdicts import printed_series
 from dpmc.experiments.verdicts.agreement import compare
 from dpmc.experiments.verdicts.bootstrap import Measurement
-from dpmc.experiments.verdicts.evidence import NotRunError
-from dpmc.experiments.verdicts.judge import evidence_for, measurements_of, verdicts
+from dpmc.experiments.verdicts.evidence import AS_PUBLISHED, NotRunError
+from dpmc.experiments.verdicts.judge import decision_on, evidence_for, measurements_of
 from dpmc.experiments.verdicts.printed_series import TOGETHER
 from dpmc.experiments.verdicts.verdict import (
     CONTRADICTED,
@@ -43,6 +43,8 @@ DEALT = "runs dealt at random"
 COLUMNS = ("what", "change", "numbers", REPRODUCED, UNDECIDED, CONTRADICTED)
 # Claims about the order of groups of runs, which runs dealt at random do not have.
 ORDERS = ("ratio", "order", "follows", "regret", "difference")
+# What verdicts beside print are counted as.
+AS_OF_PRINT = {HOLDS: REPRODUCED, FAILS: CONTRADICTED}
 # Columns of runs that say what was measured, and not what was run.
 MEASURED = (
     "mmd", "mmd_u", "mmd_fixed", "mmd_white", "mean_error", "mean_norm", "tail_fraction",
@@ -51,7 +53,6 @@ MEASURED = (
     "prediction", "mmd_squared", "rmse", "loglik", "autocorrelation", "selected_median",
     "microseconds", "information",
 )  # fmt: skip
-
 # Columns of runs that say how private they are.
 GUARANTEES = ("guarantee_epsilon", "guarantee_delta")
 
@@ -158,16 +159,18 @@ def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 1
     """
     entries = [e for e in published["entries"] if e["rule"]["kind"] in ORDERS]
     entries = [e for e in entries if not e["rule"].get("exact")]
-    claims = {**published, "entries": entries, "series": []}
-    names = {entry["id"]: _kind_of(entry) for entry in entries}
-    rows, metrics = [], _bare(context.metrics, entries)
+    found, metrics = [], _bare(context.metrics, entries)
     for draw in range(draws):
         rng = stream(published["seed"], "dealt", draw)
-        judged = verdicts(claims, _dealt(metrics, rng), context.baselines, context)
-        verdict = judged["verdict"].replace({HOLDS: REPRODUCED, FAILS: CONTRADICTED})
-        kind = judged["id"].map(names)
-        rows += [(k, DEALT, v) for k, v in zip(kind, verdict, strict=True)]
-    return _shares(rows)
+        rows = _dealt(metrics, rng)
+        if not context.baselines.empty:
+            rows = pd.concat([rows, context.baselines], ignore_index=True)
+        for entry in entries:
+            for variant in entry.get("variants", [AS_PUBLISHED]):
+                evidence = evidence_for(entry, variant, published, rows, context)
+                verdict = decision_on(entry, variant, published, evidence).verdict
+                found.append((_kind_of(entry), DEALT, AS_OF_PRINT.get(verdict, verdict)))
+    return _shares(found)
 
 
 def _kind_of(entry: Mapping[str, Any]) -> str:
@@ -211,7 +214,7 @@ def _measured(
             continue
         row = tuple(entry["id"].split("/")[1:-1])
         order[row] = order.get(row, -1) + 1
-        for variant in entry.get("variants", ["as_published"]):
+        for variant in entry.get("variants", [AS_PUBLISHED]):
             if variant not in of_print:
                 continue
             evidence = evidence_for(entry, variant, published, rows, context)
