@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import affordable, costs, plan, stale
+from dpmc.experiments.pipeline import affordable, costs, plan, provenance, stale
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
 
@@ -93,22 +93,22 @@ def _stale(asked: argparse.Namespace) -> str:
 def _verdicts(asked: argparse.Namespace) -> str:
     from dpmc.experiments import rejudge  # a plan needs nothing of it
 
-    found = []
+    found, commit = [], provenance.commit(Path(asked.root))
     for folder in map(Path, asked.folders):
         said = rejudge.verdicts(folder, Path(asked.claims), write=asked.write, notices=asked.power)
         found.append(said)
         if asked.write and (folder / PROVENANCE).exists():
-            found[-1] += f"\n  {_recorded(folder, Path(asked.root))}"
+            found[-1] += f"\n  {_recorded(folder, Path(asked.root), commit)}"
     return "\n\n".join(found)
 
 
-def _recorded(folder: Path, root: Path) -> str:
+def _recorded(folder: Path, root: Path, commit: str | None) -> str:
     """Record in the provenance of results that their verdicts were made again."""
     above = folder.resolve().parent.name
     scale = above if (root / "config" / "scales" / f"{above}.yaml").is_file() else PUBLISHED_SCALE
     paper = folder.resolve().name
     work = Workload(_config(root, scale=scale, papers=[paper]), paper)
-    return stale.record_verdicts(work, folder / PROVENANCE, root)
+    return stale.record_verdicts(work, folder / PROVENANCE, commit)
 
 
 def _cores(value: str) -> int:

@@ -54,7 +54,7 @@ def outputs(work: Workload, path: Path) -> dict[str, str]:
     return found | {name: "no longer made" for name in there if name not in now}
 
 
-def record_verdicts(work: Workload, path: Path, root: Path) -> str:
+def record_verdicts(work: Workload, path: Path, commit: str | None) -> str:
     """Record that verdicts were made again from published runs, by the code of today.
 
     Parameters
@@ -63,8 +63,8 @@ def record_verdicts(work: Workload, path: Path, root: Path) -> str:
         The document, at the scale of the results.
     path : Path
         File that says how the results were made.
-    root : Path
-        Folder of the code, whose commit is recorded.
+    commit : str or None
+        Of the code that judged them.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def record_verdicts(work: Workload, path: Path, root: Path) -> str:
     if record["outputs"].get(OF_THE_SAME_RUNS) != now[OF_THE_SAME_RUNS]:
         return "still stale: the code of today would make other runs"
     record["outputs"][VERDICTS] = now[VERDICTS]
-    record["judged"] = {"date": provenance.now(), "commit": provenance.commit(root)}
+    record["judged"] = {"date": provenance.now(), "commit": commit}
     files.write_text(path, json.dumps(record, indent=1) + "\n")
     return "no longer stale"
 
