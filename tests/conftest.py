@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any
@@ -34,6 +35,8 @@ FIRST = (
     *(f"tests/{name}.py" for name in ("mutation/test_mutation", "numerics/test_content_cache")),
 )
 MOST_PROCESSES = 4
+# Thresholds of the collector of garbage: a tenth of the time of compiling is its own otherwise.
+GARBAGE = (200_000, 20, 50)
 LEFT_OUT = "left out; --all runs them, and so does a command that names tests or folders"
 
 
@@ -96,6 +99,13 @@ def place(nodeid: str) -> int:
     """Return where the file of a test stands in the order of their starts."""
     found = (number for number, start in enumerate(FIRST) if nodeid.startswith(start))
     return next(found, len(FIRST))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have the collector of garbage leave thousands of tests alone, and come more rarely."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 @pytest.fixture(params=["gaussian", "banana"])

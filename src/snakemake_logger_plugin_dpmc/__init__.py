@@ -49,7 +49,7 @@ class LogHandler(LogHandlerBase):
         asked = self.common_settings
         quiet = set(asked.quiet or ())
         stream = sys.stdout if asked.stdout else sys.stderr
-        self._pace = pace.Pace(pace.announced())
+        self._pace = pace.Pace(pace.announced(), readers=pace.readers())
         self._messages: dict[int, str] = {}
         self._figure = ""
         self._done = self._total = 0

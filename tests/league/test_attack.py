@@ -162,6 +162,7 @@ def test_a_method_that_is_found_out_has_no_scores_and_says_why(monkeypatch) -> N
     assert entry(dpmc.task(TASK), module, Terms(1.0, 1e-6, num_draws=200)).scored
 
 
+@pytest.mark.slow
 def test_a_method_for_other_tasks_is_attacked_on_theirs(tmp_path) -> None:
     pytest.importorskip("emcee", reason="a development dependency")
     task = dpmc.task("logistic-3-v1")

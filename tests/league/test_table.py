@@ -41,6 +41,7 @@ def task():
     return dpmc.task(TASK)
 
 
+@pytest.mark.slow
 def test_every_method_is_scored_and_within_its_budget(task) -> None:
     rows = play([TASK], rivals(), [4.0], max_passes=120, num_draws=400, seed=2)
     assert [row.method for row in rows] == list(rivals())

@@ -23,6 +23,15 @@ from dpmc.rows import model_checks
 from dpmc.types import DpmcError, UnavailableError
 
 NUM, LIMIT = 500, 5.0
+# Tasks whose references take longest.
+LONG = (
+    "network-6-v1",
+    "mixture-2-v1",
+    "logistic-3-v1",
+    "student-location-v1",
+    "poisson-3-v1",
+    "gaussian-30-v1",
+)
 
 
 def found(name: str):
@@ -55,17 +64,11 @@ def test_a_task_is_what_it_was_and_its_bounds_hold(name) -> None:
     model_checks.check(task.model, task.rows.shape[1], task.bounds, False)
 
 
-@pytest.mark.parametrize("name", [n for n in dpmc.tasks() if n not in ("network-6-v1",)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in dpmc.tasks()]
+)
 def test_the_reference_satisfies_identities_of_stein(name) -> None:
-    _check_reference(found(name))
-
-
-@pytest.mark.slow
-def test_the_reference_of_the_network_satisfies_identities_of_stein() -> None:
-    _check_reference(found("network-6-v1"))
-
-
-def _check_reference(task) -> None:
+    task = found(name)
     draws, quality = task.reference(), task.quality()
     assert draws.shape == (10_000, task.dim)
     assert quality.rhat < 1.01

@@ -70,6 +70,8 @@ NUMERICAL = {
     "protein": 0.536,
     "year": 0.4406,
 }
+# Of half a million rows, with one each.
+LONG = ("year",)
 NUMERICAL_MIXTURE = {1: 1.593, 5: 0.699, 50: 0.394}
 
 
@@ -197,7 +199,10 @@ def test_renyi_noise_of_the_mixture(epsilon):
 @pytest.mark.parametrize(
     ("schedule", "epsilon", "sigma"),
     [
-        *((network(name), 1, sigma) for name, sigma in NUMERICAL.items()),
+        *(
+            pytest.param(network(name), 1, sigma, marks=pytest.mark.slow if name in LONG else ())
+            for name, sigma in NUMERICAL.items()
+        ),
         *((mixture(), epsilon, sigma) for epsilon, sigma in NUMERICAL_MIXTURE.items()),
     ],
 )

@@ -46,6 +46,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_run_with_a_lost_job_gives_the_same_bytes(
     fake: Path, tmp_path: Path, tiny: Project
 ) -> None:

@@ -127,6 +127,7 @@ def test_an_answer_that_is_refused_is_asked_for_again(project: Project, server: 
     assert data(project, "-n")[1] == []
 
 
+@pytest.mark.slow
 def test_rows_that_were_unavailable_are_made_once_their_file_is_there(
     project: Project, server: Server
 ) -> None:

@@ -70,6 +70,7 @@ def test_with_no_change_nothing_runs(tiny: Project) -> None:
     assert jobs(tiny) == set()
 
 
+@pytest.mark.slow
 def test_one_hyperparameter_reruns_its_method(tiny: Project) -> None:
     """By dry runs of processes of their own; those of other tests are forks of one process."""
     with tiny.edited(CONFIG, "proposal_sd: 0.05", "proposal_sd: 0.06"):

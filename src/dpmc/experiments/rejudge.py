@@ -47,14 +47,15 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / RUNS}"]
     lines += [f"  {counts[name]:6,} {words}" for name, words in WORDS.items() if name in counts]
     lines += _differences(made, folder / VERDICTS)
-    noticed = power.table(published, context) if write or notices else None
-    if write:
-        for name, table in ((VERDICTS, made), (POWER, noticed)):
-            with files.replacing(folder / name) as partial:
-                _tables.write(table, partial)
-        lines.append(f"  written to {folder / VERDICTS}, and {POWER} beside it")
-    if noticed is not None and notices:
-        lines.append(_power_in_words(noticed))
+    if write or notices:
+        noticed = power.table(published, context)
+        if write:
+            for name, table in ((VERDICTS, made), (POWER, noticed)):
+                with files.replacing(folder / name) as partial:
+                    _tables.write(table, partial)
+            lines.append(f"  written to {folder / VERDICTS}, and {POWER} beside it")
+        if notices:
+            lines.append(_power_in_words(noticed))
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.pipeline import costs, pace, plan
+from dpmc.experiments.pipeline import costs, pace, plan, store
 from dpmc.experiments.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[3]
@@ -85,6 +85,35 @@ def test_files_that_are_there_say_nothing_of_those_that_are_not(clock, tmp_path)
     follows = pace.Pace({"chain": {str(done): 1000.0, "left": 10.0}}, clock)
     follows.plan({"chain": 1})
     assert follows.seconds_left() == pytest.approx(10)
+
+
+def test_what_reads_rows_that_cannot_be_had_takes_no_time(clock, tmp_path):
+    rows = tmp_path / "rows.parquet"
+    expected = {"data": {str(rows): 1.0}, "study": {"a": 5000.0, "b": 20.0}}
+    follows = pace.Pace(expected, clock, {str(rows): [("study", "a")]})
+    follows.plan({"data": 1, "study": 2})
+    follows.start(1, "data", str(rows))
+    assert follows.seconds_left() == pytest.approx(5021)
+    store.write_absence(rows, "no file")
+    follows.finish(1)
+    clock.now = 1.0
+    assert follows.seconds_left() == pytest.approx(20 + pace.SECONDS_OTHERWISE, rel=0.1)
+    follows.start(2, "study", "a")
+    assert follows.seconds_left() == pytest.approx(20 + pace.SECONDS_OTHERWISE, rel=0.1)
+
+
+def test_rows_that_an_earlier_run_could_not_have_are_known(tmp_path):
+    source = {"papers": ["alparslan2023thesis"], "scale": "smoke", "results_dir": str(tmp_path)}
+    work = Workload(load_config(source, ROOT), "alparslan2023thesis")
+    study = next(study for study in work.studies if study.problem == "power_plant")
+    pace.announce([work], KNOWN)
+    assert pace.announced()["study"][study.path] != pace.SECONDS_OTHERWISE
+    assert ("study", study.path) in pace.readers()[study.data]
+    store.write_absence(study.data, "no file")
+    pace.announce([work], KNOWN)
+    assert pace.announced()["study"][study.path] == pace.SECONDS_OTHERWISE
+    pace.announce([], KNOWN)
+    assert pace.readers() == {}
 
 
 def test_a_job_that_failed_is_left_to_do(clock):

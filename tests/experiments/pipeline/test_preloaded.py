@@ -195,6 +195,7 @@ def test_a_script_whose_process_is_killed_does_its_job_itself(tmp_path: Path):
     preloaded.end()
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_one_that_started_it():
     text = """
     import time
@@ -216,6 +217,7 @@ def test_the_process_ends_with_the_one_that_started_it():
     assert not Path(folder).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("another")
 def test_a_folder_of_temporary_files_without_room_for_a_socket_stops_nothing(
     monkeypatch, tmp_path: Path, capfd

@@ -125,6 +125,7 @@ def test_the_clip_bound_of_dp_sep_is_fixed_or_found_within_the_same_budget() -> 
             league_sep_clip.check(point)
 
 
+@pytest.mark.slow
 def test_fewer_rows_are_another_posterior() -> None:
     points = [{"epsilon": 4.0, "num_rows": number} for number in (500, 50_000)]
     table = run(league, setup("automatic", points, "student_location_v1"))

@@ -8,36 +8,52 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpmc.experiments.pipeline import files
 from dpmc.experiments.pipeline.output_files import endings, is_numbered
 
 if TYPE_CHECKING:
     from dpmc.experiments.pipeline.costs import Costs, Entry, Rule
     from dpmc.experiments.pipeline.workload import Workload
 
-# Of a job that nobody has measured, such as one that writes settings.
+# Of a job that nobody has measured, such as one that writes settings, and of one without its rows.
 SECONDS_OTHERWISE = 2.0
 # As much expected work as the first jobs must amount to before their pace counts half.
 PRIOR_SECONDS = 20.0
 Expected = Mapping[str, Mapping[str, float]]
+# Rule and first file of the jobs that read a file of rows.
+Readers = Mapping[str, Sequence[tuple[str, str]]]
 
 _announced: dict[str, dict[str, float]] = {}
+_readers: dict[str, list[tuple[str, str]]] = {}
 
 
 def announce(works: Iterable[Workload], known: Costs) -> None:
     """Tell what the jobs of some documents are expected to take, in place of what was told."""
     _announced.clear()
+    _readers.clear()
     for work in works:
         for name, rule, path, entry in _made(work):
             _announced.setdefault(name, {})[path] = known.expected_seconds(rule, entry)
+            problem = work.problems.get(getattr(entry, "problem", ""))
+            if problem is not None:
+                _readers.setdefault(problem.data, []).append((name, path))
+    for rows in filter(files.is_absence, _readers):
+        for name, path in _readers[rows]:
+            _announced[name][path] = SECONDS_OTHERWISE
 
 
 def announced() -> Expected:
     """Return seconds of processor time by rule of the workflow and first file of a job."""
     return _announced
+
+
+def readers() -> Readers:
+    """Return the announced jobs that read rows, by the file of these."""
+    return _readers
 
 
 def _made(work: Workload) -> Iterable[tuple[str, Rule, str, Entry]]:
@@ -68,13 +84,20 @@ class Pace:
         See `announced`. It may be filled later.
     clock : callable
         Returns seconds.
+    readers : mapping of str to sequence of (str, str)
+        See `readers`. Where rows turn out not to be had, these jobs have nothing to do.
     """
 
-    def __init__(self, expected: Expected, clock: Callable[[], float] = time.monotonic) -> None:
-        self._expected, self._clock = expected, clock
+    def __init__(
+        self,
+        expected: Expected,
+        clock: Callable[[], float] = time.monotonic,
+        readers: Readers | None = None,
+    ) -> None:
+        self._expected, self._clock, self._readers = expected, clock, readers or {}
         self._waiting: Counter[str] = Counter()
         self._missing: dict[str, dict[str, float]] = {}
-        self._running: dict[int, tuple[str, float, float]] = {}
+        self._running: dict[int, tuple[str, str, float, float]] = {}
         self._passed = self._foreseen = PRIOR_SECONDS
         self.cores = 1
 
@@ -89,18 +112,23 @@ class Pace:
 
     def start(self, job: int, rule: str, path: str) -> None:
         """Tell that a job starts, whose first file is `path`."""
-        foreseen = self._expected.get(rule, {}).get(path, self._usual(rule))
+        known = self._expected.get(rule, {}).get(path, self._usual(rule))
         if job not in self._running:
             self._waiting[rule] -= 1
-        self._to_make(rule).pop(path, None)
-        self._running[job] = (rule, foreseen, self._clock())
+        foreseen = self._to_make(rule).pop(path, known)
+        self._running[job] = (rule, path, foreseen, self._clock())
 
     def finish(self, job: int) -> None:
         """Tell that a job is done; one that nobody knows of is left out."""
         if job in self._running:
-            _, foreseen, start = self._running.pop(job)
+            rule, path, foreseen, start = self._running.pop(job)
             self._passed += self._clock() - start
             self._foreseen += foreseen
+            if rule == "data" and files.is_absence(path):
+                for name, reader in self._readers.get(path, ()):
+                    left = self._to_make(name)
+                    if reader in left:
+                        left[reader] = SECONDS_OTHERWISE
 
     def fail(self, job: int) -> None:
         """Tell that a job has failed; it may start again."""
@@ -111,7 +139,7 @@ class Pace:
         """Return how long the run still takes, in seconds."""
         ratio = self._passed / self._foreseen
         now = self._clock()
-        each = [max(0.0, s * ratio - (now - start)) for _, s, start in self._running.values()]
+        each = [max(0.0, s * ratio - (now - start)) for *_, s, start in self._running.values()]
         waiting = sum(n * self._usual(rule) for rule, n in self._waiting.items() if n > 0)
         return max([(ratio * waiting + sum(each)) / self.cores, *each])
 
