@@ -77,6 +77,8 @@ PACKAGES = (
 STATUS = struct.Struct("!i")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_WAITING = 64
+# Thresholds of the collector of garbage: a tenth of the time of compiling is its own otherwise.
+GARBAGE = (200_000, 20, 50)
 # A script sends at once what it hands over.
 SECONDS_TO_SEND = 5.0
 
@@ -317,6 +319,7 @@ def main() -> None:
     load(sys.argv[2:])
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GARBAGE)
     task = Forks(Path(sys.argv[1])).serve()
     if task is not None:
         signal.signal(signal.SIGINT, interrupt)
