@@ -93,12 +93,14 @@ def _stale(asked: argparse.Namespace) -> str:
 def _verdicts(asked: argparse.Namespace) -> str:
     from dpmc.experiments import rejudge  # a plan needs nothing of it
 
-    found, commit = [], provenance.commit(Path(asked.root))
+    root, claims = Path(asked.root), Path(asked.claims)
+    own = claims.resolve() == (root / "config" / "published").resolve()
+    found, commit = [], provenance.commit(root)
     for folder in map(Path, asked.folders):
-        said = rejudge.verdicts(folder, Path(asked.claims), write=asked.write, notices=asked.power)
-        found.append(said)
+        found.append(rejudge.verdicts(folder, claims, write=asked.write, notices=asked.power))
         if asked.write and (folder / PROVENANCE).exists():
-            found[-1] += f"\n  {_recorded(folder, Path(asked.root), commit)}"
+            said = _recorded(folder, root, commit) if own else "still stale: of other claims"
+            found[-1] += f"\n  {said}"
     return "\n\n".join(found)
 
 

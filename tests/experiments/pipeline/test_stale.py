@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpmc.__main__ import main
+from dpmc.experiments import commands, rejudge
 from dpmc.experiments.pipeline import provenance, stale
 from dpmc.types import DpmcError
 
@@ -70,6 +71,23 @@ def test_verdicts_made_again_count_if_the_code_of_today_would_make_the_same_runs
     assert record["commit"] == "of the runs"
     assert record["judged"]["commit"] == "abc"
     assert stale.outputs(same, path) == {"figure1": "made otherwise"}
+
+
+@pytest.mark.parametrize(("claims", "digest"), [("published", "ce"), ("papers", "cc")])
+def test_verdicts_on_other_claims_stay_stale(claims, digest, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "raisa2021dphmc"
+    folder.mkdir()
+    path = recorded(folder, {"outputs": {"verdict": "cc", "guarantees": "dd"}})
+    monkeypatch.setattr(rejudge, "verdicts", lambda *given, **others: "judged")
+    monkeypatch.setattr(
+        commands, "Workload", lambda config, paper: work(verdict="ce", guarantees="dd")
+    )
+    command = ["verdicts", str(folder), "--claims", str(ROOT / "config" / claims)]
+    assert main([*command, "--root", str(ROOT)]) == 0
+    assert json.loads(path.read_text())["outputs"]["verdict"] == "cc"
+    assert main([*command, "--root", str(ROOT), "--write"]) == 0
+    assert json.loads(path.read_text())["outputs"]["verdict"] == digest
+    assert ("still stale" in capsys.readouterr().out) == (digest == "cc")
 
 
 def test_jobs_are_counted_by_the_commit_that_their_logs_tell(tmp_path):
