@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from dpmc.experiments.pipeline import preloaded
 from dpmc.types import Model
 from tests.support.posteriors import banana_model, gaussian_model
 
@@ -35,8 +35,6 @@ FIRST = (
     *(f"tests/{name}.py" for name in ("mutation/test_mutation", "numerics/test_content_cache")),
 )
 MOST_PROCESSES = 4
-# Thresholds of the collector of garbage: a tenth of the time of compiling is its own otherwise.
-GARBAGE = (200_000, 20, 50)
 LEFT_OUT = "left out; --all runs them, and so does a command that names tests or folders"
 
 
@@ -102,10 +100,8 @@ def place(nodeid: str) -> int:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have the collector of garbage leave thousands of tests alone, and come more rarely."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE)
+    """Have the collector of garbage leave thousands of tests alone."""
+    preloaded.spare_collector()
 
 
 @pytest.fixture(params=["gaussian", "banana"])

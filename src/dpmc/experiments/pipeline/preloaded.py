@@ -313,13 +313,18 @@ def load(others: Iterable[str] = ()) -> None:
     compiled()
 
 
+def spare_collector() -> None:
+    """Have the collector of garbage leave alone what is there, and come more rarely."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
+
+
 def main() -> None:
     """Import, then fork for every script that hands itself over."""
     interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the jobs
     load(sys.argv[2:])
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE)
+    spare_collector()
     task = Forks(Path(sys.argv[1])).serve()
     if task is not None:
         signal.signal(signal.SIGINT, interrupt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,6 @@ from dpmc.types import DpmcError
 
 if TYPE_CHECKING:
     from dpmc.experiments.pipeline.results import Context
-
-# What the privacy of runs is told from.
-PRIVACY = (
-    "epsilon", "delta", "guarantee_epsilon", "guarantee_delta", "status", "experiment",
-)  # fmt: skip
 
 
 def verdicts(
@@ -140,6 +135,8 @@ def _verdict(
 ) -> Verdict:
     evidence = evidence_for(entry, variant, published, rows, context)
     decision = decision_on(entry, variant, published, evidence)
+    # In one table, which is quicker than group by group.
+    used = [pd.concat(evidence.used, ignore_index=True)] if evidence.used else []
     digits = ""
     if _in_series(entry) and TOGETHER not in entry["rule"] and not math.isnan(decision.ours):
         digits = "same" if entry["low"] <= decision.ours <= entry["high"] else "other"
@@ -154,7 +151,7 @@ def _verdict(
         rule=describe(entry, published),
         verdict=decision.verdict,
         reason=decision.reason,
-        privacy=privacy_of(_asked_and_held(evidence.used), context.config),
+        privacy=privacy_of(used, context.config),
         digits=digits,
         resolution=decision.resolution,
         runs_needed=decision.runs_needed,
@@ -217,13 +214,6 @@ def decision_on(
     if _in_series(entry):
         return replace(decision, verdict=DISTANCE, reason=_distance(decision, low, high))
     return replace(decision, verdict=BESIDE_PRINT.get(decision.verdict, decision.verdict))
-
-
-def _asked_and_held(used: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Return what the privacy of runs is told from, in one table: quicker than group by group."""
-    groups = [group for group in used if {"epsilon", "guarantee_epsilon"} <= set(group)]
-    parts = [group[[name for name in PRIVACY if name in group]] for group in groups]
-    return [pd.concat(parts, ignore_index=True)] if parts else []
 
 
 def _of_configuration(decision: Decision, scaled: bool) -> Decision:
