@@ -201,6 +201,7 @@ HARMLESS = {
     "the layout of claims": other_start(CLAIMS, "", "# Another comment.\n\n"),
     "a comment in a script": edit(SCRIPT, FIRST_IMPORT, f"{FIRST_IMPORT}\n# A comment.\n"),
     # Neither the locks nor what the scripts share are part of any result.
+    "what carries settings": line_added("src/dpmc/experiments/pipeline/jobs.py"),
     "how runs are kept apart": line_added("src/dpmc/experiments/pipeline/folders.py"),
     "how scripts write files": line_added("workflow/scripts/_job.py"),
     "new files that nothing uses": new_files,
@@ -372,6 +373,16 @@ def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
     with tiny.edited("workflow/scripts/_context.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
     assert found == SHOWN | ALL_SETTINGS
+
+
+def test_what_scripts_import_is_part_of_what_they_make(tiny: Project) -> None:
+    """How tables are added to, of metrics; how they are laid out, of numbered tables."""
+    with line_added("src/dpmc/experiments/pipeline/run_parts.py")(tiny):
+        assert jobs(tiny) == METRICS | SHOWN | ALL_SETTINGS
+    with line_added("src/dpmc/experiments/outputs/_layout.py")(tiny):
+        found = jobs(tiny)
+    assert found
+    assert found <= SHOWN | ALL_SETTINGS
 
 
 def scramble(folder: Path, seed: int) -> None:

@@ -26,8 +26,15 @@ def scripts(tmp_path: Path) -> Path:
 
 
 def code(root: Path, script: str = "metrics", **named: frozenset[str]) -> str:
-    in_this_process = (dependencies.code, dependencies.script_digest, dependencies.imports_of)
-    for function in (*in_this_process, source_digest.file_digest, source_digest.versions):
+    for function in (
+        dependencies.code,
+        dependencies.script_digest,
+        dependencies.imports_of,
+        dependencies._of_package,
+        dependencies._modules_digest,
+        source_digest.file_digest,
+        source_digest.versions,
+    ):
         function.cache_clear()
     return dependencies.code(root, script, "dpmc.experiments.pipeline.store", **named)
 
@@ -51,28 +58,48 @@ def test_comments_and_the_writing_of_logs_do_not_count(scripts: Path) -> None:
     assert not edited(scripts, "chain", "_job.py", "X = 1\n")
 
 
-# Modules that scripts import and that no digest of their results has: they read settings and files
-# of others, or hand results on. A change of what they do needs `--forcerun` of these rules.
-LEFT_OUT = {
-    "baseline": {"config.problems", "pipeline.store"},  # digests of the rows have both
-    "data": {"pipeline.raw_files"},
-    "figure": {"outputs._tables", "verdicts.claim_file", "dpmc.registry"},
-    "guarantees": {"outputs._tables", "pipeline.results"},
-    "metrics": {"pipeline.run_parts"},
-    "reference": {"pipeline.store"},
-    "study": {"pipeline.jobs", "pipeline.run_parts"},
-    "table": {"outputs._layout", "outputs._tables", "verdicts.claim_file", "dpmc.registry"},
-}
+# Scripts whose results have a digest of code in their names or in those of their settings.
+WITH_DIGESTS = {
+    "accounting", "baseline", "chain", "data", "figure", "guarantees", "metrics", "page", "raw",
+    "reference", "study", "table", "verdict",
+}  # fmt: skip
 
 
-def test_what_a_script_imports_counts_but_for_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacking: dict[str, set[str]] = {}
+@pytest.fixture
+def other_module(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list; modules put into it count as edited."""
+    edited_modules: list[str] = []
+    known = source_digest.module_digest
+    monkeypatch.setattr(
+        dependencies,
+        "module_digest",
+        lambda name: "edited" if name in edited_modules else known(name),
+    )
+    return edited_modules
+
+
+def test_what_a_script_imports_counts(other_module: list[str]) -> None:
+    """But for what carries settings, and for what reads that which counts by its values."""
+    left_out = set()
+    for script in WITH_DIGESTS:
+        before = code(ROOT, script)
+        for name in _of_package(ROOT / dependencies.SCRIPTS / f"{script}.py"):
+            other_module[:] = [name]
+            if code(ROOT, script) == before:
+                left_out.add((script, name.rpartition(".")[2]))
+        other_module.clear()
+    assert left_out == {
+        *((script, "claim_file") for script in ("figure", "table")),
+        *((script, "raw_files") for script in ("data", "raw")),
+        ("study", "jobs"),
+    }
+
+
+def test_scripts_with_digests_are_those_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = set()
 
     def digest(root: Path, script: str, *modules: str, named: frozenset[str]) -> str:
-        reached = source_digest.closure(*dependencies._with_looked_up(modules, named))
-        used = _of_package(root / dependencies.SCRIPTS / f"{script}.py")
-        short = {name.removeprefix("dpmc.experiments.") for name in used - {*reached}}
-        lacking.setdefault(script, set()).update(short)
+        asked.add(script)
         return script
 
     monkeypatch.setattr(dependencies, "code", digest)
@@ -80,8 +107,17 @@ def test_what_a_script_imports_counts_but_for_a_few(monkeypatch: pytest.MonkeyPa
     config = reader.load_config(source | {"papers": list(reader.papers(ROOT))}, ROOT)
     for paper in config.papers:
         Workload(config, paper)
-    assert {"chain", "raw", "accounting", "verdict", "page", *LEFT_OUT} == set(lacking)
-    assert {script: names for script, names in lacking.items() if names} == LEFT_OUT
+    assert asked == WITH_DIGESTS
+
+
+def test_carriers_do_not_count_through_others(other_module: list[str]) -> None:
+    before = code(ROOT, "study")
+    for name in dependencies.CARRIERS:
+        assert name in source_digest.closure("dpmc.experiments.pipeline.run_parts")
+        other_module.append(name)
+    assert code(ROOT, "study") == before
+    other_module.append("dpmc.experiments.config.grids")  # which they go over
+    assert code(ROOT, "study") != before
 
 
 def _of_package(script: Path) -> set[str]:

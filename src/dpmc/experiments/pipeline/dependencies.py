@@ -15,7 +15,6 @@ from dpmc.experiments.pipeline.output_files import is_numbered
 from dpmc.numerics import source_digest
 from dpmc.numerics.source_digest import (
     closure,
-    code_digest,
     file_digest,
     imported,
     module_digest,
@@ -28,6 +27,13 @@ from dpmc.numerics.source_digest import (
 SCRIPTS = Path("workflow", "scripts")
 # Logs, locks and the names of unfinished files: no result depends on it.
 WITHOUT_EFFECT = {"_job"}
+# What a script takes from them counts by itself: values of claims, and raw files by their content.
+READERS = {
+    "dpmc.experiments.pipeline.raw_files",
+    "dpmc.experiments.verdicts.claim_file",
+}
+# They carry settings, which count by themselves, and find damaged files.
+CARRIERS = {"dpmc.experiments.pipeline.folders", "dpmc.experiments.pipeline.jobs"}
 # Functions of figures that show printed numbers of the document beside ours; numbered tables do.
 SHOW_PRINTED = ("figure_networks", "figure_profiles", "figure_slopes")
 
@@ -36,8 +42,9 @@ SHOW_PRINTED = ("figure_networks", "figure_profiles", "figure_slopes")
 def code(root: Path, script: str, *modules: str, named: frozenset[str] = frozenset()) -> str:
     """Return the digest of a script, of modules, of what both import, and of package versions.
 
-    A module that looks others up by their names says so in a constant ``LOOKED_UP``, a list of
-    packages: all modules in them count whose name the settings or the code mention.
+    `READERS` do not count where a script itself imports them, and `CARRIERS` nowhere. A module
+    that looks others up by their names says so in a constant ``LOOKED_UP``, a list of packages:
+    all modules in them count whose name the settings or the code mention.
 
     Parameters
     ----------
@@ -46,7 +53,7 @@ def code(root: Path, script: str, *modules: str, named: frozenset[str] = frozens
     script : str
         Name of the script that makes the result.
     *modules : str
-        Dotted names of what it looks up, and of what it imports from the package.
+        Dotted names of what it looks up.
     named : frozenset of str
         All strings of its settings.
 
@@ -59,8 +66,14 @@ def code(root: Path, script: str, *modules: str, named: frozenset[str] = frozens
     DpmcError
         If a module is missing or a file is not Python.
     """
-    every = _with_looked_up(modules, named)
-    return short_digest([script_digest(root, script), code_digest(*every), versions(*every)])
+    every = _with_looked_up((*modules, *_of_package(root, script)), named)
+    return short_digest([script_digest(root, script), _modules_digest(every), versions(*every)])
+
+
+@functools.cache
+def _modules_digest(names: tuple[str, ...]) -> str:
+    counted = {name: module_digest(name) for name in closure(*names) if name not in CARRIERS}
+    return short_digest(counted)
 
 
 @functools.cache
@@ -106,6 +119,27 @@ def _with_looked_up(modules: tuple[str, ...], named: frozenset[str]) -> tuple[st
     while more := set(_looked_up(closure(*modules, *used), named)) - used:
         used |= more
     return (*modules, *sorted(used))
+
+
+@functools.cache
+def _of_package(root: Path, script: str) -> tuple[str, ...]:
+    """Return the modules of the package that a script and its helpers import and that count."""
+    path = root / SCRIPTS / f"{script}.py"
+    found: set[str] = set()
+    for file in (path, *_helpers(path)) if path.is_file() else ():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                found |= {f"{node.module}.{alias.name}" for alias in node.names}
+                found.add(str(node.module))
+    return tuple(sorted(name for name in found - READERS - CARRIERS if _is_module(name)))
+
+
+def _is_module(name: str) -> bool:
+    """Return whether a name is one of a module or package inside of this package."""
+    head, *rest = name.split(".")
+    place = source_digest.ROOT.joinpath(*rest)
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return head == source_digest.PACKAGE and bool(rest) and any(file.is_file() for file in files)
 
 
 @functools.cache

@@ -33,13 +33,6 @@ T = TypeVar("T")
 # Time grows with the number of iterations that a budget buys: by a factor of 33 from
 # epsilon 2 to 15 for compositions of Gaussian mechanisms at delta = 1e-6.
 EPSILON_EXPONENT = 1.74
-# What verdicts and the files beside them are made by.
-JUDGING = (
-    "dpmc.experiments.outputs._tables",
-    "dpmc.experiments.pipeline.runs_file",
-    "dpmc.experiments.verdicts.judge",
-    "dpmc.experiments.verdicts.power",
-)
 # The most chains that one job measures, unless those of one method are more.
 CHAINS_PER_JOB = 400
 
@@ -88,11 +81,8 @@ class Workload:
         self.curves = {name: self._curves(name) for name in self.paper.accounting}
         self.studies = tuple(self._all_studies())
         self.outputs = {name: self._output(name) for name in self.paper.outputs}
-        self.outputs["verdict"] = self._whole("verdict", *JUDGING)
-        self.outputs["guarantees"] = self._whole(
-            "guarantees", "dpmc.experiments.outputs._guarantees"
-        )
-        self.outputs["page"] = self._whole("page", "dpmc.experiments.site.build")
+        for name in ("verdict", "guarantees", "page"):
+            self.outputs[name] = self._whole(name)
         self.files: dict[
             str, ProblemJob | ChainJob | MetricsJob | CurvesJob | StudyJob | OutputJob
         ] = {
@@ -106,25 +96,17 @@ class Workload:
 
     def _problem(self, name: str) -> ProblemJob:
         setup = ProblemSetup.of(name, self.paper.problems[name])
-        data_code = self._code(
-            "data",
-            "dpmc.experiments.config.problems",
-            "dpmc.experiments.pipeline.store",
-            f"dpmc.experiments.data.{setup.data.name}",
-            settings=plain(setup.data),
-        )
+        rows_module = f"dpmc.experiments.data.{setup.data.name}"
+        data_code = self._code("data", rows_module, settings=plain(setup.data))
         data = short_digest([name, self.paper.seed, plain(setup.data), data_code])
         rows = self._rows(setup, data)
         if setup.model is None or self.paper.reference is None:
             return ProblemJob(name, setup, rows, raw=self._raw(setup))
-        model_code = self._code(
-            "reference", "dpmc.experiments.config.problems", f"dpmc.models.{setup.model.name}"
-        )
+        model_code = self._code("reference", f"dpmc.models.{setup.model.name}")
         sizes = self.paper.reference
         inside = self._inside(rows)
         reference = short_digest([inside, plain(setup.model), sizes.num_draws, model_code])
-        metrics_code = self._code("baseline", "dpmc.experiments.pipeline.chain_metrics")
-        baseline = short_digest([reference, plain(sizes), metrics_code])
+        baseline = short_digest([reference, plain(sizes), self._code("baseline")])
         return ProblemJob(
             name=name,
             setup=setup,
@@ -135,8 +117,7 @@ class Workload:
         )
 
     def _all_metrics(self) -> Iterator[MetricsJob]:
-        modules = ("dpmc.experiments.pipeline.chain_metrics", "dpmc.experiments.pipeline.store")
-        code = self._code("metrics", *modules)
+        code = self._code("metrics")
         for name, experiment in self.paper.experiments.items():
             for problem, methods in experiment.methods.items():
                 reference = self.problems[problem].reference
@@ -209,8 +190,6 @@ class Workload:
     def _chain_digest(self, setup: ChainSetup) -> str:
         problem = self.problems[setup.problem.name]
         modules = [
-            "dpmc.experiments.pipeline.run_chains",
-            "dpmc.experiments.pipeline.store",
             f"dpmc.mcmc.methods.{setup.method}",
             f"dpmc.experiments.data.{setup.problem.data.name}",
         ]
@@ -229,13 +208,7 @@ class Workload:
         entries = setup.settings.values()
         modules = {f"dpmc.mcmc.methods.{entry.method}" for entry in entries}
         modules |= {f"dpmc.privacy.accountants.{a}" for e in entries for a in e.accountants}
-        code = self._code(
-            "accounting",
-            "dpmc.experiments.pipeline.accounting_curves",
-            "dpmc.experiments.pipeline.store",
-            *sorted(modules),
-            settings=plain(setup),
-        )
+        code = self._code("accounting", *sorted(modules), settings=plain(setup))
         digest = short_digest([plain(setup), code])
         return CurvesJob(name, setup, f"{self.folder}/accounting/{name}-{digest}.parquet")
 
@@ -261,7 +234,6 @@ class Workload:
         rows = self.problems[problem].data
         code = self._code(
             "study",
-            "dpmc.experiments.pipeline.store",
             f"dpmc.experiments.studies.{study.study}",
             f"{registry.package(study.study)}.{method.method}",
             settings=[plain(study), plain(self.problems[problem].setup)],
@@ -361,19 +333,18 @@ class Workload:
             accounting=_only(paper.accounting, output.accounting),
             outputs={name: output},
         )
-        modules = (f"dpmc.experiments.outputs.{paper.paper}", "dpmc.experiments.pipeline.store")
-        code = self._code(output.kind, *modules, settings=part.plain())
+        module = f"dpmc.experiments.outputs.{paper.paper}"
+        code = self._code(output.kind, module, settings=part.plain())
         texts = dependencies.texts(self.config.root, self.paper, name)
         if texts:
             code = dependencies.content_digest(*texts) + code
         return self._with_request(name, reads, part, code)
 
-    def _whole(self, name: str, *modules: str) -> OutputJob:
+    def _whole(self, name: str) -> OutputJob:
         metrics = [*self.paper.experiments, *self.paper.studies]
         reads = Reads(name, metrics, accounting=list(self.curves))
         texts = dependencies.content_digest(*dependencies.texts(self.config.root, self.paper, name))
-        modules = (*modules, "dpmc.experiments.pipeline.store")
-        code = texts + self._code(name, *modules, settings=self.paper.plain())
+        code = texts + self._code(name, settings=self.paper.plain())
         if name == "page":  # it shows the others
             code += short_digest([self._inside(output.request) for output in self.outputs.values()])
         return self._with_request(name, reads, self.paper, code)
