@@ -503,7 +503,7 @@ def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
     }
 
     def codes():
-        for function in (dependencies.code, source_digest.code_digest):
+        for function in (dependencies.code, dependencies._modules_digest):
             function.cache_clear()
         return [
             dependencies.code(Path(), "data", f"dpmc.experiments.data.{name}_rows")
@@ -516,9 +516,9 @@ def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
     def changed(name):
         return "other" if name == "dpmc.statsel.statistics.median" else known(name)
 
-    monkeypatch.setattr(source_digest, "module_digest", changed)
+    monkeypatch.setattr(dependencies, "module_digest", changed)
     after = codes()
-    for function in (dependencies.code, source_digest.code_digest):
+    for function in (dependencies.code, dependencies._modules_digest):
         function.cache_clear()
     changes = [new != old for new, old in zip(after, before, strict=True)]
     assert changes == [True, False]
