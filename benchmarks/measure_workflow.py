@@ -3,10 +3,11 @@
 ``uv run python benchmarks/measure_workflow.py`` clones this repository to a new folder, as it is
 committed, and runs the commands of the README there: nothing is compiled yet, and no result is
 there. ``--parts`` chooses among quick, again, compiled (quick in another folder of results, with
-the code that quick compiled), plan, expected, tests, all-tests and paper; the first five by
-default. Each line of the table has the wall clock time, the processor time of all processes, and
-the goal on two quiet cores. The stages of a run follow: jobs and their processor time. Results stay
-in the folder, for ``benchmarks/compare_results.py``.
+the code that quick compiled), plan, expected, tests, compiled-tests (the tests again, with the code
+that they compiled), all-tests and paper; the first five by default. Each line of the table has the
+wall clock time, the processor time of all processes, and the goal on two quiet cores. The stages
+of a run follow: jobs and their processor time. Results stay in the folder, for
+``benchmarks/compare_results.py``.
 
 ``expected`` runs nothing: it is what the published grids of the four documents should take by the
 costs in ``config/costs.yaml``, as far as their raw files are here, and what the jobs behind the
@@ -40,6 +41,7 @@ COMMANDS = {
     "plan": ["uv", "run", "python", "-m", "dpmc", "plan", "--scale", "paper"],
     "expected": ["uv", "run", "python", "benchmarks/measure_workflow.py", "--expect"],
     "tests": ["uv", "run", "pytest"],
+    "compiled-tests": ["uv", "run", "pytest"],
     "all-tests": ["uv", "run", "pytest", "--all"],
     "paper": ["uv", "run", "snakemake", "--cores", "all", "--config", "scale=paper"],
 }
@@ -52,6 +54,7 @@ GOALS = {
     "compiled": 360,
     "plan": 5,
     "tests": 360,
+    "compiled-tests": 360,
     "all-tests": 960,
     "paper": 6000,
 }

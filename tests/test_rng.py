@@ -1,5 +1,6 @@
 """Streams: repeatable with a seed, cryptographic and separate without one."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -9,15 +10,9 @@ from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy import Ledger, discrete
 from dpmc.rng import Streams, cryptographic, stream
 from dpmc.types import Dataset
+from tests.support.posteriors import gaussian_model
 
-MODEL = dpmc.Model(
-    "mean",
-    2,
-    lambda c, x: -0.5 * ((x[0] - c[0]) ** 2 + (x[1] - c[1]) ** 2),
-    lambda c, x: (x[0] - c[0], x[1] - c[1]),
-    lambda theta: 0.0,
-    lambda theta: 0.0 * theta,
-)
+MODEL = gaussian_model()
 ROWS = Dataset("rows", np.random.default_rng(0).normal(size=(300, 2)))
 WITH_BATCHES = {
     "dp_barker": {"proposal_sd": 0.05, "batch_size": 50},
@@ -102,18 +97,18 @@ def test_a_fit_with_discrete_noise_has_the_same_guarantee(method):
     assert not np.array_equal(discretely.draws, usual.draws)
 
 
+@numba.njit
+def update(state, prior, drift, step):
+    """Move to what was released."""
+    state[:] = drift
+
+
 def drifts(ledger):
     """Return what a loop over batches has released, shape (iterations, d), and its grid."""
-    import numba
-
     from dpmc.mcmc import stochastic_gradient
     from dpmc.rows.batches import Batches
 
     batches = Batches(ROWS.num_rows, 20, 1.0, 0.05, 4.0, 100)
-
-    @numba.njit
-    def update(state, prior, drift, step):
-        state[:] = drift
 
     sampler = stochastic_gradient.sampler(
         Posterior(MODEL, ROWS), batches, lambda theta, rng: theta.copy(), update

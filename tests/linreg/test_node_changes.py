@@ -8,13 +8,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.gibbs import node_changes, whitened_nodes
+from dpmc.linreg.gibbs import node_changes, normal_x, scale_moves, whitened_nodes
 from dpmc.linreg.gibbs.conditionals import PriorTerms, ReleasedStatistics
-from dpmc.linreg.gibbs.normal_x import refresh
-from dpmc.linreg.gibbs.scale_moves import propose_scale, scale_move, sum_nodes
-from dpmc.linreg.gibbs.whitened_nodes import close_nodes, open_nodes
 from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
+from dpmc.numerics.compile_cache import kept_loop
 from tests.support.linreg_releases import dense_prior, positive, release
+
+# Parts of compiled loops, kept on disk like these.
+refresh = kept_loop(normal_x.refresh)
+propose_scale = kept_loop(scale_moves.propose_scale)
+scale_move = kept_loop(scale_moves.scale_move)
+sum_nodes = kept_loop(scale_moves.sum_nodes)
+close_nodes = kept_loop(whitened_nodes.close_nodes)
+open_nodes = kept_loop(whitened_nodes.open_nodes)
 
 ROWS = (30, 41)
 VARIANCE = 0.3
