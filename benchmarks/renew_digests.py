@@ -67,7 +67,10 @@ def checked_out(commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as aside:
         folder = Path(aside) / "dpmc"
         git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "-q", "--detach", str(folder), commit], check=True)
+        command = [*git, "add", "-q", "--detach", str(folder), commit]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{commit}: must be a commit of this repository, {done.stderr.strip()}")
         try:
             yield folder
         finally:

@@ -95,6 +95,14 @@ def test_what_a_script_imports_counts(other_module: list[str]) -> None:
     }
 
 
+def test_a_reader_counts_where_it_is_named(other_module: list[str]) -> None:
+    reader_of_raw_files = "dpmc.experiments.pipeline.raw_files"
+    before = dependencies.code(ROOT, "raw", reader_of_raw_files)
+    other_module.append(reader_of_raw_files)
+    code(ROOT)  # forgets
+    assert dependencies.code(ROOT, "raw", reader_of_raw_files) != before
+
+
 def test_scripts_with_digests_are_those_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = set()
 
