@@ -70,7 +70,8 @@ def checked_out(commit: str) -> Iterator[Path]:
         command = [*git, "add", "-q", "--detach", str(folder), commit]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise SystemExit(f"{commit}: must be a commit of this repository, {done.stderr.strip()}")
+            said = done.stderr.strip()
+            raise SystemExit(f"{commit}: must be a commit of this repository: {said}")
         try:
             yield folder
         finally:
