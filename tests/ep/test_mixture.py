@@ -13,7 +13,7 @@ from dpmc.ep.mixture import engine as mixture_engine
 from dpmc.ep.mixture import model as mixture_model
 from dpmc.ep.mixture import published as mixture_published
 from dpmc.ep.mixture.engine import fit
-from dpmc.ep.mixture.factor import factor, find_factor
+from dpmc.ep.mixture.factor import factor
 from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, MixtureLoopSettings, shared_pass
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel, responsibilities, svec
 from dpmc.ep.mixture.published import PublishedSettings
@@ -31,7 +31,6 @@ from dpmc.ep.mixture.states import (
 from dpmc.ep.mixture.states import clip as clip_state
 from dpmc.ep.settings import pass_orders
 from dpmc.experiments.data import mixture_rows
-from dpmc.numerics.compile_cache import kept_loop
 from dpmc.numerics.small_eigen import raise_eigenvalues
 from dpmc.privacy import events
 from dpmc.privacy.ledger import Ledger
@@ -100,15 +99,6 @@ def one_step(row, model, settings, state=None, noise=None):
 
 
 # --- the factor of a row
-
-
-KEPT = kept_loop(find_factor)
-
-
-@pytest.fixture(autouse=True)
-def kept_factor(monkeypatch):
-    """Have factors of single rows found by code that is kept on disk, as that of loops is."""
-    monkeypatch.setattr("dpmc.ep.mixture.factor.find_factor", KEPT)
 
 
 @pytest.mark.parametrize(("num", "dim"), [(1, 1), (2, 3), (4, 4), (3, 1)])

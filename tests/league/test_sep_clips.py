@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dpmc.ep.mixture.factor import factor, find_factor
+from dpmc.ep.mixture.factor import factor
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.league import gate, sep_clips
 from dpmc.league.clips import fixed, found
-from dpmc.numerics.compile_cache import kept_loop
 from dpmc.privacy import events
 from dpmc.types import Budget, DpmcError
 
@@ -67,15 +66,6 @@ def test_releases_that_are_not_planned_are_refused(rows, model) -> None:
     sep_clips.search(lambda length: 3, 10, run, rng)
     with pytest.raises(DpmcError):
         sep_clips.search(lambda length: 3, 10, run, rng)
-
-
-KEPT = kept_loop(find_factor)
-
-
-@pytest.fixture(autouse=True)
-def kept_factor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have factors of single rows found by code that is kept on disk, as that of loops is."""
-    monkeypatch.setattr("dpmc.ep.mixture.factor.find_factor", KEPT)
 
 
 def test_counts_are_those_of_factors_one_by_one_and_a_row_moves_them_by_one(rows, model) -> None:
