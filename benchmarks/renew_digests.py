@@ -5,7 +5,8 @@
 commits that made the results. Each is checked out aside, and its digests are computed by the code
 of today. An output that has today's digest there, made from results which all have today's names
 at every one of these commits, would come out the same: its new digest is recorded. Others keep
-their old one, and are stale. Nothing is run, and without ``--write`` nothing is written.
+their old one, and are stale. What was made with changes that are not committed counts as made at
+its commit. Nothing is run, and without ``--write`` nothing is written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from dpmc.experiments.config import reader
+from dpmc.experiments.pipeline import provenance, stale
+from dpmc.experiments.pipeline.workload import Workload
+from dpmc.numerics import source_digest
 
 ROOT = Path(__file__).parents[1]
 PROVENANCE = "provenance.json"
@@ -46,14 +51,7 @@ def named(folder: Path, paper: str) -> Named:
 
 def print_named(folder: Path, paper: str) -> None:
     """Print what the sources in a folder would make of a paper at paper scale."""
-    from dpmc.numerics import source_digest
-
     source_digest.ROOT = folder / "src" / "dpmc"
-
-    from dpmc.experiments.config import reader
-    from dpmc.experiments.pipeline import stale
-    from dpmc.experiments.pipeline.workload import Workload
-
     values = reader.read_yaml(folder / "config" / "config.yaml")
     config = reader.load_config(values | {"scale": "paper", "papers": [paper]}, folder)
     work = Workload(config, paper)
@@ -104,7 +102,7 @@ def unchanged(now: Named, made: Iterable[Named], judged: Named | None) -> set[st
 def renew(folder: Path, write: bool) -> str:
     """Renew the digests of the outputs of one document, and return in words what was found."""
     path = folder / PROVENANCE
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    record = stale.read(path)
     paper = folder.resolve().name
     commits = sorted({name.removesuffix(WITH_CHANGES) for name in record["commits"]})
     judge = record.get("judged", {}).get("commit")
@@ -117,20 +115,13 @@ def renew(folder: Path, write: bool) -> str:
     others = sorted({*now.outputs} - same)
     if write and same:
         record["outputs"] |= {name: now.outputs[name] for name in same}
-        record["digests"] = {"computed_at": commit_of_today(), "compared_with": commits}
-        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        record["digests"] = {"computed_at": provenance.commit(ROOT), "compared_with": commits}
+        stale.write(path, record)
     return (
         f"{paper}: {len(same)} of {len(now.outputs)} outputs would come out the same as at "
         f"{', '.join(name[:8] for name in commits)}"
         + (f"; not {', '.join(others)}" if others else "")
     )
-
-
-def commit_of_today() -> str | None:
-    """Return the commit of this checkout."""
-    from dpmc.experiments.pipeline import provenance
-
-    return provenance.commit(ROOT)
 
 
 def main() -> int:

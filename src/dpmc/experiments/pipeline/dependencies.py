@@ -125,12 +125,8 @@ def _with_looked_up(modules: tuple[str, ...], named: frozenset[str]) -> tuple[st
 def _of_package(root: Path, script: str) -> tuple[str, ...]:
     """Return the modules of the package that a script and its helpers import and that count."""
     path = root / SCRIPTS / f"{script}.py"
-    found: set[str] = set()
-    for file in (path, *_helpers(path)) if path.is_file() else ():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                found |= {f"{node.module}.{alias.name}" for alias in node.names}
-                found.add(str(node.module))
+    files = (path, *_helpers(path)) if path.is_file() else ()
+    found = {name for file in files for name in imports_of(file)}
     return tuple(sorted(name for name in found - READERS - CARRIERS if _is_module(name)))
 
 
@@ -210,13 +206,14 @@ def _helpers(path: Path) -> list[Path]:
 
 @functools.cache
 def imports_of(path: Path) -> tuple[str, ...]:
-    """Return the names of all modules that a file imports, wherever the import stands."""
+    """Return the names of what a file imports: modules, and what it takes from them."""
     found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             found.append(node.module or "")
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
     return tuple(found)
 
 

@@ -48,7 +48,7 @@ def outputs(work: Workload, path: Path) -> dict[str, str]:
     DpmcError
         If the file cannot be read, or does not tell the digests of its outputs.
     """
-    there, now = _record(path)["outputs"], digests(work)
+    there, now = read(path)["outputs"], digests(work)
     found = {name: "not there" for name in now if name not in there}
     found |= {name: "made otherwise" for name in now if there.get(name, now[name]) != now[name]}
     return found | {name: "no longer made" for name in there if name not in now}
@@ -77,16 +77,28 @@ def record_verdicts(work: Workload, path: Path, commit: str | None) -> str:
     DpmcError
         If the file cannot be read, or does not tell the digests of its outputs.
     """
-    record, now = _record(path), digests(work)
+    record, now = read(path), digests(work)
     if record["outputs"].get(OF_THE_SAME_RUNS) != now[OF_THE_SAME_RUNS]:
         return "still stale: the code of today would make other runs"
     record["outputs"][VERDICTS] = now[VERDICTS]
     record["judged"] = {"date": provenance.now(), "commit": commit}
-    files.write_text(path, json.dumps(record, indent=1) + "\n")
+    write(path, record)
     return "no longer stale"
 
 
-def _record(path: Path) -> dict[str, Any]:
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write the file that says how results were made."""
+    files.write_text(path, json.dumps(record, indent=1) + "\n")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read the file that says how results were made.
+
+    Raises
+    ------
+    DpmcError
+        If it cannot be read, or does not tell the digests of its outputs.
+    """
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
