@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -89,3 +92,40 @@ def test_compiled_loops_give_the_same_numbers_in_vectors(name):
     assert "<4 x double>" in "".join(loop.inspect_llvm().values()) or (
         "<8 x double>" in "".join(loop.inspect_llvm().values())
     )
+
+
+def worst_error_where_first_called(name):
+    """Return relative errors of a function whose first caller may reorder sums.
+
+    Of the function as it is, and of a copy that leaves its flags to the caller.
+    """
+    function = getattr(vector_math, name)
+    options = {k: v for k, v in function.targetoptions.items() if k != "fastmath"}
+    x = np.array([1e-20, 1e-9, 0.3, 7.25]) if name == "log1p" else np.array([0.3, 1.001, 7.25])
+    exact = np.array([getattr(math, name)(value) for value in x.tolist()])
+    errors = []
+    for called in (function, numba.njit(**options)(function.py_func)):
+
+        @numba.njit(fastmath=FASTMATH, **LOOP)
+        def loop(x, out, called=called):
+            for j in range(x.size):
+                out[j] = called(x[j])
+
+        out = np.empty_like(x)
+        loop(x, out)
+        errors.append(float(np.max(np.abs(out / exact - 1.0))))
+    return errors
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p"])
+def test_flags_of_the_first_caller_change_nothing(name):
+    # A process of its own: here the functions are compiled already.
+    code = f"import test_vector_math as t; print(*t.worst_error_where_first_called({name!r}))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    mine, open_to_the_caller = map(float, run.stdout.split())
+    assert mine < 4e-15
+    if name != "log":  # whose own arithmetic is called, and has its flags by itself
+        assert open_to_the_caller > 1e-3
