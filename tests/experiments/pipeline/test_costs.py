@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,9 +176,9 @@ def test_a_table_that_was_not_measured_costs_by_its_size(works):
         if s.experiment == "networks"
         for part in s.parts
     }
-    assert "vinaroz2022dpsep/networks/year/sep-as_published" not in KNOWN.measured
     small, large = parts["wine", "sep-as_published"], parts["year", "sep-as_published"]
-    each = [KNOWN.seconds_of(part) / costs.runs_of(part) for part in (small, large)]
+    known = msgspec.structs.replace(KNOWN, measured={})
+    each = [known.seconds_of(part) / costs.runs_of(part) for part in (small, large)]
     assert each[1] > 100 * each[0]
 
 
