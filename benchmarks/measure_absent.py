@@ -26,6 +26,7 @@ from dpmc.experiments.pipeline import costs
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.progress import silent
 from dpmc.types import Dataset
+from measure_costs import write
 
 PAPER, TABLE, ROWS = "vinaroz2022dpsep", "year", 515_345
 NOWHERE = Dataset(TABLE, np.zeros((1, 1)))  # networks read the table themselves
@@ -55,8 +56,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="change config/costs.yaml")
     asked = parser.parse_args()
-    from measure_costs import write
-
     path = Path("config/costs.yaml")
     measured = dict(costs.load(path).measured)
     source = reader.read_yaml(Path("config/config.yaml")) | {"scale": "paper", "papers": [PAPER]}
