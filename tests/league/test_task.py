@@ -64,6 +64,29 @@ def test_a_task_is_what_it_was_and_its_bounds_hold(name) -> None:
     model_checks.check(task.model, task.rows.shape[1], task.bounds, False)
 
 
+@pytest.mark.parametrize("name", dpmc.tasks())
+def test_the_digest_of_a_task_does_not_depend_on_the_processor(name, monkeypatch) -> None:
+    """Values of its model may differ in their last bits, here by up to 1e-13 of themselves."""
+    task = found(name)
+    values = np.array(tasks_module._probed(task))
+    for seed in range(5):
+        errors = np.random.default_rng(seed).uniform(-1e-13, 1e-13, len(values))
+        monkeypatch.setattr(tasks_module, "_probed", lambda _, e=errors: list(values * (1 + e)))
+        assert tasks_module.content_digest(task) == task.digest
+
+
+def test_a_digest_of_rounded_values_does(monkeypatch) -> None:
+    """One value of this task is half of a sixth digit: -1.312345 or the next float."""
+    task = found("gaussian-30-v1")
+    values = np.array(tasks_module._probed(task))
+    monkeypatch.setattr(tasks_module, "written", lambda value: f"{value:.6g}")
+    digests = set()
+    for factor in (1 - 1e-13, 1 + 1e-13):
+        monkeypatch.setattr(tasks_module, "_probed", lambda _, f=factor: list(values * f))
+        digests.add(tasks_module.content_digest(task))
+    assert len(digests) == 2
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in dpmc.tasks()]
 )

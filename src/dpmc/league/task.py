@@ -20,6 +20,8 @@ from dpmc.types import Array, Dataset, DpmcError, Model
 
 CATALOGUE = "dpmc.league.catalogue"
 LOOKED_UP = ["dpmc.league.catalogue"]
+# Far more than the last bits of a float, far less than a sixth digit.
+AWAY_FROM_ZERO = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def content_digest(task: Task) -> str:
     """Return the SHA-256 of what a task consists of.
 
     Values of the model are taken to six digits, as functions of the machine's mathematical library
-    may differ in the last.
+    may differ in the last: see :func:`written`.
     """
     digest = hashlib.sha256()
     parts = [task.rows, *([] if task.fresh is None else [task.fresh])]
@@ -174,10 +176,20 @@ def content_digest(task: Task) -> str:
         task.names,
         sorted(task.bounds.items()),
         task.delta,
-        [f"{value:.6g}" for value in _probed(task)],
+        [written(value) for value in _probed(task)],
     ]
     digest.update(repr(text).encode())
     return digest.hexdigest()
+
+
+def written(value: float) -> str:
+    """Return a number to six digits, the same whatever its last bits are.
+
+    Rows of six decimals have values that lie halfway between two numbers of six digits. There
+    the last bit of a float would decide, which depends on the processor: such a value goes away
+    from zero.
+    """
+    return f"{value * AWAY_FROM_ZERO:.6g}"
 
 
 def _probed(task: Task) -> list[float]:

@@ -6,7 +6,7 @@ from dpmc.league.families import bent
 from dpmc.league.task import Task
 from dpmc.models import banana
 
-DIGEST = "f9b234a1fd0ee1239946cd2d2603f63409711820a66798fc6325a28404f3157e"
+DIGEST = "9bde42f1883bc17300ad0cc3db36cfd2b96996da46cd92b006b68a0f8e67fe2d"
 
 
 def build() -> Task:

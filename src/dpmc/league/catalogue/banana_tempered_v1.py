@@ -6,7 +6,7 @@ from dpmc.league.families import bent
 from dpmc.league.task import Task
 from dpmc.models import banana
 
-DIGEST = "6487bf7ff5060c35cb53168aa7ef98cadb3d6314488c46b7a5fdfb6b9811189c"
+DIGEST = "18c838c5e9bc6767155f31e95e5e8d5cf3d2162e4fc0e22cba1f01d1ec791e72"
 
 
 def build() -> Task:

@@ -3,7 +3,7 @@
 from dpmc.league.families import gaussian
 from dpmc.league.task import Task
 
-DIGEST = "9ed746f9ed18ef0d635ae711e173a60b09a53c5a140364db8a2a245ee81a8205"
+DIGEST = "aeab8c9252ac1cbb1faba5547f8b8e88a5b20e8b84cb05ad02cbc1b063929371"
 
 
 def build() -> Task:

@@ -3,7 +3,7 @@
 from dpmc.league.families import gaussian
 from dpmc.league.task import Task
 
-DIGEST = "b06993f23eb767b6f881c5ff7732185c06ec05c50c5b3fa702b3886a26b87d52"
+DIGEST = "e32fcd8d7cb1c8ec610665fa820bc993c93e66bb3bbabf053565adfed4ec24e9"
 
 
 def build() -> Task:

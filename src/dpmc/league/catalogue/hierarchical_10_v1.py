@@ -15,7 +15,7 @@ from dpmc.league.task import Task
 from dpmc.numerics.jit import njit
 from dpmc.types import Array, Model
 
-DIGEST = "c866df50a7608f9cfe53ab6a2dfe0a62b4e3b8c9e5b699082328a3cf99f64228"
+DIGEST = "bd0099cc72e89e24eedb093e385ca2155bef3f2663ab103bd42c6a4c983ac946"
 NUM_NODES, PER_NODE, FRESH = 8, 5000, 2000
 MEAN_VARIANCE, LOG_SPREAD_VARIANCE = 4.0, 1.0
 NODES = np.arange(NUM_NODES)

@@ -8,7 +8,7 @@ from dpmc.league.simulate import generator, regression_features
 from dpmc.league.task import Task
 from dpmc.models import logistic
 
-DIGEST = "32db2879cc1cef62728cd9d92f71eb5017fb193a61759ac907e63b28a572380a"
+DIGEST = "46a27512661abb282394695999cec655e70494153b5a22b8b824bd159af1686a"
 NUM_ROWS, FRESH = 50_000, 2000
 TRUTH = 1.0, -0.5, 0.25
 

@@ -17,7 +17,7 @@ from dpmc.league.task import Task
 from dpmc.models import logistic
 from dpmc.types import UNAVAILABLE, Array, DpmcError, UnavailableError
 
-DIGEST = "46b672cacb851a9ca90650f6d596a4568c1e777dc0ca6ff7627c86b07930eff6"
+DIGEST = "534264c08debcb4546344febeff2929d307d68a998b507ca44712a9d5e223e61"
 FOLDER, FILE = "wine_red", "winequality-red.csv"
 SHA256 = "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e"
 GOOD_FROM = 6
