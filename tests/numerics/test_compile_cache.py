@@ -195,6 +195,15 @@ def test_a_part_that_python_calls_is_compiled_as_a_whole():
     assert "no_cpython_wrapper" not in inner.targetoptions
 
 
+@pytest.mark.parametrize("compiler", [jit.njit, numba.njit])
+def test_a_part_has_flags_of_its_own(compiler):
+    """Those of Numba's, the broken variant, are the flags of whoever calls it first."""
+    inner = compiler(lambda a, b, c: a + b + c)
+    jit.njit(fastmath=True)(lambda a: inner(a, a, a))(1.0)
+    (compiled,) = inner.overloads.values()
+    assert ("fadd fast" in compiled.library.get_llvm_str()) == (compiler is numba.njit)
+
+
 def test_a_part_has_no_address():
     """A pointer to it would be one to nowhere."""
     inner = jit.njit(square)

@@ -133,11 +133,13 @@ def njit(*function: Any, **options: Any) -> Any:
     *function : callable
         None to decorate with options.
     **options
-        As Numba takes them. With ``cache=True`` the code is kept on disk, see
-        :mod:`dpmc.numerics.content_cache`.
+        As Numba takes them, `fastmath` False by default. With ``cache=True`` the code is kept on
+        disk, see :mod:`dpmc.numerics.content_cache`.
     """
     if not function:
         return functools.partial(njit, **options)
+    # Else those of the first caller, on whom the code of a part would depend.
+    options.setdefault("fastmath", False)
     finish = keep if options.pop("cache", False) else _part
     decorate: Any = numba.njit
     return finish(decorate(*function, pipeline_class=SelfContainedCompiler, **options))
