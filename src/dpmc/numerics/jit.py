@@ -55,7 +55,8 @@ class Part(JITCodeLibrary):
     def finalize(self) -> None:
         """Link what the function calls, and leave the code as it is."""
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            if hasattr(library, "_reload_init"):  # Numba 0.61 and 0.62 have none
+                self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
