@@ -7,9 +7,9 @@ from typing import Any
 
 from numba.extending import overload
 
-from dpmc.numerics.jit import PartCompiler
+from dpmc.numerics.jit import SelfContainedCompiler
 
-OWN: Any = {"pipeline_class": PartCompiler}
+OWN: Any = {"pipeline_class": SelfContainedCompiler}
 
 
 def dot(a: Any, b: Any) -> float:
