@@ -122,14 +122,14 @@ def test_a_process_that_compiles_runs_what_another_takes_from_disk(kept_here, mo
     assert shared_copies() == set()
     (kept_here / "other").mkdir()
     monkeypatch.setattr(content_cache.CONFIG, "CACHE_DIR", str(kept_here / "other"))
-    monkeypatch.setattr(jit, "SelfContained", JITCodeLibrary)
+    monkeypatch.setattr(jit.SelfContainedCompiler, "library", JITCodeLibrary)
     assert any("draw_distinct" in name for name in shared_copies())
 
 
 def library_of(function, *arguments):
     """Return the class of the code of a function that is called, and so compiled, once."""
     function(*arguments)
-    (compiled,) = function.overloads.values()
+    (compiled,) = getattr(function, "whole", function).overloads.values()
     return type(compiled.library)
 
 
@@ -159,7 +159,58 @@ def test_helpers_of_row_functions_are_compiled_as_the_package_is():
     made = [impl for impl, _ in template._impl_cache.values() if impl is not None]
     assert made
     for helper in made:
-        assert {type(c.library) for c in helper.overloads.values()} == {jit.SelfContained}
+        assert {type(c.library) for c in helper.overloads.values()} == {jit.Part}
+
+
+def square(x):
+    if x > 100.0:
+        raise ValueError("too large")
+    return x * x
+
+
+def test_what_compiled_code_alone_calls_is_compiled_as_a_part_of_it():
+    inner = jit.njit(square)
+    middle = jit.njit(lambda x: inner(x) + 1.0)
+    outer = jit.njit(lambda x: middle(x) + inner(2.0))
+    others = numba.njit(lambda x: middle(x) + inner(2.0))
+    assert outer(3.0) == others(3.0) == 14.0
+    for part in (inner, middle):
+        (compiled,) = part.overloads.values()
+        assert type(compiled.library) is jit.Part
+        assert not compiled.library._codegen._engine.is_symbol_defined(compiled.fndesc.mangled_name)
+        assert not part.whole.overloads
+    for call in (outer, others):
+        with pytest.raises(ValueError, match="too large"):
+            call(101.0)
+
+
+def test_a_part_that_python_calls_is_compiled_as_a_whole():
+    inner = jit.njit(square)
+    outer = jit.njit(lambda x: inner(x))
+    assert (outer(3.0), inner(3.0), inner(x=2)) == (9.0, 9.0, 4)
+    assert len(inner.overloads) == 1
+    assert len(inner.whole.overloads) == 2
+    with pytest.raises(ValueError, match="too large"):
+        inner(101.0)
+    assert "no_cpython_wrapper" not in inner.targetoptions
+
+
+@pytest.mark.parametrize("compiler", [jit.njit, numba.njit])
+def test_a_part_has_flags_of_its_own(compiler):
+    """Those of Numba's, the broken variant, are the flags of whoever calls it first."""
+    inner = compiler(lambda a, b, c: a + b + c)
+    jit.njit(fastmath=True)(lambda a: inner(a, a, a))(1.0)
+    (compiled,) = inner.overloads.values()
+    assert ("fadd fast" in compiled.library.get_llvm_str()) == (compiler is numba.njit)
+
+
+def test_a_part_has_no_address():
+    """A pointer to it would be one to nowhere."""
+    inner = jit.njit(square)
+    jit.njit(lambda x: inner(x))(3.0)
+    (compiled,) = inner.overloads.values()
+    with pytest.raises(NotImplementedError, match="square is a part of compiled functions"):
+        compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
 
 
 def compilers(text):

@@ -7,9 +7,9 @@ from typing import Any
 
 from numba.extending import overload
 
-from dpmc.numerics.jit import SelfContainedCompiler
+from dpmc.numerics.jit import PartCompiler
 
-OWN: Any = {"pipeline_class": SelfContainedCompiler}
+OWN: Any = {"pipeline_class": PartCompiler}
 
 
 def dot(a: Any, b: Any) -> float:
