@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured, replicates_of
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
     Rule,
@@ -36,7 +36,7 @@ def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     Keys: `metric`, `statistic` (median), `where`, `tiers` (lists of filters, the tier of
     the smallest values first), `by`. Groups of one tier are not compared.
     """
-    rows = select(evidence.metrics, rule.get("where", {}))
+    rows = evidence.select(rule.get("where", {}))
     statistic = str(rule.get("statistic", "median"))
     by = list(rule.get("by", ()))
     measurements, lacking = [], []
@@ -79,7 +79,7 @@ def shared_settings(
 
 def fewest_replicates(groups: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the group with the fewest replicates, on which an uncertainty rests."""
-    return min(groups, key=lambda rows: rows["replicate"].nunique())
+    return min(groups, key=replicates_of)
 
 
 def _pairs(tiers: list[list[Rule]]) -> list[tuple[Rule, Rule]]:

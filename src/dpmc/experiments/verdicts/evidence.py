@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,40 @@ from dpmc.types import UNAVAILABLE, Array, DpmcError
 
 Rule = Mapping[str, Any]
 AS_PUBLISHED = "as_published"
+# Columns by which runs lie apart.
+APART = ("experiment", "problem")
+
+
+class Parts:
+    """Runs of a document in a form that is quick to pick from, once for all verdicts.
+
+    The runs of each experiment and problem lie apart: most rules read those of one. Words are
+    Python's own, since pandas takes a while to compare its strings.
+
+    Parameters
+    ----------
+    runs : pandas.DataFrame
+        One row per run.
+    """
+
+    def __init__(self, runs: pd.DataFrame) -> None:
+        words = [name for name in runs if isinstance(runs[name].dtype, pd.StringDtype)]
+        # A copy's columns of a type lie together in memory.
+        self.whole = runs.astype(dict.fromkeys(words, object)).copy()
+        self.whole.columns = runs.columns.astype(object)
+        self._apart: dict[tuple[str, ...], dict[tuple[str, ...], pd.DataFrame]] = {}
+
+    def of(self, filters: Mapping[str, Any]) -> pd.DataFrame:
+        """Return the runs of the experiment and the problem that filters ask for, in order."""
+        asked = {name: filters[name] for name in APART if isinstance(filters.get(name), str)}
+        by = tuple(name for name in asked if name in self.whole)
+        if not by:
+            return self.whole
+        if by not in self._apart:
+            # Keys of a list of columns are tuples, of one column too.
+            groups = self.whole.groupby(list(by), sort=False)
+            self._apart[by] = {cast("tuple[str, ...]", key): part for key, part in groups}
+        return self._apart[by].get(tuple(asked[name] for name in by), self.whole.iloc[:0])
 
 
 @dataclass(frozen=True)
@@ -37,6 +71,8 @@ class Evidence:
         ``num_iterations``.
     used : list of pandas.DataFrame
         Runs that were measured so far.
+    parts : Parts, optional
+        The runs in parts, for a judge of many rules.
     """
 
     metrics: pd.DataFrame
@@ -45,6 +81,11 @@ class Evidence:
     resamples: int
     curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     used: list[pd.DataFrame] = field(default_factory=list)
+    parts: Parts | None = None
+
+    def select(self, filters: Mapping[str, Any]) -> pd.DataFrame:
+        """Return the runs that :func:`select` finds."""
+        return select(self.metrics if self.parts is None else self.parts.of(filters), filters)
 
     def resample(self, groups: Sequence[pd.DataFrame], metric: str, statistic: str) -> list[Array]:
         """Return what :func:`dpmc.experiments.verdicts.bootstrap.resample` does.
@@ -83,15 +124,17 @@ def select(rows: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
         elif isinstance(wanted, Mapping):
             low, high = wanted.get("at_least", -math.inf), wanted.get("below", math.inf)
             keep &= ((rows[column] >= low) & (rows[column] < high)).to_numpy(bool)
+        elif isinstance(wanted, str) and rows[column].dtype == object:
+            keep &= rows[column].to_numpy() == wanted
         else:
             listed = wanted if isinstance(wanted, list) else [wanted]
             keep &= rows[column].isin(listed).to_numpy(bool)
-    return rows[keep]
+    return rows if keep.all() else rows.take(np.flatnonzero(keep))
 
 
 def of_variant(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
     """Return the runs of `variant`, unless `filters` name a variant themselves."""
-    return rows if "variant" in filters else rows[rows["variant"] == variant]
+    return rows if "variant" in filters else select(rows, {"variant": variant})
 
 
 def with_fallback(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
@@ -140,7 +183,7 @@ def unavailable(rule: Rule, evidence: Evidence) -> str | None:
     if "where" not in rule or "status" not in evidence.metrics:
         return None
     filters = {k: v for k, v in rule["where"].items() if k in evidence.metrics}
-    runs = select(evidence.metrics, filters)
+    runs = evidence.select(filters)
     if runs.empty or not runs["status"].astype(str).str.startswith(UNAVAILABLE).all():
         return None
     names = ", ".join(dict.fromkeys(runs["problem"].astype(str)))

@@ -14,7 +14,13 @@ from dpmc.experiments.verdicts.agreement import compare
 from dpmc.experiments.verdicts.bootstrap import Measurement
 from dpmc.experiments.verdicts.claim_file import check, outputs_of
 from dpmc.experiments.verdicts.decision import Decision, decide
-from dpmc.experiments.verdicts.evidence import AS_PUBLISHED, Evidence, NotRunError, unavailable
+from dpmc.experiments.verdicts.evidence import (
+    AS_PUBLISHED,
+    Evidence,
+    NotRunError,
+    Parts,
+    unavailable,
+)
 from dpmc.experiments.verdicts.kinds import Kind
 from dpmc.experiments.verdicts.lookup import kinds
 from dpmc.experiments.verdicts.printed import together
@@ -80,10 +86,12 @@ def verdicts(
         If an entry is not well formed.
     """
     check(published, "published")
-    rows = metrics if baselines.empty else pd.concat([metrics, baselines], ignore_index=True)
+    parts = Parts(
+        metrics if baselines.empty else pd.concat([metrics, baselines], ignore_index=True)
+    )
     blocks = [printed_series.expand(block) for block in published.get("series", ())]
     return verdict.table(
-        _verdict(entry, variant, published, rows, context)
+        _verdict(entry, variant, published, parts, context)
         for entry in [*published["entries"], *(cell for block in blocks for cell in block)]
         for variant in entry.get("variants", [AS_PUBLISHED])
     )
@@ -130,13 +138,11 @@ def _verdict(
     entry: Mapping[str, Any],
     variant: str,
     published: Mapping[str, Any],
-    rows: pd.DataFrame,
+    parts: Parts,
     context: Context,
 ) -> Verdict:
-    evidence = evidence_for(entry, variant, published, rows, context)
+    evidence = evidence_for(entry, variant, published, parts, context)
     decision = decision_on(entry, variant, published, evidence)
-    # In one table, which is quicker than group by group.
-    used = [pd.concat(evidence.used, ignore_index=True)] if evidence.used else []
     digits = ""
     if _in_series(entry) and TOGETHER not in entry["rule"] and not math.isnan(decision.ours):
         digits = "same" if entry["low"] <= decision.ours <= entry["high"] else "other"
@@ -151,7 +157,7 @@ def _verdict(
         rule=describe(entry, published),
         verdict=decision.verdict,
         reason=decision.reason,
-        privacy=privacy_of(used, context.config),
+        privacy=privacy_of(evidence.used, context.config),
         digits=digits,
         resolution=decision.resolution,
         runs_needed=decision.runs_needed,
@@ -162,12 +168,13 @@ def evidence_for(
     entry: Mapping[str, Any],
     variant: str,
     published: Mapping[str, Any],
-    rows: pd.DataFrame,
+    parts: Parts,
     context: Context,
 ) -> Evidence:
     """Return what an entry is judged on: its random numbers depend on it and the variant alone."""
     rng = stream(published["seed"], "bootstrap", entry["id"], variant)
-    return Evidence(rows, context.config, rng, published["resamples"], context.curves)
+    resamples = published["resamples"]
+    return Evidence(parts.whole, context.config, rng, resamples, curves=context.curves, parts=parts)
 
 
 def measurements_of(

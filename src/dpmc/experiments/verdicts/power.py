@@ -19,7 +19,7 @@ import pandas as pd
 from dpmc.experiments.verdicts import printed_series
 from dpmc.experiments.verdicts.agreement import compare
 from dpmc.experiments.verdicts.bootstrap import Measurement
-from dpmc.experiments.verdicts.evidence import AS_PUBLISHED, NotRunError
+from dpmc.experiments.verdicts.evidence import AS_PUBLISHED, NotRunError, Parts
 from dpmc.experiments.verdicts.judge import decision_on, evidence_for, measurements_of
 from dpmc.experiments.verdicts.printed_series import TOGETHER
 from dpmc.experiments.verdicts.verdict import (
@@ -130,10 +130,11 @@ def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
         nearer to the right one than its resolution are counted apart: nobody can tell them from
         it.
     """
+    parts = Parts(context.metrics)
     rows = [
         (metric, change, verdict)
         for block in published.get("series", ())
-        for cells in [_measured(block, published, context)]
+        for cells in [_measured(block, published, parts, context)]
         for metric, change, verdict in _changed(block, cells, float(published["error_rate"]))
     ]
     return _shares(rows)
@@ -165,9 +166,10 @@ def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 1
         rows = _dealt(metrics, rng)
         if not context.baselines.empty:
             rows = pd.concat([rows, context.baselines], ignore_index=True)
+        parts = Parts(rows)
         for entry in entries:
             for variant in entry.get("variants", [AS_PUBLISHED]):
-                evidence = evidence_for(entry, variant, published, rows, context)
+                evidence = evidence_for(entry, variant, published, parts, context)
                 verdict = decision_on(entry, variant, published, evidence).verdict
                 found.append((_kind_of(entry), DEALT, AS_OF_PRINT.get(verdict, verdict)))
     return _shares(found)
@@ -179,16 +181,10 @@ def _kind_of(entry: Mapping[str, Any]) -> str:
 
 
 def _bare(metrics: pd.DataFrame, entries: list[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return runs in a form that is quick to pick from, where only verdicts on claims count.
-
-    Without the epsilon that holds nobody asks for the privacy of each. Words that are objects lie
-    together in memory; of columns of strings each is picked from by itself.
-    """
+    """Return runs without the epsilon that holds: nobody asks for the privacy of each."""
     named = json.dumps([entry["rule"] for entry in entries])
     left_out = [name for name in GUARANTEES if name in metrics and name not in named]
-    kept = metrics.drop(columns=left_out)
-    words = [name for name in kept if isinstance(kept[name].dtype, pd.StringDtype)]
-    return kept.astype(dict.fromkeys(words, object))
+    return metrics.drop(columns=left_out)
 
 
 def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -200,13 +196,12 @@ def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _measured(
-    block: Mapping[str, Any], published: Mapping[str, Any], context: Context
+    block: Mapping[str, Any], published: Mapping[str, Any], parts: Parts, context: Context
 ) -> list[_Cell]:
     """Return the numbers of a series that were run with an error, for variants of print."""
     if "decimals" not in block or block["rule"].get("count") == 0:
         return []
     cells = []
-    rows = context.metrics
     order: dict[tuple[str, ...], int] = {}
     of_print = block.get("printed_variants", published["printed_variants"])
     for entry in printed_series.expand(block):
@@ -217,7 +212,7 @@ def _measured(
         for variant in entry.get("variants", [AS_PUBLISHED]):
             if variant not in of_print:
                 continue
-            evidence = evidence_for(entry, variant, published, rows, context)
+            evidence = evidence_for(entry, variant, published, parts, context)
             try:
                 (found,) = measurements_of(entry, variant, published, evidence)
             except NotRunError:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured, replicates_of
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -173,10 +173,11 @@ def curve_rows(rule: Rule, evidence: Evidence) -> pd.DataFrame:
 def _measurable(rule: Rule, evidence: Evidence, variant: str) -> tuple[pd.DataFrame, str]:
     """Return the runs that a cell of print is about and that have its metric, and its name."""
     where = rule["where"]
-    rows = of_variant(select(evidence.metrics, where), variant, where)
+    rows = of_variant(evidence.select(where), variant, where)
     # A count of data that cannot be had is 0, not NaN.
-    usable = rows[rule["metric"]].notna() & ~rows["status"].astype(str).str.startswith(UNAVAILABLE)
-    if not usable.to_numpy().any():
+    known = [not str(status).startswith(UNAVAILABLE) for status in rows["status"]]
+    usable = rows[rule["metric"]].notna().to_numpy() & np.array(known, dtype=bool)
+    if not usable.any():
         raise NotRunError(f"not in this run: {rule['metric']} of {words(where)}")
     name = words({key: value for key, value in where.items() if key != "experiment"})
     return rows[usable], name
@@ -206,7 +207,7 @@ def together(
     for entry, values, middle in zip(found, copies, middles, strict=True):
         widened = values * (entry.estimate / values[0]) if statistic == "sd" else values
         differences += (entry.scale(widened) - entry.scale.of(middle)) / len(cells)
-    rows = min(groups, key=lambda group: group["replicate"].nunique())
+    rows = min(groups, key=replicates_of)
     joint = measured("mean ratio to print", np.exp(differences), rows, LOG)
     apart = math.sqrt(sum(entry.se**2 for entry in found)) / len(found)
     limit_se = math.sqrt(sum(entry.limit_se**2 for entry in found)) / len(found)

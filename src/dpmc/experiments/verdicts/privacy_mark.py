@@ -15,7 +15,7 @@ from dpmc.experiments.verdicts.verdict import (
     NOT_PRIVATE,
     PRIVATE,
 )
-from dpmc.types import UNAVAILABLE
+from dpmc.types import UNAVAILABLE, Array
 
 # Noise is calibrated to a budget by bisection.
 ROUNDING = 1e-6
@@ -50,30 +50,39 @@ def privacy_of(used: Sequence[pd.DataFrame], config: Mapping[str, Any] = NOTHING
     rows = [group for group in used if {"epsilon", "guarantee_epsilon"} <= set(group)]
     if not rows:
         return ""
-    table = pd.concat([_columns(group) for group in rows], ignore_index=True)
-    table = table[~table["status"].str.startswith(UNAVAILABLE)]
-    if table.empty:
+    status, experiment = (_words(rows, name) for name in ("status", "experiment"))
+    available = [not status.startswith(UNAVAILABLE) for status in status]
+    if not any(available):
         return ""
-    table = table[[not without_records(config, name) for name in table["experiment"]]]
-    if table.empty:
+    of_records = {name: not without_records(config, name) for name in set(experiment)}
+    counts = np.array(available) & np.array([of_records[name] for name in experiment])
+    if not counts.any():
         return NO_RECORDS
-    claimed = table[np.isfinite(table["epsilon"])]
-    if claimed.empty:
+    asked, delta, held, held_delta = (
+        np.concatenate([_numbers(group, name) for group in rows])[counts]
+        for name in ("epsilon", "delta", "guarantee_epsilon", "guarantee_delta")
+    )
+    claimed = np.isfinite(asked)
+    if not claimed.any():
         return NO_PRIVACY
-    enough = claimed["guarantee_epsilon"] <= claimed["epsilon"] * (1 + ROUNDING)
     # Some releases are pure: these are given no delta.
-    more = claimed["guarantee_delta"] > claimed["delta"] * (1 + ROUNDING)
-    held = enough & ~more
-    if held.all():
+    kept = (held <= asked * (1 + ROUNDING)) & ~(held_delta > delta * (1 + ROUNDING))
+    kept = kept[claimed]
+    if kept.all():
         return PRIVATE
-    return MIXED if held.any() else NOT_PRIVATE
+    return MIXED if kept.any() else NOT_PRIVATE
 
 
-def _columns(group: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that matter; one that is missing says nothing."""
-    kept = pd.DataFrame(index=group.index)
-    for name in ("epsilon", "delta", "guarantee_epsilon", "guarantee_delta"):
-        kept[name] = pd.to_numeric(group[name]) if name in group else np.nan
-    for name in ("status", "experiment"):
-        kept[name] = group[name].astype(str) if name in group else ""
-    return kept
+def _numbers(group: pd.DataFrame, name: str) -> Array:
+    """Return a column; one that is missing says nothing."""
+    if name not in group:
+        return np.full(len(group), np.nan)
+    return np.asarray(pd.to_numeric(group[name]), dtype=np.float64)
+
+
+def _words(groups: Sequence[pd.DataFrame], name: str) -> list[str]:
+    return [
+        str(word)
+        for group in groups
+        for word in (group[name] if name in group else [""] * len(group))
+    ]

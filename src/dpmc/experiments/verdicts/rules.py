@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpmc.diagnostics.mmd import PAIRS
-from dpmc.experiments.verdicts.bootstrap import Measurement, measured
+from dpmc.experiments.verdicts.bootstrap import Measurement, measured, replicates_of
 from dpmc.experiments.verdicts.evidence import (
     Evidence,
     NotRunError,
@@ -46,17 +46,17 @@ def ratio(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     itself), `denominators` (filters), `versus` (``max`` or ``min`` of the denominators),
     `by` (columns of the grid).
     """
-    rows = select(evidence.metrics, rule.get("where", {}))
+    rows = evidence.select(rule.get("where", {}))
     by = list(rule.get("by", ()))
+    settings = dict(grid(rows, by))
     measurements, lacking = [], []
     for top in rule["numerators"]:
         tops = with_fallback(select(rows, top), variant, top)
         if tops.empty:
             lacking.append(words(top))
         for values, group in grid(tops, by):
-            setting_rows = select(rows, dict(zip(by, values, strict=True)))
             rest = [
-                with_fallback(select(setting_rows, f), variant, f) for f in rule["denominators"]
+                with_fallback(select(settings[values], f), variant, f) for f in rule["denominators"]
             ]
             lacking += [
                 words(f) for f, r in zip(rule["denominators"], rest, strict=True) if r.empty
@@ -82,7 +82,7 @@ def level(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     Keys: `metric`, `statistic`, `where`, `groups` (filters), `by`, and `over`: a column by
     which the metric is divided run by run.
     """
-    rows = select(evidence.metrics, rule.get("where", {}))
+    rows = evidence.select(rule.get("where", {}))
     by = list(rule.get("by", ()))
     measurements, lacking = [], []
     for filters in rule.get("groups", [{}]):
@@ -123,5 +123,5 @@ def _ratio(
     versus = np.max if rule.get("versus", "max") == "max" else np.min
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = estimates[0] / versus(np.stack(estimates[1:]), axis=0)
-    smallest = min([top, *rest], key=lambda rows: rows["replicate"].nunique())
+    smallest = min([top, *rest], key=replicates_of)
     return measured(name, quotient, smallest, LOG)

@@ -34,10 +34,10 @@ def follows(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     the `metric` that leads and `where` it stands, at the same settings and groups. What is
     measured is the metric of the group with the larger guide over that of the other.
     """
-    rows = select(evidence.metrics, rule.get("where", {}))
+    rows = evidence.select(rule.get("where", {}))
     by, guide = list(rule["by"]), rule["guide"]
     groups = [with_fallback(select(rows, side), variant, side) for side in rule["groups"]]
-    leads = select(evidence.metrics, guide.get("where", {}))
+    leads = evidence.select(guide.get("where", {}))
     leads = leads[leads[guide["metric"]].notna()]
     guides = [
         dict(grid(with_fallback(select(leads, side), variant, side), by)) for side in rule["groups"]

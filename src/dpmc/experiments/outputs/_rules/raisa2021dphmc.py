@@ -39,7 +39,7 @@ def count(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     Keys: `metric`, `between`, `where`, `by`. Nothing is resampled: the claim is about
     these runs.
     """
-    rows = of_variant(select(evidence.metrics, rule.get("where", {})), variant, {})
+    rows = of_variant(evidence.select(rule.get("where", {})), variant, {})
     by, (low, high) = list(rule.get("by", ())), rule["between"]
     measurements = []
     for values, group in grid(rows[rows[rule["metric"]].notna()], by):
@@ -67,7 +67,7 @@ def regret(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     median. Keys: `metric`, `where`, `by`, `method`, `others`: the regret of `method` is
     divided by that of each of `others`.
     """
-    rows = select(evidence.metrics, rule.get("where", {}))
+    rows = evidence.select(rule.get("where", {}))
     methods, by = [rule["method"], *rule["others"]], list(rule["by"])
     runs = [with_fallback(select(rows, {"method": m}), variant, {"method": m}) for m in methods]
     measurements = []

@@ -35,7 +35,7 @@ def difference(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement
     two does not, so each is a setting of its own. Keys: `metric`, `statistic` (median),
     `where`, `by`, `between` (the column).
     """
-    rows = of_variant(select(evidence.metrics, rule.get("where", {})), variant, {})
+    rows = of_variant(evidence.select(rule.get("where", {})), variant, {})
     rows, column = rows[rows[rule["metric"]].notna()], str(rule["between"])
     statistic = str(rule.get("statistic", "median"))
     measurements = []
