@@ -26,7 +26,6 @@ from dpmc.linreg.gibbs.latent_nodes import (
     turn_sums,
 )
 from dpmc.linreg.gibbs.latent_sums import ReleasedSums
-from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import cholesky, compiled, gram, multiply, spectrum
 from dpmc.numerics.small_matrices import solve_lower_matrix as solve_lower
 from dpmc.types import Array
@@ -257,7 +256,7 @@ def draw_parameter(line: Any, beliefs: Any, rng: Any) -> float:
     return 0.0
 
 
-@kept
+@compiled
 def move_jointly(
     released: Any, beliefs: Any, axes: Any, num_moves: int, joint: Any, sums: Any, rng: Any
 ) -> float:

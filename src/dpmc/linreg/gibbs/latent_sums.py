@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc.linreg.gibbs.moments import log_density_ratio, pack, product_covariance, unpack
-from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled, congruence
 from dpmc.types import Array
 
@@ -245,7 +244,7 @@ def scaled_spectrum(joint: Any, variances: Any, sds: Any) -> Any:
     return np.linalg.eigh(covariance)
 
 
-@kept
+@compiled
 def update_augmented(
     released: Any, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
 ) -> None:
@@ -289,7 +288,7 @@ def update_augmented(
             congruence(back, out, work, sums[j])
 
 
-@kept
+@compiled
 def update_direct(
     released: Any, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
 ) -> None:
