@@ -7,7 +7,6 @@ again.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -53,8 +52,6 @@ MEASURED = (
     "prediction", "mmd_squared", "rmse", "loglik", "autocorrelation", "selected_median",
     "microseconds", "information",
 )  # fmt: skip
-# Columns of runs that say how private they are.
-GUARANTEES = ("guarantee_epsilon", "guarantee_delta")
 
 
 @dataclass(frozen=True)
@@ -160,10 +157,10 @@ def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 1
     """
     entries = [e for e in published["entries"] if e["rule"]["kind"] in ORDERS]
     entries = [e for e in entries if not e["rule"].get("exact")]
-    found, metrics = [], _bare(context.metrics, entries)
+    found = []
     for draw in range(draws):
         rng = stream(published["seed"], "dealt", draw)
-        rows = _dealt(metrics, rng)
+        rows = _dealt(context.metrics, rng)
         if not context.baselines.empty:
             rows = pd.concat([rows, context.baselines], ignore_index=True)
         parts = Parts(rows)
@@ -180,19 +177,12 @@ def _kind_of(entry: Mapping[str, Any]) -> str:
     return "claims of equality" if math.isfinite(low) and math.isfinite(high) else "claims of order"
 
 
-def _bare(metrics: pd.DataFrame, entries: list[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return runs without the epsilon that holds: nobody asks for the privacy of each."""
-    named = json.dumps([entry["rule"] for entry in entries])
-    left_out = [name for name in GUARANTEES if name in metrics and name not in named]
-    return metrics.drop(columns=left_out)
-
-
 def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     dealt = metrics.copy()
     columns = [name for name in MEASURED if name in dealt]
     for _, part in dealt.groupby(["experiment", "problem"], sort=False):
         dealt.loc[part.index, columns] = part[columns].to_numpy()[rng.permutation(len(part))]
-    return dealt.copy()  # whose columns lie together again
+    return dealt
 
 
 def _measured(

@@ -51,7 +51,7 @@ def privacy_of(used: Sequence[pd.DataFrame], config: Mapping[str, Any] = NOTHING
     if not rows:
         return ""
     status, experiment = (_words(rows, name) for name in ("status", "experiment"))
-    available = [not status.startswith(UNAVAILABLE) for status in status]
+    available = [not word.startswith(UNAVAILABLE) for word in status]
     if not any(available):
         return ""
     of_records = {name: not without_records(config, name) for name in set(experiment)}
