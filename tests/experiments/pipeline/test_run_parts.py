@@ -18,12 +18,18 @@ from tests.support.papers import load
 POINTS = [{"epsilon": 4.0}, {"epsilon": 0.5}, {"epsilon": 10.0}]
 
 
-def part(label: str = "one", first: int = 0, last: int = 2, digest: str = "0123abcd") -> StudyPart:
+def part(
+    label: str = "one",
+    first: int = 0,
+    last: int = 2,
+    digest: str = "0123abcd",
+    problem: str = "rows",
+) -> StudyPart:
     setup = StudySetup(
         paper="p",
         study="s",
         experiment="e",
-        problem=setups.problem({"name": "rows", "data": {"name": "banana_rows", "params": {}}}),
+        problem=setups.problem({"name": problem, "data": {"name": "banana_rows", "params": {}}}),
         label=label,
         method="m",
         variant="corrected",
@@ -149,6 +155,29 @@ def test_lines_tell_the_time_of_each_part_and_what_was_taken_over(tmp_path):
     list(run_parts.run_parts([part(last=3)], known, Measure(), lines.append))
     (line,) = lines
     assert "s of processor time, 3 taken over: one, all, replicates 0 to 3" in line
+
+
+def order_of(problem: str) -> list[str]:
+    """The methods of a problem in the order in which they are computed."""
+    measure, labels = Measure(), [f"m{k}" for k in range(5)]
+    parts = [
+        part(label, last=0, digest=f"{k:08d}", problem=problem) for k, label in enumerate(labels)
+    ]
+    given = list(run_parts.run_parts(parts, {}, measure))
+    assert [digest for digest, _ in given] == [entry.digest for entry in parts]
+    order = [label for label, _ in measure.asked]
+    assert sorted(order) == labels
+    return order
+
+
+def test_problems_begin_with_different_methods_and_keep_the_order_of_the_table():
+    first, second = order_of("simulated_2d"), order_of("simulated_5d")
+    assert first[0] != second[0]
+    assert order_of("simulated_2d") == first
+
+
+def test_of_no_parts_nothing_is_yielded():
+    assert list(run_parts.run_parts([], {}, Measure())) == []
 
 
 def test_parts_of_other_columns_are_refused(tmp_path):
