@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import importlib.metadata
 import json
 import os
@@ -13,6 +14,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import llvmlite.binding
+import threadpoolctl
 
 PACKAGES = (
     "arviz",
@@ -28,9 +32,15 @@ PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """Return the processor, its cores, the system, Python and the versions of packages."""
+    """Return the processor, its cores, the system, Python and the versions of packages.
+
+    The last digits of results depend on the processor that code is compiled for, as LLVM calls it
+    (``target``), and on the kernels of linear algebra (``linear_algebra``).
+    """
     return {
         "processor": _processor(),
+        "target": llvmlite.binding.get_host_cpu_name(),
+        "linear_algebra": _linear_algebra(),
         "cores": os.cpu_count(),
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -138,6 +148,20 @@ def _processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
+
+
+def _linear_algebra() -> list[str]:
+    """Return the libraries that NumPy and SciPy call, each with its version and its kernels."""
+    # What is loaded is told of, and SciPy loads a library of its own.
+    importlib.import_module("scipy.linalg")
+    keys = ("internal_api", "version", "architecture")
+    return sorted(
+        {
+            " ".join(str(library[key]) for key in keys if library.get(key))
+            for library in threadpoolctl.threadpool_info()
+            if library["user_api"] == "blas"
+        }
+    )
 
 
 def _version(name: str) -> str | None:

@@ -326,6 +326,8 @@ def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("commit", record.get("commit")),
         ("digest of the settings", record.get("settings")),
         ("processor", f"{record.get('processor')}, {record.get('cores')} cores"),
+        ("compiled for", record.get("target")),
+        ("linear algebra", ", ".join(record.get("linear_algebra", [])) or None),
         ("system", record.get("system")),
         ("Python", record.get("python")),
     ]
