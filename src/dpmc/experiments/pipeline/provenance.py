@@ -15,9 +15,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding
-import threadpoolctl
-
 PACKAGES = (
     "arviz",
     "dp-accounting",
@@ -37,6 +34,9 @@ def machine() -> dict[str, Any]:
     The last digits of results depend on the processor that code is compiled for, as LLVM calls it
     (``target``), and on the kernels of linear algebra (``linear_algebra``).
     """
+    # Here, since whoever lays out the workflow imports this module and need not wait for LLVM.
+    import llvmlite.binding
+
     return {
         "processor": _processor(),
         "target": llvmlite.binding.get_host_cpu_name(),
@@ -152,6 +152,8 @@ def _processor() -> str:
 
 def _linear_algebra() -> list[str]:
     """Return the libraries that NumPy and SciPy call, each with its version and its kernels."""
+    import threadpoolctl
+
     # What is loaded is told of, and SciPy loads a library of its own.
     importlib.import_module("scipy.linalg")
     keys = ("internal_api", "version", "architecture")
