@@ -17,7 +17,14 @@ import dpmc
 from dpmc.league import references
 from dpmc.league import task as tasks_module
 from dpmc.league.catalogue import hierarchical_10_v1
-from dpmc.league.references import LogDensity, Proposals, Quality, Source, independence_chains
+from dpmc.league.references import (
+    Candidates,
+    LogDensity,
+    Proposals,
+    Quality,
+    Source,
+    independence_chains,
+)
 from dpmc.rng import stream
 from dpmc.rows import model_checks
 from dpmc.types import DpmcError, UnavailableError
@@ -142,7 +149,7 @@ def test_proposals_without_their_density_sample_another_target() -> None:
     def log_density(theta):
         return -0.5 * float(theta @ theta)
 
-    chains, acceptance = independence_chains(log_density, proposals, 2, rng)
+    chains, acceptance = independence_chains(Candidates(log_density, proposals, rng), 2)
     assert abs(chains.mean()) < 0.06
     assert chains.std() == pytest.approx(1, abs=0.05)
     assert 0.4 < acceptance < 0.9
@@ -151,10 +158,26 @@ def test_proposals_without_their_density_sample_another_target() -> None:
         def log_density(self, thetas):
             return np.zeros(len(thetas))
 
-    chains, _ = independence_chains(
-        log_density, Broken(proposals.modes, proposals.roots), 2, stream(1, "test", "broken")
-    )
+    broken = Broken(proposals.modes, proposals.roots)
+    chains, _ = independence_chains(Candidates(log_density, broken, stream(1, "test", "broken")), 2)
     assert abs(chains.mean()) > 0.1
+
+
+def test_chains_that_are_thinned_more_go_on_where_they_were() -> None:
+    """The first half of the longer chains, thinned by 4, is every other state of the shorter."""
+    proposals = Proposals(np.array([[0.7]]), np.array([[[1.5]]]))
+    asked = []
+
+    def log_density(theta):
+        asked.append(theta)
+        return -0.5 * float(theta @ theta)
+
+    candidates = Candidates(log_density, proposals, stream(1, "test", "longer"))
+    short, _ = independence_chains(candidates, 2)
+    assert len(asked) == 4 * 5001
+    long, _ = independence_chains(candidates, 4)
+    assert len(asked) == 4 * 10_001
+    np.testing.assert_array_equal(long[:1250], short[1::2])
 
 
 def test_both_modes_of_the_mixture_are_there() -> None:

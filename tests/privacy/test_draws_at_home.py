@@ -22,7 +22,7 @@ ELSEWHERE = {
     "moves of a Markov chain: proposals, momenta, step sizes and acceptance tests, of what is "
     "released already or of rows in a run without privacy": """
         league/gaussian_laws.py::approximate standard_normal
-        league/references.py::independence_chains random
+        league/references.py::Candidates.extend random
         league/references.py::Proposals.draw chisquare
         league/references.py::Proposals.draw integers
         league/references.py::Proposals.draw standard_normal

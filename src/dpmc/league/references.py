@@ -108,9 +108,9 @@ def make(source: Source, rng: np.random.Generator) -> tuple[Array, Quality]:
     proposals = Proposals.about([density.mode(start) for start in starts], density)
     if len(starts) == 1:
         proposals = proposals.recentred(density, rng)
-    thinning = THIN
+    candidates, thinning = Candidates(density, proposals, rng), THIN
     while thinning <= MOST_THIN:
-        chains, acceptance = independence_chains(density, proposals, thinning, rng)
+        chains, acceptance = independence_chains(candidates, thinning)
         draws = chains.transpose(1, 0, 2).reshape(-1, source.model.dim)
         quality = Quality(SAMPLED, split_rhat(chains), _lag_1(chains), acceptance, thinning)
         if quality.rhat < MOST_RHAT and quality.lag_1 < MOST_LAG_1:
@@ -239,27 +239,52 @@ class Proposals:
         return total
 
 
-def independence_chains(
-    density: Callable[[Array], float],
-    proposals: Proposals,
-    thinning: int,
-    rng: np.random.Generator,
-) -> tuple[Array, float]:
+class Candidates:
+    """What independence chains propose, and what decides whether they move there.
+
+    Parameters
+    ----------
+    density : callable
+        The log-density of the target, up to a constant.
+    proposals : Proposals
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self, density: Callable[[Array], float], proposals: Proposals, rng: np.random.Generator
+    ) -> None:
+        self._density, self._proposals, self._rng = density, proposals, rng
+        empty = np.empty((0, proposals.modes.shape[1])), np.empty(0), np.empty(0)
+        self.chains = [empty] * NUM_CHAINS
+
+    def extend(self, size: int) -> None:
+        """Draw what is missing until each chain has `size` of them; those that are there stay."""
+        for chain, (thetas, weights, barriers) in enumerate(self.chains):
+            new = self._proposals.draw(size - len(thetas), self._rng)
+            more = np.array([self._density(theta) for theta in new])
+            more -= self._proposals.log_density(new)
+            self.chains[chain] = (
+                np.concatenate([thetas, new]),
+                np.concatenate([weights, more]),
+                np.concatenate([barriers, np.log(self._rng.random(len(new)))]),
+            )
+
+
+def independence_chains(candidates: Candidates, thinning: int) -> tuple[Array, float]:
     """Return four chains, shape (2500, 4, d), every `thinning`-th state, and the acceptance."""
     length, accepted = NUM_DRAWS // NUM_CHAINS, 0
-    kept = np.empty((length, NUM_CHAINS, proposals.modes.shape[1]))
-    for chain in range(NUM_CHAINS):
-        thetas = proposals.draw(1 + length * thinning, rng)
-        weights = np.array([density(theta) for theta in thetas]) - proposals.log_density(thetas)
-        barriers = np.log(rng.random(len(thetas)))
-        current = 0
+    candidates.extend(1 + length * thinning)
+    kept = []
+    for thetas, weights, barriers in candidates.chains:
+        current, states = 0, np.empty((length, thetas.shape[1]))
         for k in range(1, len(thetas)):
             if barriers[k] < weights[k] - weights[current]:
                 current = k
                 accepted += 1
             if k % thinning == 0:
-                kept[k // thinning - 1, chain] = thetas[current]
-    return kept, accepted / (NUM_CHAINS * length * thinning)
+                states[k // thinning - 1] = thetas[current]
+        kept.append(states)
+    return np.stack(kept, axis=1), accepted / (NUM_CHAINS * length * thinning)
 
 
 def _lag_1(chains: Array) -> float:
