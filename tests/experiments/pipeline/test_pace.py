@@ -87,12 +87,13 @@ def test_files_that_are_there_say_nothing_of_those_that_are_not(clock, tmp_path)
     assert follows.seconds_left() == pytest.approx(10)
 
 
-def test_what_reads_rows_that_cannot_be_had_takes_no_time(clock, tmp_path):
+@pytest.mark.parametrize("rule", ["raw", "data"])
+def test_what_reads_rows_that_cannot_be_had_takes_no_time(rule, clock, tmp_path):
     rows = tmp_path / "rows.parquet"
-    expected = {"data": {str(rows): 1.0}, "study": {"a": 5000.0, "b": 20.0}}
+    expected = {rule: {str(rows): 1.0}, "study": {"a": 5000.0, "b": 20.0}}
     follows = pace.Pace(expected, clock, {str(rows): [("study", "a")]})
-    follows.plan({"data": 1, "study": 2})
-    follows.start(1, "data", str(rows))
+    follows.plan({rule: 1, "study": 2})
+    follows.start(1, rule, str(rows))
     assert follows.seconds_left() == pytest.approx(5021)
     store.write_absence(rows, "no file")
     follows.finish(1)
@@ -108,7 +109,9 @@ def test_rows_that_an_earlier_run_could_not_have_are_known(tmp_path):
     study = next(study for study in work.studies if study.problem == "power_plant")
     pace.announce([work], KNOWN)
     assert pace.announced()["study"][study.path] != pace.SECONDS_OTHERWISE
-    assert ("study", study.path) in pace.readers()[study.data]
+    raw = work.problems["power_plant"].raw
+    for rows in (raw, study.data):
+        assert ("study", study.path) in pace.readers()[rows]
     store.write_absence(study.data, "no file")
     pace.announce([work], KNOWN)
     assert pace.announced()["study"][study.path] == pace.SECONDS_OTHERWISE

@@ -24,7 +24,7 @@ SECONDS_OTHERWISE = 2.0
 # As much expected work as the first jobs must amount to before their pace counts half.
 PRIOR_SECONDS = 20.0
 Expected = Mapping[str, Mapping[str, float]]
-# Rule and first file of the jobs that read a file of rows.
+# Rule and first file of the jobs that read a file of rows, or rows of a raw file, by its record.
 Readers = Mapping[str, Sequence[tuple[str, str]]]
 
 _announced: dict[str, dict[str, float]] = {}
@@ -40,7 +40,8 @@ def announce(works: Iterable[Workload], known: Costs) -> None:
             _announced.setdefault(name, {})[path] = known.expected_seconds(rule, entry)
             problem = work.problems.get(getattr(entry, "problem", ""))
             if problem is not None:
-                _readers.setdefault(problem.data, []).append((name, path))
+                for rows in filter(None, (problem.raw, problem.data)):
+                    _readers.setdefault(rows, []).append((name, path))
     for rows in filter(files.is_absence, _readers):
         for name, path in _readers[rows]:
             _announced[name][path] = SECONDS_OTHERWISE
@@ -52,7 +53,7 @@ def announced() -> Expected:
 
 
 def readers() -> Readers:
-    """Return the announced jobs that read rows, by the file of these."""
+    """Return the announced jobs that read rows, by the file of these and by that of a raw file."""
     return _readers
 
 
@@ -124,7 +125,7 @@ class Pace:
             rule, path, foreseen, start = self._running.pop(job)
             self._passed += self._clock() - start
             self._foreseen += foreseen
-            if rule == "data" and files.is_absence(path):
+            if rule in ("raw", "data") and files.is_absence(path):
                 for name, reader in self._readers.get(path, ()):
                     left = self._to_make(name)
                     if reader in left:
