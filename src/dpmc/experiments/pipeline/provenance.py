@@ -26,6 +26,8 @@ PACKAGES = (
     "scipy",
     "snakemake",
 )
+# What counts as a change of a checkout, in Git's words.
+SOURCES = ("--", ".", ":(exclude)results")
 
 
 def machine() -> dict[str, Any]:
@@ -49,12 +51,15 @@ def machine() -> dict[str, Any]:
 
 
 def commit(folder: Path) -> str | None:
-    """Return the git commit of `folder`, marked if files differ from it; None outside git."""
+    """Return the git commit of `folder`, marked if files differ from it; None outside git.
+
+    Published results are no sources: a run after another was published is one of the same commit.
+    """
     if not (folder / ".git").exists():
         return None
     try:
         head = _git(folder, "rev-parse", "HEAD")
-        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no", *SOURCES)
     except (OSError, subprocess.CalledProcessError):
         return None
     return head + (" with changes" if changed else "")
