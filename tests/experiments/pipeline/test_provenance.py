@@ -1,4 +1,4 @@
-"""What a record tells of the machine: what the last digits of results depend on."""
+"""What a record tells of the machine, on which last digits depend, and of the commit."""
 
 from __future__ import annotations
 
