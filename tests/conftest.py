@@ -11,6 +11,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from dpmc.experiments.pipeline import preloaded
+from dpmc.numerics import content_cache, jit
 from dpmc.types import Model
 from tests.support.posteriors import banana_model, gaussian_model
 
@@ -57,6 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # Without other processes it may be a planted bug that is tested, which must not be kept.
     if hasattr(config, "workerinput"):
         sys.dont_write_bytecode = False
+    keep_parts()
+
+
+def keep_parts() -> None:
+    """Keep on disk what is compiled of parts of functions: tests alone call these from Python."""
+    part = jit._part
+    pytest.MonkeyPatch().setattr(jit, "_part", lambda whole: part(content_cache.keep(whole)))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -48,7 +48,7 @@ def rows():
 @pytest.mark.parametrize("method", GIVEN)
 @pytest.mark.parametrize("diagnostics", ["private", "none"])
 def test_a_plan_of_given_parameters_is_that_of_the_fit(rows, method, diagnostics):
-    given = {**BUDGET, "diagnostics": diagnostics, **GIVEN[method]}
+    given = {**BUDGET, "epsilon": 1.0, "diagnostics": diagnostics, **GIVEN[method]}
     planned = dpmc.plan(MODEL, rows.shape, method=method, **given)
     fit = dpmc.fit(MODEL, rows, method=method, progress=False, **given)
     assert planned.num_iterations == fit.plan["num_iterations"]
