@@ -89,6 +89,20 @@ def test_results_are_made_and_published(run: Run, paper: str) -> None:
         assert FIGURES[paper] in page
 
 
+def test_pages_say_that_the_settings_are_those_of_the_results(run: Run) -> None:
+    """Guesses of time and sizes of jobs, which the settings have and no result, aside."""
+    config = run.project.folder / "config" / "papers" / "raisa2021dphmc.yaml"
+    assert "timed_at_epsilon" in config.read_text(encoding="utf-8")
+    for folder in ("paper", "published"):
+        site = run.project.folder / "results" / folder / "site"
+        front = (site / "index.html").read_text(encoding="utf-8")
+        assert front.count(">as now <") == len(PAPERS)
+        assert ">changed since <" not in front
+        for paper in PAPERS:
+            page = (site / paper / "index.html").read_text(encoding="utf-8")
+            assert "settings have changed" not in page
+
+
 def test_one_replicate_can_be_asked_for_by_its_name(run: Run) -> None:
     _, ((replicate, alone),) = store.read_fits(run.project.folder / ONE_SEED)
     folder = run.project.folder / "results" / "paper" / "raisa2021dphmc" / "chains"

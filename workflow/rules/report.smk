@@ -122,7 +122,10 @@ rule published_site:
     params:
         papers=reader.papers(ROOT),
         content=published_digest,
-        code=code_digest("dpmc.experiments.site.build"),
+        code=[
+            code_digest("dpmc.experiments.site.build"),
+            script_digest(ROOT, "published_site"),
+        ],
     message:
         "site of the published results"
     script:

@@ -15,7 +15,7 @@ with job(snakemake):
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
     found = reader.load_config(config, checkout).papers
     sources = [
-        Source.of_document(paper.plain(), folder / key, scale, checkout / "docs")
+        Source.of_document(paper.determining(), folder / key, scale, checkout / "docs")
         for key, paper in found.items()
     ]
     build.write_front(snakemake.output, sources, [], checkout / "docs", scale)

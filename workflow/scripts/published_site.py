@@ -13,7 +13,7 @@ with job(snakemake):
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
     found = reader.load_config(config, checkout).papers
-    papers = {key: paper.plain() for key, paper in found.items()}
+    papers = {key: paper.determining() for key, paper in found.items()}
     kept = checkout / "results" / "published"
     captions = {
         path.name: path.read_text(encoding="utf-8") for path in map(Path, snakemake.input.captions)
