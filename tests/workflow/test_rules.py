@@ -19,6 +19,7 @@ RULE = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)$", re.MULTILINE)
 ONE_SEED = "results/paper/raisa2021dphmc/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
 OF_STUDY = "regression/timed/mcmc_bs-correct/J=2,eps=1/seed=0.parquet"
 DRAWS = f"results/paper/vinaroz2022dpsep/draws/{OF_STUDY}"
+PUBLISHED_SITE = "results/published/site/index.html"
 MEASURED = f"results/paper/vinaroz2022dpsep/by_seed/{OF_STUDY}"
 FIGURES = {
     "raisa2021dphmc": "figure1",
@@ -56,8 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with (project.folder / "config" / "papers" / "raisa2021dphmc.yaml").open("a") as config:
         config.write(NUMBERED_TABLE)
     said = []
-    site = "results/published/site/index.html"
-    for targets in (("all", ONE_SEED, DRAWS, MEASURED), ("publish",), (site,)):
+    for targets in (("all", ONE_SEED, DRAWS, MEASURED), ("publish",), (PUBLISHED_SITE,)):
         done = project.snakemake(*targets, config=CONFIG)
         assert done.returncode == 0, done.stdout[-5000:]
         said.append(done.stdout)
@@ -146,6 +146,14 @@ def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, li
 
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
+    assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []
+
+
+def test_the_script_of_the_published_site_is_part_of_it(run: Run) -> None:
+    line = "from _job import job\n"
+    with run.project.edited("workflow/scripts/published_site.py", line, f"{line}NEW = 1\n"):
+        planned = run.project.planned(PUBLISHED_SITE, config=CONFIG)
+    assert planned == ["site of the published results"]
 
 
 def test_a_short_name_is_made_anew_when_its_settings_change_back(run: Run) -> None:

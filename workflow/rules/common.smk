@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from dpmc.experiments.pipeline import output_files, raw_files, stale
 from dpmc.experiments.config import foreign_methods, reader
 from dpmc.experiments.config.settings import plain
-from dpmc.numerics.source_digest import code_digest, short_digest
+from dpmc.numerics.source_digest import short_digest
 from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.dependencies import (
+    code,
     content_digest,
-    script_digest,
     shows_printed,
     site_parts,
 )
@@ -277,8 +277,7 @@ def docs_of_site():
 def site_request(scale):
     """Return the file whose name tells of which documents the site is, and which code makes it."""
     texts = content_digest(*docs_of_site(), *site_parts())
-    code = [code_digest("dpmc.experiments.site.build"), script_digest(ROOT, "front")]
-    digest = short_digest([code, texts, papers_on_site(scale)])
+    digest = short_digest([code(ROOT, "front"), texts, papers_on_site(scale)])
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
 
 

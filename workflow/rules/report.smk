@@ -122,10 +122,7 @@ rule published_site:
     params:
         papers=reader.papers(ROOT),
         content=published_digest,
-        code=[
-            code_digest("dpmc.experiments.site.build"),
-            script_digest(ROOT, "published_site"),
-        ],
+        code=lambda wildcards: code(ROOT, "published_site"),
     message:
         "site of the published results"
     script:

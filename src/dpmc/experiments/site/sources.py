@@ -34,7 +34,7 @@ class Source:
     Parameters
     ----------
     config : mapping
-        The resolved settings of the document at the scale of the results.
+        The settings of the document that determine its results, at their scale.
     folder : Path
         Where the results are.
     scale : str
