@@ -9,6 +9,9 @@ wall clock time, the processor time of all processes, and the goal on two quiet 
 of a run follow: jobs and their processor time. Results stay in the folder, for
 ``benchmarks/compare_results.py``.
 
+``--against`` names an older commit, whose parts are measured first, in a clone of its own. Machines
+differ in speed, and a ratio of two commits in one run does so least: it follows at the end.
+
 ``expected`` runs nothing: it is what the published grids of the four documents should take by the
 costs in ``config/costs.yaml``, as far as their raw files are here, and what the jobs behind the
 published results took.
@@ -69,19 +72,19 @@ class Took:
     processor: float
     code: int
     last: str
-    first_picture: tuple[float, float] | None = None
+    first_picture: Took | None = None
 
 
 def run(command: list[str], folder: Path, log: Path, results: Path | None = None) -> Took:
     """Run a command and wait for it; look for the first picture in `results` meanwhile."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    pictures: list[tuple[float, float]] = []
+    pictures: list[Took] = []
     over = threading.Event()
 
     def look() -> None:
         while results is not None and not over.wait(SECONDS_BETWEEN_LOOKS):
             if next(results.glob("*/*.png"), None):
-                pictures.append((time.monotonic() - start, processor_time()))
+                pictures.append(Took(time.monotonic() - start, processor_time(), 0, ""))
                 return
 
     watcher = threading.Thread(target=look, daemon=True)
@@ -150,10 +153,10 @@ def print_expected() -> int:
     return 0
 
 
-def line(what: str, wall: float, processor: float | None, last: str = "") -> str:
+def line(what: str, took: Took) -> str:
+    """Return what a part took as a line of the table."""
     goal = f"{GOALS[what]:7.0f}" if what in GOALS else f"{'':7}"
-    used = f"{processor:10.0f}" if processor is not None else f"{'':10}"
-    return f"{what:14} {wall:9.1f} {used} {goal}  {last}"
+    return f"{what:14} {took.wall:9.1f} {took.processor:10.0f} {goal}  {took.last}"
 
 
 def main() -> int:
@@ -166,34 +169,49 @@ def main() -> int:
     )
     parser.add_argument("--expect", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help="an empty one; a temporary one by default")
+    parser.add_argument("--against", metavar="COMMIT", help="measured first, for ratios")
     asked = parser.parse_args()
     if asked.expect:
         return print_expected()
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="dpmc-measured-"))
-    clone = folder / "dpmc"
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    commit = subprocess.run(
+    if asked.against is None:
+        return int(any(took.code for took in measure(folder, "HEAD", asked.parts).values()))
+    before = measure(folder / "before", asked.against, asked.parts)
+    now = measure(folder / "now", "HEAD", asked.parts)
+    print(f"{'ratio':14} {'wall':>9} {'CPU':>10}")
+    for part in (part for part in now if part in before):
+        wall = now[part].wall / before[part].wall
+        print(f"{part:14} {wall:9.2f} {now[part].processor / before[part].processor:10.2f}")
+    return int(any(took.code for took in (*before.values(), *now.values())))
+
+
+def measure(folder: Path, commit: str, parts: list[str]) -> dict[str, Took]:
+    """Run parts in a clone of this repository, print what they took, and return it."""
+    clone, took = folder / "dpmc", {}
+    subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(clone)], check=True)
+    subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=clone, check=True)
+    name = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=clone,
         capture_output=True,
         text=True,
         check=True,
     ).stdout.strip()
-    print(f"commit {commit} in {clone}; load of the machine at the start {os.getloadavg()[0]:.1f}")
+    print(f"commit {name} in {clone}; load of the machine at the start {os.getloadavg()[0]:.1f}")
     print(f"{'':14} {'wall, s':>9} {'CPU, s':>10} {'goal, s':>7}", flush=True)
-    made = run(["uv", "sync"], clone, folder / "sync.log")
-    print(line("environment", made.wall, made.processor), flush=True)
-    failed = made.code
-    for part in asked.parts:
+    took["environment"] = run(["uv", "sync"], clone, folder / "sync.log")
+    print(line("environment", took["environment"]), flush=True)
+    for part in parts:
         results = clone / FOLDERS[part] if part in FOLDERS else None
-        took = run(COMMANDS[part], clone, folder / f"{part}.log", results)
-        failed |= took.code
-        if took.first_picture is not None and part == "quick":
-            print(line("first picture", *took.first_picture))
-        print(line(part, took.wall, took.processor, took.last), flush=True)
-        for name, jobs, seconds in stages(results) if results else ():
-            print(f"    {name:12} {jobs:6} jobs {seconds:9.0f} s of processor time")
-    return int(failed != 0)
+        took[part] = run(COMMANDS[part], clone, folder / f"{part}.log", results)
+        first = took[part].first_picture
+        if first is not None and part == "quick":
+            took["first picture"] = first
+            print(line("first picture", first))
+        print(line(part, took[part]), flush=True)
+        for stage, jobs, seconds in stages(results) if results else ():
+            print(f"    {stage:12} {jobs:6} jobs {seconds:9.0f} s of processor time")
+    return took
 
 
 if __name__ == "__main__":
