@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+import dpmc
 from dpmc.models import circle
 from dpmc.numerics import compile_cache
 from dpmc.rng import stream
@@ -271,3 +273,63 @@ def test_a_bound_whose_square_vanishes_or_overflows_is_refused(bound):
         check_bound("clip_bound", bound)
     check_bound("clip_bound", 1.0)
     check_bound("clip_bound", math.inf)
+
+
+def bilinear(dim: int) -> Model:
+    """A model whose ratios and gradients depend on no row where all of theta is zero."""
+    ones = (1.0,) * dim
+    return Model(
+        f"bilinear {dim}",
+        2,
+        lambda c, x: c[0] * tuples.dot(ones, x),
+        lambda c, x: (c[2] * tuples.dot(ones, x), c[1] * tuples.dot(ones, x)),
+        zero,
+        zeros,
+        coefficients=lambda t: np.array([t[0] * t[1], t[0], t[1]]),
+        linear=True,
+        affine=True,
+    )
+
+
+@pytest.mark.parametrize("dim", [1, 4])
+@pytest.mark.parametrize("bound", [1e-3, 1.0])
+def test_rows_whose_sum_overflows_count_as_nothing_where_slopes_are_zero(dim, bound):
+    """All rows are finite, and so is their sum: those of a part of them are not."""
+    x = np.zeros((128 if dim == 1 else 3000, dim))
+    x[[0, 16], 0], x[8, 0] = 1.7e308, -1.7e308
+    sums = raw(bilinear(dim), x)
+    origin = np.zeros(2)
+    for theta, away in ((origin, np.array([0.3, 0.0])), (origin, np.array([0.0, 0.3]))):
+        assert sums.ratio(theta, away, bound)[0] == 0.0
+        assert sums.ratio(theta, away, bound)[0] == sums.plain_ratio(theta, away, bound)[0]
+    for theta in (origin, np.array([1e-320, 0.0])):
+        fast, plain = sums.gradient(theta, bound)[0], sums.plain_gradient(theta, bound)[0]
+        assert np.isfinite(fast).all()
+        assert fast == pytest.approx(plain, abs=1e-9 * bound)
+
+
+def test_a_row_far_out_does_not_stop_a_chain():
+    """As before: a chain whose sums are not numbers never moves, and one row decides whether."""
+    x = np.zeros((128, 1))
+    x[[0, 16], 0], x[8, 0] = 1.7e308, -1.7e308
+    model = dataclasses.replace(
+        bilinear(1),
+        log_prior=lambda t: -0.5 * (t[0] ** 2 + t[1] ** 2),
+        log_prior_gradient=lambda t: -t,
+    )
+    given = {"ratio_noise_multiplier": 100.0, "ratio_clip_bound": 1e-3, "proposal_sd": 0.3}
+    fit = dpmc.fit(
+        "dp_penalty",
+        model,
+        x,
+        epsilon=1,
+        delta=1e-6,
+        num_chains=1,
+        max_iterations=50,
+        one_component=True,
+        diagnostics="none",
+        seed=1,
+        progress=False,
+        **given,
+    )
+    assert fit.totals["accepted"][0] > 20

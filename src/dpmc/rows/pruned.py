@@ -105,6 +105,10 @@ def _inner(
         for i in range(num_features):
             low_digits += slopes[k, i] * inner[i]
         sums[k] += low_digits
+    # Where slopes are next to nothing rows far out count as inner, and their sums can overflow.
+    for k in range(dim):
+        if not math.isfinite(sums[k]):
+            return np.zeros(sizes.size, np.int64), np.zeros(dim), False
     return first, sums, count == rows
 
 

@@ -248,6 +248,11 @@ def _products(a: str, b: str, count: int) -> str:
     return " + ".join(f"{a}[{k}] * {b}[{k}]" for k in range(count))
 
 
+def _holds(total: float, error: float, bound: float) -> bool:
+    """Return whether a sum may be taken: sums of rows far out overflow, which clips do not."""
+    return math.isfinite(total) and error <= TOLERANCE * bound
+
+
 class SortedSums:
     """The sums of an affine model that need not pass over the rows.
 
@@ -287,7 +292,7 @@ class SortedSums:
             return None
         column = self._columns[feature] or self._sort(feature)
         total, clipped, error = self._sum(*column, ratio, weight, bound)
-        return (total, clipped) if error <= TOLERANCE * bound else None
+        return (total, clipped) if _holds(total, error, bound) else None
 
     def gradient(self, theta: Array, bound: float) -> tuple[Array, int] | None:
         """Return what :attr:`dpmc.rows.sums.RowSums.gradient` does, None if gradients turn."""
@@ -298,7 +303,7 @@ class SortedSums:
             return None
         column = self._columns[0] or self._sort(0)
         total, clipped, error = self._sum(*column, length, slope, bound)
-        return (total * np.array(direction), clipped) if error <= TOLERANCE * bound else None
+        return (total * np.array(direction), clipped) if _holds(total, error, bound) else None
 
     def _sort(self, feature: int) -> tuple[Any, ...]:
         column = Column.of(self._features[feature])
