@@ -7,8 +7,9 @@ import pytest
 import dpmc
 from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
-from dpmc.privacy import Ledger, discrete
-from dpmc.rng import Streams, cryptographic, stream
+from dpmc.privacy import Ledger, discrete, single_releases
+from dpmc.random_bits import cryptographic
+from dpmc.rng import Streams, stream
 from dpmc.types import Dataset
 from tests.support.posteriors import gaussian_model
 
@@ -42,6 +43,12 @@ def test_without_a_seed_all_streams_are_cryptographic_and_different():
     assert {type(g.bit_generator).__name__ for g in generators} == {"ChaCha"}
     first = {g.bit_generator.random_raw() for g in generators}
     assert len(first) == len(generators)
+
+
+def test_releases_without_a_generator_draw_cryptographic_noise():
+    assert type(single_releases.generator(None).bit_generator).__name__ == "ChaCha"
+    given = np.random.default_rng(1)
+    assert single_releases.generator(given) is given
 
 
 def test_the_cipher_is_chacha_with_twenty_rounds():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 
 import numpy as np
+
+from dpmc.random_bits import cryptographic
 
 Key = str | int | float | bool | None
 
@@ -35,20 +36,6 @@ def stream(seed: int | None, purpose: str, *key: Key) -> np.random.Generator:
     text = json.dumps([seed, purpose, *key], separators=(",", ":"), allow_nan=False)
     words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words.tolist())))
-
-
-def cryptographic() -> np.random.Generator:
-    """Return a new generator of random bits that cannot be predicted from earlier ones.
-
-    Returns
-    -------
-    numpy.random.Generator
-        ChaCha with 20 rounds [Bernstein 2008], its key 256 bits of the operating system.
-        Its words have 64 bits, as those of PCG64.
-    """
-    from randomgen import ChaCha  # takes long: only where it is needed
-
-    return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
 
 
 @dataclass(frozen=True)

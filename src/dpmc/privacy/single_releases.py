@@ -23,6 +23,7 @@ import numpy as np
 from dpmc import checks
 from dpmc.privacy import discrete, events
 from dpmc.privacy.ledger import Ledger
+from dpmc.random_bits import cryptographic
 from dpmc.types import Array, DpmcError
 
 Noise = Literal["continuous", "discrete"]
@@ -198,7 +199,7 @@ def standard_noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) 
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """Return the generator, or one that is seeded by the operating system.
+    """Return the generator, or one that is cryptographic.
 
     Raises
     ------
@@ -206,4 +207,4 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
         If it is something else, such as a seed.
     """
     checks.generator(rng)
-    return np.random.default_rng() if rng is None else rng
+    return cryptographic() if rng is None else rng
