@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.privacy import Ledger, add_gaussian, add_laplace, barker, discrete
+from dpmc.privacy import Ledger, add_gaussian, add_laplace, barker, discrete, events
 from dpmc.types import DpmcError
 
 # Of each test on random numbers: at most one in a million correct runs fails.
@@ -308,6 +308,21 @@ def test_the_grid_of_the_barker_test_does_not_show_the_variance_of_the_batch():
         assert (drawn / step % 2 == 1).any()
         statistic = float(((drawn - 0.1) ** 2).sum()) / (2.0 - variance)
         assert 2 * min(stats.chi2.cdf(statistic, 3000), stats.chi2.sf(statistic, 3000)) > LEVEL
+
+
+def test_no_variance_of_a_batch_is_refused_by_the_grid_of_the_barker_test():
+    """At the largest clip; the grid for less noise has no room for that of a quiet batch."""
+    ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
+    for noise_variance in (0.3, 1.0, 2.0, 3.2):
+        most = math.sqrt(noise_variance * (1 - events.LEAST_NOISE))
+        event = events.barker(noise_variance, most, 10, 100)
+        for variance in (0.0, 0.5 * most**2, most**2):
+            assert math.isfinite(ledger.release_barker(0.1, variance, event, rng))
+        with pytest.raises(DpmcError, match="`clip_scale` must be positive and at most"):
+            events.barker(noise_variance, math.nextafter(most, 9.0), 10, 100)
+    step = discrete.grid_of(math.sqrt(2.0 * 1e-8))
+    with pytest.raises(DpmcError, match="`grid` must be at least"):
+        discrete.add_gaussian(0.1, math.sqrt(2.0), 1.0, step, rng)
 
 
 def test_blocks_are_drawn_on_the_grid_that_the_loop_rounds_to():

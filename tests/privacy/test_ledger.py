@@ -158,6 +158,19 @@ def test_no_sensitivity_no_noise_but_a_record(rng):
     assert rng.bit_generator.state == before
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("sensitivity", [1.0, 0.0])
+def test_what_is_not_finite_counts_as_zero(value, sensitivity, rng):
+    """Noise hides no such number: the plain sum, which would be released otherwise, shows it."""
+    ledger = Ledger()
+    assert math.isfinite(ledger.release(value, sensitivity, 5.0, rng))
+    noisy = ledger.release(np.array([1.0, value]), sensitivity, 5.0, rng)
+    assert np.isfinite(noisy).all()
+    assert not math.isfinite(value + sensitivity * 5.0 * rng.standard_normal())
+    event = events.barker(2.0, 1.0, 10, 100)
+    assert math.isfinite(ledger.release_barker(value, 0.5, event, rng))
+
+
 def test_values_are_left_alone(rng):
     value = np.zeros(4)
     noisy = Ledger().release(value, 1.0, 5.0, rng)
@@ -259,7 +272,7 @@ def test_the_variance_of_a_batch_is_checked_before_the_draw(batch_variance, rng)
 
 def test_rounding_of_the_largest_variance_takes_no_noise_away():
     """A hair more than kappa^2 is taken for kappa^2."""
-    event = barker(1 + 1e-9, 1.0, 50, 1000)
+    event = barker(1 + 1e-6, 1.0, 50, 1000)
     one, other = (
         Ledger().release_barker(0.0, variance, event, np.random.default_rng(1))
         for variance in (1.0, 1 + 5e-10)

@@ -23,6 +23,9 @@ Counts = Mapping["Event", int]
 
 # Of the logistic distribution: the Barker test leaves no room for more noise.
 LOGISTIC_VARIANCE = math.pi**2 / 3
+# Of the variance of batch and noise, the least that is left for noise: a grid for so little of it
+# has room for all of it, so that discrete noise is never refused for what a batch shows.
+LEAST_NOISE = 2.0**-20
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
 _BARKER = re.compile(r"barker\(([^,()]+), clip_scale=([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
@@ -65,10 +68,11 @@ class BarkerEvent:
                 f"`noise_variance` must be positive and below pi^2/3 = {LOGISTIC_VARIANCE:.6g}, "
                 f"the variance of the logistic distribution, got {self.noise_variance}"
             )
-        if not (self.clip_scale > 0 and self.clip_scale**2 < self.noise_variance):
+        most = math.sqrt(self.noise_variance * (1 - LEAST_NOISE))
+        if not 0 < self.clip_scale <= most:
             raise DpmcError(
-                f"`clip_scale` must be positive and below sqrt(noise_variance) = "
-                f"{math.sqrt(self.noise_variance):.6g}, got {self.clip_scale}"
+                f"`clip_scale` must be positive and at most {most:.8g}, a little below "
+                f"sqrt(noise_variance), got {self.clip_scale}"
             )
         _check_batch(self.batch_size, self.num_rows)
 

@@ -117,7 +117,8 @@ class Ledger:
         float or ndarray
             ``value + sensitivity * noise_multiplier * N(0, I)``, rounded to the grid of
             `dpmc.privacy.discrete` with discrete noise; the value itself where the
-            sensitivity is 0, recorded all the same.
+            sensitivity is 0, recorded all the same. A value that is not finite counts as 0: no
+            noise would hide it.
 
         Raises
         ------
@@ -132,6 +133,7 @@ class Ledger:
         if tally.used >= tally.allowed:
             tally.ask(1)
         tally.used += 1
+        value = _finite(value)
         if sensitivity == 0:
             return value
         if self._discrete is not None:
@@ -163,7 +165,8 @@ class Ledger:
         Returns
         -------
         float
-            ``value + sqrt(event.noise_variance - batch_variance) * N(0, 1)``.
+            ``value + sqrt(event.noise_variance - batch_variance) * N(0, 1)``, with 0 for a value
+            that is not finite.
 
         Raises
         ------
@@ -188,7 +191,7 @@ class Ledger:
             # The variance of the batch is private: the grid is that of the least noise.
             grid = self._discrete.grid_of(math.sqrt(event.least_variance))
             return float(self._discrete.add_gaussian(value, math.sqrt(variance), 1.0, grid, rng))
-        return value + math.sqrt(variance) * float(rng.standard_normal())
+        return _finite(value) + math.sqrt(variance) * float(rng.standard_normal())
 
     def noise_block(
         self,
@@ -364,6 +367,18 @@ class Ledger:
             allowed = UNLIMITED if self._allowed is None else self._allowed.get(event, 0)
             tally = self._tallies[event] = Tally(event, allowed, self._meter)
         return tally
+
+
+@overload
+def _finite(value: float) -> float: ...
+@overload
+def _finite(value: Array) -> Array: ...
+def _finite(value: float | Array) -> float | Array:
+    """Return a value with 0 for what is not finite, which no noise would hide."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else 0.0
+    finite = np.isfinite(value)
+    return value if finite.all() else np.where(finite, value, 0.0)
 
 
 def _refusal(noise: str) -> DpmcError:
