@@ -60,23 +60,78 @@ def test_search_and_chains_share_one_budget(method, diagnostics):
 
 
 @pytest.mark.parametrize("method", BATCHES)
-def test_search_and_batches_share_one_budget(method):
-    """By the accountant of all that was recorded; chains that forgot the search exceed it."""
+def test_search_and_batches_have_budgets_of_their_own(method):
+    """Epsilons and deltas add up, by hand; chains that forgot the search exceed the budget."""
     result = fit(method, diagnostics="none")
-    assert compose([result.ledger], 1e-5).epsilon <= 4.0 * (1 + 1e-6)
-    assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-2)
-    assert len(result.ledger) > 4  # the search is in it
+    search, delta = result.plan["search"], 1e-5
     planned = events.parse(result.plan["releases"].items())
-    search = min(planned, key=planned.get)
-    assert planned[search] == 1
-    chains = next(event for event in planned if event != search)
-    name = calibration.best_accountant({chains: 1})
+    (chains,) = planned
+    before = [(m, n) for m, n in result.ledger if events.parse([(m, n)]).keys() != {chains}]
+    assert len(before) > 3  # the search is in it
+    spent = math.sqrt(sum(count / m**2 for m, count in multipliers(before)))
+    by_search = {events.gaussian(1 / spent): 1}
+    assert accounting.load("gaussian").epsilon(by_search, search["delta"]) <= search["epsilon"] * (
+        1 + 1e-6
+    )
+    name = calibration.best_accountant(planned)
+    left = accounting.load(name).epsilon(planned, (delta - search["delta"]) * (1 - 1e-12))
+    assert search["epsilon"] + left <= result.guarantee.epsilon * (1 + 1e-6)
+    assert (result.guarantee.delta, result.guarantee.accountant) == (delta, "composition")
+    assert 3.9 < result.guarantee.epsilon <= 4.0
+    assert result.plan["epsilon"] == 4.0
+    assert result.plan["audit"]["epsilon"] <= 4.0
+    assert compose([result], delta).epsilon == pytest.approx(result.guarantee.epsilon)
     whole = calibration.plan(
-        events.Releases((), ((chains, 1),)), dpmc.Budget(4.0, 1e-5, name), num_chains=2
+        events.Releases((), ((chains, 1),)), dpmc.Budget(4.0, delta, name), num_chains=2
     )
     assert whole.num_iterations > result.plan["num_iterations"]
-    broken = {**whole.counts, search: 1}
-    assert accounting.load(calibration.best_accountant(broken)).epsilon(broken, 1e-5) > 4.2
+    broken = {**whole.counts, **by_search}
+    assert accounting.load(calibration.best_accountant(broken)).epsilon(broken, delta) > 4.2
+
+
+def total_delta(choices, mu, epsilon):
+    """Return delta at epsilon of a mu-GDP search and the chains that its outcome makes worst.
+
+    The privacy loss of the search is normal, and what is left of epsilon after it decides: the
+    chains then have the largest delta of all choices there.
+    """
+    z, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights /= weights.sum()
+
+    def delta(counts, left):
+        if left >= 0:
+            return accounting.load("subsampled").delta(counts, left)
+        # Of a symmetric profile, below zero.
+        return 1 - math.exp(left) + math.exp(left) * delta(counts, -left)
+
+    left = epsilon - (mu**2 / 2 + mu * z)
+    return sum(
+        w * max(delta(counts, x) for counts in choices) for w, x in zip(weights, left, strict=True)
+    )
+
+
+def test_choices_after_a_search_exceed_a_budget_that_each_of_them_keeps():
+    """The broken variant: search and batches in one plan. Apart, the worst choices keep delta."""
+    epsilon, delta, rows = 4.0, 1e-6, 20_000
+    kinds = [
+        events.sampled_gaussian(z, b, rows) for z, b in ((6.0, 10_000), (0.75, 400), (1.5, 400))
+    ]
+
+    def most(event, budget, *once):
+        releases = events.Releases(tuple((one, 1) for one in once), ((event, 1),))
+        return calibration.plan(releases, dpmc.Budget(*budget, "subsampled"))
+
+    mu = GaussianBudget.of(epsilon, delta).mu / 2
+    search = events.gaussian(1 / mu)
+    plans = [most(event, (epsilon, delta), search) for event in kinds]
+    choices = [{event: plan.num_iterations} for event, plan in zip(kinds, plans, strict=True)]
+    for plan, counts in zip(plans, choices, strict=True):
+        assert plan.spent_delta <= delta
+        assert total_delta([counts], mu, epsilon) == pytest.approx(plan.spent_delta, rel=0.02)
+    assert total_delta(choices, mu, epsilon) > 1.2 * delta
+    shares = tuning.shares("dp_sgld", epsilon, delta)
+    apart = [most(event, shares.apart.rest).counts for event in kinds]
+    assert total_delta(apart, shares.search.mu, epsilon) < delta
 
 
 def test_a_budget_that_forgot_the_search_would_be_exceeded():

@@ -3,7 +3,14 @@
 A share of the budget finds centre and shape of the posterior, as :mod:`dpmc.automatic` does; the
 chains begin at the centre with steps on that scale, and have the rest. The search goes through a
 ledger that is a filter, so that however it went, it costs no more than one Gaussian release of its
-share: that release is in the plan of the chains, whose accountant adds up all of it.
+share.
+
+Noise and number of the releases of the chains are chosen after the search. Where all of them are
+Gaussian and of all rows, whatever is chosen adds up in mu^2 with the search, whose release is in
+the plan of the chains. Releases from batches do not: two choices with the same delta at one epsilon
+have different ones at others, and what the search said may favour the worse of them. There search
+and chains have budgets of their own. Epsilons and deltas of mechanisms add up even if the later one
+is chosen by the earlier [Dwork and Roth 2014, appendix B].
 """
 
 from __future__ import annotations
@@ -20,7 +27,7 @@ from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
-from dpmc.mcmc.fit import Search
+from dpmc.mcmc.fit import Apart, Search
 from dpmc.mcmc.methods import minibatch_penalty
 from dpmc.privacy import events
 from dpmc.privacy.budgets import GaussianBudget
@@ -29,8 +36,10 @@ from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.types import Array, Dataset, Model
 
-# Of mu^2, for the search.
-SHARE = 0.25
+# Methods whose releases are Gaussian and of all rows.
+GAUSSIAN = frozenset({"dp_penalty", "dp_hmc", "dp_mala"})
+# Of mu^2, for the search of these; of epsilon and of delta, for that of others.
+SHARE, APART = 0.25, 1 / 3
 # Standard deviation of the noise in a decision, at which a walk of small steps is most efficient:
 # an accepted share of 2 Phi(-s / 2), at 1 / s^2 of the budget a decision, has its largest product
 # with s^2 at 2.38.
@@ -48,6 +57,35 @@ TRAJECTORIES, LONGEST_LEAPFROG, LEAPFROG_STEPS, ENERGY_NOISE = 200, 0.3, 5, 1.0
 DRIFT, SPIN, FEWEST, HALF = 0.1, 0.05, 200, 0.5
 # Of a decision from a batch: the variance that the batch itself may have, and the smallest share.
 BATCH_VARIANCE, SMALLEST = 0.25, 0.02
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a search and the chains after it may cost.
+
+    Parameters
+    ----------
+    search : GaussianBudget
+        Of the search.
+    mu : float
+        Gaussian budget that chains are scaled by: all of theirs, if they are Gaussian.
+    apart : Apart or None
+        How epsilon and delta are divided, where the two have budgets of their own.
+    """
+
+    search: GaussianBudget
+    mu: float
+    apart: Apart | None
+
+
+def shares(method: str, epsilon: float, delta: float) -> Shares:
+    """Return what a budget gives to a search for a method, and to its chains."""
+    if method in GAUSSIAN:
+        mu = GaussianBudget.of(epsilon, delta).mu
+        return Shares(GaussianBudget(math.sqrt(SHARE) * mu), math.sqrt(1 - SHARE) * mu, None)
+    apart = Apart(epsilon, delta, APART * epsilon, APART * delta)
+    search = GaussianBudget.of(apart.search_epsilon, apart.search_delta)
+    return Shares(search, GaussianBudget.of(*apart.rest).mu, apart)
 
 
 @dataclass(frozen=True)
@@ -273,19 +311,17 @@ def tuned(
     DpmcError
         If the budget or the model is refused, before any row is used.
     """
-    whole = GaussianBudget.of(epsilon, delta)
-    part = GaussianBudget(math.sqrt(SHARE) * whole.mu)
+    parts = shares(method, epsilon, delta)
     checked = row_functions.without_errors(model)
     model_checks.check(checked, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(checked)
-    ledger, streams = Ledger(part, noise), Streams.of(seed, f"search for {method}", 0)
+    ledger, streams = Ledger(parts.search, noise), Streams.of(seed, f"search for {method}", 0)
     point = starting_point(checked, prior, start)
     centre = locate(WhitenedRows(checked, dataset), prior, Purse(ledger, streams.noise), point)
-    mu = math.sqrt(1 - SHARE) * whole.mu
-    scale = _scale(centre, prior, checked, mu, num_chains, dataset.num_rows)
+    scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
     chosen = {**RULES[method](scale), **params}
-    search = Search(scale.centre, events.gaussian(1 / part.mu), ledger.records())
-    return chosen, search
+    event = events.gaussian(1 / parts.search.mu)
+    return chosen, Search(scale.centre, event, ledger.records(), parts.apart)
 
 
 def _scale(

@@ -113,6 +113,49 @@ def test_fits_and_single_releases_are_composed():
     assert both.outside == fit.guarantee.outside
 
 
+def steep_below_the_start(theta):
+    """A gradient of the log-prior that throws most trajectories off, whatever the rows are."""
+    return np.where(theta > 0.02, -1e200 * theta, -theta)
+
+
+def test_a_fit_counts_with_all_that_it_was_to_release():
+    """Trajectories that leave the finite numbers release less, and how many do depends on rows."""
+    x = np.random.default_rng(1).normal(scale=0.5, size=(2000, 1))
+    model = dpmc.Model(
+        "mean",
+        1,
+        lambda c, x: -0.5 * (x[0] - c[0]) ** 2,
+        lambda c, x: (x[0] - c[0],),
+        lambda theta: -0.5 * float(theta @ theta),
+        steep_below_the_start,
+    )
+    checks = pytest.MonkeyPatch()
+    with checks.context() as patched:  # the gradient is not that of the log-prior, for the throw
+        patched.setattr("dpmc.rows.prior_checks.check_prior", lambda model, starts: None)
+        fit = dpmc.fit(
+            "dp_hmc",
+            model,
+            x,
+            epsilon=1.0,
+            delta=1e-6,
+            num_chains=1,
+            max_iterations=60,
+            progress=False,
+            seed=1,
+            diagnostics="none",
+            num_leapfrog_steps=8,
+            step_size=0.03,
+            ratio_noise_multiplier=60.0,
+            gradient_noise_multiplier=60.0,
+            gradient_clip_bound=2.0,
+            ratio_clip_bound=2.0,
+        )
+    planned = sum(fit.plan["releases"].values())
+    assert sum(count for _, count in fit.ledger) < 0.9 * planned
+    assert compose([fit], 1e-6).epsilon == pytest.approx(fit.guarantee.epsilon, rel=1e-6)
+    assert compose([fit.ledger], 1e-6).epsilon < 0.97 * fit.guarantee.epsilon
+
+
 def test_nothing_costs_nothing():
     assert compose([], DELTA).epsilon == 0
     assert compose([Ledger(), ()], DELTA).epsilon == 0
@@ -139,8 +182,9 @@ def test_relations_have_to_agree():
         (
             [Guarantee(1.0, 1.0)],
             DELTA,
-            r"`delta` must be in \[0, 1\) and `epsilon` finite, got 1.0 and 1.0",
+            r"`delta` must be in \[0, 1\) and `epsilon` finite and at least 0, got 1.0 and 1.0",
         ),
+        ([Guarantee(-1.0, 1e-7)], DELTA, r"at least 0, got 1e-07 and -1.0"),
     ],
 )
 def test_what_cannot_be_composed_is_refused(parts, delta, message):

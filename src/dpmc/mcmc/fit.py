@@ -41,7 +41,41 @@ from dpmc.types import (
     Model,
 )
 
+# Of sums and differences of budgets.
+ROUNDING = 2.0**-50
 Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A budget of which a search and the chains after it have parts of their own.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole.
+    search_epsilon, search_delta : float
+        What the search has, less.
+    """
+
+    epsilon: float
+    delta: float
+    search_epsilon: float
+    search_delta: float
+
+    @property
+    def rest(self) -> tuple[float, float]:
+        """Epsilon and delta of the chains, rounded down."""
+        return (
+            (self.epsilon - self.search_epsilon) * (1 - ROUNDING),
+            (self.delta - self.search_delta) * (1 - ROUNDING),
+        )
+
+    def joint(self, chains: Guarantee) -> Guarantee:
+        """Return the guarantee of search and chains together, at the whole of delta."""
+        epsilon = (self.search_epsilon + chains.epsilon) * (1 + ROUNDING)
+        whole = min(epsilon, self.epsilon) if chains.epsilon <= self.rest[0] else epsilon
+        return replace(chains, epsilon=whole, delta=self.delta, accountant="composition")
 
 
 @dataclass(frozen=True)
@@ -56,11 +90,14 @@ class Search:
         One release that costs at least as much as all that were made.
     records : tuple of (str, int)
         What was released.
+    apart : Apart or None
+        How the budget is divided; None where `event` is in the plan of the chains.
     """
 
     start: Array
     event: Event
     records: tuple[tuple[str, int], ...]
+    apart: Apart | None = None
 
 
 def fit(
@@ -122,6 +159,11 @@ def fit(
     dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     checks.at_least("num_chains", num_chains, 1)
     checks.one_of("diagnostics", diagnostics, CHOICES)
+    before: tuple[tuple[Event, int], ...] = ()
+    if search is not None and search.apart is not None:
+        epsilon, delta = search.apart.rest
+    elif search is not None:
+        before = ((search.event, 1),)
     plan, iterations = allocate(
         module,
         settings,
@@ -133,7 +175,7 @@ def fit(
         accountant,
         max_iterations,
         diagnostics,
-        () if search is None else ((search.event, 1),),
+        before,
     )
     starts = start_points(start if search is None else search.start, model.dim, num_chains)
     model = row_functions.without_errors(model)
@@ -151,9 +193,8 @@ def fit(
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        before = () if search is None else search.records
         return run(
-            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, before
+            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, search
         )
 
 
@@ -259,7 +300,7 @@ def run(
     progress: Progress = silent,
     release: Release | None = None,
     noise: Noise = "continuous",
-    before: tuple[tuple[str, int], ...] = (),
+    search: Search | None = None,
 ) -> Fit:
     """Run the chains of one replicate under `plan` and say what privacy they have.
 
@@ -283,8 +324,8 @@ def run(
         Releases diagnostics; the exact clip counts are then left out. Without it they stay.
     noise : {"continuous", "discrete"}
         See `fit`.
-    before : tuple of (str, int)
-        What the plan holds one release for that was made already, as it was recorded.
+    search : Search, optional
+        What was released before.
     """
     ledger = Ledger(plan, noise)
     result = sampler(starts, num_iterations, streams, ledger, progress)
@@ -292,16 +333,29 @@ def run(
     if release is not None:
         released = release(result, starts, ledger)
         result = without_clip_counts(result)
-    records = _added(before, ledger.records())
+    of_chains = ledger.records()
+    records = of_chains if search is None else _added(search.records, of_chains)
     if plan is None:
         guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
         summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
     else:
-        guarantee = replace(plan.guarantee, outside=tuple(outside))
-        audited = _audited(records, plan.budget.delta)
+        apart = None if search is None else search.apart
+        guarantee = plan.guarantee if apart is None else apart.joint(plan.guarantee)
+        guarantee = replace(guarantee, outside=tuple(outside))
+        audited = _audited(records if apart is None else of_chains, plan.budget.delta)
+        audited = audited if apart is None else apart.joint(audited)
         summary = plan.summary() | {
             "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
         }
+        if apart is not None:
+            summary |= {
+                "epsilon": apart.epsilon,
+                "delta": apart.delta,
+                "search": {"epsilon": apart.search_epsilon, "delta": apart.search_delta},
+                "guarantee_epsilon": guarantee.epsilon,
+                "guarantee_delta": guarantee.delta,
+                "guarantee_accountant": guarantee.accountant,
+            }
         summary |= {"noise": noise} if noise != "continuous" else {}
     return Fit(
         draws=result.draws,

@@ -52,7 +52,7 @@ def compose(
         `guarantee`, or a `Guarantee`. A Gaussian guarantee is composed as the Gaussian release
         that it is the exact curve of. Of any other only its epsilon and delta are used: it
         enters as the least private mechanism that has them. A ledger with a plan or a budget
-        counts with all of it.
+        counts with all of it, and a fit with all that it was to release.
     delta : float
         At which epsilon is wanted, in (0, 1).
     neighbours : {"replace", "add_remove"}
@@ -127,11 +127,26 @@ def _take(part: Any, name: str, total: _Total) -> None:
             f"{NEIGHBOURS[guarantee.neighbours]}"
         )
     total.outside |= dict.fromkeys(guarantee.outside)
-    records = getattr(part, "ledger", ())
-    if records:
-        total.add(events.parse(records))
-    elif guarantee.epsilon > 0 or guarantee.delta > 0:
+    counts = _fixed(part, guarantee)
+    if counts:
+        total.add(dict(counts))
+    elif guarantee.epsilon != 0 or guarantee.delta != 0:
         _take_guarantee(guarantee, total)
+
+
+def _fixed(part: Any, guarantee: Guarantee) -> Counts:
+    """Return the releases that a fit was to make, none where they are not known beforehand.
+
+    What happened to be released is not enough: chains that end early, or a trajectory that leaves
+    the finite numbers, release less for what earlier releases said.
+    """
+    plan = getattr(part, "plan", None) or {}
+    if guarantee.accountant == "gaussian" or "search" in plan:
+        return {}  # the first is exact, and of the second the noise was chosen on the way
+    if "releases" in plan:
+        return events.parse(plan["releases"].items())
+    complete = getattr(part, "status", "complete") == "complete"
+    return events.parse(getattr(part, "ledger", ())) if complete else {}
 
 
 def _take_guarantee(guarantee: Guarantee, total: _Total) -> None:
@@ -141,10 +156,10 @@ def _take_guarantee(guarantee: Guarantee, total: _Total) -> None:
     exact = guarantee.accountant == "gaussian" and guarantee.epsilon > 0
     if exact and 0 < guarantee.delta < 1:
         total.add(GaussianBudget.of(guarantee.epsilon, guarantee.delta).worst())
-    elif 0 <= guarantee.delta < 1 and math.isfinite(guarantee.epsilon):
+    elif 0 <= guarantee.delta < 1 and 0 <= guarantee.epsilon < math.inf:
         total.bounded.append(Bounded(guarantee.epsilon, guarantee.delta))
     else:
         raise DpmcError(
-            f"`delta` must be in [0, 1) and `epsilon` finite, got {guarantee.delta} and "
-            f"{guarantee.epsilon}"
+            f"`delta` must be in [0, 1) and `epsilon` finite and at least 0, got {guarantee.delta} "
+            f"and {guarantee.epsilon}"
         )
