@@ -254,12 +254,24 @@ ARGUMENTS = {
     "invalid_rows typo": (lambda: run(invalid_rows="drop"), "`invalid_rows` must be 'refuse'"),
     "diagnostics typo, auto": (
         lambda: dpmc.fit(MODEL, ROWS, epsilon=4, delta=1e-5, diagnostics="all"),
-        "`diagnostics` must be one of ",
+        "`diagnostics` must be left out for the automatic method, which chooses it, or given ",
+    ),
+    "parameter of a method, auto": (
+        lambda: dpmc.fit(MODEL, ROWS, epsilon=4, delta=1e-5, gradient_clip_bound=5),
+        "`gradient_clip_bound` must be left out for the automatic method, which chooses it, or ",
     ),
     "option typo, auto": (
         lambda: dpmc.fit(MODEL, ROWS, epsilon=4, delta=1e-5, num_drws=5),
-        "`num_drws` must be left out for the automatic method, which chooses it, or given beside a "
-        "`method` (did you mean num_draws?)",
+        "`num_drws` must be an argument of `fit` (did you mean num_draws?)",
+    ),
+    "draws beside a method": (
+        lambda: run(num_draws=5),
+        "`num_draws` must be left out beside a `method`, whose draws are its iterations",
+    ),
+    "parameter that is not known": (
+        lambda: run(ratio_noise=30.0),
+        "`ratio_noise` must be a parameter of dp_penalty (guided, one_component, proposal_sd, "
+        "ratio_clip_bound, ratio_noise_multiplier)",
     ),
     "progress text": (lambda: run(progress="no"), "`progress` must be True or False, got 'no'"),
     "names too few": (lambda: run(names=["a"]), "`names` must be 3 different names"),
@@ -318,11 +330,11 @@ DATA = {
     "one row": (lambda: run(rows=ROWS[:1]), OK),
     "a column too many": (
         lambda: run(rows=np.column_stack([ROWS, ROWS[:, 0]])),
-        "`example_rows` must have 5 columns, got 4",
+        "`data` must have 4 columns for model 'logistic', got 5",
     ),
     "a column too few": (
         lambda: run(rows=ROWS[:, 1:]),
-        "`example_rows` must have 3 columns, got 4",
+        "`data` must have 4 columns for model 'logistic', got 3",
     ),
     "three dimensions": (lambda: run(rows=ROWS[None]), "`x` must have rows and columns"),
     "Fortran order": (lambda: run(rows=np.asfortranarray(ROWS)), OK),

@@ -5,6 +5,7 @@ As :mod:`tests.test_bad_input` for `fit`: one line, or accepted because it means
 
 from __future__ import annotations
 
+import importlib
 import math
 import warnings
 
@@ -15,6 +16,7 @@ import dpmc
 from dpmc import priors, statsel
 from dpmc.diagnostics.autocorrelation import ShortChainWarning
 from dpmc.ep.mixture.model import MixtureModel
+from dpmc.mcmc.methods import dp_penalty
 from dpmc.models import logistic
 from tests.support.bad_input import OK, judge, labelled
 
@@ -52,6 +54,16 @@ COMPARISONS = {
         lambda: compared({"auto": {"epsilon": 2}}),
         "`epsilon` must be given once, for all methods, got one of auto",
     ),
+    "a second method that is none": (lambda: compared(["auto", "nope"]), "`method` must be one of"),
+    "names too few": (lambda: compared(["auto"], names=["a"]), "`names` must be 3 different names"),
+    "an option that none has": (
+        lambda: compared(["auto"], max_iterations=5),
+        "`max_iterations` must be left out for the automatic method",
+    ),
+    "options of two kinds": (
+        lambda: compared(["auto", "dp_penalty"], max_iterations=5, diagnostics="none"),
+        OK,
+    ),
     "rows that are not finite": (lambda: compared(["auto"], HOLED), "finite numbers only"),
     "rows that count as zero": (lambda: compared(["auto"], HOLED, invalid_rows="zero"), OK),
 }
@@ -85,6 +97,24 @@ TRACED = {
     "a function": (lambda: modelled(), OK),
     "name a number": (lambda: modelled(name=3), "`name` must be a text, got int"),
     "columns text": (lambda: modelled(num_columns="1"), "`num_columns` must be an integer"),
+    "more columns than it reads": (
+        lambda: dpmc.fit(
+            dpmc.model(level, {"level": priors.normal(0, 10)}, num_columns=1),
+            ROWS[:, :2],
+            epsilon=4,
+            delta=1e-5,
+        ),
+        "`data` must have 1 columns for model 'level', got 2",
+    ),
+    "more columns in a plan": (
+        lambda: dpmc.plan(
+            dpmc.model(level, {"level": priors.normal(0, 10)}, num_columns=1),
+            (100, 2),
+            epsilon=4,
+            delta=1e-5,
+        ),
+        "`shape[1]` must be 1, the columns of model 'level', got 2",
+    ),
     "priors a list": (lambda: modelled(parameters=[priors.normal()]), PRIORS + "list"),
     "priors None": (lambda: modelled(parameters=None), PRIORS + "NoneType"),
     "priors none": (lambda: modelled(parameters={}), PRIORS + "none"),
@@ -236,3 +266,66 @@ CALLS = labelled({"comparison": COMPARISONS, "traced": TRACED, "ways in": WAYS_I
 @pytest.mark.parametrize("label", CALLS)
 def test_a_call_is_refused_in_one_line_or_accepted(label):
     judge(*CALLS[label])
+
+
+class Own:
+    """A method that counts how often it is run."""
+
+    Params = dp_penalty.Params
+    runs = 0
+
+    @staticmethod
+    def releases(params, num_rows):
+        return dp_penalty.releases(params, num_rows)
+
+    @classmethod
+    def sampler(cls, posterior, params):
+        cls.runs += 1
+        return dp_penalty.sampler(posterior, params)
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_nothing_runs_before_all_methods_of_a_comparison_are_known():
+    first = {"method": Own, "proposal_sd": 0.1, "noise_multiplier": 9.0, "clip_bound": 1.0}
+    with pytest.raises(dpmc.DpmcError, match="`method` must be one of"):
+        compared({"own": first, "nope": {}}, max_iterations=3)
+    with pytest.raises(dpmc.DpmcError, match="`proposl_sd` must be a parameter of dp_penalty"):
+        compared({"own": first, "dp_penalty": {"proposl_sd": 0.1}}, max_iterations=3)
+    assert Own.runs == 0
+    compared({"own": first}, max_iterations=3, num_draws=None)
+    assert Own.runs > 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"prior": (100.0, 0.0)},
+        {"prior": "x"},
+        {"progress": "no"},
+        {"foo": 1},
+        {"method": "pmmh", "foo": 1},
+    ],
+)
+def test_records_are_not_released_before_the_chain_is_known(wrong, monkeypatch):
+    """A release is made once: what it is for has to be right before."""
+    made = []
+    door = importlib.import_module("dpmc.families.select_statistic")
+    release = door.release
+    monkeypatch.setattr(door, "release", lambda *a, **k: made.append(1) or release(*a, **k))
+    with pytest.raises(dpmc.DpmcError):
+        selected(**wrong)
+    assert not made
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selected()
+    assert made
+
+
+def test_warnings_name_the_line_of_the_caller(tmp_path):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        doors(likelihood="linear")
+        doors(method="dp_penalty", clip_bound=1.0, num_draws=None, max_iterations=3)
+    of_fits = [one for one in told if one.category in (dpmc.PosteriorWarning, DeprecationWarning)]
+    assert len({one.category for one in of_fits}) == 2
+    assert {one.filename for one in of_fits} == {__file__}

@@ -89,6 +89,59 @@ def test_a_mechanism_is_audited(folder, capsys):
     assert "not violated" in capsys.readouterr().out
 
 
+UNSEEDED = """
+from __future__ import annotations
+from dataclasses import dataclass
+import numpy as np
+
+@dataclass
+class Noise:
+    scale: float = 1.0
+
+noise = Noise()
+data = np.random.default_rng().normal(size=50)
+neighbour = data.copy()
+with open(__file__ + ".runs", "a") as file:
+    file.write("run ")
+
+def mechanism(data, rng):
+    return data.sum() + rng.laplace(scale=noise.scale)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_with_a_mechanism_runs_once(folder, workers, capsys):
+    """Data and neighbour of two runs would differ: epsilon is 0, and 4 would be found."""
+    path = folder / "mechanism.py"
+    path.write_text(UNSEEDED)
+    given = ["audit", str(path), "--runs", "2400", "--seed", "1", "--epsilon", "0.5"]
+    assert main([*given, "--workers", str(workers)]) == 0
+    assert "claim 0.5 not violated" in capsys.readouterr().out
+    assert (folder / "mechanism.py.runs").read_text() == "run "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--repeats", "0"], "`repeats` must be an integer of at least 1, got 0"),
+        (["--passes", "0"], "`max_passes` must be an integer of at least 1, got 0"),
+        (["--epsilon", "-1"], "`epsilon` must be positive and finite, got -1.0"),
+    ],
+)
+def test_a_league_without_a_result_is_refused(tmp_path, arguments, told, capsys):
+    output = tmp_path / "league.csv"
+    assert main(["league", "--output", str(output), *arguments]) == 1
+    assert told in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.filterwarnings("error::dpmc.PosteriorWarning")
+def test_remarks_are_told_once(folder, capsys):
+    assert main(["fit", written(folder, epsilon=0.01)]) == 0
+    told = capsys.readouterr().out
+    assert told.count("Note:") >= 1
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -99,6 +152,12 @@ def test_a_mechanism_is_audited(folder, capsys):
         ({"rows": "none.csv"}, "is not there"),
         ({"rows": None}, "`rows` must be given"),
         ({"features": ["height"]}, "'height' must be a column of"),
+        ({"features": []}, "`features` must be different names of columns, got []"),
+        ({"features": ["age", "age"]}, "`features` must be different names of columns, got ['age'"),
+        (
+            {"features": ["age", "survived"]},
+            "`features` must not have the response, got 'survived'",
+        ),
         ({"response": None}, "`response` must be given with a `likelihood`"),
         ({"likelihood": None}, "one of `model` and `likelihood` must be given, got none"),
         ({"likelihood": None, "response": None, "model": "model.py"}, "`model` must be FILE.py:"),

@@ -117,11 +117,17 @@ REFUSED = {
     "shape of one": ({"shape": (500,)}, SHAPE + "(500,)"),
     "shape the rows": ({"shape": np.zeros((5, 3))}, SHAPE + "ndarray"),
     "shape of floats": ({"shape": (5.0, 3)}, "`shape[0]` must be an integer of at least 1"),
-    "columns that do not fit": ({"shape": (N, 7)}, "`example_rows` must have 7 columns, got 3"),
+    "columns that do not fit": (
+        {"shape": (N, 7)},
+        "`shape[1]` must be 3, the columns of model 'logistic', got 7",
+    ),
     "model a name": ({"model": "logistic"}, "`model` must be a dpmc.Model, got 'logistic'"),
     "epsilon text": ({"epsilon": "1"}, "`epsilon` must be positive and finite, got '1'"),
     "delta None": ({"delta": None}, "`delta` must be in (0, 1), got None"),
-    "parameter of no method": ({"proposal_sd": 1}, "`proposal_sd` must be left out, or given"),
+    "parameter of no method": (
+        {"proposal_sd": 1},
+        "`proposal_sd` must be left out for the automatic",
+    ),
     "most iterations of no method": ({"max_iterations": 5}, "`max_iterations` must be left out"),
     "method typo": ({"method": "dp_penality"}, "(did you mean dp_penalty?)"),
     "method without privacy": (

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from dpmc import checks
 from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
 from dpmc.families.regression import built, regression
-from dpmc.fitting import AUTOMATIC, fit
+from dpmc.fitting import AUTOMATIC, PosteriorWarning, fit
 from dpmc.league.submission import rivals
 from dpmc.league.table import Row, play, summary, write
 from dpmc.league.task import described, known, tasks
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
-from dpmc.types import DpmcError, Model
+from dpmc.types import DpmcError, Model, check_epsilon
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,19 +76,21 @@ def fit_file(path: str | Path) -> str:
         "noise": settings.noise,
         "invalid_rows": settings.invalid_rows,
     }
-    if settings.model is not None:
-        fitted = fit(AUTOMATIC, _model(path, settings.model), rows.to_numpy(), **common)
-    else:
-        assert settings.likelihood is not None
-        fitted = regression(
-            rows.drop(columns=settings.response),
-            rows[settings.response],
-            likelihood=settings.likelihood,
-            intercept=settings.intercept,
-            prior_sd=settings.prior_sd,
-            degrees_of_freedom=settings.degrees_of_freedom,
-            **common,
-        )
+    with warnings.catch_warnings():  # the summary has the remarks
+        warnings.simplefilter("ignore", PosteriorWarning)
+        if settings.model is not None:
+            fitted = fit(AUTOMATIC, _model(path, settings.model), rows.to_numpy(), **common)
+        else:
+            assert settings.likelihood is not None
+            fitted = regression(
+                rows.drop(columns=settings.response),
+                rows[settings.response],
+                likelihood=settings.likelihood,
+                intercept=settings.intercept,
+                prior_sd=settings.prior_sd,
+                degrees_of_freedom=settings.degrees_of_freedom,
+                **common,
+            )
     fitted.save(output)
     return f"{fitted.summary()}\n\nWritten to {output}."
 
@@ -118,9 +124,10 @@ def audit_file(path: str | Path, **options: Any) -> str:
     **options
         Of `dpmc.audit`.
     """
-    names = ("mechanism", "data", "neighbour")
-    mechanism, data, neighbour = (_attribute(Path(path), name) for name in names)
-    return str(audit(mechanism, data, neighbour, **options))
+    path = Path(path)
+    module = _module(path)
+    given = [_attribute(path, module, name) for name in ("mechanism", "data", "neighbour")]
+    return str(audit(*given, **options))
 
 
 def task_list() -> str:
@@ -151,6 +158,11 @@ def league(
     **options
         Of :func:`dpmc.league.table.play`.
     """
+    for epsilon in epsilons:
+        check_epsilon(epsilon)
+    for name in ("repeats", "max_passes"):
+        if name in options:
+            checks.at_least(name, options[name], 1)
     others = {} if foreign is None else foreign_methods.commands(Path(foreign))
     chosen = rivals() if methods is None else methods
     played = [known(name) for name in names or SMALL]
@@ -179,6 +191,16 @@ def read(path: Path) -> FitFile:
         raise DpmcError(f"{path}: `response` must be given with a `likelihood`")
     if settings.model is not None and settings.response is not None:
         raise DpmcError(f"{path}: `response` must be left out with a `model`, which reads all rows")
+    features = settings.features
+    if features is not None:
+        if not features or len({*features}) != len(features):
+            raise DpmcError(
+                f"{path}: `features` must be different names of columns, got {features}"
+            )
+        if settings.response in features:
+            raise DpmcError(
+                f"{path}: `features` must not have the response, got {settings.response!r} there"
+            )
     return settings
 
 
@@ -196,7 +218,7 @@ def _rows(path: Path, settings: FitFile) -> pd.DataFrame:
         raise DpmcError(f"{path}: `rows` must be a table, and {source} is {reason}") from None
     response = [] if settings.response is None else [settings.response]
     others = [name for name in rows.columns if name not in response]
-    wanted = [*(settings.features or others), *response]
+    wanted = [*(others if settings.features is None else settings.features), *response]
     missing = [name for name in wanted if name not in rows.columns]
     if missing:
         known = ", ".join(map(str, rows.columns))
@@ -208,25 +230,35 @@ def _model(path: Path, text: str) -> Model:
     file, colon, name = text.rpartition(":")
     if not colon:
         raise DpmcError(f"{path}: `model` must be FILE.py:NAME, got {text!r}")
-    model = _attribute(path.parent / file, name)
+    source = path.parent / file
+    model = _attribute(source, _module(source), name)
     if not isinstance(model, Model):
         raise DpmcError(f"{path}: `model` must name a dpmc.Model, got {type(model).__name__}")
     return model
 
 
-def _attribute(path: Path, name: str) -> Any:
-    """Return what a Python file calls `name`."""
+def _module(path: Path) -> ModuleType:
+    """Run a Python file, once, and return it as a module."""
     if not path.is_file():
         raise DpmcError(f"{path}: must be a Python file, and is not there")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # No name of a package that is installed: other processes find its functions by this one.
+    name = f"dpmc_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise DpmcError(f"{path}: must be a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses and pickle look
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # of the file, whatever it is
+        del sys.modules[name]
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise DpmcError(f"{path}: must be a Python file that runs, got {reason}") from None
+    return module
+
+
+def _attribute(path: Path, module: ModuleType, name: str) -> Any:
+    """Return what a Python file calls `name`."""
     if not hasattr(module, name):
         raise DpmcError(f"{path}: `{name}` must be defined there")
     return getattr(module, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -10,12 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.checks import require_extra
 from dpmc.fits import Fit
-from dpmc.fitting import fit
+from dpmc.fitting import (
+    AUTOMATIC,
+    OF_AUTOMATIC,
+    OF_METHODS,
+    OPTIONS,
+    check_names,
+    fit,
+    refuse_beside_auto,
+    sorted_params,
+)
 from dpmc.mcmc.own_methods import name_of
 from dpmc.privacy.joint import compose
-from dpmc.types import Dataset, DpmcError, Guarantee, Model
+from dpmc.types import Dataset, DpmcError, Guarantee, Model, check_delta, check_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,7 +151,8 @@ def compare(
     epsilon, delta : float
         The budget of each. Together they cost more: see ``Comparison.guarantee``.
     names, **options
-        For all fits, as of `dpmc.fit`.
+        For all fits, as of `dpmc.fit`. Beside the automatic method others may run: what only it
+        has, such as `num_draws`, and what only they have is for those that have it.
 
     Returns
     -------
@@ -150,7 +162,7 @@ def compare(
     Raises
     ------
     DpmcError
-        If an argument is refused.
+        If an argument is refused; before the first method runs where no row is needed to tell.
 
     Examples
     --------
@@ -163,14 +175,19 @@ def compare(
     >>> list(both.fits), both.guarantee.private
     (['auto', 'rwmh'], False)
     """
-    chosen = _chosen(methods)
+    checks.instance("model", model, Model, "a dpmc.Model")
+    check_epsilon(epsilon)
+    check_delta(delta)
+    check_names(names, model)
+    runs = {label: _run(label, params) for label, params in _chosen(methods).items()}
+    arguments = _arguments(runs, options)
+    for label, (method, _) in runs.items():
+        _check(method, arguments[label])
     invalid_rows = options.get("invalid_rows", "refuse")
     dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     fits = {}
-    for label, params in chosen.items():
-        given = {**options, **params}
-        method = given.pop("method", label)
-        without = given.get("num_iterations") is not None
+    for label, (method, _) in runs.items():
+        without = arguments[label].get("num_iterations") is not None
         fits[label] = fit(
             method,
             model,
@@ -178,9 +195,46 @@ def compare(
             epsilon=None if without else epsilon,
             delta=None if without else delta,
             names=names,
-            **given,
+            **arguments[label],
         )
     return Comparison(fits, joint(fits.values(), delta))
+
+
+def _run(label: str, params: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the method of a label, and what it is given."""
+    given = dict(params)
+    return given.pop("method", label), given
+
+
+def _is_automatic(method: Any) -> bool:
+    return isinstance(method, str) and method == AUTOMATIC
+
+
+def _arguments(
+    runs: Mapping[str, tuple[Any, Mapping[str, Any]]], options: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return what each label is given, with those options for all fits that it has.
+
+    An option that none of the methods has stays, to be refused.
+    """
+    both = len({_is_automatic(method) for method, _ in runs.values()}) == 2
+    found = {}
+    for label, (method, given) in runs.items():
+        others = OF_METHODS if _is_automatic(method) else OF_AUTOMATIC
+        shared = {k: value for k, value in options.items() if not (both and k in others)}
+        found[label] = {**shared, **given}
+    return found
+
+
+def _check(method: Any, arguments: Mapping[str, Any]) -> None:
+    """Refuse a method or a parameter that there is not."""
+    params = {key: value for key, value in arguments.items() if key not in OPTIONS}
+    if _is_automatic(method):
+        refuse_beside_auto(params, arguments)
+        return
+    with warnings.catch_warnings():  # `fit` will give them
+        warnings.simplefilter("ignore", DeprecationWarning)
+        sorted_params(method, params)
 
 
 def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 import inspect
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, overload
 
 import numpy as np
 
-from dpmc import checks, progress_bar, registry, tuning, types
+from dpmc import callers, checks, progress_bar, registry, tuning, types
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks, weak
@@ -24,8 +24,9 @@ from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
 from dpmc.mcmc.own_methods import name_of, resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
+from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import NOISES, Noise
-from dpmc.shards.federation import Federation
+from dpmc.shards.federation import Federation, num_columns
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
     Array,
@@ -38,6 +39,10 @@ from dpmc.types import (
 )
 
 AUTOMATIC = "auto"
+# Options of methods by name alone, and of the automatic method alone.
+OF_METHODS = "accountant", "num_iterations", "max_iterations", "num_threads", "diagnostics"
+OF_AUTOMATIC = ("num_draws",)
+NUM_DRAWS = 2000
 
 
 class PosteriorWarning(UserWarning):
@@ -85,12 +90,12 @@ def fit(
     max_iterations: int | None = None,
     num_chains: int = 4,
     num_threads: int | None = None,
-    num_draws: int = 2000,
+    num_draws: int | None = None,
     start: Array | None = None,
     seed: int | None = None,
     noise: Noise = "continuous",
     progress: bool = True,
-    diagnostics: Diagnostics = "private",
+    diagnostics: Diagnostics | None = None,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     **params: Any,
@@ -131,8 +136,8 @@ def fit(
     num_threads : int, optional
         Threads that chains of a method run in, with the same results whatever their number; by
         default one for each processor where the rows are many, and a single one otherwise.
-    num_draws : int
-        Draws per chain of the automatic method. They cost no privacy.
+    num_draws : int, optional
+        Draws per chain of the automatic method, 2,000 by default. They cost no privacy.
     start : ndarray of shape (d,) or (chains, d), optional
         Start points, chosen without looking at the data; by default the mode of the prior for the
         automatic method, which takes one, and the origin for others. On the unbounded scale of a
@@ -146,11 +151,11 @@ def fit(
         last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`).
     progress : bool
         Whether to show a progress bar.
-    diagnostics : {"private", "none", "exact"}
-        Shares of clipped rows: released with noise from one hundredth of the budget, in
-        ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and ``Fit.totals``, which the
-        guarantee then names as outside of it. A method without privacy has them exact. The
-        automatic method has none: its counts of clipped rows are among its releases.
+    diagnostics : {"private", "none", "exact"}, optional
+        Of a method of your choice, shares of clipped rows: by default released with noise from one
+        hundredth of the budget, in ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and
+        ``Fit.totals``, which the guarantee then names as outside of it. A method without privacy
+        has them exact. The automatic method has its counts of clipped rows among its releases.
     invalid_rows : {"refuse", "zero"}
         Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
         so itself.
@@ -190,24 +195,20 @@ def fit(
     True
     """
     method, model, data = _sorted_out(what, method)
-    named = _names(names, model)
+    named = check_names(names, model)
     seed = checks.seed(seed)
     checks.at_least("num_chains", num_chains, 1)
-    checks.at_least("num_draws", num_draws, 1)
     checks.one_of("noise", noise, NOISES)
-    checks.one_of("diagnostics", diagnostics, CHOICES)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
     if isinstance(method, str) and method == AUTOMATIC:
-        _refuse_beside_auto(
-            params,
-            accountant=accountant,
-            num_iterations=num_iterations,
-            max_iterations=max_iterations,
-            num_threads=num_threads,
-        )
+        given = accountant, num_iterations, max_iterations, num_threads, diagnostics
+        refuse_beside_auto(params, dict(zip(OF_METHODS, given, strict=True)))
+        num_draws = NUM_DRAWS if num_draws is None else num_draws
+        checks.at_least("num_draws", num_draws, 1)
         budget = _budget(epsilon, delta)
         rows = _source(data, invalid_rows)
+        _check_columns(model, rows)
         num_rows = rows.num_rows
         with progress_bar.shown(progress, "% of the budget") as report:
             fitted = automatic.fit(
@@ -223,10 +224,18 @@ def fit(
                 progress=report,
             )
     else:
+        if num_draws is not None:
+            raise DpmcError(
+                "`num_draws` must be left out beside a `method`, whose draws are its iterations"
+            )
+        diagnostics = "private" if diagnostics is None else diagnostics
+        checks.one_of("diagnostics", diagnostics, CHOICES)
+        what_runs = sorted_params(method, params)
         dataset = _rows(data, invalid_rows)
+        _check_columns(model, dataset)
         num_rows = dataset.num_rows
         result = _one_method(
-            sorted_params(method, params),
+            what_runs,
             model,
             dataset,
             epsilon=epsilon,
@@ -247,7 +256,7 @@ def fit(
         fitted = _bounded(fitted, model)
     fitted = replace(fitted, remarks=(*fitted.remarks, *weak(fitted.guarantee, num_rows)))
     for remark in fitted.remarks:
-        warnings.warn(remark, PosteriorWarning, stacklevel=2)
+        warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
     return fitted
 
 
@@ -298,13 +307,47 @@ def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, A
     """Return a method, parameters by the names of its ``Params``, and whether it is a user's own.
 
     A method of a user that has the name of one of dpmc is itself: nothing is renamed for it.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such method, or a method of dpmc does not have a parameter.
     """
     module = resolve(method)
     name = name_of(module)
     known = name in registry.names("method")
     own = not (known and module.Params is registry.load("method", name).Params)
     given = {key: _plain(value) for key, value in params.items()}
-    return module, (given if own else parameter_names.fields_of(name, given)), own
+    if own:
+        return _guarded(module, name), given, own
+    parameter_names.check_known(name, given, [field.name for field in fields(module.Params)])
+    return module, parameter_names.fields_of(name, given), own
+
+
+def _guarded(module: ModuleType, name: str) -> ModuleType:
+    """Return a method of a user whose functions return what they must, or are refused."""
+    guarded = ModuleType(module.__name__)
+    guarded.__dict__.update(vars(module))
+
+    def releases(params: Any, num_rows: int) -> Releases | None:
+        made = module.releases(params, num_rows)
+        if made is not None and not isinstance(made, Releases):
+            kind = type(made).__name__
+            raise DpmcError(
+                f"`releases` of method {name!r} must return dpmc.privacy.events.Releases, or None "
+                f"without privacy, got {kind}"
+            )
+        return made
+
+    def sampler(posterior: Any, params: Any) -> Any:
+        made = module.sampler(posterior, params)
+        if not callable(made):
+            kind = type(made).__name__
+            raise DpmcError(f"`sampler` of method {name!r} must return a function, got {kind}")
+        return made
+
+    vars(guarded).update(releases=releases, sampler=sampler)
+    return guarded
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
@@ -334,7 +377,8 @@ def _sorted_out(what: tuple[Any, ...], method: Any) -> tuple[Any, Model, Any]:
     return AUTOMATIC if method is None else method, model, data
 
 
-def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
+def check_names(names: Sequence[str], model: Model) -> tuple[str, ...]:
+    """Return names of the components, refusing what are not so many different texts."""
     named = (None,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
     count = len(model.names) if isinstance(model, ParametricModel) else model.dim
     texts = tuple(name for name in named if isinstance(name, str))
@@ -343,14 +387,41 @@ def _names(names: Sequence[str], model: Model) -> tuple[str, ...]:
     return texts
 
 
-def _refuse_beside_auto(params: dict[str, Any], **others: Any) -> None:
-    given = [*params, *(name for name, value in others.items() if value is not None)]
-    if given:
-        near = difflib.get_close_matches(given[0], set(OPTIONS) - set(others), n=1)
+def refuse_beside_auto(params: Iterable[str], options: Mapping[str, Any]) -> None:
+    """Refuse parameters of methods beside the automatic one, and options that it does not have."""
+    given = [*params, *(name for name in OF_METHODS if options.get(name) is not None)]
+    if not given:
+        return
+    name = given[0]
+    if name in OF_METHODS or name in _parameters_of_methods():
         raise DpmcError(
-            f"`{given[0]}` must be left out for the automatic method, which chooses it, or given "
-            f"beside a `method`{f' (did you mean {near[0]}?)' if near else ''}"
+            f"`{name}` must be left out for the automatic method, which chooses it, or given "
+            "beside a `method`"
         )
+    raise DpmcError(registry.refusal(name, "an argument of `fit`", None, set(OPTIONS)))
+
+
+@functools.cache
+def _parameters_of_methods() -> frozenset[str]:
+    """Return what methods of dpmc are given, by the names that all share and by their own."""
+    modules = [registry.load("method", name) for name in registry.names("method")]
+    own = {field.name for module in modules for field in fields(module.Params)}
+    return frozenset(own.union(*parameter_names.FIELDS.values()))
+
+
+def _check_columns(model: Model, rows: Dataset | ShardedRows | Federation) -> None:
+    """Refuse rows of another number of columns than the model reads, where it says so."""
+    found = rows.num_columns if isinstance(rows, Federation) else num_columns(rows)
+    wanted = columns_of(model)
+    if wanted not in (None, found):
+        raise DpmcError(f"`data` must have {wanted} columns for model {model.name!r}, got {found}")
+
+
+def columns_of(model: Model) -> int | None:
+    """Return the columns of the rows that a model reads, None where it does not say."""
+    if isinstance(model, ParametricModel) and model.num_columns is not None:
+        return model.num_columns
+    return None if model.example_rows is None else int(model.example_rows.shape[1])
 
 
 def _budget(epsilon: float | None, delta: float | None) -> tuple[float, float]:

@@ -32,9 +32,12 @@ class ParametricModel(Model):
     ----------
     priors : tuple of (str, Prior)
         In the order of theta.
+    num_columns : int, optional
+        Columns of the rows that it reads.
     """
 
     priors: tuple[tuple[str, Prior], ...] = ()
+    num_columns: int | None = None
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -154,6 +157,7 @@ def model(
         coefficients=_theta_function(hoisted) if hoisted else None,
         example_rows=example_rows,
         priors=given,
+        num_columns=int(num_columns),
     )
 
 

@@ -16,14 +16,19 @@ from dpmc import checks, registry, tuning
 from dpmc.automatic import expectation
 from dpmc.automatic.expectation import Expectation
 from dpmc.fits.remarks import FEW_ITERATIONS
-from dpmc.fitting import AUTOMATIC, check_accountant, sorted_params
+from dpmc.fitting import (
+    AUTOMATIC,
+    check_accountant,
+    columns_of,
+    refuse_beside_auto,
+    sorted_params,
+)
 from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
 from dpmc.mcmc.fit import allocate
 from dpmc.mcmc.own_methods import name_of
 from dpmc.mcmc.parameter_names import FIELDS, in_common
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy import events
-from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import Event
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
@@ -99,7 +104,8 @@ fits the rows.
                 "multipliers buy more."
             )
         released = ", ".join(f"{count:,} {text}" for text, count in self.releases.items())
-        yield f"Releases: {released}, which is ({self.epsilon:.4g}, {self.delta:.3g})-DP."
+        searched = " after the search" if self.chosen else ""
+        yield f"Releases: {released}{searched}, which is ({self.epsilon:.4g}, {self.delta:.3g})-DP."
         if self.chosen:
             values = ", ".join(f"{name} {_shown(self.params[name])}" for name in self.chosen)
             yield f"Chosen along the way, about, in posterior standard deviations: {values}."
@@ -139,7 +145,7 @@ def plan(
     num_chains: int = 4,
     accountant: str | None = None,
     max_iterations: int | None = None,
-    diagnostics: Diagnostics = "private",
+    diagnostics: Diagnostics | None = None,
     **params: Any,
 ) -> Expectation | MethodPlan:
     """Return what a budget is expected to buy; no row is needed.
@@ -184,31 +190,35 @@ def plan(
     """
     checks.instance("model", model, Model, "a dpmc.Model")
     num_rows, num_columns = _shape(shape)
+    wanted = columns_of(model)
+    if wanted not in (None, num_columns):
+        raise DpmcError(
+            f"`shape[1]` must be {wanted}, the columns of model {model.name!r}, got {num_columns}"
+        )
     check_epsilon(epsilon)
     delta = check_delta(delta)
-    if isinstance(method, str) and method == AUTOMATIC:
-        if params or accountant is not None or max_iterations is not None:
-            given = [*params, "accountant" if accountant is not None else "max_iterations"][0]
-            raise DpmcError(f"`{given}` must be left out, or given beside a `method`")
-        return expectation.plan(model, (num_rows, num_columns), epsilon=epsilon, delta=delta)
     checks.at_least("num_chains", num_chains, 1)
+    if isinstance(method, str) and method == AUTOMATIC:
+        options = {"accountant": accountant, "max_iterations": max_iterations}
+        refuse_beside_auto(params, options | {"diagnostics": diagnostics})
+        return expectation.plan(model, (num_rows, num_columns), epsilon=epsilon, delta=delta)
+    diagnostics = "private" if diagnostics is None else diagnostics
     checks.one_of("diagnostics", diagnostics, CHOICES)
     if accountant is not None:
         check_accountant(accountant)
     module, fixed, own = sorted_params(method, params)
     name = name_of(module)
     try:
-        whole = GaussianBudget.of(epsilon, delta).mu
         chosen: dict[str, Any] = {}
         before: tuple[tuple[Event, int], ...] = ()
-        displacement = math.nan
+        displacement, apart = math.nan, None
         if not own and tuning.lacks(module, fixed):
-            search = math.sqrt(tuning.SHARE) * whole
+            shares = tuning.shares(name, epsilon, delta)
+            search, apart = shares.search.mu, shares.apart
             displacement = expectation.expected_displacement(num_rows, model.dim, search)
-            rest = math.sqrt(1 - tuning.SHARE) * whole
-            rules = tuning.RULES[name](_scale(model, num_rows, rest, num_chains))
+            rules = tuning.RULES[name](_scale(model, num_rows, shares.mu, num_chains))
             chosen = {key: value for key, value in rules.items() if key not in fixed}
-            before = ((events.gaussian(1 / search), 1),)
+            before = () if apart is not None else ((events.gaussian(1 / search), 1),)
         settings = registry.parameters(module, chosen | fixed)
         made, iterations = allocate(
             module,
@@ -216,14 +226,14 @@ def plan(
             num_rows,
             num_chains,
             None,
-            epsilon,
-            delta,
+            *((epsilon, delta) if apart is None else apart.rest),
             accountant,
             max_iterations,
             diagnostics,
             before,
         )
         assert made is not None  # a method without privacy is refused
+        guarantee = made.guarantee if apart is None else apart.joint(made.guarantee)
         seconds = iterations * num_chains * _seconds(module, settings, model, num_rows, num_columns)
     except DpmcError as error:
         raise DpmcError(str(error) if own else in_common(name, str(error))) from None
@@ -236,8 +246,8 @@ def plan(
         params={names.get(key, key): value for key, value in values.items()},
         chosen=tuple(names.get(key, key) for key in chosen),
         releases={events.text(event): count for event, count in made.counts.items()},
-        epsilon=made.guarantee.epsilon,
-        delta=made.guarantee.delta,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
         displacement=displacement,
         seconds=seconds,
     )

@@ -165,6 +165,22 @@ def test_a_method_that_releases_more_than_it_says_is_refused():
         fit(more)
 
 
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"releases": lambda params, n: 3}, "`releases` of method 'own' must return dpmc.privacy"),
+        (
+            {"sampler": lambda posterior, params: None},
+            "`sampler` of method 'own' must return a fun",
+        ),
+    ],
+)
+def test_a_method_that_returns_something_else_is_refused_in_one_line(parts, told):
+    whole = {"releases": dp_penalty.releases, "sampler": dp_penalty.sampler, **parts}
+    with pytest.raises(dpmc.DpmcError, match=told):
+        fit(SimpleNamespace(name="own", Params=dp_penalty.Params, **whole))
+
+
 def test_own_methods_are_compared():
     both = dpmc.compare(
         gaussian_model(),

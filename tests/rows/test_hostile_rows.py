@@ -296,7 +296,11 @@ def bilinear(dim: int) -> Model:
 def test_rows_whose_sum_overflows_count_as_nothing_where_slopes_are_zero(dim, bound):
     """All rows are finite, and so is their sum: those of a part of them are not."""
     x = np.zeros((128 if dim == 1 else 3000, dim))
-    x[[0, 16], 0], x[8, 0] = 1.7e308, -1.7e308
+    if dim == 1:
+        x[[0, 16], 0], x[8, 0] = 1.7e308, -1.7e308
+    else:  # rows far out are added in this order, and all of them in pairs
+        x[[0, 1500], 0], x[1508, 0] = 1.7e308, -1.7e308
+    assert np.isfinite(x.T.copy().sum())
     sums = raw(bilinear(dim), x)
     origin = np.zeros(2)
     for theta, away in ((origin, np.array([0.3, 0.0])), (origin, np.array([0.0, 0.3]))):

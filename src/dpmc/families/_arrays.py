@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmc import callers
 from dpmc.fits import Fit
 from dpmc.fits.remarks import weak
 from dpmc.fitting import PosteriorWarning
@@ -101,5 +102,5 @@ def finished(fit: Fit, remarks: Iterator[str] | Sequence[str], num_rows: int) ->
     """Return a fit with remarks, each of which is also a warning to the caller of the way in."""
     told = (*remarks, *weak(fit.guarantee, num_rows))
     for remark in told:
-        warnings.warn(remark, PosteriorWarning, stacklevel=3)
+        warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
     return replace(fit, remarks=told)

@@ -132,6 +132,7 @@ def linear_regression(
     checks.one_of("method", method, tuple(METHODS))
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
+    checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     module = METHODS[method]
     lengths = {"num_iterations": 2 * num_draws, "burn_in": num_draws}

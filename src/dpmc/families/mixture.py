@@ -15,7 +15,15 @@ from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
 from dpmc.registry import parameters
 from dpmc.rng import stream
-from dpmc.types import Array, Budget, InvalidRows, check_delta, check_epsilon
+from dpmc.types import (
+    Array,
+    Budget,
+    DpmcError,
+    InvalidRows,
+    Model,
+    check_delta,
+    check_epsilon,
+)
 
 NAME = "mixture"
 
@@ -82,11 +90,17 @@ def mixture(
     >>> fit.names
     ('mean[0,0]', 'mean[1,0]')
     """
+    if isinstance(model, Model):
+        raise DpmcError(
+            "`model` must be a dpmc.ep.mixture.model.MixtureModel, such as MixtureModel.isotropic("
+            "sigma_x, prior_means, precision), got a dpmc.Model, which is for `dpmc.fit`"
+        )
     checks.instance("model", model, MixtureModel, "a dpmc.ep.mixture.model.MixtureModel")
     check_epsilon(epsilon)
     check_delta(delta, NAME)
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
+    checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     settings = parameters(dp_sep, params)
     dataset = _arrays.matrix("rows", rows, invalid_rows)

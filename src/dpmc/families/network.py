@@ -94,6 +94,7 @@ def network(
     checks.at_least("hidden", hidden, 1)
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
+    checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     settings = parameters(dp_sep, params)
     dataset, columns = _arrays.rows_of(x, y, invalid_rows)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dpmc import checks, progress_bar
+from dpmc import checks, progress_bar, registry
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
@@ -17,8 +17,8 @@ from dpmc.rng import stream
 from dpmc.statsel.ranking import rank
 from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.releases import release
-from dpmc.statsel.sampling import sample
-from dpmc.statsel.targets import ThetaPrior
+from dpmc.statsel.sampling import DEFAULTS, KIND, sample
+from dpmc.statsel.targets import ThetaPrior, target
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import DpmcError, check_delta, check_epsilon
 
@@ -116,10 +116,12 @@ def select_statistic(
         raise DpmcError("`num_iterations` must be left out, since `num_draws` decides it")
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
+    checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     num_records = checks.real_array("x", x).size
     ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
+    _check_chain(population, chosen, mechanism, num_records, epsilon, delta, prior, method, params)
     # Other noise has no event of a ledger: its guarantee is that of the release.
     gaussian = isinstance(mechanism, Mechanism) and mechanism.noise == "gaussian"
     ledger = Ledger(noise=noise) if gaussian else None
@@ -173,3 +175,21 @@ def select_statistic(
         names=("theta",),
     )
     return _arrays.finished(fit, list(remarks(fit, free=True)), num_records)
+
+
+def _check_chain(
+    population: Population,
+    statistic: Statistic,
+    mechanism: Mechanism,
+    num_records: int,
+    epsilon: float,
+    delta: float | None,
+    prior: ThetaPrior | tuple[float, float],
+    method: str | None,
+    params: Mapping[str, Any],
+) -> None:
+    """Refuse what the chains would refuse after the release, which is made once."""
+    made_up = np.zeros(num_records) if mechanism.per_record else 0.0
+    parts = population, statistic, mechanism, made_up, num_records, epsilon, prior, delta
+    module = registry.load(KIND, method or DEFAULTS[target(*parts).shape])
+    registry.parameters(module, {**params, "num_iterations": 1})

@@ -9,9 +9,10 @@ keyed by; the way in for a user knows both.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpmc import callers, registry
 from dpmc.types import DpmcError
 
 RATIO = {"ratio_clip_bound": "clip_bound", "ratio_noise_multiplier": "noise_multiplier"}
@@ -56,10 +57,29 @@ def fields_of(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
             warnings.warn(
                 f"`{key}` of {method} is called `{shorter[key]}`, as it is in other methods",
                 DeprecationWarning,
-                stacklevel=4,
+                stacklevel=callers.stacklevel(),
             )
         found[field] = value
     return found
+
+
+def check_known(method: str, params: Iterable[str], fields: Iterable[str]) -> None:
+    """Refuse a parameter that a method does not have, by the names that all methods share.
+
+    Parameters
+    ----------
+    method : str
+    params : iterable of str
+        By either name.
+    fields : iterable of str
+        Names in the ``Params`` of the method.
+    """
+    shorter = {field: name for name, field in FIELDS.get(method, {}).items()}
+    shown = [shorter.get(field, field) for field in fields]
+    for key in params:
+        if key not in shown and key not in shorter:
+            wanted = f"a parameter of {method} ({registry.listed(shown)})"
+            raise DpmcError(registry.refusal(key, wanted, None, shown))
 
 
 def in_common(method: str, message: str) -> str:
