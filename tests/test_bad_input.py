@@ -312,6 +312,7 @@ ARGUMENTS = {
 }
 
 NUMBERS = "data 'data': the entries must be real numbers, got "
+COLUMN = "data 'data': column 'a' must hold real numbers, got dtype "
 DATA = {
     "one dimension": (lambda: run(rows=ROWS[:, 0]), "`x` must have rows and columns, got shape"),
     "list of lists": (lambda: run(rows=ROWS.tolist()), OK),
@@ -355,16 +356,32 @@ DATA = {
         lambda: run(rows=FRAME.assign(a=1, b=True)),
         OK,
     ),
-    "pandas with text": (lambda: run(rows=FRAME.assign(a="x")), NUMBERS),
+    "pandas with text": (lambda: run(rows=FRAME.assign(a="x")), COLUMN),
+    "pandas with numbers as text": (lambda: run(rows=FRAME.assign(a="1")), COLUMN),
     "pandas with dates": (
         lambda: run(rows=FRAME.assign(a=pd.Timestamp("2020-01-01"))),
-        NUMBERS,
+        COLUMN + "datetime64",
+    ),
+    "pandas with categories": (
+        lambda: run(rows=FRAME.assign(a=pd.Categorical(["x", "y"] * (N // 2)))),
+        COLUMN + "category",
+    ),
+    "pandas with a missing number": (
+        lambda: run(rows=FRAME.assign(a=pd.array([1.5, pd.NA] * (N // 2), dtype="Float64"))),
+        "data 'data': column 0 must hold finite numbers only, unless `invalid_rows` is 'zero'",
+    ),
+    "pandas with a missing number, as nothing": (
+        lambda: run(
+            rows=FRAME.assign(a=pd.array([1.5, pd.NA] * (N // 2), dtype="Float64")),
+            invalid_rows="zero",
+        ),
+        OK,
     ),
     "pandas series": (lambda: run(rows=FRAME["a"]), "`x` must have rows and columns"),
     "polars": (lambda: run(rows=pl.DataFrame(ROWS)), OK),
     "polars with text": (
         lambda: run(rows=pl.DataFrame({"a": ["x"] * N, "b": [1.0] * N})),
-        NUMBERS,
+        COLUMN,
     ),
     "a pair of x and y": (
         lambda: run(rows=(ROWS[:, :3], ROWS[:, 3])),

@@ -10,6 +10,7 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpmc
@@ -166,6 +167,18 @@ def networked(**more):
     return dpmc.network(X, Y, **{**settings, **lengths, **more})
 
 
+def added(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def raised(data):
+    raise KeyError("no")
+
+
+def audited(mechanism=added, **more):
+    return dpmc.audit(mechanism, 0.0, 1.0, **{"num_runs": 400, "seed": 1, **more})
+
+
 def selected(x=RECORDS, mechanism=LAPLACE, **more):
     settings = {"epsilon": 5.0, "theta": 2.0, "prior": (0.0, 100.0), "num_draws": 60, "seed": 1}
     with warnings.catch_warnings():
@@ -251,6 +264,55 @@ WAYS_IN = {
     "predict, seed -1": (
         lambda: FIT.predict(X, seed=-1),
         "`seed` must be an integer of at least 0",
+    ),
+    "predict for flags and numbers": (
+        lambda: FIT.predict(pd.DataFrame({"a": [True, False], "b": [0.1, 0.2]})),
+        OK,
+    ),
+    "predict for a frame with text": (
+        lambda: FIT.predict(pd.DataFrame({"a": ["x", "y"], "b": [0.1, 0.2]})),
+        "`x`: column 'a' must hold real numbers, got dtype",
+    ),
+    "regression on a name": (
+        lambda: doors(y="age"),
+        "`y` must be one response for each of 60 rows, got the text 'age'",
+    ),
+    "load what is not there": (
+        lambda: dpmc.Fit.load("/no/such/fit.parquet"),
+        "/no/such/fit.parquet: must be a file that `Fit.save` wrote, got no file",
+    ),
+    "load a folder": (
+        lambda: dpmc.Fit.load("/tmp"),
+        "/tmp: must be a file that `Fit.save` wrote, got a folder",
+    ),
+    "load a text": (
+        lambda: dpmc.Fit.load(__file__),
+        "must be a file that `Fit.save` wrote, got a file of another kind",
+    ),
+    "mixture of a model": (
+        lambda: mixed(model=MODEL),
+        "`model` must be a dpmc.ep.mixture.model.MixtureModel, such as MixtureModel.isotropic(",
+    ),
+    "audit of a number": (lambda: audited(3), "`mechanism` must be a function, got int"),
+    "audit that never runs": (
+        lambda: audited(raised),
+        "`mechanism` must return an outcome in some run, got KeyError: 'no' and the like in all",
+    ),
+    "audit, delta text": (lambda: audited(delta="a"), "`delta` must be in [0, 1), got 'a'"),
+    "audit, claim text": (lambda: audited(claim="1"), "`claim` must be a number of at least 0"),
+    "audit, mu text": (lambda: audited(mu="1", delta=1e-5), "`mu` must be positive, got '1'"),
+    "audit, confidence text": (lambda: audited(confidence="x"), "`confidence` must be in (0.5,"),
+    "audit, seed text": (lambda: audited(seed="x"), "`seed` must be an integer or None, got 'x'"),
+    "audit, seed -1": (lambda: audited(seed=-1), OK),
+    "audit, runs int64": (lambda: audited(num_runs=np.int64(400)), OK),
+    "audit, runs text": (lambda: audited(num_runs="400"), "`num_runs` must be an integer of at"),
+    "audit, one outcome for all": (
+        lambda: audited(lambda data, size: 1.0),
+        "`mechanism` must return ",
+    ),
+    "audit, a mechanism that stays here": (
+        lambda: audited(lambda data, rng: data + rng.laplace(), workers=2),
+        "`mechanism` and data must be what `pickle` can send to processes, or `workers` 1, got ",
     ),
     "save to a number": (lambda: FIT.save(3), "`path` must be the path of a file, got 3"),
     "load a number": (lambda: dpmc.Fit.load(3), "`path` must be the path of a file, got 3"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.types import Array, DpmcError, is_integer, is_real
+from dpmc.types import Array, DpmcError, frame_numbers, is_frame, is_integer, is_real
 
 # Rules of start points, and what the problem gives with each.
 START_RULES: Mapping[str, tuple[str, ...]] = {
@@ -78,6 +78,8 @@ def real_array(name: str, values: Any) -> Array:
             f"`{name}` must be an ordinary array, with NaN for masked entries and "
             "invalid_rows='zero', got a masked array"
         )
+    if is_frame(values):
+        return frame_numbers(values, f"`{name}`: ")
     try:
         array = np.asarray(values)
     except ValueError:

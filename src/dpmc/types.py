@@ -151,21 +151,59 @@ def _real_numbers(name: str, data: Any) -> Array:
         If they are no real numbers or their rows differ in length; nothing is said of a value.
     """
     kind = "None" if data is None else type(data).__name__
+    if is_frame(data):
+        return frame_numbers(data, f"data {name!r}: ")
     try:
         x = np.asarray(data)
     except ValueError:
         raise DpmcError(f"data {name!r}: must be rows of equal length, got {kind}") from None
     if x.ndim == 0:
         raise DpmcError(f"data {name!r}: must be rows of numbers, got {kind}")
-    if x.dtype.kind == "O" and x.ndim == 2:  # a data frame whose columns differ in type
-        columns = [np.array(column.tolist()) for column in x.T]
-        if all(column.ndim == 1 and column.dtype.kind in "biuf" for column in columns):
-            x = np.stack([column.astype(np.float64) for column in columns], axis=1)
     if x.dtype.kind in "biu":
         x = x.astype(np.float64)
     if x.dtype.kind != "f":
         raise DpmcError(f"data {name!r}: the entries must be real numbers, got {x.dtype}")
     return x
+
+
+def is_frame(data: object) -> bool:
+    """Return whether data are a data frame, of pandas, polars or alike: named columns."""
+    return hasattr(data, "columns") and hasattr(data, "to_numpy")
+
+
+def frame_numbers(frame: Any, told: str) -> Array:
+    """Return the numbers of a data frame, shape (n, p); what is missing is NaN.
+
+    Parameters
+    ----------
+    frame : data frame
+    told : str
+        Before the message.
+
+    Raises
+    ------
+    DpmcError
+        Naming the first column that does not hold real numbers; nothing is said of a value.
+    """
+    columns = []
+    for k, label in enumerate(frame.columns):
+        column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame[label]
+        values = np.asarray(column)
+        if values.dtype.kind == "O":
+            entries = [math.nan if _is_missing(entry) else entry for entry in values]
+            if all(is_real(entry) or isinstance(entry, bool | np.bool_) for entry in entries):
+                values = np.array(entries, dtype=np.float64)
+        if values.dtype.kind not in "biuf":
+            raise DpmcError(
+                f"{told}column {str(label)!r} must hold real numbers, got dtype {column.dtype}"
+            )
+        columns.append(values.astype(np.float64, copy=False))
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+
+
+def _is_missing(entry: object) -> bool:
+    """Return whether an entry of a data frame says that there is no number."""
+    return entry is None or type(entry).__name__ == "NAType"
 
 
 def _check_bounds(name: str, bounds: Any) -> None:

@@ -238,7 +238,7 @@ def test_columns_of_several_types_are_numbers():
     mixed = dpmc.regression(frame, y > 0, likelihood="logistic", **settings)
     plain = dpmc.regression(frame.astype(float), (y > 0) * 1.0, likelihood="logistic", **settings)
     np.testing.assert_array_equal(mixed.draws, plain.draws)
-    with pytest.raises(DpmcError, match="data 'x': the entries must be real numbers"):
+    with pytest.raises(DpmcError, match="data 'x': column 'dose' must hold real numbers"):
         dpmc.regression(frame.assign(dose="4"), y, **settings)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpmc
 from dpmc.fits import predictive
 from dpmc.fits.predictive import responses
 from dpmc.types import DpmcError
@@ -105,3 +107,18 @@ def test_scales_are_inverse():
 def test_rows_that_do_not_fit_are_refused(likelihood, x, match):
     with pytest.raises(DpmcError, match=match):
         responses(likelihood, np.zeros((2, 3)), x, np.random.default_rng(0))
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_columns_of_a_data_frame_are_taken_by_their_names():
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"age": rng.normal(size=4000), "dose": rng.normal(size=4000)})
+    y = rows["age"] - rows["dose"]
+    fit = dpmc.regression(rows, y, epsilon=50.0, delta=1e-6, seed=1, num_draws=50, progress=False)
+    new = rows.head(3)
+    right = fit.predict(new, seed=1)
+    assert (fit.predict(new[["dose", "age"]].assign(other=1.0), seed=1) == right).all()
+    assert (fit.predict(new.to_numpy(), seed=1) == right).all()
+    assert (fit.predict(new.to_numpy()[:, ::-1], seed=1) != right).any()
+    with pytest.raises(DpmcError, match="`x` must have the column 'dose' of the fit, got age"):
+        fit.predict(new[["age"]])

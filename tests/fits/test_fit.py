@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from dataclasses import replace
 
@@ -47,6 +48,20 @@ def test_a_saved_fit_is_the_one_that_is_loaded(tmp_path):
     for name in ("status", "ledger", "guarantee", "plan", "diagnostics", "names", "remarks"):
         assert getattr(again, name) == getattr(fit, name), name
     assert list(tmp_path.iterdir()) == [tmp_path / "fit.parquet"]
+
+
+def test_a_saved_fit_may_be_read_by_whom_other_files_may(tmp_path):
+    """As a file that is opened for writing, whatever the mask is."""
+    for mask in (0o022, 0o077):
+        before = os.umask(mask)
+        try:
+            (tmp_path / "other").write_text("")
+            made().save(tmp_path / "fit.parquet")
+        finally:
+            os.umask(before)
+        modes = {(tmp_path / name).stat().st_mode for name in ("other", "fit.parquet")}
+        assert len(modes) == 1
+        (tmp_path / "other").unlink()
 
 
 def test_a_guarantee_that_is_none_is_saved_too(tmp_path):

@@ -169,7 +169,7 @@ def test_an_exception_is_known_by_its_text_where_it_is_frequent():
         ({"confidence": 0.4}, r"`confidence` must be in \(0.5, 1\), got 0.4"),
         ({"num_runs": 10}, "`num_runs` must be an integer of at least 200, got 10"),
         ({"workers": 0}, "`workers` must be an integer of at least 1, got 0"),
-        ({"claim": -1.0}, "`claim` must be at least 0, got -1.0"),
+        ({"claim": -1.0}, "`claim` must be a number of at least 0 or a Guarantee, got -1.0"),
         ({"mu": 1.0}, "`delta` must be positive with `mu`, got 0"),
         ({"mu": -1.0, "delta": 0.1}, "`mu` must be positive, got -1.0"),
         ({"claim": Guarantee(1.0, 0.1), "delta": 0.2}, "`delta` must be that of the claim, 0.1"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from dpmc import callers
 from dpmc.fits import Fit
 from dpmc.fits.remarks import weak
 from dpmc.fitting import PosteriorWarning
-from dpmc.types import Dataset, DpmcError, Guarantee, InvalidRows
+from dpmc.types import Dataset, DpmcError, Guarantee, InvalidRows, is_frame
 
 KNOWN_SEED = "a known seed"
 
@@ -36,8 +36,9 @@ def rows_of(x: Any, y: Any, invalid_rows: InvalidRows) -> tuple[Dataset, tuple[s
         If they are no real numbers or do not fit each other, or a row is refused.
     """
     features = matrix("x", x, "zero").x
-    if y is None:
-        raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got None")
+    if y is None or isinstance(y, str):
+        got = "None" if y is None else f"the text {y!r}"
+        raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got {got}")
     response = matrix("y", column(y), "zero").x
     if response.shape != (len(features), 1):
         raise DpmcError(
@@ -62,8 +63,19 @@ def column(y: Any) -> Any:
     """Return responses in a row as one column."""
     if np.ma.isMaskedArray(y):
         return y  # refused with its reason
+    if is_frame(y):
+        return y
+    if hasattr(y, "to_frame"):  # a column of a data frame, whose missing values are told apart
+        return y.to_frame()
     values = np.asarray(y)
     return values[:, None] if values.ndim == 1 else values
+
+
+def with_columns(likelihood: Mapping[str, Any], x: Any) -> dict[str, Any]:
+    """Return what a plan says of responses, with the names of the columns if there are any."""
+    if not is_frame(x):
+        return dict(likelihood)
+    return {**likelihood, "columns": [str(label) for label in x.columns]}
 
 
 def column_names(x: Any, num_columns: int) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def linear_regression(
             "y_bound": y_bound,
             "s_sd": noisy.s_sd,
             "z_sd": noisy.z_sd,
-            "likelihood": {"name": LINEAR, "intercept": False},
+            "likelihood": _arrays.with_columns({"name": LINEAR, "intercept": False}, x),
         },
         names=components,
     )

@@ -105,7 +105,8 @@ def regression(
     )
     scale = ("log_sigma",) if likelihood in SCALED else ()
     fitted = fit(model, dataset, epsilon=epsilon, delta=delta, names=(*named, *scale), **options)
-    plan = {"family": "regression", **fitted.plan, "likelihood": predictive}
+    told = _arrays.with_columns(predictive, x)
+    plan = {"family": "regression", **fitted.plan, "likelihood": told}
     return replace(fitted, plan=plan)
 
 

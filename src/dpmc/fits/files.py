@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import uuid
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -62,19 +62,19 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
     text = json.dumps(rest, default=_plain)
     table = table.replace_schema_metadata({KEY: text.encode()})
     try:
-        _write(path, lambda temporary: parquet.write_table(table, temporary))
+        _write(path, lambda file: parquet.write_table(table, file))
     except OSError as error:
         reason = error.strerror or error
         raise DpmcError(f"{path}: must be a file that can be written, got {reason}") from None
 
 
-def _write(path: Path, write: Callable[[Path], None]) -> None:
+def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Let a file take its name when it is complete."""
-    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=path.name, suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    # With the permissions that other files get: a posterior is made to be shared.
+    temporary = path.absolute().with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
-        write(temporary)
+        with temporary.open("xb") as file:
+            write(file)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -97,7 +97,15 @@ def load(path: Path) -> dict[str, Any]:
         table = parquet.read_table(path)
         rest = json.loads((table.schema.metadata or {})[KEY])
     except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
-        raise DpmcError(f"{path}: must be a file that `Fit.save` wrote, got {error!r}") from None
+        if not path.is_file():
+            reason = "a folder" if path.is_dir() else "no file"
+        elif isinstance(error, KeyError):
+            reason = "a Parquet file without a fit"
+        elif isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
+        else:
+            reason = "a file of another kind"
+        raise DpmcError(f"{path}: must be a file that `Fit.save` wrote, got {reason}") from None
     if rest["version"] != VERSION:
         raise DpmcError(f"{path}: `version` must be {VERSION}, got {rest['version']}")
     chains = int(table["chain"].to_numpy().max()) + 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, is_frame
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NETWORK, MIXTURE = "network", "mixture"
@@ -43,7 +43,7 @@ def responses(
     name = likelihood["name"]
     if name == MIXTURE:
         return _mixture(likelihood, draws, x, rng)
-    rows = checks.real_array("x", x)
+    rows = _in_order(likelihood, checks.real_array("x", x), x)
     if rows.ndim != 2:
         raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
     if not np.isfinite(rows).all():
@@ -61,6 +61,25 @@ def responses(
     predictor = draws[:, :num_coefficients] @ rows.T
     scale = np.exp(draws[:, -1:]) if scaled else np.empty(0)
     return _REGRESSIONS[name](predictor, scale, likelihood, rng)
+
+
+def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
+    """Return the columns of a data frame as they were fitted, by their names.
+
+    Raises
+    ------
+    DpmcError
+        If one of them is not there.
+    """
+    fitted = likelihood.get("columns")
+    if fitted is None or not is_frame(x):
+        return rows
+    given = [str(label) for label in x.columns]
+    missing = [label for label in fitted if label not in given]
+    if missing:
+        known = ", ".join(given)
+        raise DpmcError(f"`x` must have the column {missing[0]!r} of the fit, got {known}")
+    return rows[:, [given.index(label) for label in fitted]]
 
 
 def _linear(

@@ -88,7 +88,7 @@ def rivals() -> tuple[str, ...]:
     return module_names(RIVALS)
 
 
-def rival(name: str) -> Any:
+def rival(name: str) -> Rival:
     """Return a method by the name of its file.
 
     Raises
@@ -99,4 +99,6 @@ def rival(name: str) -> Any:
     if name not in rivals():
         wanted = f"one of {listed(rivals())}"
         raise DpmcError(refusal("methods", wanted, name, rivals()))
-    return importlib.import_module(f"{RIVALS}.{name}")
+    module: Any = importlib.import_module(f"{RIVALS}.{name}")
+    found: Rival = module
+    return found

@@ -26,10 +26,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
+from dpmc import checks
 from dpmc.privacy.accountants.gaussian import epsilon_of_loss
 from dpmc.privacy.outcomes import Labels, Outcomes, Raised, Score, candidates
 from dpmc.privacy.runs import outcomes_of
-from dpmc.types import Array, DpmcError, Guarantee
+from dpmc.types import Array, DpmcError, Guarantee, is_real
 
 Method = Literal["counts", "trade_off"]
 
@@ -157,8 +158,8 @@ def audit(
     Raises
     ------
     DpmcError
-        If an argument is not allowed, before any run, or the mechanism returns another number
-        of outcomes than it was asked for.
+        If an argument is not allowed, before any run, the mechanism returns another number of
+        outcomes than it was asked for, or every run of it raises.
 
     Examples
     --------
@@ -168,12 +169,21 @@ def audit(
     >>> result.violates_claim
     True
     """
+    if not callable(mechanism):
+        raise DpmcError(f"`mechanism` must be a function, got {type(mechanism).__name__}")
     delta, claimed = _terms(delta, claim, mu)
     _check(confidence, num_runs, workers)
-    root = np.random.SeedSequence(seed)
+    num_runs, workers, seed = int(num_runs), int(workers), checks.seed(seed)
+    # No root takes a negative number.
+    root = np.random.SeedSequence(seed if seed is None or seed >= 0 else [-seed, 1])
     coins, runs = root.spawn(2)
     labels: Labels = np.random.default_rng(coins).random(num_runs) < 0.5
     results = outcomes_of(mechanism, (data, neighbour), labels, workers, runs)
+    if all(isinstance(outcome, Raised) for outcome in results):
+        raise DpmcError(
+            f"`mechanism` must return an outcome in some run, got {results[0].name}: "
+            f"{results[0].text} and the like in all of {num_runs}"
+        )
     if statistic is not None:
         results = [x if isinstance(x, Raised) else statistic(x) for x in results]
     cut = round(num_runs * LEARNING_SHARE)
@@ -331,14 +341,14 @@ def _terms(
         raise DpmcError(f"`delta` must be that of the claim, {claim.delta}, got {delta}")
     if delta is None:
         delta = claim.delta if isinstance(claim, Guarantee) else 0.0
-    if not 0 <= delta < 1:
-        raise DpmcError(f"`delta` must be in [0, 1), got {delta}")
-    if claimed is not None and not claimed >= 0:
-        raise DpmcError(f"`claim` must be at least 0, got {claimed}")
+    if not (is_real(delta) and 0 <= delta < 1):
+        raise DpmcError(f"`delta` must be in [0, 1), got {delta!r}")
+    if claimed is not None and not (is_real(claimed) and claimed >= 0):
+        raise DpmcError(f"`claim` must be a number of at least 0 or a Guarantee, got {claimed!r}")
     if mu is None:
         return delta, claimed
-    if not mu > 0:
-        raise DpmcError(f"`mu` must be positive, got {mu}")
+    if not (is_real(mu) and mu > 0):
+        raise DpmcError(f"`mu` must be positive, got {mu!r}")
     if delta == 0:
         raise DpmcError("`delta` must be positive with `mu`, got 0: no Gaussian noise has epsilon")
     if claimed is None and math.isfinite(mu):
@@ -347,8 +357,7 @@ def _terms(
 
 
 def _check(confidence: float, num_runs: int, workers: int) -> None:
-    if not 0.5 < confidence < 1:
-        raise DpmcError(f"`confidence` must be in (0.5, 1), got {confidence}")
-    for name, value, least in (("num_runs", num_runs, FEWEST_RUNS), ("workers", workers, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")
+    if not (is_real(confidence) and 0.5 < confidence < 1):
+        raise DpmcError(f"`confidence` must be in (0.5, 1), got {confidence!r}")
+    checks.at_least("num_runs", num_runs, FEWEST_RUNS)
+    checks.at_least("workers", workers, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,7 +38,8 @@ def outcomes_of(
     Raises
     ------
     DpmcError
-        If processes would share a generator, or a batch has another size than was asked for.
+        If processes would share a generator, the mechanism or the data cannot be sent to
+        processes, or a batch has another size than was asked for.
     """
     sized, seeded = _takes(mechanism, "size"), _takes(mechanism, "rng")
     if workers > 1 and not seeded:
@@ -55,6 +57,14 @@ def outcomes_of(
     else:
         from concurrent.futures import ProcessPoolExecutor
 
+        try:
+            pickle.dumps((mechanism, pair))
+        except Exception as error:  # whatever an object raises when it is asked
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DpmcError(
+                f"`mechanism` and data must be what `pickle` can send to processes, or `workers` 1,"
+                f" got {reason}"
+            ) from None
         with ProcessPoolExecutor(workers) as pool:
             chunks = list(pool.map(_chunk, *zip(*jobs, strict=True)))
     return [outcome for chunk in chunks for outcome in chunk]
@@ -75,6 +85,9 @@ def _chunk(
     for label in (False, True):
         places = np.flatnonzero(labels == label)
         outcomes = mechanism(pair[int(label)], size=len(places), **given)
+        if not hasattr(outcomes, "__len__"):
+            kind = type(outcomes).__name__
+            raise DpmcError(f"`mechanism` must return {len(places)} outcomes, got a {kind}")
         if len(outcomes) != len(places):
             raise DpmcError(f"`mechanism` must return {len(places)} outcomes, got {len(outcomes)}")
         for place, outcome in zip(places, outcomes, strict=True):
@@ -85,7 +98,7 @@ def _chunk(
 def _once(mechanism: Callable[..., Any], data: Any, given: Mapping[str, Any]) -> Any:
     try:
         return mechanism(data, **given)
-    except Exception as error:
+    except Exception as error:  # an outcome as well: whoever runs a mechanism sees it
         return Raised(type(error).__name__, str(error))
 
 
