@@ -48,7 +48,7 @@ def add_product(high: float, low: float, a: float, b: float) -> tuple[float, flo
     return total, low + _fma(a, b, -product)
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit(nogil=True, error_model="numpy", fastmath=False, cache=True)
 def running_sums(values: Any, start: int, stop: int, step: int, block: int, out: Any) -> None:
     """Write the sums of whole blocks from one place on, outwards.
 

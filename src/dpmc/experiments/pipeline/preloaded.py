@@ -297,8 +297,6 @@ def _end_with(pid: int) -> None:
 
 def load(others: Iterable[str] = ()) -> None:
     """Import others and what jobs need, and digest the sources that compiled code is found by."""
-    import numpy as np
-
     from dpmc.numerics.jit import njit
     from dpmc.numerics.source_digest import PACKAGE, code_digest, module_names
 
@@ -313,11 +311,6 @@ def load(others: Iterable[str] = ()) -> None:
     # With the first function Numba learns what it can compile.
     compiled: Any = njit(lambda: 0)
     compiled()
-    # What is not kept on disk, every job that sorts rows would compile for itself.
-    with contextlib.suppress(Exception):
-        from dpmc.rows.sorted import Column
-
-        Column.of(np.arange(3.0))
 
 
 def spare_collector() -> None:
