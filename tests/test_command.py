@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 import dpmc
-from dpmc.__main__ import main
+from dpmc.__main__ import KEYS, main
+from dpmc.command import FitFile
 from dpmc.rng import stream
 
 SETTINGS = {
@@ -71,6 +72,20 @@ def test_a_model_of_ones_own_reads_the_columns_that_are_named(folder, capsys):
     own = {"likelihood": None, "response": None, "model": "model.py:model"}
     assert main(["fit", written(folder, **own)]) == 0
     assert dpmc.Fit.load(folder / "fit.parquet").draws.shape == (200, 4, 2)
+
+
+def test_the_help_of_a_fit_has_the_keys_of_its_file(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count(",") >= 14
+    assert {*KEYS.replace(",", "").split()} == {*FitFile.__struct_fields__}
+    assert " ".join(KEYS.split()) in told
+
+
+def test_options_of_the_reproduction_are_refused_beside_a_file(folder, capsys):
+    assert main(["plan", written(folder), "--scale", "smoke"]) == 1
+    assert "`--scale` must be left out beside" in capsys.readouterr().err
 
 
 def test_a_plan_touches_no_row(folder, capsys):

@@ -10,6 +10,12 @@ from typing import Any
 from dpmc.checks import require_extra
 from dpmc.types import DpmcError
 
+# Of the file of `dpmc fit`, in the order of its documentation.
+KEYS = (
+    "rows, epsilon, delta, output, features, response, likelihood, model, intercept, prior_sd, "
+    "degrees_of_freedom, num_chains, num_draws, noise, invalid_rows"
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 1 after one line on standard error."""
@@ -28,8 +34,12 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(prog="dpmc", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    command = commands.add_parser("fit", help="fit a posterior to the rows of a file, and write it")
-    command.add_argument("settings", metavar="FILE.yaml", help="what docs/command.md describes")
+    command = commands.add_parser(
+        "fit",
+        help="fit a posterior to the rows of a file, and write it",
+        epilog=f"Keys of the file: {KEYS}. docs/command.md has an example.",
+    )
+    command.add_argument("settings", metavar="FILE.yaml", help="rows, model and budget")
     command.set_defaults(run=_fit)
     command = commands.add_parser("audit", help="bound the epsilon of a mechanism from its runs")
     command.add_argument(
@@ -112,6 +122,10 @@ def _league(asked: argparse.Namespace) -> str:
 def _plan(asked: argparse.Namespace) -> Any:
     if asked.settings is None:
         return asked.reproduction(asked)
+    for name in ("scale", "papers", "results_dir", "no_budgets"):
+        if getattr(asked, name):
+            option = name.replace("_", "-")
+            raise DpmcError(f"`--{option}` must be left out beside {asked.settings}")
     from dpmc import command
 
     return command.plan_file(asked.settings)

@@ -34,7 +34,9 @@ def _plan(asked: argparse.Namespace) -> str:
 def add_commands(commands: Any) -> None:
     """Add the commands to a parser's."""
     command = commands.add_parser(
-        "plan", help="print what each budget buys, the jobs, their time and memory; run nothing"
+        "plan",
+        help="print what each budget of the reproduction buys, the jobs, their time and memory, or "
+        "what to expect of a fit; run nothing",
     )
     command.add_argument("--scale", help="a file of config/scales, as config.yaml has it if absent")
     command.add_argument("--papers", nargs="+", metavar="KEY", help="files of config/papers")
