@@ -19,6 +19,8 @@ PAPER = "raisa2021dphmc"
 # What differs between two runs: times, hosts, and logs.
 RECORDS = {"benchmarks", "logs", "provenance.json", "site"}
 FOLDER = Path("profiles", "generic")
+SITE = Path("profiles", "slurm", "site.yaml")
+OFTEN = ("--seconds-between-status-checks", "1", "--max-status-checks-per-second", "20")
 
 
 @pytest.fixture
@@ -52,8 +54,7 @@ def test_a_run_with_a_lost_job_gives_the_same_bytes(
 ) -> None:
     project = copy_tiny(tmp_path / "it's a copy")
     use_fake(project.folder)
-    often = ("--seconds-between-status-checks", "1", "--max-status-checks-per-second", "20")
-    options = ("--profile", str(FOLDER), "--latency-wait", "5", *often)
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
     done = project.snakemake(*options, config=TINY)
     assert done.returncode == 0, done.stdout[-5000:]
     assert "ended without an exit code" in done.stdout
@@ -72,6 +73,26 @@ def test_a_run_with_a_lost_job_gives_the_same_bytes(
     # Four chains are one submission, as are data, reference and baseline.
     assert len(requests) < 10
     assert list((project.folder / ".snakemake" / "cluster").glob("*/code")) == []
+
+
+@pytest.mark.slow
+def test_a_run_in_another_folder_is_submitted_with_the_limits_of_that_folder(
+    fake: Path, tmp_path: Path
+) -> None:
+    project = copy_tiny(tmp_path / "it's a copy")
+    use_fake(project.folder)
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / SITE).parent.mkdir(parents=True)
+    (elsewhere / SITE).write_text("largest_memory_mb: 321\n", encoding="utf-8")
+    target = f"results/tiny/{PAPER}/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN, "-d", str(elsewhere))
+    done = project.snakemake(*options, target, config=TINY)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (elsewhere / target).exists()
+    requests = [line.split() for line in (fake / "requests").read_text().splitlines()]
+    assert requests[0][0].startswith("problems_tiny_")
+    assert {int(request[1]) for request in requests} == {321}
+    assert not (project.folder / ".snakemake" / "cluster").exists()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 # What jobs ask of a cluster, from measured costs, and which of them are submitted together.
 # On this machine alone nothing of it counts but the order and the memory.
 
-from dpmc.experiments.pipeline import cluster, costs, order, pace
+from dpmc.experiments.pipeline import cluster, costs, jobs, order, pace, profiles
 
 # A submission should take about two minutes: a scheduler of a cluster takes seconds for each,
 # and starting Snakemake on a node takes some more.
@@ -64,7 +64,7 @@ def priority_of_output(name=None):
 @functools.cache
 def site():
     """Return what is said of the cluster, or stop with one line."""
-    return cluster.or_stop(cluster.load_site, ROOT / "profiles" / "slurm" / "site.yaml")
+    return cluster.or_stop(profiles.site_of_run, ROOT)
 
 
 def rule_entries(work, kind):
