@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dpmc.experiments.pipeline import costs
 from tests.workflow.conftest import TINY, Project, copy_tiny
 
 PAPER = "raisa2021dphmc"
@@ -93,6 +94,40 @@ def test_a_run_in_another_folder_is_submitted_with_the_limits_of_that_folder(
     assert requests[0][0].startswith("problems_tiny_")
     assert {int(request[1]) for request in requests} == {321}
     assert not (project.folder / ".snakemake" / "cluster").exists()
+
+
+@pytest.mark.slow
+def test_points_with_commas_reach_a_node(fake: Path, tmp_path: Path) -> None:
+    """A replicate of a study asks for what its study does; its first submission is lost."""
+    project = copy_tiny(tmp_path / "project")
+    use_fake(project.folder)
+    (fake / "lost.2").touch()
+    place = "regression/timed/mcmc_bs-correct/J=2,eps=1/seed=0.parquet"
+    target = f"results/paper/vinaroz2022dpsep/draws/{place}"
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
+    done = project.snakemake(*options, target, config=("scale=paper", "papers=vinaroz2022dpsep"))
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (project.folder / target).exists()
+    requests = [line.split() for line in (fake / "requests").read_text().splitlines()]
+    least, minutes = costs.LEAST_MEMORY_MB, costs.LEAST_MINUTES
+    assert requests[1:] == [
+        ["study_draws", str(least * attempt), str(minutes * attempt)] for attempt in (1, 2)
+    ]
+
+
+@pytest.mark.slow
+def test_chains_of_a_budget_and_a_grid_reach_a_node(fake: Path, tmp_path: Path) -> None:
+    project = copy_tiny(tmp_path / "project")
+    use_fake(project.folder)
+    (fake / "lost").touch()  # no further submission is
+    target = f"results/tiny/{PAPER}/by_seed/plane/dp_penalty/eps=4,clip_bound=1/seed=1.parquet"
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
+    params = "params: {proposal_sd: 0.05, clip_bound: 2, noise"
+    grid = "grid: {clip_bound: [1, 2]}\n          params: {proposal_sd: 0.05, noise"
+    with project.edited(f"config/papers/{PAPER}.yaml", params, grid):
+        done = project.snakemake(*options, target, config=TINY)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (project.folder / target).exists()
 
 
 @pytest.fixture
