@@ -198,6 +198,23 @@ def test_a_scheduler_that_does_not_answer_ends_no_job(place: Path, fake: Path) -
     assert state_at_the_end(place, job) == "failed\n"
 
 
+@pytest.mark.parametrize("start", ["sh", "env --unset=DPMC_SCHEDULER sh"])
+def test_a_job_without_the_environment_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    """As with `qsub` without `-V`; the variable is there from the start of a run."""
+    monkeypatch.setenv("DPMC_SCHEDULER", "a process")
+    file = place / FOLDER / "scheduler.sh"
+    file.write_text(file.read_text().replace("setsid sh", f"setsid {start}"))
+    job = submitted(place, "echo ran")
+    state, told = ("success\n", "") if start == "sh" else ("failed\n", "must hand its environment")
+    assert state_at_the_end(place, job) == state
+    outputs = [path.read_text() for path in (place / ".snakemake" / "cluster").glob("*/output")]
+    assert "ran" not in "".join(outputs)
+    assert all(told in output for output in outputs)
+    assert bool(outputs) == bool(told)
+
+
 @pytest.mark.parametrize("printed", ["", "Submitted batch job 5"])
 def test_a_scheduler_that_prints_no_number_is_refused(place: Path, printed: str) -> None:
     (place / FOLDER / "scheduler.sh").write_text(f"submit_job() {{ echo '{printed}'; }}\n")
