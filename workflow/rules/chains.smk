@@ -71,7 +71,7 @@ rule study:
 
 
 rule run_time:
-    """Run times of methods: no result but a measurement, so no other job runs beside it."""
+    """Run times of methods: no result but a measurement, so no other job of a run on one machine runs beside it."""
     input:
         data=files_in(of(RUN_TIME, "data")),
     output:
