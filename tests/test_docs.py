@@ -15,17 +15,21 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy import stats
 
 import dpmc
 from dpmc import statsel
+from dpmc.experiments.config.crosschecks import check_paper
 from dpmc.experiments.data import _uci
+from dpmc.experiments.pipeline.workload import Workload
 from dpmc.experiments.site import markdown
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics import compile_cache
 from dpmc.privacy import Ledger, Releases, gaussian
 from dpmc.statsel.fisher import information
 from dpmc.types import Dataset, DpmcError, Guarantee
+from tests.support.papers import load, with_paper
 from tests.support.selection import names_of_tests, select_nothing
 
 ROOT = Path(__file__).parents[1]
@@ -287,6 +291,37 @@ def test_the_figure_of_the_guide_is_drawn():
     figure = names["acceptance"](SimpleNamespace(metrics=pd.DataFrame(columns)))
     assert [line.get_label() for line in figure.axes[0].lines] == ["a", "b"]
     plt.close(figure)
+
+
+def test_the_study_of_the_guide_is_accepted():
+    """In a document that has its problem."""
+    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(studies:.*?)```", text, re.DOTALL)
+    studies = yaml.safe_load(block)["studies"]
+
+    def change(paper):
+        paper["studies"] = studies
+        paper["problems"] = {"power_plant": paper["problems"]["power_plant"]}
+        table = {**paper["outputs"]["table7_1"], "metrics": ["real_data"]}
+        paper["outputs"] = {"table7_1": table}
+
+    config = with_paper(load(paper="alparslan2023thesis"), change)
+    ((key, paper),) = config.papers.items()
+    check_paper(paper, key, "the guide")
+    assert Workload(config, key).studies
+    studies["real_data"]["params"]["num_iteration"] = 1
+    wrong = with_paper(config, change).papers[key]
+    with pytest.raises(DpmcError, match="num_iteration"):
+        check_paper(wrong, key, "the guide")
+
+
+def test_the_guide_names_all_that_is_called_of_a_study():
+    section = page_text("docs/extending.md").partition("## A study ")[2].partition(" ## ")[0]
+    source = (ROOT / "src/dpmc/experiments/pipeline/run_parts.py").read_text(encoding="utf-8")
+    called = set(re.findall(r"\bstudy\.(\w+)\(", source))
+    assert "unavailable" in called
+    for name in called | {"check", "work", "describe_budget", "reads"}:
+        assert f"`{name}(" in section
 
 
 def test_the_examples_of_adaptive_budgets_and_joint_guarantees_run():

@@ -2,7 +2,8 @@
 # `git update-index --skip-worktree profiles/generic/scheduler.sh` keeps your own out of commits.
 
 # Submit the script $1 under the name $2 with $3 megabytes and $4 minutes on one core, its output
-# going to the file $5, and print the number of the job.
+# going to the file $5, and print the number of the job. The job needs the variables of this
+# environment, such as PATH and those that begin with DPMC_: sbatch hands them on, qsub with -V.
 submit_job() {
   sbatch --parsable --job-name="$2" --cpus-per-task=1 --mem="$3M" --time="$4" --output="$5" "$1"
 }

@@ -12,8 +12,14 @@ quoted=\'$(printf '%s' "$job" | sed "s/'/'\\\\''/g")\'
 cat > "$job/run" <<END
 #!/bin/sh
 job=$quoted
-sh "\$job/script"
-echo \$? > "\$job/partial"
+if [ -n "${DPMC_SCHEDULER:+told}" ] && [ -z "\${DPMC_SCHEDULER:-}" ]; then
+  echo "dpmc: submit_job of scheduler.sh must hand its environment on to jobs, got none of it" >&2
+  code=1
+else
+  code=0
+  sh "\$job/script" || code=\$?
+fi
+echo \$code > "\$job/partial"
 mv "\$job/partial" "\$job/code"
 END
 chmod u+x "$job/run"

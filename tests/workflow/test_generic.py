@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from dpmc.experiments.pipeline import costs
 from tests.workflow.conftest import TINY, Project, copy_tiny
 
 PAPER = "raisa2021dphmc"
 # What differs between two runs: times, hosts, and logs.
 RECORDS = {"benchmarks", "logs", "provenance.json", "site"}
 FOLDER = Path("profiles", "generic")
+SITE = Path("profiles", "slurm", "site.yaml")
+OFTEN = ("--seconds-between-status-checks", "1", "--max-status-checks-per-second", "20")
 
 
 @pytest.fixture
@@ -52,8 +55,7 @@ def test_a_run_with_a_lost_job_gives_the_same_bytes(
 ) -> None:
     project = copy_tiny(tmp_path / "it's a copy")
     use_fake(project.folder)
-    often = ("--seconds-between-status-checks", "1", "--max-status-checks-per-second", "20")
-    options = ("--profile", str(FOLDER), "--latency-wait", "5", *often)
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
     done = project.snakemake(*options, config=TINY)
     assert done.returncode == 0, done.stdout[-5000:]
     assert "ended without an exit code" in done.stdout
@@ -72,6 +74,60 @@ def test_a_run_with_a_lost_job_gives_the_same_bytes(
     # Four chains are one submission, as are data, reference and baseline.
     assert len(requests) < 10
     assert list((project.folder / ".snakemake" / "cluster").glob("*/code")) == []
+
+
+@pytest.mark.slow
+def test_a_run_in_another_folder_is_submitted_with_the_limits_of_that_folder(
+    fake: Path, tmp_path: Path
+) -> None:
+    project = copy_tiny(tmp_path / "it's a copy")
+    use_fake(project.folder)
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / SITE).parent.mkdir(parents=True)
+    (elsewhere / SITE).write_text("largest_memory_mb: 321\n", encoding="utf-8")
+    target = f"results/tiny/{PAPER}/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN, "-d", str(elsewhere))
+    done = project.snakemake(*options, target, config=TINY)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (elsewhere / target).exists()
+    requests = [line.split() for line in (fake / "requests").read_text().splitlines()]
+    assert requests[0][0].startswith("problems_tiny_")
+    assert {int(request[1]) for request in requests} == {321}
+    assert not (project.folder / ".snakemake" / "cluster").exists()
+
+
+@pytest.mark.slow
+def test_points_with_commas_reach_a_node(fake: Path, tmp_path: Path) -> None:
+    """A replicate of a study asks for what its study does; its first submission is lost."""
+    project = copy_tiny(tmp_path / "project")
+    use_fake(project.folder)
+    (fake / "lost.2").touch()
+    place = "regression/timed/mcmc_bs-correct/J=2,eps=1/seed=0.parquet"
+    target = f"results/paper/vinaroz2022dpsep/draws/{place}"
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
+    done = project.snakemake(*options, target, config=("scale=paper", "papers=vinaroz2022dpsep"))
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (project.folder / target).exists()
+    requests = [line.split() for line in (fake / "requests").read_text().splitlines()]
+    least, minutes = costs.LEAST_MEMORY_MB, costs.LEAST_MINUTES
+    assert requests[1:] == [
+        ["study_draws", str(least * attempt), str(minutes * attempt)] for attempt in (1, 2)
+    ]
+
+
+@pytest.mark.slow
+def test_chains_of_a_budget_and_a_grid_reach_a_node(fake: Path, tmp_path: Path) -> None:
+    project = copy_tiny(tmp_path / "project")
+    use_fake(project.folder)
+    (fake / "lost").touch()  # no further submission is
+    target = f"results/tiny/{PAPER}/by_seed/plane/dp_penalty/eps=4,clip_bound=1/seed=1.parquet"
+    options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
+    params = "params: {proposal_sd: 0.05, clip_bound: 2, noise"
+    grid = "grid: {clip_bound: [1, 2]}\n          params: {proposal_sd: 0.05, noise"
+    with project.edited(f"config/papers/{PAPER}.yaml", params, grid):
+        done = project.snakemake(*options, target, config=TINY)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (project.folder / target).exists()
 
 
 @pytest.fixture
@@ -140,6 +196,23 @@ def test_a_scheduler_that_does_not_answer_ends_no_job(place: Path, fake: Path) -
     assert call(place, "status", job).stdout == "running\n"
     (fake / "silent").unlink()
     assert state_at_the_end(place, job) == "failed\n"
+
+
+@pytest.mark.parametrize("start", ["sh", "env --unset=DPMC_SCHEDULER sh"])
+def test_a_job_without_the_environment_says_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    """As with `qsub` without `-V`; the variable is there from the start of a run."""
+    monkeypatch.setenv("DPMC_SCHEDULER", "a process")
+    file = place / FOLDER / "scheduler.sh"
+    file.write_text(file.read_text().replace("setsid sh", f"setsid {start}"))
+    job = submitted(place, "echo ran")
+    state, told = ("success\n", "") if start == "sh" else ("failed\n", "must hand its environment")
+    assert state_at_the_end(place, job) == state
+    outputs = [path.read_text() for path in (place / ".snakemake" / "cluster").glob("*/output")]
+    assert "ran" not in "".join(outputs)
+    assert all(told in output for output in outputs)
+    assert bool(outputs) == bool(told)
 
 
 @pytest.mark.parametrize("printed", ["", "Submitted batch job 5"])

@@ -144,6 +144,18 @@ def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, li
     assert "Traceback" not in done.stdout
 
 
+def test_run_times_of_one_replicate_alone_are_refused_in_one_line(run: Run) -> None:
+    """They are measured while no other job runs, which a rule for any study does not see to."""
+    place = "run_times/timed/mcmc_bs-authors/J=2,eps=1,dim=1/seed=0.parquet"
+    target = f"results/paper/vinaroz2022dpsep/by_seed/{place}"
+    done = run.project.snakemake("-n", target, config=CONFIG)
+    assert done.returncode != 0
+    lines = [line for line in done.stdout.splitlines() if "dpmc: " in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("dpmc: run_times: a replicate alone must be of a study that is not")
+    assert "Traceback" not in done.stdout
+
+
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
     assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []

@@ -102,6 +102,16 @@ def test_only_small_jobs_of_the_login_node_are_alone(submissions: dict[str, list
     assert len(submissions) < 400
 
 
+def test_the_page_on_clusters_tells_of_these_submissions(
+    submissions: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import cluster_tables
+
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    assert "\n".join(cluster_tables.submissions(submissions)) in page
+
+
 def test_outputs_of_a_document_are_made_side_by_side(submissions: dict[str, list[str]]) -> None:
     for paper in PAPERS:
         sizes = [

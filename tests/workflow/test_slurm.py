@@ -148,6 +148,25 @@ def test_a_run_on_a_cluster_with_a_cancelled_job(
     assert len(jobs) < 12
 
 
+def test_a_run_in_another_folder_goes_where_that_folder_says(
+    cluster: slurm.Cluster, project: Project, tmp_path: Path
+) -> None:
+    """The command of docs/cluster.md, given in the checkout: memory and partition are its own."""
+    earlier = set(cluster.jobs())
+    site = tmp_path / "profiles" / "slurm" / "site.yaml"
+    site.parent.mkdir(parents=True)
+    site.write_text(f"partition: {slurm.PARTITION}\nlargest_memory_mb: 400\n", encoding="utf-8")
+    target = f"results/tiny/{PAPER}/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
+    variables = {**cluster.environment, "PYTHONPATH": str(project.folder / "src")}
+    whole = ("--cores", "all", *arguments_of("-d", str(tmp_path), target), "--config", *TINY)
+    done = PRELOADED.run(whole, project.folder, variables)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert (tmp_path / target).exists()
+    new = set(cluster.jobs()) - earlier
+    assert {cluster.jobs()[number][0] for number in new} == {"COMPLETED"}
+    assert {cluster.requests(number)[0] for number in new} == {400}
+
+
 @pytest.mark.parametrize(
     ("script", "state"), [("exit 0", "success"), ("exit 3", "failed"), (None, "failed")]
 )

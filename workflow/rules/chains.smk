@@ -2,6 +2,18 @@
 # only what is measured of theirs, many points per job.
 
 
+def untimed_part(wildcards):
+    """Return the part of a study that is measured alone, or stop with one line if it is timed."""
+    study = settings(wildcards.scale).papers[wildcards.paper].studies
+    data, part = part_of_seed(wildcards)
+    if study[wildcards.experiment].timed:
+        sys.exit(
+            f"dpmc: {wildcards.experiment}: a replicate alone must be of a study that is not "
+            "timed, got one that measures run times while no other job runs"
+        )
+    return data, part
+
+
 rule chain:
     """Chains of one method at one point: a batch of replicates with their draws."""
     input:
@@ -59,7 +71,7 @@ rule study:
 
 
 rule run_time:
-    """Run times of methods: no result but a measurement, so no other job runs beside it."""
+    """Run times of methods: no result but a measurement, so no other job of a run on one machine runs beside it."""
     input:
         data=files_in(of(RUN_TIME, "data")),
     output:
@@ -111,7 +123,7 @@ rule by_seed:
 rule study_by_seed:
     """What a study measures of one replicate, under a name that can be typed."""
     input:
-        data=files_in(lambda wildcards: part_of_seed(wildcards)[0]),
+        data=files_in(lambda wildcards: untimed_part(wildcards)[0]),
     output:
         f"{PAPER}/by_seed/{LABEL}/{{point}}/seed={{replicate}}.parquet",
     log:
@@ -120,9 +132,10 @@ rule study_by_seed:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory_of_seed,
+        runtime=minutes_of_seed,
     params:
-        part=lambda wildcards: plain(part_of_seed(wildcards)[1]),
+        part=lambda wildcards: plain(untimed_part(wildcards)[1]),
     message:
         "{wildcards.label} on {wildcards.problem}, {wildcards.point}, replicate {wildcards.replicate} alone ({wildcards.experiment})"
     script:
@@ -141,7 +154,8 @@ rule study_draws:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory_of_seed,
+        runtime=minutes_of_seed,
     params:
         part=lambda wildcards: plain(part_of_seed(wildcards)[1]),
     message:

@@ -1,7 +1,7 @@
 # What jobs ask of a cluster, from measured costs, and which of them are submitted together.
 # On this machine alone nothing of it counts but the order and the memory.
 
-from dpmc.experiments.pipeline import cluster, costs, order, pace
+from dpmc.experiments.pipeline import cluster, costs, jobs, order, pace, profiles
 
 # A submission should take about two minutes: a scheduler of a cluster takes seconds for each,
 # and starting Snakemake on a node takes some more.
@@ -21,6 +21,8 @@ FAMILIES = {
     "pages": ("page",),
 }
 OUTPUTS = ("figure", "table", "verdict", "guarantees", "page")
+# Of all rules.
+WILDCARDS = re.findall(r"{(\w+)}", " ".join([PAPER, POINT, "{name} {replicate}"]))
 
 
 @functools.cache
@@ -64,7 +66,7 @@ def priority_of_output(name=None):
 @functools.cache
 def site():
     """Return what is said of the cluster, or stop with one line."""
-    return cluster.or_stop(cluster.load_site, ROOT / "profiles" / "slurm" / "site.yaml")
+    return cluster.or_stop(profiles.site_of_run, ROOT)
 
 
 def rule_entries(work, kind):
@@ -211,3 +213,24 @@ def minutes_of(kind):
         return costs.requested_minutes(expected, attempt, together, longest)
 
     return look_up
+
+
+def study_of_seed(wildcards):
+    """Return the job of one replicate of a study at one point, from its wildcards."""
+    data, part = part_of_seed(wildcards)
+    return jobs.StudyJob(wildcards.experiment, wildcards.problem, (part,), data, "")
+
+
+def memory_of_seed(wildcards, attempt):
+    """Return the megabytes that one replicate of a study asks for, more at every attempt."""
+    expected = measured().expected_memory_mb("study", study_of_seed(wildcards))
+    return costs.requested_memory_mb(expected, attempt, site().largest_memory_mb)
+
+
+def minutes_of_seed(wildcards, attempt):
+    """Return the time limit of one replicate of a study, longer at every attempt."""
+    expected = measured().expected_seconds("study", study_of_seed(wildcards))
+    return costs.requested_minutes(expected, attempt, None, site().longest_minutes)
+
+
+cluster.mend_targets(workflow, WILDCARDS)

@@ -9,6 +9,10 @@ import pytest
 
 from dpmc.experiments.config import settings
 from dpmc.experiments.config.settings import Settings
+from dpmc.experiments.pipeline.cluster import Site
+from dpmc.experiments.pipeline.costs import Costs
+from dpmc.experiments.verdicts import claim_file, printed_series
+from dpmc.experiments.verdicts import sentences as sentence_file
 
 README = Path(__file__).parents[3] / "config" / "README.md"
 # Types by the heading of their first table, and of further ones below it.
@@ -21,6 +25,15 @@ TABLES: dict[str, tuple[type[Settings], ...]] = {
     "accounting.<name>": (settings.Curves,),
     "outputs.<name>": (settings.Output,),
     "scales/<scale>.yaml": (settings.Scale,),
+    "costs.yaml": (Costs,),
+    "site.yaml": (Site,),
+}
+# Keys of files that no type reads, by the heading of their table.
+UNTYPED = {
+    "published/<key>.yaml": claim_file.FILE_KEYS | {"series"},
+    "entries": claim_file.ENTRY_KEYS,
+    "series": printed_series.KEYS | printed_series.ROUNDING | printed_series.OPTIONAL,
+    "published/sentences/<key>.yaml": {*sentence_file.NEEDED, *sentence_file.ONE_OF},
 }
 # Of types inside others, the keys of which stand in the text of a row.
 INSIDE = {
@@ -59,6 +72,23 @@ def test_every_key_has_a_row_and_every_row_is_a_key(heading: str) -> None:
         assert sorted(table) == sorted(kind.__struct_fields__), kind
 
 
+@pytest.mark.parametrize("heading", UNTYPED)
+def test_every_key_of_a_file_of_claims_has_a_row(heading: str) -> None:
+    (table,) = sections()[heading]
+    assert sorted(table) == sorted(UNTYPED[heading])
+
+
+def test_every_file_of_the_configuration_is_told_of() -> None:
+    """Files that programs write have a row in the first table alone."""
+    folder = README.parent
+    places = {path.relative_to(folder).parent / path.suffix for path in folder.rglob("*.yaml")}
+    named = {
+        Path(re.sub(r"<\w+>", "x", text)).parent / ".yaml"
+        for text in re.findall(r"(?m)^\| `(?!\.\.)(\S+\.yaml)`", README.read_text(encoding="utf-8"))
+    }
+    assert named == places
+
+
 @pytest.mark.parametrize("key", INSIDE)
 def test_keys_inside_others_are_in_the_text_of_their_row(key: str) -> None:
     texts = [table[key] for tables in sections().values() for table in tables if key in table]
@@ -68,6 +98,7 @@ def test_keys_inside_others_are_in_the_text_of_their_row(key: str) -> None:
 
 def test_every_type_of_settings_is_told_of() -> None:
     told = {kind for kinds in TABLES.values() for kind in kinds} | set(INSIDE.values())
+    told -= {Costs, Site}  # in other modules
     assert {kind for kind in vars(settings).values() if is_settings(kind)} == told
 
 

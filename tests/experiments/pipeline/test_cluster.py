@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from snakemake.target_jobs import parse_target_jobs_cli_args
+from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
 from dpmc.experiments.pipeline import cluster
 from dpmc.types import DpmcError
@@ -92,6 +94,28 @@ def test_a_fault_of_this_project_is_not_taken_for_one_of_snakemake():
 
     with pytest.raises(AttributeError, match="no such thing"):
         cluster.join(workflow({cluster.BATCH: 50}), name)
+
+
+@pytest.mark.parametrize(
+    "handed",
+    [{"point": "eps=4", "digest": "1"}, {"point": "J=2,eps=1,dim=3", "first": "0"}, {"first": "0"}],
+)
+def test_wildcards_with_commas_are_whole_on_a_node(handed):
+    """They are divided as `snakemake.target_jobs` does it."""
+    (text,) = encode_target_jobs_cli_args([TargetSpec("chain", handed)])
+    (spec,) = parse_target_jobs_cli_args([text])
+    made = SimpleNamespace(remote_exec=True, get_rule=str.upper)
+    cluster.mend_targets(made, ["point", "digest", "first"])
+    made.dag_settings = SimpleNamespace(target_jobs=[spec])  # Snakemake knows them later
+    assert [made.get_rule("chain") for _ in range(2)] == ["CHAIN"] * 2
+    assert spec == TargetSpec("chain", handed)
+
+
+def test_elsewhere_a_workflow_is_left_as_it_is():
+    for made in (SimpleNamespace(), SimpleNamespace(remote_exec=False, get_rule=str.upper)):
+        before = vars(made).copy()
+        cluster.mend_targets(made, ["point"])
+        assert vars(made) == before
 
 
 def test_a_site_is_read_and_null_leaves_a_key_to_the_cluster(tmp_path):

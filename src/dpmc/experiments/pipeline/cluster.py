@@ -10,7 +10,7 @@ import functools
 import re
 import subprocess
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Collection, MutableMapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -89,8 +89,8 @@ def join(workflow: Any, name: Callable[[], str]) -> str | None:
     group ``batch``. On a node the jobs of a submission are one group again: the executor
     does not hand the option on, and each job would start Snakemake once more.
 
-    This is the only place that uses attributes of a workflow that Snakemake does not document:
-    ``remote_exec``, ``group_settings`` and ``parent_groupids``. Where one is missing or has
+    This and `mend_targets` alone use attributes of a workflow that Snakemake does not document:
+    here ``remote_exec``, ``group_settings`` and ``parent_groupids``. Where one is missing or has
     another form every job is submitted alone, and a line says so.
 
     Parameters
@@ -118,6 +118,42 @@ def join(workflow: Any, name: Callable[[], str]) -> str | None:
         return None
     parents[(group := name())] = BATCH
     return group
+
+
+def mend_targets(workflow: Any, names: Collection[str]) -> None:
+    """Let a node put values of wildcards together again that have commas.
+
+    Snakemake hands the wildcards of a job to a node separated by commas, and the node divides
+    ``point=eps=4,clip_bound=1`` into two wildcards. They are mended when it asks for the rule of
+    the job, which is before it makes the job; of what Snakemake does not document this uses
+    ``remote_exec``, ``get_rule`` and ``dag_settings``. Without them nothing is changed.
+
+    Parameters
+    ----------
+    workflow : snakemake.workflow.Workflow
+    names : collection of str
+        All wildcards of the workflow: what is named otherwise belongs to the one before it.
+    """
+    find = getattr(workflow, "get_rule", None)
+    if find is None or not getattr(workflow, "remote_exec", False):
+        return
+
+    def get_rule(name: str) -> Any:
+        for spec in getattr(workflow.dag_settings, "target_jobs", ()):
+            _mend(spec.wildcards_dict, names)
+        return find(name)
+
+    workflow.get_rule = get_rule
+
+
+def _mend(wildcards: dict[str, str], names: Collection[str]) -> None:
+    last = ""
+    for key, value in list(wildcards.items()):
+        if key in names:
+            last = key
+        elif last:
+            wildcards[last] += f",{key}={value}"
+            del wildcards[key]
 
 
 def status_command() -> str:
