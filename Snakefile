@@ -29,17 +29,15 @@ onstart:
     tell_jobs()
     announce_costs()
     preload()
-    threading.Thread(target=thin_looks, args=[LOOKS_OVER], daemon=True).start()
+    lift_limit()
 
 
 onsuccess:
     preloaded.end()
-    end_looks()
 
 
 onerror:
     preloaded.end()
-    end_looks()
     print(
         "What is complete is kept: the same command goes on from here.",
         file=sys.stderr,

@@ -1,13 +1,11 @@
-# What a run does besides its jobs: it keeps others out, starts the process that jobs are forks of, and
-# sees to the pace at which Snakemake looks for further ones.
+# What a run does besides its jobs: it keeps others out, and starts the process that jobs are forks of.
 import shlex
-import threading
 import time
 
 from dpmc.experiments.pipeline import folders, preloaded, provenance
 
-SECONDS_BETWEEN_THINNING = 5.0
-LOOKS_OVER = threading.Event()
+# The jobs, and the seconds, of max-jobs-per-timespan in profiles/default.
+LIMIT_FOR_NONE = (3000, 30)
 
 
 def hold_results():
@@ -47,31 +45,17 @@ def preload():
     preloaded.start_for(files, ["snakemake.iocontainers", "snakemake.logging"])
 
 
-def looks():
-    """Return the timers by which Snakemake will look for further jobs, the last set at the end.
+def lift_limit():
+    """Take away the limit of jobs in a timespan that the default profile sets; others stay.
 
-    Whenever it looks it sets another, of the timespan of max-jobs-per-timespan, so that with every
-    job it looks more often.
+    With a limit, every look for jobs has another look follow a timespan later, so that a run of a
+    thousand jobs spends its time looking, and waits for the last look at its end. Snakemake looks at
+    the end of each job anyway. It has no option for no limit: this is not in its documentation, and
+    where it is not so, the limit stays.
     """
-    every = [it for it in threading.enumerate() if isinstance(it, threading.Timer)]
-    return [it for it in every if it.function.__module__.startswith("snakemake.")]
-
-
-def thin_looks(over):
-    """Cancel all timers but the first and the last, again and again.
-
-    Snakemake looks at the end of a job anyway; these two are for those who limit its pace.
-    """
-    while not over.wait(SECONDS_BETWEEN_THINNING):
-        for timer in looks()[1:-1]:
-            timer.cancel()
-
-
-def end_looks():
-    """End all of them: the process would wait for the last."""
-    LOOKS_OVER.set()
-    for timer in looks():
-        timer.cancel()
+    limit = getattr(getattr(workflow, "scheduler", None), "job_rate_limiter", None)
+    if limit is not None and (limit.max_jobs, limit.timespan) == LIMIT_FOR_NONE:
+        workflow.scheduler.job_rate_limiter = None
 
 
 def command():
