@@ -1,17 +1,13 @@
 # Regenerates the figures, tables and verdicts of the papers named in config/config.yaml.
-from pathlib import Path
-
 from snakemake.utils import min_version
 
 min_version("9.19")
 
 
-# The configuration of the folder that a run works in, or else that of this checkout.
-OWN_CONFIG = Path("config", "config.yaml")
-DEFAULT_CONFIG = Path(str(workflow.current_basedir), "config", "config.yaml")
+include: "workflow/rules/needs.smk"
 
 
-configfile: str(OWN_CONFIG if OWN_CONFIG.exists() else DEFAULT_CONFIG)
+configfile: config_file()
 
 
 include: "workflow/rules/common.smk"

@@ -8,10 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from dpmc.experiments.pipeline import output_files, raw_files, stale
-from dpmc.experiments.config import foreign_methods, reader
+from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import short_digest
-from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.dependencies import (
     code,
     content_digest,
@@ -32,11 +31,6 @@ FORCED = not IS_JOB and any(
     re.match(r"--force|-[a-zA-Z]*[fFR]", argument) for argument in sys.argv[1:]
 )
 
-# The checkout: of this workflow, wherever it runs and whoever includes it as a module.
-ROOT = Path(str(workflow.current_basedir)).parents[1]
-
-# What config/config.yaml of the checkout says holds where a run says nothing else.
-DEFAULTS = reader.read_yaml(ROOT / "config" / "config.yaml")
 SCALE = config.get("scale", DEFAULTS["scale"])
 
 
