@@ -251,6 +251,17 @@ def test_other_names_of_the_folder_and_other_batches_rerun_nothing(tiny: Project
     assert tiny.planned(config=(*TINY, name, "seeds_per_job=1")) == []
 
 
+@pytest.mark.parametrize("option", ["--force-use-threads", "-s./Snakefile", "-p"])
+def test_dates_count_where_an_option_forces_jobs_and_not_where_it_looks_alike(
+    tiny: Project, option: str
+) -> None:
+    by_dates = ("--rerun-triggers", "mtime")
+    with touched(tiny):
+        assert tiny.planned(option, *by_dates, config=TINY) == []
+        assert tiny.planned("-pR", "reference", *by_dates, config=TINY) != []
+        assert tiny.planned("--forcer=reference", *by_dates, config=TINY) != []
+
+
 def test_another_folder_of_results_has_nothing(tiny: Project) -> None:
     elsewhere = set(tiny.planned(config=(*TINY, "results_dir=other")))
     assert elsewhere >= {"rows of plane"} | SAMPLES | chains() | METRICS | SHOWN

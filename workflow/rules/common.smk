@@ -27,9 +27,10 @@ SCHEDULER = "DPMC_SCHEDULER"
 IS_JOB = SCHEDULER in os.environ
 
 # Whether the command forces jobs to run.
-FORCED = not IS_JOB and any(
-    re.match(r"--force|-[a-zA-Z]*[fFR]", argument) for argument in sys.argv[1:]
-)
+# The options of Snakemake that force jobs: --force, --forceall and --forcerun, as short as they may be
+# written, and -f, -F and -R, also behind others of one letter that take no value.
+FORCING = re.compile(r"--force(a|al|all|r|ru|run)?(=.*)?|-[DSahklnptv]*[fFR].*")
+FORCED = not IS_JOB and any(map(FORCING.fullmatch, sys.argv[1:]))
 
 SCALE = config.get("scale", DEFAULTS["scale"])
 
