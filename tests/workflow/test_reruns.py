@@ -251,6 +251,12 @@ def test_other_names_of_the_folder_and_other_batches_rerun_nothing(tiny: Project
     assert tiny.planned(config=(*TINY, name, "seeds_per_job=1")) == []
 
 
+def test_other_batches_of_chains_that_are_gone_rerun_nothing(tiny: Project) -> None:
+    """How replicates are divided among files is no reason to measure them again."""
+    with without(tiny.folder / "results" / "tiny" / PAPER / "chains"):
+        assert tiny.planned(config=(*TINY, "seeds_per_job=1")) == []
+
+
 @pytest.mark.parametrize("option", ["--force-use-threads", "-s./Snakefile", "-p"])
 def test_dates_count_where_an_option_forces_jobs_and_not_where_it_looks_alike(
     tiny: Project, option: str

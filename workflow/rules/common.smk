@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import sys
+from collections import UserList
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -191,6 +192,15 @@ def requests_of(wildcards):
 def settings_digest(wildcards):
     """Return a digest of all settings of the paper that determine a result."""
     return short_digest(settings(wildcards.scale).papers[wildcards.paper].determining())
+def methods_of(wildcards):
+    """Return the methods of a job of metrics, and the points of its files of chains.
+
+    How replicates are divided among these files shows in it and is no reason to measure again, so
+    that this is no plain value. The digest in the name of the result tells of all that is one.
+    """
+    return UserList(of(METRICS, "methods")(wildcards))
+
+
 
 
 def outputs_of(wildcards):

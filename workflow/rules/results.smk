@@ -26,7 +26,7 @@ rule metrics:
         mem_mb=memory_of("metrics"),
         runtime=minutes_of("metrics"),
     params:
-        methods=of(METRICS, "methods"),
+        methods=methods_of,
         seed=setting("seed"),
         told=of(METRICS, "told"),
     message:
