@@ -144,6 +144,44 @@ def test_a_replicate_that_is_not_configured_is_refused_in_one_line(run, name, li
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        (
+            f"vinaroz2022dpsep/by_seed/{OF_STUDY.partition('/')[2]}",
+            "vinaroz2022dpsep has studies and no chains: its replicates are "
+            "by_seed/<study>/<problem>/<label>/<point>/seed=<replicate>.parquet",
+        ),
+        (
+            "raisa2021dphmc/by_seed/comparison/plane/dp_hmc/eps=4/seed=1.parquet",
+            "raisa2021dphmc has chains and no studies: its replicates are "
+            "by_seed/<problem>/<label>/<point>/seed=<replicate>.parquet",
+        ),
+        (
+            "raisa2021draft/figure1.png",
+            "paper/raisa2021draft: must be a document of raisa2021dphmc, raisa2021thesis, "
+            "vinaroz2022dpsep, got 'raisa2021draft'",
+        ),
+    ],
+)
+def test_a_file_that_no_document_has_is_refused_in_one_line(run: Run, target, line) -> None:
+    done = run.project.snakemake("-n", f"results/paper/{target}", config=CONFIG)
+    assert done.returncode != 0
+    assert f"dpmc: {line}\n" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_file_of_a_document_that_the_run_does_not_name_is_refused_in_one_line(run: Run) -> None:
+    target = "results/paper/raisa2021thesis/figure6_1.png"
+    done = run.project.snakemake("-n", target, config=("scale=paper", "papers=raisa2021dphmc"))
+    assert done.returncode != 0
+    assert (
+        "dpmc: `papers` must name raisa2021thesis, whose file is asked for, got raisa2021dphmc: "
+        "add `--config papers=raisa2021thesis`\n" in done.stdout
+    )
+    assert "Traceback" not in done.stdout
+
+
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
     assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []
