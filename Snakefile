@@ -21,35 +21,15 @@ include: "workflow/rules/publish.smk"
 
 
 onstart:
-    hold_results()
-    tell_jobs()
-    announce_costs()
-    preload()
-    lift_limit()
+    start_run()
 
 
 onsuccess:
-    preloaded.end()
+    end_run()
 
 
 onerror:
-    preloaded.end()
-    print(
-        "What is complete is kept: the same command goes on from here.",
-        file=sys.stderr,
-    )
-
-
-localrules:
-    all,
-    raw,
-    request,
-    provenance,
-    by_seed,
-    publish,
-    site_request,
-    site,
-    published_site,
+    end_run(failed=True)
 
 
 rule all:
@@ -57,5 +37,6 @@ rule all:
     default_target: True
     input:
         all_targets,
+    localrule: True
     message:
         "all results are there"

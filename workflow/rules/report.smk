@@ -11,6 +11,7 @@ rule provenance:
         f"{PAPER}/provenance.json",
     log:
         f"{PAPER}/logs/provenance.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -64,6 +65,7 @@ rule site_request:
         f"{RESULTS}/{{scale}}/requests/{{name}}-{{digest}}.json",
     log:
         f"{RESULTS}/{{scale}}/logs/requests/{{name}}-{{digest}}.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -90,6 +92,7 @@ rule site:
         expand(f"{RESULTS}/{{{{scale}}}}/site/{{name}}", name=SITE_FILES),
     log:
         f"{RESULTS}/{{scale}}/logs/site.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -114,6 +117,7 @@ rule published_site:
         expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),
     log:
         f"{RESULTS}/logs/published_site.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

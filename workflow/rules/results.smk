@@ -69,6 +69,7 @@ rule request:
     benchmark:
         f"{PAPER}/benchmarks/requests/{{name}}-{{digest}}.jsonl"
     priority: priority_of(REQUEST)
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

@@ -1,4 +1,6 @@
 # What a run does besides its jobs: it keeps others out, and starts the process that jobs are forks of.
+# Snakemake calls the hooks of its main Snakefile alone: one that includes this workflow as a module
+# calls `start_run` and `end_run` in its own.
 import shlex
 import time
 
@@ -6,6 +8,25 @@ from dpmc.experiments.pipeline import folders, preloaded, provenance
 
 # The jobs, and the seconds, of max-jobs-per-timespan in profiles/default.
 LIMIT_FOR_NONE = (3000, 30)
+
+
+def start_run():
+    """Do what comes before the first job, or stop with one line."""
+    hold_results()
+    tell_jobs()
+    announce_costs()
+    preload()
+    lift_limit()
+
+
+def end_run(failed=False):
+    """Do what comes after the last job, and tell how to go on if one has failed."""
+    preloaded.end()
+    if failed:
+        print(
+            "What is complete is kept: the same command goes on from here.",
+            file=sys.stderr,
+        )
 
 
 def hold_results():
@@ -31,8 +52,8 @@ def hold_results():
 def tell_jobs():
     """Let the jobs of this run know its process and the commit of the checkout.
 
-    A job on this machine ends when the process does. Snakemake calls this once a run, before the
-    first job, and not in a job that reads the workflow again.
+    A job on this machine ends when the process does. This is called once a run, before the first
+    job, and not in a job that reads the workflow again.
     """
     os.environ[SCHEDULER] = folders.this_process()
     os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
