@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -185,6 +189,52 @@ def test_a_file_of_a_document_that_the_run_does_not_name_is_refused_in_one_line(
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
     assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []
+
+
+def test_dates_of_published_results_and_captions_count_for_nothing(run: Run) -> None:
+    places = ("results/published/raisa2021dphmc/verdict.csv", "workflow/report/figure1.rst")
+    by_dates = ("--rerun-triggers", "mtime")
+    for place in places:
+        (run.project.folder / place).touch()
+    assert run.project.planned(PUBLISHED_SITE, *by_dates, config=CONFIG) == []
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep others out of a folder for a while, as a run does."""
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.parametrize("target", ["published_site", PUBLISHED_SITE])
+def test_the_published_site_is_made_beside_a_run_and_locks_its_own_folder(
+    run: Run, target: str
+) -> None:
+    """No folder of a scale is made for it either."""
+    results, page = run.project.folder / "results", run.project.folder / PUBLISHED_SITE
+    page.unlink()
+    with locked(page.parent):
+        done = run.project.snakemake(target, config=CONFIG)
+        assert done.returncode != 0
+        assert f"dpmc: {Path(PUBLISHED_SITE).parent}: " in done.stdout
+    with locked(results / "paper"):
+        done = run.project.snakemake(target, config=CONFIG)
+    assert done.returncode == 0, done.stdout
+    assert page.is_file()
+    assert not (results / "tiny").exists()
+    page.unlink()
+    done = run.project.snakemake(target, config=("scale=tiny",))
+    assert done.returncode == 0, done.stdout
+    assert not (results / "tiny").exists()
+
+
+def test_results_are_published_by_one_at_a_time(run: Run) -> None:
+    with locked(run.project.folder / "results" / "published"):
+        done = run.project.snakemake("publish", config=CONFIG)
+    assert done.returncode != 0
+    assert re.search(r"dpmc: \S+/results/published: .* one run at a time may", done.stdout)
 
 
 def test_the_script_of_the_published_site_is_part_of_it(run: Run) -> None:

@@ -109,8 +109,8 @@ rule site:
 rule published_site:
     """The site of the published results."""
     input:
-        results=kept_files,
-        captions=sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst"))),
+        results=lambda wildcards: ancient(kept_files(wildcards)),
+        captions=ancient(sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst")))),
         texts=ancient([str(path) for path in docs_of_site()]),
         parts=parts_of_site,
     output:

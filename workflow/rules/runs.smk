@@ -32,14 +32,10 @@ def end_run(failed=False):
 def hold_results():
     """Keep other runs out of the results of the scales of this run, or stop with one line.
 
-    These are the configured scale and those of files that the command names. What earlier runs
-    left unfinished there is removed.
+    What earlier runs left unfinished there is removed.
     """
-    named = {
-        scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
-    }
     try:
-        for scale in sorted({SCALE, *named}):
+        for scale in scales_written():
             if not folders.hold(Path(RESULTS) / scale):
                 print(
                     f"dpmc: {RESULTS}: no locks here, see that one run at a time writes"
@@ -47,6 +43,22 @@ def hold_results():
             folders.sweep(Path(RESULTS) / scale)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
+
+
+def scales_written():
+    """Return the configured scale and those of files that the command names, sorted.
+
+    The site of the published results is of no scale, and locks what it writes by itself.
+    """
+    named = {
+        scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
+    }
+    of_published = {
+        "published_site",
+        *(f"{PUBLISHED_SITE}/{name}" for name in SITE_FILES),
+    }
+    targets = set(workflow.dag_settings.targets)
+    return sorted(named if targets and targets <= of_published else {SCALE, *named})
 
 
 def tell_jobs():
