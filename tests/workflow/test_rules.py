@@ -191,12 +191,15 @@ def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []
 
 
-def test_dates_of_published_results_and_captions_count_for_nothing(run: Run) -> None:
-    places = ("results/published/raisa2021dphmc/verdict.csv", "workflow/report/figure1.rst")
-    by_dates = ("--rerun-triggers", "mtime")
-    for place in places:
-        (run.project.folder / place).touch()
-    assert run.project.planned(PUBLISHED_SITE, *by_dates, config=CONFIG) == []
+def test_digests_tell_of_published_results_and_captions_and_dates_do_not(run: Run) -> None:
+    caption = "workflow/report/figure1.rst"
+    text = (run.project.folder / caption).read_text(encoding="utf-8")
+    with run.project.edited(caption, text, f"{text}\nOther words.\n"):
+        by_dates = run.project.planned(PUBLISHED_SITE, "--rerun-triggers", "mtime", config=CONFIG)
+        assert by_dates == []
+        assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == [
+            "site of the published results"
+        ]
 
 
 @contextmanager
