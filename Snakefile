@@ -1,17 +1,13 @@
 # Regenerates the figures, tables and verdicts of the papers named in config/config.yaml.
-from pathlib import Path
-
 from snakemake.utils import min_version
 
 min_version("9.19")
 
 
-# The configuration of the folder that a run works in, or else that of this checkout.
-OWN_CONFIG = Path("config", "config.yaml")
-DEFAULT_CONFIG = Path(str(workflow.current_basedir), "config", "config.yaml")
+include: "workflow/rules/needs.smk"
 
 
-configfile: str(OWN_CONFIG if OWN_CONFIG.exists() else DEFAULT_CONFIG)
+configfile: config_file()
 
 
 include: "workflow/rules/common.smk"
@@ -25,37 +21,15 @@ include: "workflow/rules/publish.smk"
 
 
 onstart:
-    hold_results()
-    tell_jobs()
-    announce_costs()
-    preload()
-    threading.Thread(target=thin_looks, args=[LOOKS_OVER], daemon=True).start()
+    start_run()
 
 
 onsuccess:
-    preloaded.end()
-    end_looks()
+    end_run()
 
 
 onerror:
-    preloaded.end()
-    end_looks()
-    print(
-        "What is complete is kept: the same command goes on from here.",
-        file=sys.stderr,
-    )
-
-
-localrules:
-    all,
-    raw,
-    request,
-    provenance,
-    by_seed,
-    publish,
-    site_request,
-    site,
-    published_site,
+    end_run(failed=True)
 
 
 rule all:
@@ -63,5 +37,6 @@ rule all:
     default_target: True
     input:
         all_targets,
+    localrule: True
     message:
         "all results are there"

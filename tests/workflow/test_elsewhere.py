@@ -6,6 +6,8 @@ root, commands lose what lets root pass over permissions.
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -25,11 +27,21 @@ module dpmc:
 
 use rule * from dpmc as dpmc_*
 
+onstart:
+    dpmc.start_run()
+
+onsuccess:
+    dpmc.end_run()
+    print("local rules:", *sorted(workflow._localrules))
+
+onerror:
+    dpmc.end_run(failed=True)
+
 rule copied:
     default_target: True
-    input: "of_dpmc/{figure}"
+    input: "of_dpmc/{figure}", "of_dpmc/tiny/raisa2021dphmc/provenance.json"
     output: "copy.png"
-    shell: "cp {{input}} {{output}}"
+    shell: "cp {{input[0]}} {{output}}"
 """
 
 
@@ -91,14 +103,63 @@ def test_a_run_in_another_folder_writes_nothing_to_the_checkout(
     assert new == set()
 
 
-def test_another_workflow_takes_its_rules(checkout: Project, tmp_path: Path) -> None:
-    folder = tmp_path / "importer"
+def importer(checkout: Project, folder: Path) -> Path:
+    """Return a folder with a workflow that takes the rules of a checkout."""
     folder.mkdir()
     text = IMPORTER.format(snakefile=checkout.folder / "Snakefile", figure=FIGURE)
     (folder / "Snakefile").write_text(text, encoding="utf-8")
-    snakemake(checkout, folder)
+    return folder
+
+
+def test_another_workflow_takes_its_rules(checkout: Project, tmp_path: Path) -> None:
+    folder = importer(checkout, tmp_path / "importer")
+    profile = checkout.folder / "profiles" / "default"
+    told = snakemake(checkout, folder, "--workflow-profile", str(profile))
     copied = (folder / "copy.png").read_bytes()
     assert copied == (folder / "of_dpmc" / FIGURE).read_bytes()
+    assert "localrules directive specifies" not in told
+    rules = "all by_seed provenance publish published_site raw request site site_request"
+    assert f"local rules: {' '.join(f'dpmc_{rule}' for rule in rules.split())}\n" in told
+
+
+def test_a_run_of_another_workflow_keeps_others_out_and_records_the_commit(tmp_path: Path) -> None:
+    project = copy_tiny(tmp_path / "checkout")
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (("init", "-q"), ("add", "."), (*author, "commit", "-qm", "all")):
+        subprocess.run(["git", *command], cwd=project.folder, check=True)
+    asked = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=project.folder, check=True, capture_output=True, text=True
+    )
+    folder = importer(project, tmp_path / "importer")
+    results = folder / "of_dpmc" / "tiny"
+    results.mkdir(parents=True)
+    (results / ".partial.left.1.figure1.png").touch()
+    os.utime(results / ".partial.left.1.figure1.png", (0, 0))
+    snakemake(project, folder)
+    record = json.loads((results / "raisa2021dphmc" / "provenance.json").read_text())
+    assert asked.stdout[:7] in json.dumps(record)
+    assert asked.stdout[:7] in (results / "raisa2021dphmc" / "logs" / "figure1.log").read_text()
+    assert list(results.rglob(".partial.*")) == []
+    (folder / "copy.png").unlink()
+    with (results / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = PRELOADED.run(("--cores", "all"), folder, project.environment())
+    assert done.returncode != 0
+    assert "dpmc: of_dpmc/tiny: " in done.stdout
+    assert "one run at a time may" in done.stdout
+
+
+def test_results_are_published_where_their_site_reads_them(tmp_path: Path) -> None:
+    """In the checkout, wherever the run works."""
+    project = copy_tiny(tmp_path / "checkout")
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    where = ("-s", str(project.folder / "Snakefile"), "-d", str(folder))
+    for target in ("publish", "published_site"):
+        snakemake(project, tmp_path, *where, target, "--config", "scale=paper")
+    assert (project.folder / "results" / "published" / "raisa2021dphmc" / "figure1.png").is_file()
+    assert (folder / "results/published/site/raisa2021dphmc/index.html").is_file()
+    assert not (folder / "results" / "published" / "raisa2021dphmc").exists()
 
 
 @pytest.fixture(autouse=True)

@@ -251,6 +251,35 @@ def test_other_names_of_the_folder_and_other_batches_rerun_nothing(tiny: Project
     assert tiny.planned(config=(*TINY, name, "seeds_per_job=1")) == []
 
 
+def test_other_batches_of_chains_that_are_gone_rerun_nothing(tiny: Project) -> None:
+    """How replicates are divided among files is no reason to measure them again."""
+    with without(tiny.folder / "results" / "tiny" / PAPER / "chains"):
+        assert tiny.planned(config=(*TINY, "seeds_per_job=1")) == []
+
+
+@contextmanager
+def changed(path: Path) -> Iterator[None]:
+    """Give a file other contents for a while: those that are the same count as no change."""
+    content, stat = path.read_bytes(), path.stat()
+    path.write_bytes(content + b" ")
+    try:
+        yield
+    finally:
+        path.write_bytes(content)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def test_dates_count_where_an_option_forces_jobs_and_not_where_it_looks_alike(
+    tiny: Project,
+) -> None:
+    by_dates = ("--rerun-triggers", "mtime")
+    with changed(chain_of(tiny)):
+        for option in ("--force-use-threads", "-sSnakefile", "-p"):
+            assert tiny.planned(option, *by_dates, config=TINY) == [], option
+        for options in (("-pR", "accounting"), ("--forcer=accounting",)):
+            assert set(tiny.planned(*options, *by_dates, config=TINY)) >= METRICS, options
+
+
 def test_another_folder_of_results_has_nothing(tiny: Project) -> None:
     elsewhere = set(tiny.planned(config=(*TINY, "results_dir=other")))
     assert elsewhere >= {"rows of plane"} | SAMPLES | chains() | METRICS | SHOWN

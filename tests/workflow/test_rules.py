@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -153,12 +157,98 @@ def test_run_times_of_one_replicate_alone_are_refused_in_one_line(run: Run) -> N
     lines = [line for line in done.stdout.splitlines() if "dpmc: " in line]
     assert len(lines) == 1
     assert lines[0].startswith("dpmc: run_times: a replicate alone must be of a study that is not")
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        (
+            f"vinaroz2022dpsep/by_seed/{OF_STUDY.partition('/')[2]}",
+            "vinaroz2022dpsep has studies and no chains: its replicates are "
+            "by_seed/<study>/<problem>/<label>/<point>/seed=<replicate>.parquet",
+        ),
+        (
+            "raisa2021dphmc/by_seed/comparison/plane/dp_hmc/eps=4/seed=1.parquet",
+            "raisa2021dphmc has chains and no studies: its replicates are "
+            "by_seed/<problem>/<label>/<point>/seed=<replicate>.parquet",
+        ),
+        (
+            "raisa2021draft/figure1.png",
+            "paper/raisa2021draft: must be a document of raisa2021dphmc, raisa2021thesis, "
+            "vinaroz2022dpsep, got 'raisa2021draft'",
+        ),
+    ],
+)
+def test_a_file_that_no_document_has_is_refused_in_one_line(run: Run, target, line) -> None:
+    done = run.project.snakemake("-n", f"results/paper/{target}", config=CONFIG)
+    assert done.returncode != 0
+    assert f"dpmc: {line}\n" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_file_of_a_document_that_the_run_does_not_name_is_refused_in_one_line(run: Run) -> None:
+    target = "results/paper/raisa2021thesis/figure6_1.png"
+    done = run.project.snakemake("-n", target, config=("scale=paper", "papers=raisa2021dphmc"))
+    assert done.returncode != 0
+    assert (
+        "dpmc: `papers` must name raisa2021thesis, whose file is asked for, got raisa2021dphmc: "
+        "add `--config papers=raisa2021thesis`\n" in done.stdout
+    )
     assert "Traceback" not in done.stdout
 
 
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
     assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []
+
+
+def test_digests_tell_of_published_results_and_captions_and_dates_do_not(run: Run) -> None:
+    caption = "workflow/report/figure1.rst"
+    text = (run.project.folder / caption).read_text(encoding="utf-8")
+    with run.project.edited(caption, text, f"{text}\nOther words.\n"):
+        by_dates = run.project.planned(PUBLISHED_SITE, "--rerun-triggers", "mtime", config=CONFIG)
+        assert by_dates == []
+        assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == [
+            "site of the published results"
+        ]
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep others out of a folder for a while, as a run does."""
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.parametrize("target", ["published_site", PUBLISHED_SITE])
+def test_the_published_site_is_made_beside_a_run_and_locks_its_own_folder(
+    run: Run, target: str
+) -> None:
+    """No folder of a scale is made for it either."""
+    results, page = run.project.folder / "results", run.project.folder / PUBLISHED_SITE
+    page.unlink()
+    with locked(page.parent):
+        done = run.project.snakemake(target, config=CONFIG)
+        assert done.returncode != 0
+        assert f"dpmc: {Path(PUBLISHED_SITE).parent}: " in done.stdout
+    with locked(results / "paper"):
+        done = run.project.snakemake(target, config=CONFIG)
+    assert done.returncode == 0, done.stdout
+    assert page.is_file()
+    assert not (results / "tiny").exists()
+    page.unlink()
+    done = run.project.snakemake(target, config=("scale=tiny",))
+    assert done.returncode == 0, done.stdout
+    assert not (results / "tiny").exists()
+
+
+def test_results_are_published_by_one_at_a_time(run: Run) -> None:
+    with locked(run.project.folder / "results" / "published"):
+        done = run.project.snakemake("publish", config=CONFIG)
+    assert done.returncode != 0
+    assert re.search(r"dpmc: \S+/results/published: .* one run at a time may", done.stdout)
 
 
 def test_the_script_of_the_published_site_is_part_of_it(run: Run) -> None:

@@ -107,6 +107,7 @@ rule by_seed:
         f"{PAPER}/by_seed/{{problem}}/{{label}}/{{point}}/seed={{replicate}}.parquet",
     log:
         f"{PAPER}/logs/by_seed/{{problem}}/{{label}}/{{point}}/seed={{replicate}}.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

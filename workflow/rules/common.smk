@@ -4,14 +4,14 @@ import functools
 import os
 import re
 import sys
+from collections import UserList
 from pathlib import Path
 from types import SimpleNamespace
 
 from dpmc.experiments.pipeline import output_files, raw_files, stale
-from dpmc.experiments.config import foreign_methods, reader
+from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.settings import plain
 from dpmc.numerics.source_digest import short_digest
-from dpmc.types import DpmcError
 from dpmc.experiments.pipeline.dependencies import (
     code,
     content_digest,
@@ -27,16 +27,12 @@ SCHEDULER = "DPMC_SCHEDULER"
 # Whether this is one of them, or a node, that reads the workflow again.
 IS_JOB = SCHEDULER in os.environ
 
+# The options of Snakemake that force jobs: --force, --forceall and --forcerun, as short as they may be
+# written, and -f, -F and -R, also behind others of one letter that take no value.
+FORCING = re.compile(r"--force(a|al|all|r|ru|run)?(=.*)?|-[DSahklnptv]*[fFR].*")
 # Whether the command forces jobs to run.
-FORCED = not IS_JOB and any(
-    re.match(r"--force|-[a-zA-Z]*[fFR]", argument) for argument in sys.argv[1:]
-)
+FORCED = not IS_JOB and any(map(FORCING.fullmatch, sys.argv[1:]))
 
-# The checkout: of this workflow, wherever it runs and whoever includes it as a module.
-ROOT = Path(str(workflow.current_basedir)).parents[1]
-
-# What config/config.yaml of the checkout says holds where a run says nothing else.
-DEFAULTS = reader.read_yaml(ROOT / "config" / "config.yaml")
 SCALE = config.get("scale", DEFAULTS["scale"])
 
 
@@ -53,6 +49,16 @@ def settings(scale):
 @functools.cache
 def workload(scale, paper):
     """Return all jobs of one paper at one scale, or stop with one line."""
+    chosen, known = settings(scale).papers, reader.papers(ROOT)
+    if paper not in known:
+        sys.exit(
+            f"dpmc: {scale}/{paper}: must be a document of {', '.join(known)}, got {paper!r}"
+        )
+    if paper not in chosen:
+        sys.exit(
+            f"dpmc: `papers` must name {paper}, whose file is asked for, "
+            f"got {', '.join(chosen)}: add `--config papers={paper}`"
+        )
     try:
         return Workload(settings(scale), paper)
     except DpmcError as error:
@@ -150,6 +156,11 @@ def printed_of(wildcards):
 def batch_of_seed(wildcards):
     """Return the file of chains that holds the replicate that the wildcards name."""
     jobs = workload(wildcards.scale, wildcards.paper).jobs
+    if not jobs:
+        sys.exit(
+            f"dpmc: {wildcards.paper} has studies and no chains: its replicates are "
+            "by_seed/<study>/<problem>/<label>/<point>/seed=<replicate>.parquet"
+        )
     wanted = (wildcards.problem, wildcards.label, wildcards.point)
     try:
         return batch_of(jobs, *wanted, int(wildcards.replicate)).path
@@ -160,6 +171,11 @@ def batch_of_seed(wildcards):
 def part_of_seed(wildcards):
     """Return the file of the rows, and the part of a study, that the wildcards name."""
     studies = workload(wildcards.scale, wildcards.paper).studies
+    if not studies:
+        sys.exit(
+            f"dpmc: {wildcards.paper} has chains and no studies: its replicates are "
+            "by_seed/<problem>/<label>/<point>/seed=<replicate>.parquet"
+        )
     wanted = (wildcards.experiment, wildcards.problem, wildcards.label, wildcards.point)
     try:
         return part_of(studies, *wanted, int(wildcards.replicate))
@@ -174,6 +190,15 @@ def raw_of(wildcards):
     """
     path = of(DATA, "raw")(wildcards)
     return ancient(path) if path else []
+
+
+def methods_of(wildcards):
+    """Return the methods of a job of metrics, and the points of its files of chains.
+
+    How replicates are divided among these files shows in it and is no reason to measure again, so
+    that this is no plain value. The digest in the name of the result tells of all that is one.
+    """
+    return UserList(of(METRICS, "methods")(wildcards))
 
 
 def setting(*keys):

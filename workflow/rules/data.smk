@@ -15,6 +15,7 @@ rule raw:
     priority: 1_000_000_000
     # A server that does not answer is not asked again.
     retries: raw_files.ATTEMPTS - 1
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

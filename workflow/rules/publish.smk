@@ -7,6 +7,7 @@ rule publish:
         files_in(published_files),
     log:
         f"{RESULTS}/{SCALE}/publish.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

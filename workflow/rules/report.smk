@@ -11,6 +11,7 @@ rule provenance:
         f"{PAPER}/provenance.json",
     log:
         f"{PAPER}/logs/provenance.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -64,6 +65,7 @@ rule site_request:
         f"{RESULTS}/{{scale}}/requests/{{name}}-{{digest}}.json",
     log:
         f"{RESULTS}/{{scale}}/logs/requests/{{name}}-{{digest}}.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -90,6 +92,7 @@ rule site:
         expand(f"{RESULTS}/{{{{scale}}}}/site/{{name}}", name=SITE_FILES),
     log:
         f"{RESULTS}/{{scale}}/logs/site.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1
@@ -106,14 +109,15 @@ rule site:
 rule published_site:
     """The site of the published results."""
     input:
-        results=kept_files,
-        captions=sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst"))),
+        results=lambda wildcards: ancient(kept_files(wildcards)),
+        captions=ancient(sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst")))),
         texts=ancient([str(path) for path in docs_of_site()]),
         parts=parts_of_site,
     output:
         expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),
     log:
         f"{RESULTS}/logs/published_site.log",
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

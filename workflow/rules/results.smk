@@ -26,7 +26,7 @@ rule metrics:
         mem_mb=memory_of("metrics"),
         runtime=minutes_of("metrics"),
     params:
-        methods=of(METRICS, "methods"),
+        methods=methods_of,
         seed=setting("seed"),
         told=of(METRICS, "told"),
     message:
@@ -69,6 +69,7 @@ rule request:
     benchmark:
         f"{PAPER}/benchmarks/requests/{{name}}-{{digest}}.jsonl"
     priority: priority_of(REQUEST)
+    localrule: True
     conda:
         "../../envs/dpmc.yaml"
     threads: 1

@@ -1,26 +1,41 @@
-# What a run does besides its jobs: it keeps others out, starts the process that jobs are forks of, and
-# sees to the pace at which Snakemake looks for further ones.
+# What a run does besides its jobs: it keeps others out, and starts the process that jobs are forks of.
+# Snakemake calls the hooks of its main Snakefile alone: one that includes this workflow as a module
+# calls `start_run` and `end_run` in its own.
 import shlex
-import threading
 import time
 
 from dpmc.experiments.pipeline import folders, preloaded, provenance
 
-SECONDS_BETWEEN_THINNING = 5.0
-LOOKS_OVER = threading.Event()
+# The jobs, and the seconds, of max-jobs-per-timespan in profiles/default.
+LIMIT_FOR_NONE = (3000, 30)
+
+
+def start_run():
+    """Do what comes before the first job, or stop with one line."""
+    hold_results()
+    tell_jobs()
+    announce_costs()
+    preload()
+    lift_limit()
+
+
+def end_run(failed=False):
+    """Do what comes after the last job, and tell how to go on if one has failed."""
+    preloaded.end()
+    if failed:
+        print(
+            "What is complete is kept: the same command goes on from here.",
+            file=sys.stderr,
+        )
 
 
 def hold_results():
     """Keep other runs out of the results of the scales of this run, or stop with one line.
 
-    These are the configured scale and those of files that the command names. What earlier runs
-    left unfinished there is removed.
+    What earlier runs left unfinished there is removed.
     """
-    named = {
-        scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
-    }
     try:
-        for scale in sorted({SCALE, *named}):
+        for scale in scales_written():
             if not folders.hold(Path(RESULTS) / scale):
                 print(
                     f"dpmc: {RESULTS}: no locks here, see that one run at a time writes"
@@ -30,11 +45,27 @@ def hold_results():
         sys.exit(f"dpmc: {error}")
 
 
+def scales_written():
+    """Return the configured scale and those of files that the command names, sorted.
+
+    The site of the published results is of no scale, and locks what it writes by itself.
+    """
+    named = {
+        scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
+    }
+    of_published = {
+        "published_site",
+        *(f"{PUBLISHED_SITE}/{name}" for name in SITE_FILES),
+    }
+    targets = set(workflow.dag_settings.targets)
+    return sorted(named if targets and targets <= of_published else {SCALE, *named})
+
+
 def tell_jobs():
     """Let the jobs of this run know its process and the commit of the checkout.
 
-    A job on this machine ends when the process does. Snakemake calls this once a run, before the
-    first job, and not in a job that reads the workflow again.
+    A job on this machine ends when the process does. This is called once a run, before the first
+    job, and not in a job that reads the workflow again.
     """
     os.environ[SCHEDULER] = folders.this_process()
     os.environ.setdefault("DPMC_COMMIT", provenance.commit(ROOT) or "")
@@ -47,31 +78,17 @@ def preload():
     preloaded.start_for(files, ["snakemake.iocontainers", "snakemake.logging"])
 
 
-def looks():
-    """Return the timers by which Snakemake will look for further jobs, the last set at the end.
+def lift_limit():
+    """Take away the limit of jobs in a timespan that the default profile sets; others stay.
 
-    Whenever it looks it sets another, of the timespan of max-jobs-per-timespan, so that with every
-    job it looks more often.
+    With a limit, every look for jobs has another look follow a timespan later, so that a run of a
+    thousand jobs spends its time looking, and waits for the last look at its end. Snakemake looks at
+    the end of each job anyway. It has no option for no limit: this is not in its documentation, and
+    where it is not so, the limit stays.
     """
-    every = [it for it in threading.enumerate() if isinstance(it, threading.Timer)]
-    return [it for it in every if it.function.__module__.startswith("snakemake.")]
-
-
-def thin_looks(over):
-    """Cancel all timers but the first and the last, again and again.
-
-    Snakemake looks at the end of a job anyway; these two are for those who limit its pace.
-    """
-    while not over.wait(SECONDS_BETWEEN_THINNING):
-        for timer in looks()[1:-1]:
-            timer.cancel()
-
-
-def end_looks():
-    """End all of them: the process would wait for the last."""
-    LOOKS_OVER.set()
-    for timer in looks():
-        timer.cancel()
+    limit = getattr(getattr(workflow, "scheduler", None), "job_rate_limiter", None)
+    if limit is not None and (limit.max_jobs, limit.timespan) == LIMIT_FOR_NONE:
+        workflow.scheduler.job_rate_limiter = None
 
 
 def command():

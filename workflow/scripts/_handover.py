@@ -15,19 +15,25 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 # The same as in dpmc.experiments.pipeline.preloaded.
 PLACE = "DPMC_PRELOADED"
 STATUS = struct.Struct("!i")
 SCHEDULER = "DPMC_SCHEDULER"
-# They measure run times: nothing may be of another process.
-ALONE = {"run_time"}
+# The folder of logs of jobs that measure run times: nothing may be of another process.
+ALONE = "run_times"
 
 
-def hand_over(rule: str | None) -> None:
-    """Let a fork of the process do this script, and end as it ends; or return."""
+def hand_over(job: Any) -> None:
+    """Let a fork of the process do this script, and end as it ends; or return.
+
+    `job` is what Snakemake hands to a script, None to a program that is none.
+    """
     python, _, place = os.environ.pop(PLACE, "").rpartition(os.pathsep)
-    if not place or python != sys.executable or rule is None or rule in ALONE:
+    if not place or python != sys.executable or job is None:
+        return
+    if ALONE in Path(job.log[0]).parts:
         return
     if not _is_started_by(os.environ.get(SCHEDULER, "")):
         return  # a cluster or a container started it

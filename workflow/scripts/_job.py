@@ -23,7 +23,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import _handover  # noqa: E402
 
-_handover.hand_over(getattr(getattr(sys.modules["__main__"], "snakemake", None), "rule", None))
+_handover.hand_over(getattr(sys.modules["__main__"], "snakemake", None))
 
 from dpmc.experiments.pipeline import files, folders  # noqa: E402
 from dpmc.types import DpmcError  # noqa: E402
@@ -34,13 +34,15 @@ SECONDS_OF_SILENCE = 60.0
 SCHEDULER = "DPMC_SCHEDULER"
 # And the commit of the code.
 COMMIT = "DPMC_COMMIT"
-# Rules whose jobs provenance.json tells of.
+LOGS, CHAINS, PROVENANCE = "logs", "chains", "provenance.json"
+# Folders of a paper whose files provenance.json tells of; figures and tables are in none of them.
 TOLD_OF = {
-    *("data", "reference", "baseline", "chain", "study", "run_time", "metrics", "accounting"),
-    *("figure", "table", "numbered_table", "verdict", "guarantees"),
+    *("data", "reference", "baselines", CHAINS, "studies", "run_times", "metrics", "accounting"),
+    "",
 }
-# What the disk says, in place of a fault of the code.
-OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE}
+# What the disk says, in place of a fault of the code: where something is written, and anywhere.
+OF_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+OF_THE_DISK = {*OF_WRITING, errno.EACCES, errno.EIO, errno.ESTALE}
 
 
 class Log:
@@ -127,25 +129,46 @@ def job(snakemake: Any) -> Iterator[Progress]:
         What Snakemake hands to a script. Its output names are replaced.
     """
     log = Log(snakemake.log[0])
-    where = next(iter(snakemake.output), snakemake.log[0])
-    with _failures_told(log, where), _silence_broken(log):
+    with _failures_told(log, [*snakemake.output, snakemake.log[0]]), _silence_broken(log):
         _end_with_scheduler(log)
         folders.check(map(Path, snakemake.input))
-        _forget_provenance(snakemake)
+        folder, kind = _place(snakemake)
+        _forget_provenance(folder, kind)
         with _finished(snakemake, log):
-            yield Progress(log, "iterations" if snakemake.rule == "chain" else "steps")
+            yield Progress(log, "iterations" if kind == CHAINS else "steps")
         # Benchmarks sample both and miss the end of a job, and one that is handed over.
         commit = os.environ.get(COMMIT) or "unknown"
         used = f"{time.process_time():.2f} s of processor time, {_megabytes()} MB"
         log.write(f"done, {used}, commit {commit}\n")
 
 
-def _forget_provenance(snakemake: Any) -> None:
+def _place(snakemake: Any) -> tuple[Path | None, str]:
+    """Return the folder of the paper of a job, if any, and that of its files there, if any.
+
+    Outputs and log have the first in common, and the log stands in its folder of logs as they stand
+    in itself. Names of rules are no help: who includes the workflow may give them others.
+    """
+    log, *outputs = [Path(path).absolute() for path in (snakemake.log[0], *snakemake.output)]
+    folder = Path(os.path.commonpath([log, *outputs]))
+    if not outputs:
+        return None, ""
+    of_log, of_output = (path.relative_to(folder).parts[:-1] for path in (log, outputs[0]))
+    if of_log != (LOGS, *of_output):
+        return None, ""
+    return folder, of_output[0] if of_output else ""
+
+
+def _forget_provenance(folder: Path | None, kind: str) -> None:
     """Remove the record of how results were made, if this job makes one of them anew."""
-    folders_of_log = list(Path(snakemake.log[0]).parents)
-    named = [folder.parent for folder in folders_of_log if folder.name == "logs"]
-    if named and snakemake.rule in TOLD_OF:
-        (named[-1] / "provenance.json").unlink(missing_ok=True)
+    if folder and kind in TOLD_OF:
+        (folder / PROVENANCE).unlink(missing_ok=True)
+
+
+def _is_own(error: OSError, own: list[str]) -> bool:
+    """Return whether an error is about a file that a job writes, or about a folder of one."""
+    files = [path for name in own for path in (Path(name), folders.own_name(Path(name)))]
+    places = {place for path in files for place in (path.absolute(), *path.absolute().parents)}
+    return error.filename is not None and Path(str(error.filename)).absolute() in places
 
 
 def _megabytes() -> int:
@@ -155,7 +178,11 @@ def _megabytes() -> int:
 
 
 @contextmanager
-def _failures_told(log: Log, where: str) -> Iterator[None]:
+def _failures_told(log: Log, own: list[str]) -> Iterator[None]:
+    """Tell in the log why a job ends, in one line where it is no fault of the code.
+
+    `own` are the files that it writes.
+    """
     try:
         yield
     except DpmcError as error:
@@ -165,9 +192,12 @@ def _failures_told(log: Log, where: str) -> Iterator[None]:
         log.write("stopped from outside\n")
         sys.exit(1)
     except OSError as error:
-        if error.errno in OF_THE_DISK:
-            path = error.filename or where
+        if error.errno in OF_WRITING or (error.errno in OF_THE_DISK and _is_own(error, own)):
+            path = error.filename or own[0]
             log.write(f"dpmc: {folders.unwritable(path, error)}; then run again\n")
+        elif error.errno in OF_THE_DISK:
+            path = error.filename or own[0]
+            log.write(f"dpmc: {path}: {os.strerror(error.errno)}\n")
         else:
             traceback.print_exc(file=log)
         sys.exit(1)

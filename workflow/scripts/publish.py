@@ -7,16 +7,19 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.config import reader
+    from dpmc.experiments.pipeline import folders
     from dpmc.experiments.site import claims_figure, strip
     from dpmc.experiments.site.sources import cited
     from dpmc.experiments.verdicts import verdict
 
-    kept = Path("results/published")
+    # In the checkout, where the site of the published results reads them.
+    checkout = Path(snakemake.scriptdir).resolve().parents[1]
+    kept = checkout / "results" / "published"
+    folders.hold(kept)
     for path in map(Path, snakemake.input):
         folder = kept / path.parent.name
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / path.name)
-    checkout = Path(snakemake.scriptdir).resolve().parents[1]
     defaults = reader.read_yaml(checkout / "config" / "config.yaml")
     every = {**defaults, "scale": "paper", "papers": [*reader.papers(checkout)]}
     papers = reader.load_config(every, checkout)

@@ -6,10 +6,12 @@ from _job import job
 
 with job(snakemake):
     from dpmc.experiments.config import reader
+    from dpmc.experiments.pipeline import folders
     from dpmc.experiments.site import build
     from dpmc.experiments.site.sources import Source
 
     root = Path(snakemake.output[0]).parent
+    folders.hold(root)
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
     found = reader.load_config(config, checkout).papers

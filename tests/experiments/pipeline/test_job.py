@@ -105,6 +105,82 @@ def test_a_job_that_fails_leaves_one_line_and_no_file(script, tmp_path, error, t
     assert line.startswith(told.format(folder=tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("number", "path", "line"),
+    [
+        (errno.EACCES, "raw/abalone.data", "dpmc: raw/abalone.data: Permission denied"),
+        (errno.EIO, "raw/abalone.data", "dpmc: raw/abalone.data: Input/output error"),
+        (errno.EIO, None, "dpmc: {folder}/figure.pdf: Input/output error"),
+        (errno.EROFS, "cache", "dpmc: cache must be a place that can be written to: Read-only"),
+        (errno.EACCES, "{own}", "dpmc: {own} must be a place that can be written to: Permission"),
+        (errno.EIO, "{folder}", "dpmc: {folder} must be a place that can be written to: Input"),
+    ],
+)
+def test_what_cannot_be_read_is_not_called_a_place_to_write_to(
+    script, tmp_path, number, path, line
+):
+    places = {"folder": tmp_path, "own": folders.own_name(tmp_path / "figure.pdf")}
+    where = path and path.format(**places)
+    with pytest.raises(SystemExit), script.job(job_of(tmp_path)):
+        raise OSError(number, "told otherwise", where)
+    (told,) = log_of(tmp_path).splitlines()
+    assert told.startswith(line.format(**places))
+
+
+def made(folder: Path, output: str, log: str) -> SimpleNamespace:
+    """Return a job of some rule that makes one file."""
+    places = [os.path.normpath(folder / path) for path in (output, log)]
+    for path in places:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    return SimpleNamespace(
+        input=InputFiles(),
+        output=OutputFiles(toclone=places[:1]),
+        log=Log(toclone=places[1:]),
+        rule="of_some_other_name",
+    )
+
+
+POINT = "comparison/plane/dp_hmc/eps=4-12345678/0-1"
+
+
+@pytest.mark.parametrize(
+    ("output", "log", "forgets", "unit"),
+    [
+        ("figure1.png", "logs/figure1.log", True, "steps"),
+        (f"chains/{POINT}.parquet", f"logs/chains/{POINT}.log", True, "iterations"),
+        ("studies/logs/chains-1.parquet", "logs/studies/logs/chains-1.log", True, "steps"),
+        ("requests/figure1-1.json", "logs/requests/figure1-1.log", False, "steps"),
+        (f"by_seed/{POINT}.parquet", f"logs/by_seed/{POINT}.log", False, "steps"),
+        ("../site/thesis/index.html", "logs/page.log", False, "steps"),
+        ("../site/index.html", "../logs/site.log", False, "steps"),
+    ],
+)
+def test_a_job_that_makes_a_result_ends_the_record_of_its_paper_alone(
+    script, tmp_path, output, log, forgets, unit
+):
+    """Results may lie in a folder of logs, and rules have other names where they are imported."""
+    paper = tmp_path / "logs" / "dpmc" / "quick" / "thesis"
+    others = [folder / "provenance.json" for folder in list(paper.parents)[:4]]
+    task = made(paper, output, log)
+    paper.mkdir(parents=True, exist_ok=True)
+    for record in (paper / "provenance.json", *others):
+        record.touch()
+    with script.job(task) as progress:
+        Path(task.output[0]).touch()
+    assert (paper / "provenance.json").exists() == (not forgets)
+    assert all(record.exists() for record in others)
+    assert progress.unit == unit
+
+
+def test_a_job_without_outputs_ends_no_record(script, tmp_path):
+    task = made(tmp_path, "figure.png", "logs/publish.log")
+    task.output = OutputFiles()
+    (tmp_path / "provenance.json").touch()
+    with script.job(task):
+        pass
+    assert (tmp_path / "provenance.json").exists()
+
+
 def test_a_fault_of_the_code_is_shown_with_its_place(script, tmp_path):
     with pytest.raises(SystemExit), script.job(job_of(tmp_path)):
         raise OSError(errno.ENOENT, "missing", "file")

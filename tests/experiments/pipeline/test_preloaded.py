@@ -25,9 +25,9 @@ HEAD = f"""
 import os, sys, time
 from types import SimpleNamespace
 sys.path.append({str(SCRIPTS)!r})
-snakemake = SimpleNamespace(rule=os.environ.get("RULE", "chain"))
+snakemake = SimpleNamespace(log=[os.environ.get("LOG", "logs/chains/0-1.log")])
 import _handover
-_handover.hand_over(snakemake.rule)
+_handover.hand_over(snakemake)
 FORKED = "matplotlib.pyplot" in sys.modules
 """
 
@@ -147,7 +147,7 @@ def test_many_at_once_are_told_their_own_ends(script: Script):
 @pytest.mark.parametrize(
     "environment",
     [
-        {"RULE": "run_time"},
+        {"LOG": "logs/run_times/times.log"},
         {"DPMC_SCHEDULER": "4194305@elsewhere"},
         {"DPMC_SCHEDULER": f"{os.getpid()}@elsewhere"},
         {"DPMC_SCHEDULER": ""},

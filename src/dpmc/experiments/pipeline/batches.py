@@ -15,10 +15,11 @@ _NAME = re.compile(r"(\d+)-(\d+)\.parquet")
 def batches(folder: Path | str, replicates: int, size: int) -> list[tuple[int, int]]:
     """Divide replicates 0, 1, ... into batches, and keep those whose files are there.
 
-    A replicate is the same whatever its batch, so a finished batch is used again however many
-    replicates are asked for and however large a new batch may be. What no finished batch covers
-    is cut into batches of `size`. While the new batches are being finished, the division stays
-    the same.
+    A replicate is the same whatever its batch, so a finished batch is used again however large a
+    new batch may be, and when more replicates are asked for. One that goes on beyond the last
+    replicate is not: with fewer of them, its first ones are computed again. What no finished batch
+    covers is cut into batches of `size`. While the new batches are being finished, the division
+    stays the same.
 
     Parameters
     ----------
