@@ -170,7 +170,7 @@ def test_a_method_without_privacy_is_never_called_private():
         (
             "dp_penalty",
             {"clipbound": 1.0},
-            r"`clipbound` must be a parameter of .*mean clip_bound",
+            r"`clipbound` must be a parameter of .*mean ratio_clip_bound",
         ),
         (
             "dp_penalty",

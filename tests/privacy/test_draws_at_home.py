@@ -188,7 +188,7 @@ ELSEWHERE = {
         rows/regressions.py::example_rows standard_normal
     """,
     "the key of a generator": """
-        rng.py::cryptographic urandom
+        random_bits.py::cryptographic urandom
     """,
 }
 # What may be given the stream of privacy noise: a ledger, or a function that takes a ledger too.

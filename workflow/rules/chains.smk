@@ -2,18 +2,6 @@
 # only what is measured of theirs, many points per job.
 
 
-def untimed_part(wildcards):
-    """Return the part of a study that is measured alone, or stop with one line if it is timed."""
-    study = settings(wildcards.scale).papers[wildcards.paper].studies
-    data, part = part_of_seed(wildcards)
-    if study[wildcards.experiment].timed:
-        sys.exit(
-            f"dpmc: {wildcards.experiment}: a replicate alone must be of a study that is not "
-            "timed, got one that measures run times while no other job runs"
-        )
-    return data, part
-
-
 rule chain:
     """Chains of one method at one point: a batch of replicates with their draws."""
     input:

@@ -183,6 +183,18 @@ def part_of_seed(wildcards):
         sys.exit(f"dpmc: {error}")
 
 
+def untimed_part(wildcards):
+    """Return the part of a study that is measured alone, or stop with one line if it is timed."""
+    study = settings(wildcards.scale).papers[wildcards.paper].studies
+    data, part = part_of_seed(wildcards)
+    if study[wildcards.experiment].timed:
+        sys.exit(
+            f"dpmc: {wildcards.experiment}: a replicate alone must be of a study that is not "
+            "timed, got one that measures run times while no other job runs"
+        )
+    return data, part
+
+
 def raw_of(wildcards):
     """Return the record of the raw file that the rows of a problem come from, if any.
 
