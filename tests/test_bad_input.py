@@ -377,6 +377,10 @@ DATA = {
         ),
         OK,
     ),
+    "columns of several types": (
+        lambda: run(rows=FRAME.assign(a=1, b=True).to_numpy(dtype=object)),
+        OK,
+    ),
     "pandas series": (lambda: run(rows=FRAME["a"]), "`x` must have rows and columns"),
     "polars": (lambda: run(rows=pl.DataFrame(ROWS)), OK),
     "polars with text": (

@@ -67,7 +67,7 @@ def fit_file(path: str | Path) -> str:
     output = path.parent / settings.output
     if not output.absolute().parent.is_dir():
         raise DpmcError(f"{path}: `output` must lie in a folder that exists, got {output}")
-    rows = _rows(path, settings)
+    rows: Any = _rows(path, settings)
     common: dict[str, Any] = {
         "epsilon": settings.epsilon,
         "delta": settings.delta,
@@ -79,7 +79,7 @@ def fit_file(path: str | Path) -> str:
     with warnings.catch_warnings():  # the summary has the remarks
         warnings.simplefilter("ignore", PosteriorWarning)
         if settings.model is not None:
-            fitted = fit(AUTOMATIC, _model(path, settings.model), rows.to_numpy(), **common)
+            fitted = fit(AUTOMATIC, _model(path, settings.model), rows, **common)
         else:
             assert settings.likelihood is not None
             fitted = regression(

@@ -159,6 +159,10 @@ def _real_numbers(name: str, data: Any) -> Array:
         raise DpmcError(f"data {name!r}: must be rows of equal length, got {kind}") from None
     if x.ndim == 0:
         raise DpmcError(f"data {name!r}: must be rows of numbers, got {kind}")
+    if x.dtype.kind == "O" and x.ndim == 2:  # columns that differ in type
+        columns = [np.array(column.tolist()) for column in x.T]
+        if all(column.ndim == 1 and column.dtype.kind in "biuf" for column in columns):
+            x = np.stack([column.astype(np.float64) for column in columns], axis=1)
     if x.dtype.kind in "biu":
         x = x.astype(np.float64)
     if x.dtype.kind != "f":
