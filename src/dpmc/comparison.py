@@ -15,12 +15,12 @@ from dpmc import checks
 from dpmc.checks import require_extra
 from dpmc.fits import Fit
 from dpmc.fitting import (
-    AUTOMATIC,
     OF_AUTOMATIC,
     OF_METHODS,
     OPTIONS,
     check_names,
     fit,
+    is_automatic,
     refuse_beside_auto,
     sorted_params,
 )
@@ -206,10 +206,6 @@ def _run(label: str, params: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return given.pop("method", label), given
 
 
-def _is_automatic(method: Any) -> bool:
-    return isinstance(method, str) and method == AUTOMATIC
-
-
 def _arguments(
     runs: Mapping[str, tuple[Any, Mapping[str, Any]]], options: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
@@ -217,10 +213,10 @@ def _arguments(
 
     An option that none of the methods has stays, to be refused.
     """
-    both = len({_is_automatic(method) for method, _ in runs.values()}) == 2
+    both = len({is_automatic(method) for method, _ in runs.values()}) == 2
     found = {}
     for label, (method, given) in runs.items():
-        others = OF_METHODS if _is_automatic(method) else OF_AUTOMATIC
+        others = OF_METHODS if is_automatic(method) else OF_AUTOMATIC
         shared = {k: value for k, value in options.items() if not (both and k in others)}
         found[label] = {**shared, **given}
     return found
@@ -229,7 +225,7 @@ def _arguments(
 def _check(method: Any, arguments: Mapping[str, Any]) -> None:
     """Refuse a method or a parameter that there is not."""
     params = {key: value for key, value in arguments.items() if key not in OPTIONS}
-    if _is_automatic(method):
+    if is_automatic(method):
         refuse_beside_auto(params, arguments)
         return
     with warnings.catch_warnings():  # `fit` will give them

@@ -24,7 +24,6 @@ from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
 from dpmc.mcmc.own_methods import name_of, resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting
-from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import NOISES, Noise
 from dpmc.shards.federation import Federation, num_columns
 from dpmc.shards.rows import ShardedRows, open_rows
@@ -201,7 +200,7 @@ def fit(
     checks.one_of("noise", noise, NOISES)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
-    if isinstance(method, str) and method == AUTOMATIC:
+    if is_automatic(method):
         given = accountant, num_iterations, max_iterations, num_threads, diagnostics
         refuse_beside_auto(params, dict(zip(OF_METHODS, given, strict=True)))
         num_draws = NUM_DRAWS if num_draws is None else num_draws
@@ -319,35 +318,9 @@ def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, A
     own = not (known and module.Params is registry.load("method", name).Params)
     given = {key: _plain(value) for key, value in params.items()}
     if own:
-        return _guarded(module, name), given, own
+        return module, given, own
     parameter_names.check_known(name, given, [field.name for field in fields(module.Params)])
     return module, parameter_names.fields_of(name, given), own
-
-
-def _guarded(module: ModuleType, name: str) -> ModuleType:
-    """Return a method of a user whose functions return what they must, or are refused."""
-    guarded = ModuleType(module.__name__)
-    guarded.__dict__.update(vars(module))
-
-    def releases(params: Any, num_rows: int) -> Releases | None:
-        made = module.releases(params, num_rows)
-        if made is not None and not isinstance(made, Releases):
-            kind = type(made).__name__
-            raise DpmcError(
-                f"`releases` of method {name!r} must return dpmc.privacy.events.Releases, or None "
-                f"without privacy, got {kind}"
-            )
-        return made
-
-    def sampler(posterior: Any, params: Any) -> Any:
-        made = module.sampler(posterior, params)
-        if not callable(made):
-            kind = type(made).__name__
-            raise DpmcError(f"`sampler` of method {name!r} must return a function, got {kind}")
-        return made
-
-    vars(guarded).update(releases=releases, sampler=sampler)
-    return guarded
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
@@ -385,6 +358,11 @@ def check_names(names: Sequence[str], model: Model) -> tuple[str, ...]:
     if named and (len(texts) != len(named) or len(named) != count or len({*texts}) != count):
         raise DpmcError(f"`names` must be {count} different names, got {names!r}")
     return texts
+
+
+def is_automatic(method: Any) -> bool:
+    """Return whether a method is the automatic one, by its name."""
+    return isinstance(method, str) and method == AUTOMATIC
 
 
 def refuse_beside_auto(params: Iterable[str], options: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from dpmc.fitting import (
     AUTOMATIC,
     check_accountant,
     columns_of,
+    is_automatic,
     refuse_beside_auto,
     sorted_params,
 )
@@ -198,7 +199,7 @@ def plan(
     check_epsilon(epsilon)
     delta = check_delta(delta)
     checks.at_least("num_chains", num_chains, 1)
-    if isinstance(method, str) and method == AUTOMATIC:
+    if is_automatic(method):
         options = {"accountant": accountant, "max_iterations": max_iterations}
         refuse_beside_auto(params, options | {"diagnostics": diagnostics})
         return expectation.plan(model, (num_rows, num_columns), epsilon=epsilon, delta=delta)

@@ -168,10 +168,10 @@ def test_a_method_that_releases_more_than_it_says_is_refused():
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
-        ({"releases": lambda params, n: 3}, "`releases` of method 'own' must return dpmc.privacy"),
+        ({"releases": lambda params, n: 3}, "`method` 'own': `releases` must return dpmc.privacy"),
         (
             {"sampler": lambda posterior, params: None},
-            "`sampler` of method 'own' must return a fun",
+            "`method` 'own': `sampler` must return a function",
         ),
     ],
 )

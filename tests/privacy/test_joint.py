@@ -129,27 +129,24 @@ def test_a_fit_counts_with_all_that_it_was_to_release():
         lambda theta: -0.5 * float(theta @ theta),
         steep_below_the_start,
     )
-    checks = pytest.MonkeyPatch()
-    with checks.context() as patched:  # the gradient is not that of the log-prior, for the throw
-        patched.setattr("dpmc.rows.prior_checks.check_prior", lambda model, starts: None)
-        fit = dpmc.fit(
-            "dp_hmc",
-            model,
-            x,
-            epsilon=1.0,
-            delta=1e-6,
-            num_chains=1,
-            max_iterations=60,
-            progress=False,
-            seed=1,
-            diagnostics="none",
-            num_leapfrog_steps=8,
-            step_size=0.03,
-            ratio_noise_multiplier=60.0,
-            gradient_noise_multiplier=60.0,
-            gradient_clip_bound=2.0,
-            ratio_clip_bound=2.0,
-        )
+    fit = dpmc.fit(
+        "dp_hmc",
+        model,
+        x,
+        epsilon=1.0,
+        delta=1e-6,
+        num_chains=1,
+        max_iterations=60,
+        progress=False,
+        seed=1,
+        diagnostics="none",
+        num_leapfrog_steps=8,
+        step_size=0.03,
+        ratio_noise_multiplier=60.0,
+        gradient_noise_multiplier=60.0,
+        gradient_clip_bound=2.0,
+        ratio_clip_bound=2.0,
+    )
     planned = sum(fit.plan["releases"].values())
     assert sum(count for _, count in fit.ledger) < 0.9 * planned
     assert compose([fit], 1e-6).epsilon == pytest.approx(fit.guarantee.epsilon, rel=1e-6)

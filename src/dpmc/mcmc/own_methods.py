@@ -7,13 +7,15 @@ object, have what the modules of :mod:`dpmc.mcmc.methods` have: ``Params``, ``re
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any
 
 from dpmc import registry
+from dpmc.privacy.events import Releases
 from dpmc.types import DpmcError
 
 GROUP = "dpmc.methods"
@@ -108,7 +110,27 @@ def as_module(method: object, name: str, source: str = "") -> ModuleType:
     module = ModuleType(name)
     for part in ("Params", *given):
         setattr(module, part, getattr(method, part))
+    makes = "dpmc.privacy.events.Releases, or None without privacy,"
+    of = (told, "releases", makes, lambda made: made is None or isinstance(made, Releases))
+    vars(module)["releases"] = _returning(module.releases, *of)
+    of = (told, "sampler", "a function,", callable)
+    vars(module)["sampler"] = _returning(module.sampler, *of)
     return module
+
+
+def _returning(
+    function: Callable[..., Any], told: str, part: str, makes: str, holds: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    """Return a function of a method that refuses what it must not return."""
+
+    @functools.wraps(function)
+    def checked(*arguments: Any) -> Any:
+        made = function(*arguments)
+        if not holds(made):
+            raise DpmcError(f"{told}: `{part}` must return {makes} got {_kind(made)}")
+        return made
+
+    return checked
 
 
 def _offered(name: str) -> list[importlib.metadata.EntryPoint]:
