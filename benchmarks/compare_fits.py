@@ -2,8 +2,8 @@
 
 ``uv run python benchmarks/compare_fits.py 048278b``. Every private method runs on a Gaussian and on
 a banana, and so do the automatic fit, three samplers of regressions and a selected statistic.
-Draws, and what was released for them, are compared by their digests. Both commits have the
-packages of today. Exits with 1 if anything differs.
+Draws, and the kinds and numbers of releases, are compared by their digests; noise shows where it
+decides a move. Both commits have the packages of today. Exits with 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LINEAR = ("mcmc_fixed_s", "mcmc_normal_x", "mcmc_bs")
 
 
 def digest(fit: Any) -> str:
-    """Return a digest of the draws of a fit and of what was released for them."""
+    """Return a digest of the draws of a fit, and of the kinds and numbers of its releases."""
     told = np.ascontiguousarray(fit.draws).tobytes() + repr(fit.ledger).encode()
     return hashlib.sha256(told).hexdigest()[:16]
 
