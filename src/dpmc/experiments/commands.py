@@ -1,9 +1,10 @@
-"""Commands: what a run would do and take, verdicts made again from runs, what is stale."""
+"""Commands: what a run would do and take, verdicts and runs made again, what is stale."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from dpmc.types import DpmcError
 
 PROVENANCE = "provenance.json"
 PUBLISHED_SCALE = "paper"
+# Of a document, made again: of 60 runs one in twenty that differed would show with 95 %.
+RUNS = 60
 
 
 def _config(root: Path, **given: object) -> reader.Config:
@@ -41,7 +44,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--scale", help="a file of config/scales, as config.yaml has it if absent")
     command.add_argument("--papers", nargs="+", metavar="KEY", help="files of config/papers")
     command.add_argument("--results-dir", help="where results that are done lie")
-    command.add_argument("--cores", type=_cores, default=os.cpu_count() or 1)
+    command.add_argument("--cores", type=_count, default=os.cpu_count() or 1)
     command.add_argument("--no-budgets", action="store_true", help="leave the accountants out")
     command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_plan)
@@ -71,6 +74,16 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
     command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_stale)
+    command = commands.add_parser(
+        "rerun", help="make published runs again, drawn at random, and compare their numbers"
+    )
+    command.add_argument("papers", nargs="*", metavar="KEY", help="all documents if absent")
+    command.add_argument("--runs", type=_count, default=RUNS, help="of each document")
+    command.add_argument("--seed", type=int, help="of the draw; another one every time if absent")
+    command.add_argument("--folder", default="results/published", help="where the results lie")
+    command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
+    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
+    command.set_defaults(run=_rerun)
 
 
 def _stale(asked: argparse.Namespace) -> str:
@@ -90,6 +103,37 @@ def _stale(asked: argparse.Namespace) -> str:
         lines.append(f"{paper}: {f'{len(found)} outputs are stale' if found else 'nothing stale'}")
         lines += [f"  {name}: {what}" for name, what in found.items()]
     return "\n".join(lines)
+
+
+def _rerun(asked: argparse.Namespace) -> str:
+    import threadpoolctl
+
+    from dpmc import progress_bar
+    from dpmc.experiments.pipeline import rerun, runs_file
+
+    root = Path(asked.root)
+    config = _config(root, scale=asked.scale, papers=asked.papers or list(reader.papers(root)))
+    seed = secrets.randbits(32) if asked.seed is None else asked.seed
+    checked = differ = 0
+    for paper in config.papers:
+        folder = Path(asked.folder) / paper
+        work = Workload(config, paper)
+        published = rerun.rows_of(runs_file.read(folder / rerun.RUNS).metrics)
+        here, others = rerun.population(work, published)
+        chosen = rerun.sample(here, asked.runs, seed)
+        found = []
+        with threadpoolctl.threadpool_limits(1), progress_bar.shown(True, "run") as tell:
+            for one in rerun.compared(work, chosen, published):
+                found.append(one)
+                tell(len(found), len(chosen), paper)
+        lines = [*rerun.report(found), *others, rerun.machines(folder / PROVENANCE)]
+        title = f"{paper}: {len(found)} of {len(here):,} published runs made again (seed {seed})"
+        print("\n  ".join([title, *lines]), flush=True)
+        checked += len(found)
+        differ += sum(one.outcome == "different" for one in found)
+    if differ:
+        raise DpmcError(f"{differ} of {checked} runs do not come out as published")
+    return f"None of {checked} runs differs from what is published."
 
 
 def _verdicts(asked: argparse.Namespace) -> str:
@@ -115,7 +159,7 @@ def _recorded(folder: Path, root: Path, commit: str | None) -> str:
     return stale.record_verdicts(work, folder / PROVENANCE, commit)
 
 
-def _cores(value: str) -> int:
+def _count(value: str) -> int:
     number = int(value)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {value}")

@@ -132,6 +132,23 @@ class Task:
             raise DpmcError(f"`num_rows` must be left out: {self.name} has closed forms")
         return replace(self, name=f"{self.name}-first-{num_rows}", rows=self.rows[:num_rows])
 
+    def rounded(self, rows: Array) -> Task:
+        """Return the same task with rows that differ in their last digits.
+
+        Its digest and its reference are those of its own rows.
+
+        Raises
+        ------
+        DpmcError
+            If a row differs by more.
+        """
+        if rows.shape != self.rows.shape or not np.allclose(rows, self.rows, rtol=1e-12, atol=0):
+            raise DpmcError(f"`rows` must be those of {self.name} but for their last digits")
+        self.reference()  # kept by the digest, so that it is never made from other rows
+        other = replace(self, rows=rows)
+        other.__dict__["digest"] = self.digest
+        return other
+
     def reference(self, num_draws: int = references.NUM_DRAWS) -> Array:
         """Return draws from the posterior without privacy, shape (num_draws, d).
 

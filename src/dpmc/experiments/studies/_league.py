@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpmc import checks
 from dpmc.experiments.config.pricing import Bought, Work, thousands
 from dpmc.experiments.config.setups import StudyPoint, StudySetup
@@ -21,7 +23,7 @@ from dpmc.league.task import Task, task
 from dpmc.privacy.gaussian_noise import true_epsilon
 from dpmc.progress import Progress
 from dpmc.rng import stream
-from dpmc.types import NO_GUARANTEE, Guarantee
+from dpmc.types import NO_GUARANTEE, Dataset, Guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +82,7 @@ class Params:
 
 def run(
     setup: StudySetup,
+    dataset: Dataset,
     replicates: Iterable[int],
     method_of: Callable[[StudyPoint], Any],
     progress: Progress,
@@ -93,6 +96,8 @@ def run(
     ----------
     setup : StudySetup
         Each of ``points`` has ``epsilon``, and may have ``num_rows``: so many of the rows alone.
+    dataset : Dataset
+        The rows of the task, or the same but for their last digits.
     replicates : iterable of int
     method_of : callable
         Returns the method of a point.
@@ -109,7 +114,7 @@ def run(
     runs = Params(**_tables.having(setup.params, Params)).attack_runs
     rows: list[dict[str, Any]] = []
     for point in points:
-        one = _task(point)
+        one = _task(point, dataset)
         others, method = point.own("epsilon", "num_rows"), method_of(point)
         attacked = functools.partial(attack.of, method, one, runs) if runs else None
         for replicate in wanted:
@@ -151,9 +156,11 @@ def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd
     return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
-def _task(point: StudyPoint) -> Task:
+def _task(point: StudyPoint, dataset: Dataset) -> Task:
     """Return the task of a point, with all of its rows or the first of them."""
     one = task(_task_name(point))
+    if not np.array_equal(dataset.x, one.rows):
+        one = one.rounded(dataset.x)
     return one.first(int(point.point["num_rows"])) if "num_rows" in point.point else one
 
 

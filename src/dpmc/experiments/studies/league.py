@@ -1,7 +1,6 @@
 """The league: methods of :mod:`dpmc.league.rivals` on tasks with known posteriors.
 
-What a method does wrong is the status of its row. The rows of a task are its own: those of the
-problem are made from it, and not read again.
+What a method does wrong is the status of its row.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Score a method at some points; see :func:`dpmc.experiments.studies._league.run`."""
-    return _league.run(setup, replicates, _method, progress)
+    return _league.run(setup, dataset, replicates, _method, progress)
 
 
 def check(point: StudyPoint) -> None:

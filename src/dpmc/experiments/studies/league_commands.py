@@ -34,7 +34,7 @@ def run(
     setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
 ) -> pd.DataFrame:
     """Score a command at some points; see :func:`dpmc.experiments.studies._league.run`."""
-    return _league.run(setup, replicates, lambda point: _command(point.params), progress)
+    return _league.run(setup, dataset, replicates, lambda point: _command(point.params), progress)
 
 
 def check(point: StudyPoint) -> None:

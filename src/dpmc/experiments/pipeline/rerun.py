@@ -1,0 +1,474 @@
+"""Published runs made again by the code of today, and compared number by number.
+
+A run is one replicate at one point. Its rows are those that it has in ``runs.parquet``: one, or one
+for each of what a study measures of it.
+
+Other processors round sums otherwise, and there are runs that make much of it: a trajectory under
+clipped gradients is chaotic, and an eigenvector has either sign. A run that comes out otherwise is
+therefore made a third time, with other kernels of linear algebra and from data each of which is
+moved to the next float. If it then comes out otherwise again, and by a like amount, rounding
+decides it, and nothing is known of it. If not, the code or the settings are others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import multiprocessing
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from msgspec.structs import replace
+
+from dpmc.experiments.config import grids, problems
+from dpmc.experiments.config.setups import ProblemSetup
+from dpmc.experiments.pipeline import (
+    chain_metrics,
+    provenance,
+    run_chains,
+    run_parts,
+    stale,
+    store,
+)
+from dpmc.experiments.pipeline.jobs import ChainJob, StudyPart
+from dpmc.experiments.pipeline.workload import Workload
+from dpmc.progress import silent
+from dpmc.types import UNAVAILABLE, Array, DpmcError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Numbers that differ relatively by no more are the same.
+TOLERANCE = 1e-6
+# A run is decided by rounding if the third run differs by at least this share of the difference.
+SHARE = 0.01
+# Kernels of OpenBLAS that every processor of a kind can run, and that round unlike newer ones.
+KERNELS = {"x86_64": "Prescott", "AMD64": "Prescott", "aarch64": "ARMV8", "arm64": "ARMV8"}
+KERNEL_VARIABLE = "OPENBLAS_CORETYPE"
+RUNS = "runs.parquet"
+KEYS = ("experiment", "problem", "label", "point", "replicate")
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
+
+Key = tuple[str, str, str, str, int]
+Outcome = Literal["same", "rounding", "different"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A replicate at one point, as the configuration has it.
+
+    Parameters
+    ----------
+    key : tuple of (str, str, str, str, int)
+        Its experiment, problem, label, point and replicate, which find its published rows.
+    setup : ProblemSetup
+        Where its rows come from.
+    job : ChainJob or StudyPart
+        What makes it; a part has this point and this replicate alone.
+    """
+
+    key: Key
+    setup: ProblemSetup
+    job: ChainJob | StudyPart
+
+    @property
+    def told(self) -> str:
+        """What it is, in words."""
+        experiment, problem, label, point, replicate = self.key
+        return f"{label} on {problem}, {point}, replicate {replicate} ({experiment})"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A run that was made again.
+
+    Parameters
+    ----------
+    run : Run
+    outcome : {"same", "rounding", "different"}
+        Whether its numbers are the published ones, and if not, whether rounding decides them.
+    difference : float
+        Largest relative difference of a number; infinite if rows, columns or a text differ.
+    columns : tuple of str
+        Those that differ by more than ``TOLERANCE``.
+    """
+
+    run: Run
+    outcome: Outcome
+    difference: float
+    columns: tuple[str, ...]
+
+
+def runs(work: Workload) -> list[Run]:
+    """Return every run of a document but those whose run time is what is measured.
+
+    Parameters
+    ----------
+    work : Workload
+        The document, at some scale.
+    """
+    return [*_chains(work), *_studies(work)]
+
+
+def rows_of(published: pd.DataFrame) -> dict[Key, pd.DataFrame]:
+    """Return the published rows of each run whose data were there.
+
+    Parameters
+    ----------
+    published : pandas.DataFrame
+        All runs of a document, as ``runs.parquet`` has them.
+    """
+    there = published[~published["status"].str.startswith(UNAVAILABLE)]
+    return dict(iter(there.groupby(list(KEYS), sort=False)))  # type: ignore[arg-type]
+
+
+def population(
+    work: Workload, published: Mapping[Key, pd.DataFrame]
+) -> tuple[list[Run], list[str]]:
+    """Return the published runs that can be made again here, and in words which cannot.
+
+    Parameters
+    ----------
+    work : Workload
+        The document, at the scale of the results.
+    published : mapping of tuple to pandas.DataFrame
+        As :func:`rows_of` returns them.
+    """
+    configured = runs(work)
+    there = [run for run in configured if run.key in published]
+    away = {job.name for job in work.problems.values() if not problems.is_here(job.setup)}
+    here = [run for run in there if run.setup.name not in away]
+    gone = len(published.keys() - {run.key for run in configured})
+    counts = {
+        f"need raw files that are not here ({', '.join(sorted(away))})": len(there) - len(here),
+        "are configured and not published": len(configured) - len(there),
+        "are published and no longer configured, or measure run times": gone,
+    }
+    return here, [f"{number:,} runs {words}" for words, number in counts.items() if number]
+
+
+def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
+    """Draw runs at random, each as likely as any other, none twice.
+
+    Parameters
+    ----------
+    candidates : sequence of Run
+    number : int
+        All of them if there are no more.
+    seed : int
+
+    Returns
+    -------
+    list of Run
+        By problem, so that its rows are made once.
+    """
+    size = min(number, len(candidates))
+    rng = np.random.default_rng(seed)
+    places = rng.choice(len(candidates), size, replace=False, shuffle=False)
+    chosen = [candidates[place] for place in sorted(places.tolist())]
+    return sorted(chosen, key=lambda run: run.setup.name)
+
+
+def compared(
+    work: Workload, chosen: Sequence[Run], published: Mapping[Key, pd.DataFrame]
+) -> Iterator[Compared]:
+    """Make runs again, one after another, and compare each with its published rows.
+
+    Parameters
+    ----------
+    work : Workload
+        The document, for the seed and the size of its exact samples.
+    chosen : sequence of Run
+        Runs of one problem one after another.
+    published : mapping of tuple to pandas.DataFrame
+        As :func:`rows_of` returns them.
+
+    Yields
+    ------
+    Compared
+        For each run.
+    """
+    with tempfile.TemporaryDirectory(prefix="dpmc-rerun-") as folder, _Elsewhere() as elsewhere:
+        data = _Data(work, Path(folder))
+        for run in chosen:
+            seed = work.paper.seed
+            rows, there = data.of(run.setup), published[run.key]
+            here = measured(run, rows, data.reference, seed)
+            largest, columns = difference(there, here)
+            outcome: Outcome = "same"
+            if largest > TOLERANCE:
+                moved = elsewhere.measured(run, data.moved(), data.reference, seed)
+                outcome = outcome_of(largest, difference(here, moved)[0])
+            yield Compared(run, outcome, largest, columns)
+
+
+def outcome_of(largest: float, moved: float) -> Outcome:
+    """Return what a run is that comes out otherwise.
+
+    Parameters
+    ----------
+    largest : float
+        By how much the run differs from the published one.
+    moved : float
+        By how much it differs from itself with other rounding.
+    """
+    return "rounding" if moved > max(TOLERANCE, SHARE * min(largest, 1.0)) else "different"
+
+
+def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.DataFrame:
+    """Make a run, and return what is measured of it.
+
+    Parameters
+    ----------
+    run : Run
+    rows : Path
+        File of the rows.
+    reference : ndarray or None
+        The exact sample of the problem, which chains need.
+    seed : int
+        Of the document.
+
+    Raises
+    ------
+    DpmcError
+        If there is no exact sample for a chain.
+    """
+    replicate, job = run.key[-1], run.job
+    if isinstance(job, StudyPart):
+        return run_parts.measured(
+            job, [replicate], lambda: store.read_dataset(rows, "rows"), silent
+        )
+    if reference is None:
+        raise DpmcError(f"`reference` must be given for {run.told}, got none")
+    dataset = store.read_dataset(rows, run_chains.row_order(job.setup))
+    fits = run_chains.run_chains(job.setup, dataset, reference, [replicate])
+    made = ((job.setup, job.point, number, fit) for number, fit in fits)
+    names = {"experiment": job.experiment, "label": job.label}
+    return chain_metrics.evaluate(made, reference, seed, **names)
+
+
+def report(found: Sequence[Compared], confidence: float = 0.95) -> list[str]:
+    """Return in lines how many runs came out as published, and which did not.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+    confidence : float
+        Of the bound on the share of all runs that differ.
+    """
+    by: dict[Outcome, list[Compared]] = {"same": [], "rounding": [], "different": []}
+    for one in found:
+        by[one.outcome].append(one)
+    apart = max((one.difference for one in by["same"]), default=0.0)
+    lines = [f"{len(by['same'])} the same, to a relative difference of {apart:.1e} at most"]
+    words: dict[Outcome, str] = {
+        "rounding": "decided by rounding, nothing is known of them",
+        "different": "different",
+    }
+    for outcome, told in words.items():
+        lines.append(f"{len(by[outcome])} {told}")
+        lines += [f"  {one.run.told}: {_columns(one)}" for one in by[outcome]]
+    number, differ = len(found) - len(by["rounding"]), len(by["different"])
+    if number:
+        most = 100 * most_that_differ(number, differ, confidence)
+        lines.append(
+            f"of all runs that rounding does not decide at most {most:.1f} % differ, "
+            f"at {100 * confidence:.0f} % confidence"
+        )
+    return lines
+
+
+def machines(path: Path) -> str:
+    """Return in words what results were made on, and what this machine is.
+
+    Parameters
+    ----------
+    path : Path
+        File that says how the results were made.
+    """
+    there, here = stale.read(path), provenance.machine()
+    made = there.get("target", "an unknown kind of processor")
+    packages = [
+        f"{name} {there['packages'].get(name)} there, {version} here"
+        for name, version in here["packages"].items()
+        if there.get("packages", {}).get(name) != version
+    ]
+    return "; ".join([f"made on {made}, at {there['commit']}; this is {here['target']}", *packages])
+
+
+def most_that_differ(number: int, found: int, confidence: float) -> float:
+    """Return an upper confidence bound on the share of runs that differ (Clopper and Pearson).
+
+    Parameters
+    ----------
+    number, found : int
+        Runs in the sample, and those of them that differ.
+    confidence : float
+        Between 0 and 1. The sample is without replacement, so that the bound holds with more.
+    """
+    from scipy.stats import beta
+
+    return 1.0 if found == number else float(beta.ppf(confidence, found + 1, number - found))
+
+
+def difference(there: pd.DataFrame, here: pd.DataFrame) -> tuple[float, tuple[str, ...]]:
+    """Return the largest relative difference of two tables, and the columns that differ.
+
+    Parameters
+    ----------
+    there : pandas.DataFrame
+        Published rows. Their columns are compared; those of other studies are empty.
+    here : pandas.DataFrame
+        Rows of the same run.
+
+    Returns
+    -------
+    (float, tuple of str)
+        Infinity if there are other rows, or a column or a text is another one.
+    """
+    if len(there) != len(here):
+        return math.inf, ("rows",)
+    each = {}
+    for name in there.columns:
+        old = there[name].tolist()
+        new = here[name].tolist() if name in here else [None] * len(here)
+        each[name] = max(map(_apart, old, new), default=0.0)
+    differ = tuple(name for name, value in each.items() if value > TOLERANCE)
+    return max(each.values(), default=0.0), differ
+
+
+def _chains(work: Workload) -> Iterator[Run]:
+    for job in work.jobs:
+        for replicate in range(job.first, job.last + 1):
+            key = (job.experiment, job.problem, job.label, job.point, replicate)
+            yield Run(key, job.setup.problem, job)
+
+
+def _studies(work: Workload) -> Iterator[Run]:
+    for study in work.studies:
+        if study.timed:
+            continue
+        for part in study.parts:
+            for values in part.setup.points:
+                setup = replace(part.setup, points=[values])
+                for replicate in range(part.first, part.last + 1):
+                    alone = dataclasses.replace(part, first=replicate, last=replicate, setup=setup)
+                    point = grids.name(values)
+                    key = (study.experiment, study.problem, part.label, point, replicate)
+                    yield Run(key, setup.problem, alone)
+
+
+class _Data:
+    """The rows and the exact sample of one problem at a time, in files as jobs read them."""
+
+    def __init__(self, work: Workload, folder: Path) -> None:
+        self._work = work
+        self._of: ProblemSetup | None = None
+        self._rows, self._moved = folder / "rows.parquet", folder / "moved.parquet"
+        self.reference: Array | None = None
+
+    def of(self, setup: ProblemSetup) -> Path:
+        """Return the file of the rows of a problem."""
+        if setup != self._of:
+            self._moved.unlink(missing_ok=True)
+            store.write_dataset(self._rows, problems.make_data(setup, self._work.paper.seed))
+            self._of, self.reference = setup, self._sample(setup)
+        return self._rows
+
+    def moved(self) -> Path:
+        """Return a file of the same rows, moved to the next floats."""
+        if not self._moved.exists():
+            dataset = store.read_dataset(self._rows)
+            x = next_floats(dataset.x)
+            store.write_dataset(self._moved, dataclasses.replace(dataset, x=x))
+        return self._moved
+
+    def _sample(self, setup: ProblemSetup) -> Array | None:
+        sizes, seed = self._work.paper.reference, self._work.paper.seed
+        if setup.model is None or sizes is None:
+            return None
+        rows = store.read_dataset(self._rows)
+        return problems.make_reference(setup, rows, seed, sizes.num_draws, 0)
+
+
+class _Elsewhere:
+    """A process with other kernels of linear algebra, started by the first run that needs it."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> _Elsewhere:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def measured(self, *arguments: Any) -> pd.DataFrame:
+        """Return what `measured` returns there."""
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=context)
+        before = os.environ.get(KERNEL_VARIABLE)
+        os.environ[KERNEL_VARIABLE] = KERNELS.get(platform.machine(), before or "")
+        try:
+            future = self._pool.submit(measured, *arguments)  # starts the process
+        finally:
+            del os.environ[KERNEL_VARIABLE]
+            if before is not None:
+                os.environ[KERNEL_VARIABLE] = before
+        return future.result()
+
+
+def next_floats(x: Array) -> Array:
+    """Return the next larger float of every value that is no integer: labels and counts stay."""
+    moved: Array = np.where(x == np.round(x), x, np.nextafter(x, np.inf))
+    return moved
+
+
+def _columns(one: Compared) -> str:
+    """Return the columns of a run that differ, a few of them, and by how much."""
+    shown, more = one.columns[:3], len(one.columns) - 3
+    others = f" and {more} more" if more > 0 else ""
+    return f"{', '.join(shown)}{others}, by {one.difference:.1e} at most"
+
+
+def _apart(old: Any, new: Any) -> float:
+    """Return the relative difference of two values, infinity if they cannot be compared."""
+    if isinstance(old, str) and isinstance(new, str):
+        return _texts_apart(old, new)
+    if isinstance(old, str) or isinstance(new, str):
+        return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
+    if _is_missing(old) or _is_missing(new):
+        return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
+    return _numbers_apart(float(old), float(new))
+
+
+def _texts_apart(old: str, new: str) -> float:
+    """Return the largest relative difference of the numbers in two texts of the same words."""
+    if old == new:
+        return 0.0
+    if NUMBER.sub("#", old) != NUMBER.sub("#", new):
+        return math.inf
+    numbers = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return max(_numbers_apart(float(a), float(b)) for a, b in numbers)
+
+
+def _numbers_apart(old: float, new: float) -> float:
+    if old == new or (math.isnan(old) and math.isnan(new)):
+        return 0.0
+    largest = max(abs(old), abs(new))
+    return abs(old - new) / largest if math.isfinite(largest) else math.inf
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a study has no such column, or this row no such value."""
+    return value is None or value == "" or value != value
