@@ -243,3 +243,15 @@ def test_a_task_with_fewer_rows_has_a_posterior_of_its_own() -> None:
         whole.first(50_001)
     with pytest.raises(DpmcError, match="gaussian-2-v1 has closed forms"):
         dpmc.task(TASK).first(10)
+
+
+def test_a_task_may_be_rounded_otherwise_and_keeps_its_reference() -> None:
+    one = dpmc.task(TASK)
+    moved = np.nextafter(one.rows, np.inf)
+    other = one.rounded(moved)
+    assert np.array_equal(other.dataset.x, moved)
+    assert other.digest == one.digest
+    assert np.array_equal(other.reference(100), one.reference(100))
+    for rows in (one.rows[:-1], one.rows * (1 + 1e-9), one.rows[::-1]):
+        with pytest.raises(DpmcError, match=f"must be those of {TASK} but for their last digits"):
+            one.rounded(rows)

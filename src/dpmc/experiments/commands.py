@@ -118,7 +118,7 @@ def _rerun(asked: argparse.Namespace) -> str:
     for paper in config.papers:
         folder = Path(asked.folder) / paper
         work = Workload(config, paper)
-        published = rerun.rows_of(runs_file.read(folder / rerun.RUNS).metrics)
+        published = rerun.Published(runs_file.read(folder / rerun.RUNS).metrics)
         here, others = rerun.population(work, published)
         chosen = rerun.sample(here, asked.runs, seed)
         found = []

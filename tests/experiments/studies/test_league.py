@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,18 @@ def test_a_run_is_scored_within_its_budget_and_the_same_again() -> None:
     assert table["square_error"].to_numpy() == pytest.approx(table["mean_error"].to_numpy() ** 2)
     one = run(league, given, [1])
     assert one.equals(table[table["replicate"] == 1].reset_index(drop=True))
+
+
+def test_the_rows_that_a_run_is_given_are_those_that_are_fitted() -> None:
+    given = setup("noisy_statistic", [{"epsilon": 4.0}])
+    dataset = make_data(given.problem, given.seed)
+    (plain,) = league.run(given, dataset, [0]).to_dict("records")
+    moved = replace(dataset, x=np.nextafter(dataset.x, np.inf))
+    (row,) = league.run(given, moved, [0]).to_dict("records")
+    assert row["mean_error"] != plain["mean_error"]
+    assert row["mean_error"] == pytest.approx(plain["mean_error"], rel=1e-9)
+    with pytest.raises(DpmcError, match="but for their last digits"):
+        league.run(given, replace(dataset, x=dataset.x + 1e-3), [0])
 
 
 def test_dp_hmc_and_what_it_released_run_the_same_chain() -> None:

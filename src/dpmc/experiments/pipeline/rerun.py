@@ -4,9 +4,9 @@ A run is one replicate at one point. Its rows are those that it has in ``runs.pa
 for each of what a study measures of it.
 
 Other processors round sums otherwise, and there are runs that make much of it: a trajectory under
-clipped gradients is chaotic, and an eigenvector has either sign. A run that comes out otherwise is
-therefore made a third time, with other kernels of linear algebra and from data each of which is
-moved to the next float. If it then comes out otherwise again, and by a like amount, rounding
+clipped gradients is chaotic, and a proposal is accepted or not. A run that comes out otherwise is
+therefore made again a few times, with other kernels of linear algebra and from data whose last
+digits are moved at random. If it once comes out otherwise again, and by a like amount, rounding
 decides it, and nothing is known of it. If not, the code or the settings are others.
 """
 
@@ -19,7 +19,7 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +48,11 @@ if TYPE_CHECKING:
 
 # Numbers that differ relatively by no more are the same.
 TOLERANCE = 1e-6
-# A run is decided by rounding if the third run differs by at least this share of the difference.
+# A run is decided by rounding if another differs by at least this share of the difference.
 SHARE = 0.01
+# How often that is tried, and by how many units in the last place each of the data may move. One
+# unit would hardly move a sum over many rows, whose own rounding is larger.
+TRIES, UNITS = 5, 16
 # Kernels of OpenBLAS that every processor of a kind can run, and that round unlike newer ones.
 KERNELS = {"x86_64": "Prescott", "AMD64": "Prescott", "aarch64": "ARMV8", "arm64": "ARMV8"}
 KERNEL_VARIABLE = "OPENBLAS_CORETYPE"
@@ -118,16 +121,33 @@ def runs(work: Workload) -> list[Run]:
     return [*_chains(work), *_studies(work)]
 
 
-def rows_of(published: pd.DataFrame) -> dict[Key, pd.DataFrame]:
-    """Return the published rows of each run whose data were there.
+class Published(Mapping[Key, "pd.DataFrame"]):
+    """The published rows of each run whose data were there.
 
     Parameters
     ----------
-    published : pandas.DataFrame
+    table : pandas.DataFrame
         All runs of a document, as ``runs.parquet`` has them.
     """
-    there = published[~published["status"].str.startswith(UNAVAILABLE)]
-    return dict(iter(there.groupby(list(KEYS), sort=False)))  # type: ignore[arg-type]
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._table = table[~table["status"].str.startswith(UNAVAILABLE)]
+        self._places: dict[Key, list[int]] = {}
+        columns = [self._table[name].tolist() for name in KEYS]
+        for place, key in enumerate(zip(*columns, strict=True)):
+            self._places.setdefault(key, []).append(place)
+
+    def __getitem__(self, key: Key) -> pd.DataFrame:
+        return self._table.iloc[self._places[key]]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def population(
@@ -140,7 +160,7 @@ def population(
     work : Workload
         The document, at the scale of the results.
     published : mapping of tuple to pandas.DataFrame
-        As :func:`rows_of` returns them.
+        As `Published` has them.
     """
     configured = runs(work)
     there = [run for run in configured if run.key in published]
@@ -189,7 +209,7 @@ def compared(
     chosen : sequence of Run
         Runs of one problem one after another.
     published : mapping of tuple to pandas.DataFrame
-        As :func:`rows_of` returns them.
+        As `Published` has them.
 
     Yields
     ------
@@ -205,22 +225,27 @@ def compared(
             largest, columns = difference(there, here)
             outcome: Outcome = "same"
             if largest > TOLERANCE:
-                moved = elsewhere.measured(run, data.moved(), data.reference, seed)
-                outcome = outcome_of(largest, difference(here, moved)[0])
+                others = (
+                    elsewhere.measured(run, data.moved(number), data.reference, seed)
+                    for number in range(TRIES)
+                )
+                outcome = outcome_of(largest, (difference(here, one)[0] for one in others))
             yield Compared(run, outcome, largest, columns)
 
 
-def outcome_of(largest: float, moved: float) -> Outcome:
+def outcome_of(largest: float, moved: Iterable[float]) -> Outcome:
     """Return what a run is that comes out otherwise.
 
     Parameters
     ----------
     largest : float
         By how much the run differs from the published one.
-    moved : float
-        By how much it differs from itself with other rounding.
+    moved : iterable of float
+        By how much it differs from itself with other rounding, as often as that is tried. The
+        first that decides is the last that is asked for.
     """
-    return "rounding" if moved > max(TOLERANCE, SHARE * min(largest, 1.0)) else "different"
+    least = max(TOLERANCE, SHARE * min(largest, 1.0))
+    return "rounding" if any(one > least for one in moved) else "different"
 
 
 def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.DataFrame:
@@ -296,10 +321,11 @@ def machines(path: Path) -> str:
     """
     there, here = stale.read(path), provenance.machine()
     made = there.get("target", "an unknown kind of processor")
+    versions = there.get("packages", {})
     packages = [
-        f"{name} {there['packages'].get(name)} there, {version} here"
+        f"{name} {versions[name]} there, {version} here"
         for name, version in here["packages"].items()
-        if there.get("packages", {}).get(name) != version
+        if name in versions and versions[name] != version
     ]
     return "; ".join([f"made on {made}, at {there['commit']}; this is {here['target']}", *packages])
 
@@ -372,24 +398,22 @@ class _Data:
     def __init__(self, work: Workload, folder: Path) -> None:
         self._work = work
         self._of: ProblemSetup | None = None
-        self._rows, self._moved = folder / "rows.parquet", folder / "moved.parquet"
+        self._rows, self._others = folder / "rows.parquet", folder / "moved.parquet"
         self.reference: Array | None = None
 
     def of(self, setup: ProblemSetup) -> Path:
         """Return the file of the rows of a problem."""
         if setup != self._of:
-            self._moved.unlink(missing_ok=True)
             store.write_dataset(self._rows, problems.make_data(setup, self._work.paper.seed))
             self._of, self.reference = setup, self._sample(setup)
         return self._rows
 
-    def moved(self) -> Path:
-        """Return a file of the same rows, moved to the next floats."""
-        if not self._moved.exists():
-            dataset = store.read_dataset(self._rows)
-            x = next_floats(dataset.x)
-            store.write_dataset(self._moved, dataclasses.replace(dataset, x=x))
-        return self._moved
+    def moved(self, number: int) -> Path:
+        """Return a file of the same rows with other last digits, others for each number."""
+        dataset = store.read_dataset(self._rows)
+        x = moved(dataset.x, np.random.default_rng(number))
+        store.write_dataset(self._others, dataclasses.replace(dataset, x=x))
+        return self._others
 
     def _sample(self, setup: ProblemSetup) -> Array | None:
         sizes, seed = self._work.paper.reference, self._work.paper.seed
@@ -428,10 +452,11 @@ class _Elsewhere:
         return future.result()
 
 
-def next_floats(x: Array) -> Array:
-    """Return the next larger float of every value that is no integer: labels and counts stay."""
-    moved: Array = np.where(x == np.round(x), x, np.nextafter(x, np.inf))
-    return moved
+def moved(x: Array, rng: np.random.Generator) -> Array:
+    """Return values whose last digits are moved at random; integers, such as labels, stay."""
+    units = rng.integers(-UNITS, UNITS, size=x.shape, endpoint=True)
+    found: Array = np.where(x == np.round(x), x, x + units * np.spacing(x))
+    return found
 
 
 def _columns(one: Compared) -> str:
