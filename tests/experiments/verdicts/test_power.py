@@ -14,7 +14,7 @@ from dpmc.__main__ import main
 from dpmc.experiments import rejudge
 from dpmc.experiments.pipeline import runs_file
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.verdicts import judge, power
+from dpmc.experiments.verdicts import claim_file, judge, power
 from dpmc.experiments.verdicts import verdict as verdicts
 from dpmc.experiments.verdicts.privacy_mark import privacy_of
 from dpmc.types import UNAVAILABLE, DpmcError
@@ -89,6 +89,15 @@ def test_claims_about_orders_are_seldom_reproduced_on_dealt_runs(claimed, contex
     table = judge.verdicts({**claimed, "series": []}, context.metrics, context.baselines, context)
     kept = table[table["verdict"].isin(["reproduced", "holds"])]
     assert len(kept) > 20  # the same claims on the runs as they are
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config" / "published").glob("*.yaml")))
+def test_what_claims_about_orders_measure_is_dealt(path):
+    """A column that stays where it is leaves a claim as true as it was."""
+    entries = claim_file.load(path)["entries"]
+    orders = [e["rule"] for e in entries if e["rule"]["kind"] in power.ORDERS]
+    assert orders
+    assert {rule["metric"] for rule in orders if "metric" in rule} <= set(power.MEASURED)
 
 
 def with_privacy(asked, held, **named) -> pd.DataFrame:
