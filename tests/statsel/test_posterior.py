@@ -168,6 +168,25 @@ def test_smooth_sensitivity_is_averaged_over():
     assert abs(found - wide.mean()) > 10 * error
 
 
+@pytest.mark.parametrize("statistic", ["median", "max"])
+def test_a_likelihood_does_not_depend_on_what_was_asked_before(statistic):
+    """Data sets are drawn in full at first: what is asked about early draws none for later."""
+    chosen, made = selection.statistic(statistic), selection.mechanism("smooth_laplace")
+    thetas = np.array([0.1, 2.0, 7.0, 15.0])
+    found = []
+    for turned in (thetas, thetas[::-1]):
+        quadrature._order_table.cache_clear()
+        of = [
+            quadrature.likelihood(
+                targets.target(VARIANCE, chosen, made, y, 30, 5.0, (0.0, 20.0), 1e-4)
+            )
+            for y in (0.95, 4.0)
+        ]
+        each = [one(turned) for one in (of if turned is thetas else of[::-1])]
+        found.append(each if turned is thetas else [values[::-1] for values in each[::-1]])
+    assert np.array_equal(found[0], found[1])
+
+
 @pytest.mark.parametrize(
     ("y", "mechanism", "statistic", "message"),
     [

@@ -130,7 +130,7 @@ def _rerun(asked: argparse.Namespace) -> str:
         title = f"{paper}: {len(found)} of {len(here):,} published runs made again (seed {seed})"
         print("\n  ".join([title, *lines]), flush=True)
         checked += len(found)
-        differ += sum(one.outcome == "different" for one in found)
+        differ += sum(one.outcome in rerun.FAILS for one in found)
     if differ:
         raise DpmcError(f"{differ} of {checked} runs do not come out as published")
     return f"None of {checked} runs differs from what is published."

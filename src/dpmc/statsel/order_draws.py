@@ -179,6 +179,21 @@ def set_centre(order: Any, particles: Any, i: int, u: float, rest: float) -> Non
     particles.reach[i, 0] = particles.reach[i, 1] = order.rank
 
 
+@compiled
+def draw_others(order: Any, particles: Any, rng: Any) -> None:
+    """Draw all ranks of all data sets that are not known yet."""
+    for i in range(particles.lower.size):
+        z, u, rest = particles.z[i], particles.lower[i], particles.upper[i]
+        for rank in range(particles.reach[i, 1] + 1, order.num + 1):
+            rest *= math.exp(-rng.standard_exponential() / (order.num + 1 - rank))
+            z[rank - 1] = base_value(order.distribution, 1.0 - rest, rest)
+        for rank in range(particles.reach[i, 0] - 1, 0, -1):
+            u *= math.exp(-rng.standard_exponential() / rank)
+            z[rank - 1] = base_value(order.distribution, u, 1.0 - u)
+        particles.lower[i], particles.upper[i] = u, rest
+        particles.reach[i, 0], particles.reach[i, 1] = 1, order.num
+
+
 @njit(nogil=True, fastmath=True)
 def widest(window: Any, first: int, num: int, gap: int) -> float:
     """Return the largest of `num` differences across `gap` ranks; none of them is NaN."""

@@ -8,6 +8,9 @@ clipped gradients is chaotic, and a proposal is accepted or not. A run that come
 therefore made again a few times, with other kernels of linear algebra and from data whose last
 digits are moved at random. If it once comes out otherwise again, and by a like amount, rounding
 decides it, and nothing is known of it. If not, the code or the settings are others.
+
+Each of these is made in a process of its own, and so is the run itself before them: one that
+depends on what ran before it in its process is not a function of its settings.
 """
 
 from __future__ import annotations
@@ -61,7 +64,9 @@ KEYS = ("experiment", "problem", "label", "point", "replicate")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
 
 Key = tuple[str, str, str, str, int]
-Outcome = Literal["same", "rounding", "different"]
+Outcome = Literal["same", "rounding", "history", "different"]
+# What is wrong.
+FAILS: tuple[Outcome, ...] = ("history", "different")
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,9 @@ class Compared:
     Parameters
     ----------
     run : Run
-    outcome : {"same", "rounding", "different"}
-        Whether its numbers are the published ones, and if not, whether rounding decides them.
+    outcome : {"same", "rounding", "history", "different"}
+        Whether its numbers are the published ones, and if not, whether rounding decides them, or
+        what ran before.
     difference : float
         Largest relative difference of a number; infinite if rows, columns or a text differ.
     columns : tuple of str
@@ -216,7 +222,7 @@ def compared(
     Compared
         For each run.
     """
-    with tempfile.TemporaryDirectory(prefix="dpmc-rerun-") as folder, _Elsewhere() as elsewhere:
+    with tempfile.TemporaryDirectory(prefix="dpmc-rerun-") as folder:
         data = _Data(work, Path(folder))
         for run in chosen:
             seed = work.paper.seed
@@ -225,11 +231,7 @@ def compared(
             largest, columns = difference(there, here)
             outcome: Outcome = "same"
             if largest > TOLERANCE:
-                others = (
-                    elsewhere.measured(run, data.moved(number), data.reference, seed)
-                    for number in range(TRIES)
-                )
-                outcome = outcome_of(largest, (difference(here, one)[0] for one in others))
+                outcome = _why(run, here, largest, data, seed)
             yield Compared(run, outcome, largest, columns)
 
 
@@ -289,19 +291,27 @@ def report(found: Sequence[Compared], confidence: float = 0.95) -> list[str]:
     confidence : float
         Of the bound on the share of all runs that differ.
     """
-    by: dict[Outcome, list[Compared]] = {"same": [], "rounding": [], "different": []}
+    by: dict[Outcome, list[Compared]] = {
+        "same": [],
+        "rounding": [],
+        "history": [],
+        "different": [],
+    }
     for one in found:
         by[one.outcome].append(one)
     apart = max((one.difference for one in by["same"]), default=0.0)
     lines = [f"{len(by['same'])} the same, to a relative difference of {apart:.1e} at most"]
     words: dict[Outcome, str] = {
         "rounding": "decided by rounding, nothing is known of them",
+        "history": "depend on what ran before them",
         "different": "different",
     }
     for outcome, told in words.items():
+        if outcome == "history" and not by[outcome]:
+            continue
         lines.append(f"{len(by[outcome])} {told}")
         lines += [f"  {one.run.told}: {_columns(one)}" for one in by[outcome]]
-    number, differ = len(found) - len(by["rounding"]), len(by["different"])
+    number, differ = len(found) - len(by["rounding"]), sum(len(by[name]) for name in FAILS)
     if number:
         most = 100 * most_that_differ(number, differ, confidence)
         lines.append(
@@ -423,30 +433,38 @@ class _Data:
         return problems.make_reference(setup, rows, seed, sizes.num_draws, 0)
 
 
-class _Elsewhere:
-    """A process with other kernels of linear algebra, started by the first run that needs it."""
+def _why(run: Run, here: pd.DataFrame, largest: float, data: _Data, seed: int) -> Outcome:
+    """Return what a run is that comes out otherwise."""
+    alone = elsewhere(run, data.of(run.setup), data.reference, seed)
+    if difference(here, alone)[0] > TOLERANCE:
+        return "history"
+    kernels = KERNELS.get(platform.machine())
+    others = (
+        elsewhere(run, data.moved(number), data.reference, seed, kernels=kernels)
+        for number in range(TRIES)
+    )
+    return outcome_of(largest, (difference(here, one)[0] for one in others))
 
-    def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> _Elsewhere:
-        return self
+def elsewhere(*arguments: Any, kernels: str | None = None) -> pd.DataFrame:
+    """Return what `measured` returns in a process of its own.
 
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-
-    def measured(self, *arguments: Any) -> pd.DataFrame:
-        """Return what `measured` returns there."""
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=context)
-        before = os.environ.get(KERNEL_VARIABLE)
-        os.environ[KERNEL_VARIABLE] = KERNELS.get(platform.machine(), before or "")
+    Parameters
+    ----------
+    *arguments
+        Of `measured`.
+    kernels : str, optional
+        Of OpenBLAS; those that it chooses by default.
+    """
+    before = os.environ.get(KERNEL_VARIABLE)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
         try:
-            future = self._pool.submit(measured, *arguments)  # starts the process
+            if kernels is not None:
+                os.environ[KERNEL_VARIABLE] = kernels
+            future = pool.submit(measured, *arguments)  # starts the process
         finally:
-            del os.environ[KERNEL_VARIABLE]
+            os.environ.pop(KERNEL_VARIABLE, None)
             if before is not None:
                 os.environ[KERNEL_VARIABLE] = before
         return future.result()

@@ -18,7 +18,14 @@ import numpy as np
 from dpmc.numerics.compile_cache import assemble
 from dpmc.rng import stream
 from dpmc.statsel import moments
-from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
+from dpmc.statsel.order_draws import (
+    Order,
+    Particles,
+    centres,
+    draw_others,
+    make_fill,
+    stratify,
+)
 from dpmc.statsel.posterior.mean_likelihood import DENSITIES, NoisyMean, make_fill_likelihood
 from dpmc.statsel.posterior.record_likelihood import log_likelihoods
 from dpmc.statsel.targets import PosteriorTarget
@@ -77,8 +84,8 @@ def likelihood(
         Release and prior.
     num_data_sets : int
         Of an order statistic with smooth sensitivity: simulated data sets, the same at every
-        theta, stratified by the uniform of the released rank. With constant noise they are
-        quadrature nodes of that uniform.
+        theta and for every release, stratified by the uniform of the released rank. With constant
+        noise they are quadrature nodes of that uniform.
     seed : int
         Of these data sets.
     """
@@ -263,6 +270,8 @@ class OrderTable:
         self._rng = stream(seed, "reference", "order statistic", order.num, order.rank)
         self._particles = Particles.of(num_data_sets, order.num)
         stratify(order, self._particles, centres(order, num_data_sets))
+        # Here, since what is drawn where it is needed depends on the theta that ask first.
+        draw_others(order, self._particles, self._rng)
         self._fill = assemble(make_fill, population.generate, statistic.transform)
         self._cache: dict[float, tuple[Array, Array]] = {}
 
