@@ -1,0 +1,55 @@
+"""The values that the parts of the library exchange: frozen, and checked when they are made."""
+
+from __future__ import annotations
+
+from dpmc.types.dataset import Dataset, InvalidRows
+from dpmc.types.errors import UNAVAILABLE, DpmcError, MemoryLimitError, UnavailableError
+from dpmc.types.frames import frame_numbers, is_frame
+from dpmc.types.guarantee import NEIGHBOURS, NO_GUARANTEE, Budget, Guarantee, Neighbours
+from dpmc.types.model import Model, NoParams
+from dpmc.types.numbers import (
+    Array,
+    check_delta,
+    check_epsilon,
+    check_epsilon_delta,
+    is_integer,
+    is_real,
+)
+from dpmc.types.results import (
+    CLIP_COUNTS,
+    CLIP_FRACTIONS_OUTSIDE,
+    CLIPS_OUTSIDE,
+    PUBLIC_INFO,
+    Diagnostic,
+    Fit,
+)
+
+__all__ = [
+    "CLIPS_OUTSIDE",
+    "CLIP_COUNTS",
+    "CLIP_FRACTIONS_OUTSIDE",
+    "NEIGHBOURS",
+    "NO_GUARANTEE",
+    "PUBLIC_INFO",
+    "UNAVAILABLE",
+    "Array",
+    "Budget",
+    "Dataset",
+    "Diagnostic",
+    "DpmcError",
+    "Fit",
+    "Guarantee",
+    "InvalidRows",
+    "MemoryLimitError",
+    "Model",
+    "Neighbours",
+    "NoParams",
+    "UnavailableError",
+    "check_delta",
+    "check_epsilon",
+    "check_epsilon_delta",
+    "frame_numbers",
+    "is_frame",
+    "is_integer",
+    "is_real",
+]

@@ -1,0 +1,153 @@
+"""Private rows, together with what is public about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from dpmc.types.errors import DpmcError
+from dpmc.types.frames import frame_numbers, is_frame
+from dpmc.types.numbers import Array, is_real
+
+InvalidRows = Literal["refuse", "zero"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Private rows together with what is public about them.
+
+    Parameters
+    ----------
+    name : str
+        Name used in messages and file names.
+    x : ndarray of shape (n, p)
+        One row per individual.
+    bounds : mapping of str to float, optional
+        Constants that bound every row, such as ``{"row_norm": 8.0}``.
+    bounds_source : {"public", "data"}
+        ``"data"`` says that the bounds were taken from the private rows; a
+        guarantee then lists them as outside of it.
+    truth : ndarray of shape (d,), optional
+        The parameter that generated synthetic rows.
+    invalid_rows : {"refuse", "zero"}
+        What becomes of rows with an entry that is not finite. To refuse them depends on
+        private rows, and no guarantee covers it. ``"zero"`` makes all of such a row NaN, in
+        a copy: it contributes nothing to any sum.
+
+    Raises
+    ------
+    DpmcError
+        If `x` is not a two-dimensional floating-point array with at least one row, or not
+        finite and to be refused; the message names a column, never a row or a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Dataset("rows", np.zeros((5, 2)), bounds={"row_norm": 1.0})
+    >>> rows.num_rows
+    5
+    """
+
+    name: str
+    x: Array
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    bounds_source: Literal["public", "data"] = "public"
+    truth: Array | None = None
+    invalid_rows: InvalidRows = "refuse"
+
+    def __post_init__(self) -> None:
+        if np.ma.isMaskedArray(self.x):
+            raise DpmcError(
+                f"data {self.name!r}: `x` must be an ordinary array (with NaN in masked entries "
+                "and invalid_rows='zero'), got a masked one"
+            )
+        if not isinstance(self.name, str):
+            raise DpmcError(f"`name` must be a text, got {self.name!r}")
+        x = _real_numbers(self.name, self.x)
+        if x.ndim != 2 or 0 in x.shape:
+            raise DpmcError(
+                f"data {self.name!r}: `x` must have rows and columns, got shape {x.shape}"
+            )
+        if x is not self.x:
+            object.__setattr__(self, "x", x)
+        _check_bounds(self.name, self.bounds)
+        if self.bounds_source not in ("public", "data"):
+            raise DpmcError(
+                f"`bounds_source` must be 'public' or 'data', got {self.bounds_source!r}"
+            )
+        if self.invalid_rows not in ("refuse", "zero"):
+            raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {self.invalid_rows!r}")
+        columns = _columns_not_finite(x)
+        if columns and self.invalid_rows == "refuse":
+            raise DpmcError(
+                f"data {self.name!r}: column {columns[0]} must hold finite numbers only, "
+                "unless `invalid_rows` is 'zero'"
+            )
+        if columns:
+            x = x.copy(order="K")
+            x[~np.isfinite(x).all(axis=1)] = np.nan
+            object.__setattr__(self, "x", x)
+
+    @classmethod
+    def of(cls, name: str, data: Any, invalid_rows: InvalidRows = "refuse") -> Dataset:
+        """Return the data set of an array, nested list or data frame of real numbers.
+
+        Raises
+        ------
+        DpmcError
+            If `data` is no array of real numbers, or its rows are refused.
+        """
+        return cls(name, data, invalid_rows=invalid_rows)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows, public under the substitution relation."""
+        return int(self.x.shape[0])
+
+
+def _real_numbers(name: str, data: Any) -> Array:
+    """Return an array of floating-point numbers of any real numbers.
+
+    Raises
+    ------
+    DpmcError
+        If they are no real numbers or their rows differ in length; nothing is said of a value.
+    """
+    kind = "None" if data is None else type(data).__name__
+    if is_frame(data):
+        return frame_numbers(data, f"data {name!r}: ")
+    try:
+        x = np.asarray(data)
+    except ValueError:
+        raise DpmcError(f"data {name!r}: must be rows of equal length, got {kind}") from None
+    if x.ndim == 0:
+        raise DpmcError(f"data {name!r}: must be rows of numbers, got {kind}")
+    if x.dtype.kind == "O" and x.ndim == 2:  # columns that differ in type
+        columns = [np.array(column.tolist()) for column in x.T]
+        if all(column.ndim == 1 and column.dtype.kind in "biuf" for column in columns):
+            x = np.stack([column.astype(np.float64) for column in columns], axis=1)
+    if x.dtype.kind in "biu":
+        x = x.astype(np.float64)
+    if x.dtype.kind != "f":
+        raise DpmcError(f"data {name!r}: the entries must be real numbers, got {x.dtype}")
+    return x
+
+
+def _check_bounds(name: str, bounds: Any) -> None:
+    if not isinstance(bounds, Mapping):
+        raise DpmcError(f"data {name!r}: `bounds` must be a mapping of numbers, got {bounds!r}")
+    for key, value in bounds.items():
+        if not (is_real(value) and math.isfinite(value)):
+            raise DpmcError(f"data {name!r}: bound {key!r} must be a finite number, got {value!r}")
+
+
+def _columns_not_finite(x: Array) -> list[int]:
+    """Return the columns with an entry that is not finite; a finite sum rules out all of them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(x)):
+            return []
+    return [k for k, column in enumerate(x.T) if not np.isfinite(column).all()]

@@ -1,0 +1,28 @@
+"""What goes wrong, in one line."""
+
+from __future__ import annotations
+
+# How the status of a result begins whose data cannot be had.
+UNAVAILABLE = "data not available here"
+
+
+class DpmcError(ValueError):
+    """Bad input, described in one line: what must be, and what was passed instead.
+
+    Examples
+    --------
+    >>> from dpmc.types import Budget
+    >>> try:
+    ...     Budget(epsilon=-1, delta=1e-6, accountant="gaussian")
+    ... except DpmcError as error:
+    ...     print("-1" in str(error))
+    True
+    """
+
+
+class MemoryLimitError(DpmcError):
+    """What is asked for takes more memory than this machine has; nothing was begun."""
+
+
+class UnavailableError(DpmcError):
+    """Data that are not available on this machine, with what would help, in one line."""
