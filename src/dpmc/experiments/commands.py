@@ -78,7 +78,11 @@ def add_commands(commands: Any) -> None:
         "rerun", help="make published runs again, drawn at random, and compare their numbers"
     )
     command.add_argument("papers", nargs="*", metavar="KEY", help="all documents if absent")
-    command.add_argument("--runs", type=_count, default=RUNS, help="of each document")
+    number = command.add_mutually_exclusive_group()
+    number.add_argument("--runs", type=_count, default=RUNS, help="of each document")
+    number.add_argument(
+        "--each", action="store_true", help="one run of every method of every experiment"
+    )
     command.add_argument("--seed", type=int, help="of the draw; another one every time if absent")
     command.add_argument("--folder", default="results/published", help="where the results lie")
     command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
@@ -120,13 +124,18 @@ def _rerun(asked: argparse.Namespace) -> str:
         work = Workload(config, paper)
         published = rerun.Published(runs_file.read(folder / rerun.RUNS).metrics)
         here, others = rerun.population(work, published)
-        chosen = rerun.sample(here, asked.runs, seed)
+        each, runs = asked.each, asked.runs
+        chosen = rerun.one_of_each(here, seed) if each else rerun.sample(here, runs, seed)
         found = []
         with threadpoolctl.threadpool_limits(1), progress_bar.shown(True, "run") as tell:
             for one in rerun.compared(work, chosen, published):
                 found.append(one)
                 tell(len(found), len(chosen), paper)
-        lines = [*rerun.report(found), *others, rerun.machines(folder / PROVENANCE)]
+        lines = [
+            *rerun.report(found, None if each else 0.95),
+            *others,
+            rerun.machines(folder / PROVENANCE),
+        ]
         title = f"{paper}: {len(found)} of {len(here):,} published runs made again (seed {seed})"
         print("\n  ".join([title, *lines]), flush=True)
         checked += len(found)

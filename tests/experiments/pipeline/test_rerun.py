@@ -103,6 +103,17 @@ def test_a_sample_has_no_run_twice_and_every_run_as_often(cheap):
     assert len(rerun.sample(labelled, 1000, 3)) == 40
 
 
+def test_every_method_of_every_experiment_is_drawn_once():
+    work = workload("raisa2021dphmc")
+    every = rerun.runs(work)
+    drawn = rerun.one_of_each(every, 1)
+    methods = {(run.key[0], run.key[2]) for run in every}
+    assert len(drawn) == len(methods)
+    assert {(run.key[0], run.key[2]) for run in drawn} == methods
+    assert rerun.one_of_each(every, 2) != drawn
+    assert rerun.one_of_each(every, 1) == drawn
+
+
 def test_the_bound_holds_as_often_as_it_says():
     """Of 2,000 samples from runs of which 5 % differ, at most 5 % of the bounds are below.
 
@@ -146,7 +157,10 @@ def test_rows_without_data_when_published_are_no_runs():
 def test_runs_come_out_as_published(cheap):
     found = list(rerun.compared(cheap[0], cheap[2], cheap[1]))
     assert [one.outcome for one in found] == ["same"] * 8
-    assert "8 the same" in rerun.report(found)[0]
+    lines = rerun.report(found)
+    assert "8 the same" in lines[0]
+    assert lines[-1].endswith("at most 31.2 % differ, at 95 % confidence")
+    assert rerun.report(found, None) == lines[:-1]
 
 
 def test_a_published_number_that_the_code_does_not_produce_is_found(cheap):

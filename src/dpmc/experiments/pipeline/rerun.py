@@ -203,6 +203,28 @@ def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
     return sorted(chosen, key=lambda run: run.setup.name)
 
 
+def one_of_each(candidates: Sequence[Run], seed: int) -> list[Run]:
+    """Draw one run of every method of every experiment, each of its runs as likely as any other.
+
+    Parameters
+    ----------
+    candidates : sequence of Run
+    seed : int
+
+    Returns
+    -------
+    list of Run
+        By problem, so that its rows are made once.
+    """
+    of: dict[tuple[str, str], list[Run]] = {}
+    for run in candidates:
+        experiment, _, label, *_ = run.key
+        of.setdefault((experiment, label), []).append(run)
+    rng = np.random.default_rng(seed)
+    chosen = [group[rng.integers(len(group))] for group in of.values()]
+    return sorted(chosen, key=lambda run: run.setup.name)
+
+
 def compared(
     work: Workload, chosen: Sequence[Run], published: Mapping[Key, pd.DataFrame]
 ) -> Iterator[Compared]:
@@ -282,14 +304,14 @@ def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.Dat
     return chain_metrics.evaluate(made, reference, seed, **names)
 
 
-def report(found: Sequence[Compared], confidence: float = 0.95) -> list[str]:
+def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[str]:
     """Return in lines how many runs came out as published, and which did not.
 
     Parameters
     ----------
     found : sequence of Compared
-    confidence : float
-        Of the bound on the share of all runs that differ.
+    confidence : float or None
+        Of the bound on the share of all runs that differ; None if not all were as likely.
     """
     by: dict[Outcome, list[Compared]] = {
         "same": [],
@@ -312,7 +334,7 @@ def report(found: Sequence[Compared], confidence: float = 0.95) -> list[str]:
         lines.append(f"{len(by[outcome])} {told}")
         lines += [f"  {one.run.told}: {_columns(one)}" for one in by[outcome]]
     number, differ = len(found) - len(by["rounding"]), sum(len(by[name]) for name in FAILS)
-    if number:
+    if number and confidence is not None:
         most = 100 * most_that_differ(number, differ, confidence)
         lines.append(
             f"of all runs that rounding does not decide at most {most:.1f} % differ, "
