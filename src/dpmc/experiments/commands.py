@@ -6,12 +6,15 @@ import argparse
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import affordable, costs, plan, provenance, stale
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import DpmcError
+
+if TYPE_CHECKING:
+    from dpmc.experiments.pipeline.rerun import Compared
 
 PROVENANCE = "provenance.json"
 PUBLISHED_SCALE = "paper"
@@ -112,37 +115,44 @@ def _stale(asked: argparse.Namespace) -> str:
 def _rerun(asked: argparse.Namespace) -> str:
     import threadpoolctl
 
-    from dpmc import progress_bar
-    from dpmc.experiments.pipeline import rerun, runs_file
+    from dpmc.experiments.pipeline import rerun
 
     root = Path(asked.root)
     config = _config(root, scale=asked.scale, papers=asked.papers or list(reader.papers(root)))
     seed = secrets.randbits(32) if asked.seed is None else asked.seed
-    checked = differ = 0
+    number = None if asked.each else asked.runs
+    outcomes = []
     for paper in config.papers:
-        folder = Path(asked.folder) / paper
-        work = Workload(config, paper)
-        published = rerun.Published(runs_file.read(folder / rerun.RUNS).metrics)
-        here, others = rerun.population(work, published)
-        each, runs = asked.each, asked.runs
-        chosen = rerun.one_of_each(here, seed) if each else rerun.sample(here, runs, seed)
-        found = []
-        with threadpoolctl.threadpool_limits(1), progress_bar.shown(True, "run") as tell:
-            for one in rerun.compared(work, chosen, published):
-                found.append(one)
-                tell(len(found), len(chosen), paper)
-        lines = [
-            *rerun.report(found, None if each else 0.95),
-            *others,
-            rerun.machines(folder / PROVENANCE),
-        ]
-        title = f"{paper}: {len(found)} of {len(here):,} published runs made again (seed {seed})"
-        print("\n  ".join([title, *lines]), flush=True)
-        checked += len(found)
-        differ += sum(one.outcome in rerun.FAILS for one in found)
+        with threadpoolctl.threadpool_limits(1):
+            found = _made_again(Workload(config, paper), Path(asked.folder) / paper, number, seed)
+        outcomes += [one.outcome for one in found]
+    differ = sum(outcome in rerun.FAILS for outcome in outcomes)
     if differ:
-        raise DpmcError(f"{differ} of {checked} runs do not come out as published")
-    return f"None of {checked} runs differs from what is published."
+        raise DpmcError(f"{differ} of {len(outcomes)} runs do not come out as published")
+    return f"None of {len(outcomes)} runs differs from what is published."
+
+
+def _made_again(work: Workload, folder: Path, number: int | None, seed: int) -> list[Compared]:
+    """Make runs of a document again, one of each method if there is no number, and print how."""
+    from dpmc import progress_bar
+    from dpmc.experiments.pipeline import published_runs, rerun, rerun_report, runs_file
+
+    there = published_runs.Published(runs_file.read(folder / published_runs.RUNS).metrics)
+    here, others = published_runs.population(work, there)
+    if number is None:
+        chosen = published_runs.one_of_each(here, seed)
+    else:
+        chosen = published_runs.sample(here, number, seed)
+    found: list[Compared] = []
+    with progress_bar.shown(True, "run") as tell:
+        for one in rerun.compared(work, chosen, there):
+            found.append(one)
+            tell(len(found), len(chosen), folder.name)
+    title = f"{folder.name}: {len(found)} of {len(here):,} published runs made again (seed {seed})"
+    lines = rerun_report.report(found, None if number is None else 0.95)
+    machines = rerun_report.machines(folder / PROVENANCE)
+    print("\n  ".join([title, *lines, *others, machines]), flush=True)
+    return found
 
 
 def _verdicts(asked: argparse.Namespace) -> str:

@@ -12,7 +12,15 @@ import pytest
 from dpmc.__main__ import main
 from dpmc.experiments import commands
 from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import costs, rerun, runs_file, store
+from dpmc.experiments.pipeline import (
+    costs,
+    differences,
+    published_runs,
+    rerun,
+    rerun_report,
+    runs_file,
+    store,
+)
 from dpmc.experiments.pipeline.jobs import ChainJob
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.types import UNAVAILABLE, DpmcError
@@ -29,7 +37,7 @@ def workload(paper):
 
 
 def published(paper):
-    return rerun.Published(runs_file.read(PUBLISHED / paper / rerun.RUNS).metrics)
+    return published_runs.Published(runs_file.read(PUBLISHED / paper / published_runs.RUNS).metrics)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +45,10 @@ def cheap():
     """A document, its published rows, and cheap runs of it."""
     paper, experiment = CHEAP
     work, there = workload(paper), published(paper)
-    found = [run for run in rerun.runs(work) if run.key[0] == experiment and run.key in there]
-    return work, there, rerun.sample(found, 8, 1)
+    found = [
+        run for run in published_runs.runs(work) if run.key[0] == experiment and run.key in there
+    ]
+    return work, there, published_runs.sample(found, 8, 1)
 
 
 def test_the_same_numbers_are_the_same_and_no_others():
@@ -46,26 +56,26 @@ def test_the_same_numbers_are_the_same_and_no_others():
         {"mmd": [1.0, math.nan], "status": ["complete", "3 of 4"], "of_others": [None] * 2}
     )
     here = old.drop(columns="of_others")
-    assert rerun.difference(old, here) == (0.0, ())
+    assert differences.difference(old, here) == (0.0, ())
     near = here.assign(mmd=[1.0 + 1e-8, math.nan])
-    assert rerun.difference(old, near) == (pytest.approx(1e-8), ())
-    assert rerun.difference(old, here.assign(mmd=[1.00001, math.nan]))[1] == ("mmd",)
-    assert rerun.difference(old, here.assign(mmd=[1.0, 2.0])) == (math.inf, ("mmd",))
-    assert rerun.difference(old, here.assign(status=["complete", "3 of 5"]))[1] == ("status",)
-    assert rerun.difference(old, here.assign(status=["complete", "none"])) == (
+    assert differences.difference(old, near) == (pytest.approx(1e-8), ())
+    assert differences.difference(old, here.assign(mmd=[1.00001, math.nan]))[1] == ("mmd",)
+    assert differences.difference(old, here.assign(mmd=[1.0, 2.0])) == (math.inf, ("mmd",))
+    assert differences.difference(old, here.assign(status=["complete", "3 of 5"]))[1] == ("status",)
+    assert differences.difference(old, here.assign(status=["complete", "none"])) == (
         math.inf,
         ("status",),
     )
-    assert rerun.difference(old, here.drop(columns="mmd"))[1] == ("mmd",)
-    assert rerun.difference(old, here.head(1)) == (math.inf, ("rows",))
+    assert differences.difference(old, here.drop(columns="mmd"))[1] == ("mmd",)
+    assert differences.difference(old, here.head(1)) == (math.inf, ("rows",))
 
 
 def test_numbers_within_a_text_are_compared_as_numbers():
     old = pd.DataFrame({"posterior": ['{"means": [[-0.5, 1e-3]], "sd": NaN}']})
     near = old.replace({"posterior": {"1e-3": "0.00100000001"}}, regex=True)
-    assert rerun.difference(old, near) == (pytest.approx(1e-8), ())
+    assert differences.difference(old, near) == (pytest.approx(1e-8), ())
     far = old.replace({"posterior": {"1e-3": "0.002"}}, regex=True)
-    assert rerun.difference(old, far) == (0.5, ("posterior",))
+    assert differences.difference(old, far) == (0.5, ("posterior",))
 
 
 def test_rounding_decides_only_what_it_moves_by_a_like_amount():
@@ -92,26 +102,28 @@ def test_a_sample_has_no_run_twice_and_every_run_as_often(cheap):
     """The largest of 40 counts is beyond 5 standard deviations with a probability below 1e-4."""
     _, _, found = cheap
     few = [found[k % len(found)] for k in range(40)]
-    labelled = [rerun.Run((*run.key[:4], k), run.setup, run.job) for k, run in enumerate(few)]
+    labelled = [
+        published_runs.Run((*run.key[:4], k), run.setup, run.job) for k, run in enumerate(few)
+    ]
     counts = np.zeros(40)
     for seed in range(400):
-        drawn = [run.key[-1] for run in rerun.sample(labelled, 10, seed)]
+        drawn = [run.key[-1] for run in published_runs.sample(labelled, 10, seed)]
         assert len(set(drawn)) == 10
         counts[drawn] += 1
     assert abs(counts - 100).max() < 5 * math.sqrt(400 * 0.25 * 0.75)
-    assert rerun.sample(labelled, 10, 3) == rerun.sample(labelled, 10, 3)
-    assert len(rerun.sample(labelled, 1000, 3)) == 40
+    assert published_runs.sample(labelled, 10, 3) == published_runs.sample(labelled, 10, 3)
+    assert len(published_runs.sample(labelled, 1000, 3)) == 40
 
 
 def test_every_method_of_every_experiment_is_drawn_once():
     work = workload("raisa2021dphmc")
-    every = rerun.runs(work)
-    drawn = rerun.one_of_each(every, 1)
+    every = published_runs.runs(work)
+    drawn = published_runs.one_of_each(every, 1)
     methods = {(run.key[0], run.key[2]) for run in every}
     assert len(drawn) == len(methods)
     assert {(run.key[0], run.key[2]) for run in drawn} == methods
-    assert rerun.one_of_each(every, 2) != drawn
-    assert rerun.one_of_each(every, 1) == drawn
+    assert published_runs.one_of_each(every, 2) != drawn
+    assert published_runs.one_of_each(every, 1) == drawn
 
 
 def test_the_bound_holds_as_often_as_it_says():
@@ -120,26 +132,28 @@ def test_the_bound_holds_as_often_as_it_says():
     By 4 standard deviations of that share, which chance exceeds with a probability of 3e-5.
     """
     found = np.random.default_rng(0).binomial(60, 0.05, 2000)
-    below = np.mean([rerun.most_that_differ(60, int(k), 0.95) < 0.05 for k in found])
+    below = np.mean([rerun_report.most_that_differ(60, int(k), 0.95) < 0.05 for k in found])
     assert 0.01 < below < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 2000)
-    assert rerun.most_that_differ(60, 0, 0.95) == pytest.approx(1 - 0.05 ** (1 / 60))
-    assert rerun.most_that_differ(3, 3, 0.95) == 1.0
+    assert rerun_report.most_that_differ(60, 0, 0.95) == pytest.approx(1 - 0.05 ** (1 / 60))
+    assert rerun_report.most_that_differ(3, 3, 0.95) == 1.0
 
 
 def test_every_published_run_is_configured_or_told_of(monkeypatch):
     work, there = workload("raisa2021dphmc"), published("raisa2021dphmc")
-    here, others = rerun.population(work, there)
+    here, others = published_runs.population(work, there)
     assert len(here) == len(there)
     assert others == []
     fewer = dict.fromkeys(list(there)[5:]) | {("of", "another", "day", "eps=1", 0): None}
-    here, others = rerun.population(work, fewer)
+    here, others = published_runs.population(work, fewer)
     assert len(here) == len(there) - 5
     assert others == [
         "5 runs are configured and not published",
         "1 runs are published and no longer configured, or measure run times",
     ]
-    monkeypatch.setattr(rerun.problems, "is_here", lambda setup: setup.name != "paper_banana_2d")
-    here, others = rerun.population(work, there)
+    monkeypatch.setattr(
+        published_runs.problems, "is_here", lambda setup: setup.name != "paper_banana_2d"
+    )
+    here, others = published_runs.population(work, there)
     assert 0 < len(here) < len(there)
     assert "need raw files that are not here (paper_banana_2d)" in others[0]
 
@@ -149,7 +163,7 @@ def test_rows_without_data_when_published_are_no_runs():
     table = pd.DataFrame(
         [row | {"status": "complete"}, row | {"replicate": 1, "status": f"{UNAVAILABLE}: no"}]
     )
-    there = rerun.Published(table)
+    there = published_runs.Published(table)
     assert list(there) == [("e", "p", "l", "eps=1", 0)]
     assert len(there[("e", "p", "l", "eps=1", 0)]) == 1
 
@@ -157,10 +171,10 @@ def test_rows_without_data_when_published_are_no_runs():
 def test_runs_come_out_as_published(cheap):
     found = list(rerun.compared(cheap[0], cheap[2], cheap[1]))
     assert [one.outcome for one in found] == ["same"] * 8
-    lines = rerun.report(found)
+    lines = rerun_report.report(found)
     assert "8 the same" in lines[0]
     assert lines[-1].endswith("at most 31.2 % differ, at 95 % confidence")
-    assert rerun.report(found, None) == lines[:-1]
+    assert rerun_report.report(found, None) == lines[:-1]
 
 
 def test_a_published_number_that_the_code_does_not_produce_is_found(cheap):
@@ -171,7 +185,7 @@ def test_a_published_number_that_the_code_does_not_produce_is_found(cheap):
     found = list(rerun.compared(work, chosen, wrong))
     assert [one.outcome for one in found].count("different") == 1
     assert found[3].columns == ("information",)
-    assert rerun.report(found)[2:4] == [
+    assert rerun_report.report(found)[2:4] == [
         "1 different",
         f"  {chosen[3].told}: information, by 1.0e-05 at most",
     ]
@@ -182,13 +196,15 @@ def test_the_command_fails_if_a_run_differs(tmp_path, capsys, monkeypatch, cheap
     folder = tmp_path / paper
     folder.mkdir()
     (folder / commands.PROVENANCE).write_text('{"outputs": {}, "commit": "abc", "target": "old"}')
-    context = runs_file.read(PUBLISHED / paper / rerun.RUNS)
+    context = runs_file.read(PUBLISHED / paper / published_runs.RUNS)
     only = context.metrics[context.metrics["experiment"] == experiment]
     arguments = ["rerun", paper, "--runs", "4", "--seed", "2", "--folder", str(tmp_path)]
     arguments += ["--root", str(ROOT)]
     for factor, code in ((1.0, 0), (1.001, 1)):
         rows = only.assign(information=only["information"] * factor)
-        store.write_table(folder / rerun.RUNS, rows, {"config": context.config, "curves": {}})
+        store.write_table(
+            folder / published_runs.RUNS, rows, {"config": context.config, "curves": {}}
+        )
         assert main(arguments) == code
     said = capsys.readouterr()
     assert "4 the same" in said.out
@@ -205,7 +221,7 @@ def test_chaos_is_told_from_a_change():
         ("clipping", "paper_banana_2d", "hmc", "clip_bound=0.1", 7): True,
         ("comparison", "paper_banana_2d", "dp_penalty", "eps=2", 8): False,
     }
-    chosen = [run for run in rerun.runs(work) if run.key in keys]
+    chosen = [run for run in published_runs.runs(work) if run.key in keys]
     right = {}
     for run in chosen:
         rows = published("raisa2021dphmc")[run.key].copy()
@@ -230,15 +246,15 @@ def test_published_numbers_are_those_of_this_code(paper):
             return job.seconds <= job.last - job.first + 1
         return known.seconds_of(job) <= 1
 
-    here = [run for run in rerun.population(work, there)[0] if is_short(run)]
-    found = list(rerun.compared(work, rerun.sample(here, 4, 5), there))
+    here = [run for run in published_runs.population(work, there)[0] if is_short(run)]
+    found = list(rerun.compared(work, published_runs.sample(here, 4, 5), there))
     assert len(found) == 4
     assert [
-        line for one in found if one.outcome == "different" for line in rerun.report([one])
+        line for one in found if one.outcome == "different" for line in rerun_report.report([one])
     ] == []
 
 
 def test_a_chain_needs_its_exact_sample(tmp_path):
-    run = next(run for run in rerun.runs(workload("raisa2021dphmc")))
+    run = next(run for run in published_runs.runs(workload("raisa2021dphmc")))
     with pytest.raises(DpmcError, match="`reference` must be given for"):
         rerun.measured(run, tmp_path / "rows.parquet", None, 0)

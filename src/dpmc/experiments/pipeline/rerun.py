@@ -1,8 +1,5 @@
 """Published runs made again by the code of today, and compared number by number.
 
-A run is one replicate at one point. Its rows are those that it has in ``runs.parquet``: one, or one
-for each of what a study measures of it.
-
 Other processors round sums otherwise, and there are runs that make much of it: a trajectory under
 clipped gradients is chaotic, and a proposal is accepted or not. A run that comes out otherwise is
 therefore made again a few times, with other kernels of linear algebra and from data whose last
@@ -16,11 +13,9 @@ depends on what ran before it in its process is not a function of its settings.
 from __future__ import annotations
 
 import dataclasses
-import math
 import multiprocessing
 import os
 import platform
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -29,28 +24,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from msgspec.structs import replace
 
-from dpmc.experiments.config import grids, problems
+from dpmc.experiments.config import problems
 from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.pipeline import (
     chain_metrics,
-    provenance,
     run_chains,
     run_parts,
-    stale,
     store,
 )
-from dpmc.experiments.pipeline.jobs import ChainJob, StudyPart
+from dpmc.experiments.pipeline.differences import TOLERANCE, difference
+from dpmc.experiments.pipeline.jobs import StudyPart
+from dpmc.experiments.pipeline.published_runs import Key, Run
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.progress import silent
-from dpmc.types import UNAVAILABLE, Array, DpmcError
+from dpmc.types import Array, DpmcError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Numbers that differ relatively by no more are the same.
-TOLERANCE = 1e-6
 # A run is decided by rounding if another differs by at least this share of the difference.
 SHARE = 0.01
 # How often that is tried, and by how many units in the last place each of the data may move. One
@@ -59,39 +51,10 @@ TRIES, UNITS = 5, 16
 # Kernels of OpenBLAS that every processor of a kind can run, and that round unlike newer ones.
 KERNELS = {"x86_64": "Prescott", "AMD64": "Prescott", "aarch64": "ARMV8", "arm64": "ARMV8"}
 KERNEL_VARIABLE = "OPENBLAS_CORETYPE"
-RUNS = "runs.parquet"
-KEYS = ("experiment", "problem", "label", "point", "replicate")
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
 
-Key = tuple[str, str, str, str, int]
 Outcome = Literal["same", "rounding", "history", "different"]
 # What is wrong.
 FAILS: tuple[Outcome, ...] = ("history", "different")
-
-
-@dataclass(frozen=True)
-class Run:
-    """A replicate at one point, as the configuration has it.
-
-    Parameters
-    ----------
-    key : tuple of (str, str, str, str, int)
-        Its experiment, problem, label, point and replicate, which find its published rows.
-    setup : ProblemSetup
-        Where its rows come from.
-    job : ChainJob or StudyPart
-        What makes it; a part has this point and this replicate alone.
-    """
-
-    key: Key
-    setup: ProblemSetup
-    job: ChainJob | StudyPart
-
-    @property
-    def told(self) -> str:
-        """What it is, in words."""
-        experiment, problem, label, point, replicate = self.key
-        return f"{label} on {problem}, {point}, replicate {replicate} ({experiment})"
 
 
 @dataclass(frozen=True)
@@ -116,115 +79,6 @@ class Compared:
     columns: tuple[str, ...]
 
 
-def runs(work: Workload) -> list[Run]:
-    """Return every run of a document but those whose run time is what is measured.
-
-    Parameters
-    ----------
-    work : Workload
-        The document, at some scale.
-    """
-    return [*_chains(work), *_studies(work)]
-
-
-class Published(Mapping[Key, "pd.DataFrame"]):
-    """The published rows of each run whose data were there.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        All runs of a document, as ``runs.parquet`` has them.
-    """
-
-    def __init__(self, table: pd.DataFrame) -> None:
-        self._table = table[~table["status"].str.startswith(UNAVAILABLE)]
-        self._places: dict[Key, list[int]] = {}
-        columns = [self._table[name].tolist() for name in KEYS]
-        for place, key in enumerate(zip(*columns, strict=True)):
-            self._places.setdefault(key, []).append(place)
-
-    def __getitem__(self, key: Key) -> pd.DataFrame:
-        return self._table.iloc[self._places[key]]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._places
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-def population(
-    work: Workload, published: Mapping[Key, pd.DataFrame]
-) -> tuple[list[Run], list[str]]:
-    """Return the published runs that can be made again here, and in words which cannot.
-
-    Parameters
-    ----------
-    work : Workload
-        The document, at the scale of the results.
-    published : mapping of tuple to pandas.DataFrame
-        As `Published` has them.
-    """
-    configured = runs(work)
-    there = [run for run in configured if run.key in published]
-    away = {job.name for job in work.problems.values() if not problems.is_here(job.setup)}
-    here = [run for run in there if run.setup.name not in away]
-    gone = len(published.keys() - {run.key for run in configured})
-    counts = {
-        f"need raw files that are not here ({', '.join(sorted(away))})": len(there) - len(here),
-        "are configured and not published": len(configured) - len(there),
-        "are published and no longer configured, or measure run times": gone,
-    }
-    return here, [f"{number:,} runs {words}" for words, number in counts.items() if number]
-
-
-def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
-    """Draw runs at random, each as likely as any other, none twice.
-
-    Parameters
-    ----------
-    candidates : sequence of Run
-    number : int
-        All of them if there are no more.
-    seed : int
-
-    Returns
-    -------
-    list of Run
-        By problem, so that its rows are made once.
-    """
-    size = min(number, len(candidates))
-    rng = np.random.default_rng(seed)
-    places = rng.choice(len(candidates), size, replace=False, shuffle=False)
-    chosen = [candidates[place] for place in sorted(places.tolist())]
-    return sorted(chosen, key=lambda run: run.setup.name)
-
-
-def one_of_each(candidates: Sequence[Run], seed: int) -> list[Run]:
-    """Draw one run of every method of every experiment, each of its runs as likely as any other.
-
-    Parameters
-    ----------
-    candidates : sequence of Run
-    seed : int
-
-    Returns
-    -------
-    list of Run
-        By problem, so that its rows are made once.
-    """
-    of: dict[tuple[str, str], list[Run]] = {}
-    for run in candidates:
-        experiment, _, label, *_ = run.key
-        of.setdefault((experiment, label), []).append(run)
-    rng = np.random.default_rng(seed)
-    chosen = [group[rng.integers(len(group))] for group in of.values()]
-    return sorted(chosen, key=lambda run: run.setup.name)
-
-
 def compared(
     work: Workload, chosen: Sequence[Run], published: Mapping[Key, pd.DataFrame]
 ) -> Iterator[Compared]:
@@ -237,7 +91,7 @@ def compared(
     chosen : sequence of Run
         Runs of one problem one after another.
     published : mapping of tuple to pandas.DataFrame
-        As `Published` has them.
+        As :class:`~dpmc.experiments.pipeline.published_runs.Published` has them.
 
     Yields
     ------
@@ -302,126 +156,6 @@ def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.Dat
     made = ((job.setup, job.point, number, fit) for number, fit in fits)
     names = {"experiment": job.experiment, "label": job.label}
     return chain_metrics.evaluate(made, reference, seed, **names)
-
-
-def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[str]:
-    """Return in lines how many runs came out as published, and which did not.
-
-    Parameters
-    ----------
-    found : sequence of Compared
-    confidence : float or None
-        Of the bound on the share of all runs that differ; None if not all were as likely.
-    """
-    by: dict[Outcome, list[Compared]] = {
-        "same": [],
-        "rounding": [],
-        "history": [],
-        "different": [],
-    }
-    for one in found:
-        by[one.outcome].append(one)
-    apart = max((one.difference for one in by["same"]), default=0.0)
-    lines = [f"{len(by['same'])} the same, to a relative difference of {apart:.1e} at most"]
-    words: dict[Outcome, str] = {
-        "rounding": "decided by rounding, nothing is known of them",
-        "history": "depend on what ran before them",
-        "different": "different",
-    }
-    for outcome, told in words.items():
-        if outcome == "history" and not by[outcome]:
-            continue
-        lines.append(f"{len(by[outcome])} {told}")
-        lines += [f"  {one.run.told}: {_columns(one)}" for one in by[outcome]]
-    number, differ = len(found) - len(by["rounding"]), sum(len(by[name]) for name in FAILS)
-    if number and confidence is not None:
-        most = 100 * most_that_differ(number, differ, confidence)
-        lines.append(
-            f"of all runs that rounding does not decide at most {most:.1f} % differ, "
-            f"at {100 * confidence:.0f} % confidence"
-        )
-    return lines
-
-
-def machines(path: Path) -> str:
-    """Return in words what results were made on, and what this machine is.
-
-    Parameters
-    ----------
-    path : Path
-        File that says how the results were made.
-    """
-    there, here = stale.read(path), provenance.machine()
-    made = there.get("target", "an unknown kind of processor")
-    versions = there.get("packages", {})
-    packages = [
-        f"{name} {versions[name]} there, {version} here"
-        for name, version in here["packages"].items()
-        if name in versions and versions[name] != version
-    ]
-    return "; ".join([f"made on {made}, at {there['commit']}; this is {here['target']}", *packages])
-
-
-def most_that_differ(number: int, found: int, confidence: float) -> float:
-    """Return an upper confidence bound on the share of runs that differ (Clopper and Pearson).
-
-    Parameters
-    ----------
-    number, found : int
-        Runs in the sample, and those of them that differ.
-    confidence : float
-        Between 0 and 1. The sample is without replacement, so that the bound holds with more.
-    """
-    from scipy.stats import beta
-
-    return 1.0 if found == number else float(beta.ppf(confidence, found + 1, number - found))
-
-
-def difference(there: pd.DataFrame, here: pd.DataFrame) -> tuple[float, tuple[str, ...]]:
-    """Return the largest relative difference of two tables, and the columns that differ.
-
-    Parameters
-    ----------
-    there : pandas.DataFrame
-        Published rows. Their columns are compared; those of other studies are empty.
-    here : pandas.DataFrame
-        Rows of the same run.
-
-    Returns
-    -------
-    (float, tuple of str)
-        Infinity if there are other rows, or a column or a text is another one.
-    """
-    if len(there) != len(here):
-        return math.inf, ("rows",)
-    each = {}
-    for name in there.columns:
-        old = there[name].tolist()
-        new = here[name].tolist() if name in here else [None] * len(here)
-        each[name] = max(map(_apart, old, new), default=0.0)
-    differ = tuple(name for name, value in each.items() if value > TOLERANCE)
-    return max(each.values(), default=0.0), differ
-
-
-def _chains(work: Workload) -> Iterator[Run]:
-    for job in work.jobs:
-        for replicate in range(job.first, job.last + 1):
-            key = (job.experiment, job.problem, job.label, job.point, replicate)
-            yield Run(key, job.setup.problem, job)
-
-
-def _studies(work: Workload) -> Iterator[Run]:
-    for study in work.studies:
-        if study.timed:
-            continue
-        for part in study.parts:
-            for values in part.setup.points:
-                setup = replace(part.setup, points=[values])
-                for replicate in range(part.first, part.last + 1):
-                    alone = dataclasses.replace(part, first=replicate, last=replicate, setup=setup)
-                    point = grids.name(values)
-                    key = (study.experiment, study.problem, part.label, point, replicate)
-                    yield Run(key, setup.problem, alone)
 
 
 class _Data:
@@ -497,43 +231,3 @@ def moved(x: Array, rng: np.random.Generator) -> Array:
     units = rng.integers(-UNITS, UNITS, size=x.shape, endpoint=True)
     found: Array = np.where(x == np.round(x), x, x + units * np.spacing(x))
     return found
-
-
-def _columns(one: Compared) -> str:
-    """Return the columns of a run that differ, a few of them, and by how much."""
-    shown, more = one.columns[:3], len(one.columns) - 3
-    others = f" and {more} more" if more > 0 else ""
-    return f"{', '.join(shown)}{others}, by {one.difference:.1e} at most"
-
-
-def _apart(old: Any, new: Any) -> float:
-    """Return the relative difference of two values, infinity if they cannot be compared."""
-    if isinstance(old, str) and isinstance(new, str):
-        return _texts_apart(old, new)
-    if isinstance(old, str) or isinstance(new, str):
-        return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
-    if _is_missing(old) or _is_missing(new):
-        return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
-    return _numbers_apart(float(old), float(new))
-
-
-def _texts_apart(old: str, new: str) -> float:
-    """Return the largest relative difference of the numbers in two texts of the same words."""
-    if old == new:
-        return 0.0
-    if NUMBER.sub("#", old) != NUMBER.sub("#", new):
-        return math.inf
-    numbers = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
-    return max(_numbers_apart(float(a), float(b)) for a, b in numbers)
-
-
-def _numbers_apart(old: float, new: float) -> float:
-    if old == new or (math.isnan(old) and math.isnan(new)):
-        return 0.0
-    largest = max(abs(old), abs(new))
-    return abs(old - new) / largest if math.isfinite(largest) else math.inf
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a study has no such column, or this row no such value."""
-    return value is None or value == "" or value != value
