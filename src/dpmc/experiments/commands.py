@@ -113,8 +113,6 @@ def _stale(asked: argparse.Namespace) -> str:
 
 
 def _rerun(asked: argparse.Namespace) -> str:
-    import threadpoolctl
-
     from dpmc.experiments.pipeline import rerun
 
     root = Path(asked.root)
@@ -123,8 +121,7 @@ def _rerun(asked: argparse.Namespace) -> str:
     number = None if asked.each else asked.runs
     outcomes = []
     for paper in config.papers:
-        with threadpoolctl.threadpool_limits(1):
-            found = _made_again(Workload(config, paper), Path(asked.folder) / paper, number, seed)
+        found = _made_again(Workload(config, paper), Path(asked.folder) / paper, number, seed)
         outcomes += [one.outcome for one in found]
     differ = sum(outcome in rerun.FAILS for outcome in outcomes)
     if differ:

@@ -13,6 +13,7 @@ depends on what ran before it in its process is not a function of its settings.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import multiprocessing
 import os
 import platform
@@ -24,15 +25,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import threadpoolctl
 
 from dpmc.experiments.config import problems
 from dpmc.experiments.config.setups import ProblemSetup
-from dpmc.experiments.pipeline import (
-    chain_metrics,
-    run_chains,
-    run_parts,
-    store,
-)
+from dpmc.experiments.pipeline import chain_metrics, run_chains, run_parts, store
 from dpmc.experiments.pipeline.differences import TOLERANCE, difference
 from dpmc.experiments.pipeline.jobs import StudyPart
 from dpmc.experiments.pipeline.published_runs import Key, Run
@@ -144,18 +141,23 @@ def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.Dat
     DpmcError
         If there is no exact sample for a chain.
     """
+    # As in jobs of the workflow: sums in several threads are rounded otherwise.
+    with threadpoolctl.threadpool_limits(1):
+        return _measured(run, rows, reference, seed)
+
+
+def _measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.DataFrame:
     replicate, job = run.key[-1], run.job
     if isinstance(job, StudyPart):
-        return run_parts.measured(
-            job, [replicate], lambda: store.read_dataset(rows, "rows"), silent
-        )
+        read = functools.partial(store.read_dataset, rows, "rows")
+        return run_parts.measured(job, [replicate], read, silent)
     if reference is None:
         raise DpmcError(f"`reference` must be given for {run.told}, got none")
     dataset = store.read_dataset(rows, run_chains.row_order(job.setup))
     fits = run_chains.run_chains(job.setup, dataset, reference, [replicate])
-    made = ((job.setup, job.point, number, fit) for number, fit in fits)
+    runs = ((job.setup, job.point, number, fit) for number, fit in fits)
     names = {"experiment": job.experiment, "label": job.label}
-    return chain_metrics.evaluate(made, reference, seed, **names)
+    return chain_metrics.evaluate(runs, reference, seed, **names)
 
 
 class _Data:
