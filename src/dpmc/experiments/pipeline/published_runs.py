@@ -112,7 +112,7 @@ def population(
     gone = len(published.keys() - {run.key for run in configured})
     counts = {
         f"need raw files that are not here ({', '.join(sorted(away))})": len(there) - len(here),
-        "are configured and not published": len(configured) - len(there),
+        "are configured and not published, or had no data then": len(configured) - len(there),
         "are published and no longer configured, or measure run times": gone,
     }
     return here, [f"{number:,} runs {words}" for words, number in counts.items() if number]
