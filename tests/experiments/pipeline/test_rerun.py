@@ -60,6 +60,9 @@ def test_the_same_numbers_are_the_same_and_no_others():
     near = here.assign(mmd=[1.0 + 1e-8, math.nan])
     assert differences.difference(old, near) == (pytest.approx(1e-8), ())
     assert differences.difference(old, here.assign(mmd=[1.00001, math.nan]))[1] == ("mmd",)
+    small = old.assign(mmd=[1e-5, 1e-300])
+    assert differences.difference(small, here.assign(mmd=[1e-5 + 5e-11, -1e-300])) == (0.0, ())
+    assert differences.difference(small, here.assign(mmd=[1e-5 + 2e-10, 0.0]))[1] == ("mmd",)
     assert differences.difference(old, here.assign(mmd=[1.0, 2.0])) == (math.inf, ("mmd",))
     assert differences.difference(old, here.assign(status=["complete", "3 of 5"]))[1] == ("status",)
     assert differences.difference(old, here.assign(status=["complete", "none"])) == (
@@ -72,7 +75,7 @@ def test_the_same_numbers_are_the_same_and_no_others():
 
 def test_numbers_within_a_text_are_compared_as_numbers():
     old = pd.DataFrame({"posterior": ['{"means": [[-0.5, 1e-3]], "sd": NaN}']})
-    near = old.replace({"posterior": {"1e-3": "0.00100000001"}}, regex=True)
+    near = old.replace({"posterior": {"-0.5": "-5.00000005e-1"}}, regex=True)
     assert differences.difference(old, near) == (pytest.approx(1e-8), ())
     far = old.replace({"posterior": {"1e-3": "0.002"}}, regex=True)
     assert differences.difference(old, far) == (0.5, ("posterior",))
@@ -82,8 +85,10 @@ def test_rounding_decides_only_what_it_moves_by_a_like_amount():
     assert rerun.outcome_of(0.4, [0.3]) == "rounding"
     assert rerun.outcome_of(math.inf, [0.0, 0.3]) == "rounding"
     assert rerun.outcome_of(0.4, [0.0, 0.0]) == "different"
-    assert rerun.outcome_of(0.4, [1e-4, 3e-3]) == "different"
-    assert rerun.outcome_of(2e-6, [9e-7]) == "different"
+    assert rerun.outcome_of(0.4, [1e-4, 0.03]) == "different"
+    assert rerun.outcome_of(1.4e-6, [9e-7]) == "rounding"
+    assert rerun.outcome_of(1.4e-6, [1e-7]) == "different"
+    assert rerun.outcome_of(math.inf, [0.09]) == "different"
     tries = iter([0.0, 0.3, 0.2])
     assert rerun.outcome_of(0.4, tries) == "rounding"
     assert list(tries) == [0.2]

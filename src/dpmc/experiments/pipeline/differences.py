@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-# Numbers that differ relatively by no more are the same.
-TOLERANCE = 1e-6
+# Numbers that differ relatively by no more are the same, and so are those that differ by no more
+# than this in all: what is left of numbers of order one that cancel.
+TOLERANCE, CANCELLED = 1e-6, 1e-10
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
 
 
@@ -62,7 +63,7 @@ def _texts_apart(old: str, new: str) -> float:
 
 
 def _numbers_apart(old: float, new: float) -> float:
-    if old == new or (math.isnan(old) and math.isnan(new)):
+    if old == new or (math.isnan(old) and math.isnan(new)) or abs(old - new) <= CANCELLED:
         return 0.0
     largest = max(abs(old), abs(new))
     return abs(old - new) / largest if math.isfinite(largest) else math.inf

@@ -40,8 +40,8 @@ from dpmc.types import Array, DpmcError
 if TYPE_CHECKING:
     import pandas as pd
 
-# A run is decided by rounding if another differs by at least this share of the difference.
-SHARE = 0.01
+# A run is decided by rounding if another differs by more than this share of the difference.
+SHARE = 0.1
 # How often that is tried, and by how many units in the last place each of the data may move. One
 # unit would hardly move a sum over many rows, whose own rounding is larger.
 TRIES, UNITS = 5, 16
@@ -119,7 +119,7 @@ def outcome_of(largest: float, moved: Iterable[float]) -> Outcome:
         By how much it differs from itself with other rounding, as often as that is tried. The
         first that decides is the last that is asked for.
     """
-    least = max(TOLERANCE, SHARE * min(largest, 1.0))
+    least = SHARE * min(largest, 1.0)
     return "rounding" if any(one > least for one in moved) else "different"
 
 
