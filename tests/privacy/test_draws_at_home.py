@@ -131,6 +131,12 @@ ELSEWHERE = {
         experiments/studies/_league.py::terms integers
         experiments/studies/league_price.py::run integers
     """,
+    "which published runs are made again, and from which last digits": """
+        experiments/commands.py::_rerun randbits
+        experiments/pipeline/published_runs.py::one_of_each integers
+        experiments/pipeline/published_runs.py::sample choice
+        experiments/pipeline/rerun.py::moved integers
+    """,
     "which rows a step uses, and in what order": """
         league/rivals/hmc_batches.py::batch_gradient.gradient choice
         ep/network/vi.py::_one_pass permutation
@@ -154,6 +160,7 @@ ELSEWHERE = {
         statsel/fisher/monte_carlo.py::estimate laplace
         statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
         statsel/fisher/order_simulation.py::simulate uniform
+        statsel/order_draws.py::draw_others standard_exponential 2
         statsel/fisher/order_simulation.py::sorted_latents uniform 2
         experiments/outputs/_league_table.py::_ratios integers
         experiments/verdicts/bootstrap.py::resample integers
