@@ -74,7 +74,7 @@ ELSEWHERE = {
         statsel/chains/records.py::draw_base standard_normal
         statsel/order_draws.py::draw_centre standard_exponential 2
         statsel/order_draws.py::draw_centre standard_gamma 2
-        statsel/order_draws.py::make_released_at.released_at standard_exponential 2
+        statsel/order_draws.py::next_exponential standard_exponential
     """,
     "exact draws from a posterior in closed form: of a reference, or given releases": """
         league/catalogue/circle_v1.py::build.draw rvs
@@ -128,6 +128,7 @@ ELSEWHERE = {
         league/measures.py::sliced_wasserstein standard_normal
         league/references.py::make permutation
         league/table.py::_key integers
+        statsel/posterior/quadrature.py::OrderTable.__init__ integers
         experiments/studies/_league.py::terms integers
         experiments/studies/league_price.py::run integers
     """,
@@ -160,7 +161,6 @@ ELSEWHERE = {
         statsel/fisher/monte_carlo.py::estimate laplace
         statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
         statsel/fisher/order_simulation.py::simulate uniform
-        statsel/order_draws.py::draw_others standard_exponential 2
         statsel/fisher/order_simulation.py::sorted_latents uniform 2
         experiments/outputs/_league_table.py::_ratios integers
         experiments/verdicts/bootstrap.py::resample integers

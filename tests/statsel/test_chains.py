@@ -205,7 +205,7 @@ def test_a_loop_is_kept_on_disk():
     fill = assemble(order_draws.make_fill, POPULATION.generate, ABSOLUTE.transform)
     particles, out = order_draws.Particles.of(3, 5), np.empty((2, 3))
     order_draws.stratify(order, particles, order_draws.centres(order, 3))
-    fill(order, particles, 2.0, np.random.default_rng(5), out)
+    fill(order, particles, 2.0, np.uint64(5), out)
     assert fill.stats.cache_path is not None
     assert (np.diff(out[0]) > 0).all()
 

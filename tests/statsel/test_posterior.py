@@ -170,7 +170,7 @@ def test_smooth_sensitivity_is_averaged_over():
 
 @pytest.mark.parametrize("statistic", ["median", "max"])
 def test_a_likelihood_does_not_depend_on_what_was_asked_before(statistic):
-    """Data sets are drawn in full at first: what is asked about early draws none for later."""
+    """Every rank has a draw of its own: what is asked about early takes none from later."""
     chosen, made = selection.statistic(statistic), selection.mechanism("smooth_laplace")
     thetas = np.array([0.1, 2.0, 7.0, 15.0])
     found = []

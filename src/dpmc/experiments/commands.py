@@ -134,7 +134,7 @@ def _made_again(work: Workload, folder: Path, number: int | None, seed: int) -> 
     from dpmc import progress_bar
     from dpmc.experiments.pipeline import published_runs, rerun, rerun_report, runs_file
 
-    there = published_runs.Published(runs_file.read(folder / published_runs.RUNS).metrics)
+    there = published_runs.Published(runs_file.read(folder / runs_file.NAME).metrics)
     here, others = published_runs.population(work, there)
     if number is None:
         chosen = published_runs.one_of_each(here, seed)

@@ -12,7 +12,6 @@ from dpmc.experiments.verdicts import claim_file, judge, power
 from dpmc.experiments.verdicts.verdict import WORDS
 from dpmc.types import DpmcError
 
-RUNS = "runs.parquet"
 VERDICTS, POWER = "verdict.csv", "power.csv"
 
 
@@ -40,11 +39,11 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     DpmcError
         If a file is missing or not well formed.
     """
-    context = runs_file.read(folder / RUNS)
+    context = runs_file.read(folder / runs_file.NAME)
     published = claim_file.load(claims / f"{context.config['paper']}.yaml")
     made = judge.verdicts(published, context.metrics, context.baselines, context)
     counts = made["verdict"].value_counts()
-    lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / RUNS}"]
+    lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / runs_file.NAME}"]
     lines += [f"  {counts[name]:6,} {words}" for name, words in WORDS.items() if name in counts]
     lines += _differences(made, folder / VERDICTS)
     if write or notices:

@@ -180,18 +180,23 @@ def set_centre(order: Any, particles: Any, i: int, u: float, rest: float) -> Non
 
 
 @compiled
-def draw_others(order: Any, particles: Any, rng: Any) -> None:
-    """Draw all ranks of all data sets that are not known yet."""
-    for i in range(particles.lower.size):
-        z, u, rest = particles.z[i], particles.lower[i], particles.upper[i]
-        for rank in range(particles.reach[i, 1] + 1, order.num + 1):
-            rest *= math.exp(-rng.standard_exponential() / (order.num + 1 - rank))
-            z[rank - 1] = base_value(order.distribution, 1.0 - rest, rest)
-        for rank in range(particles.reach[i, 0] - 1, 0, -1):
-            u *= math.exp(-rng.standard_exponential() / rank)
-            z[rank - 1] = base_value(order.distribution, u, 1.0 - u)
-        particles.lower[i], particles.upper[i] = u, rest
-        particles.reach[i, 0], particles.reach[i, 1] = 1, order.num
+def next_exponential(rng: Any, i: int, rank: int) -> float:
+    """Draw the exponential of a rank of data set i: the next of a generator."""
+    return float(rng.standard_exponential())
+
+
+@compiled
+def exponential_of(key: Any, i: int, rank: int) -> float:
+    """Return the exponential of a rank of data set i, the same whenever it is asked for.
+
+    The bits are those of SplitMix64 (Steele, Lea and Flood 2014) at a place of their own.
+    """
+    place = (np.uint64(i) << np.uint64(32)) + np.uint64(rank)
+    word = key + (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(31)
+    return -math.log1p(-float(word >> np.uint64(11)) * 2.0**-53)
 
 
 @njit(nogil=True, fastmath=True)
@@ -205,13 +210,16 @@ def widest(window: Any, first: int, num: int, gap: int) -> float:
 
 
 @functools.cache
-def make_released_at(generate: Any, transform: Any) -> Any:
+def make_released_at(generate: Any, transform: Any, draw: Any = next_exponential) -> Any:
     """Return the compiled function that gives an order statistic and the scale of its noise.
 
     Parameters
     ----------
     generate, transform : compiled functions
         Of the population and the statistic.
+    draw : compiled function ``(source, data set, rank) -> float``
+        Gives the exponential by which the next rank is drawn; the function that is returned takes
+        its source as its last argument.
     """
 
     @compiled
@@ -222,7 +230,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
     # One long loop: arrays that are handed on cost more than what is done with them.
     @compiled
     def released_at(
-        order: Any, particles: Any, i: int, theta: float, rng: Any
+        order: Any, particles: Any, i: int, theta: float, source: Any
     ) -> tuple[float, float]:
         """Return the order statistic of data set i at theta, and the scale of its noise.
 
@@ -249,7 +257,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
             rank, step = order.rank + k + 1 + shift, k + 1 + shift
             # The next rank up is drawn only now: 1 - U shrinks by W^(1 / (n - highest)).
             if rank > highest and rank <= order.num:
-                rest *= math.exp(-rng.standard_exponential() / (order.num - highest))
+                rest *= math.exp(-draw(source, i, rank) / (order.num - highest))
                 z[rank - 1] = base_value(order.distribution, 1.0 - rest, rest)
                 highest = rank
             # Ranks past n count as the upper end of the range.
@@ -264,7 +272,7 @@ def make_released_at(generate: Any, transform: Any) -> Any:
             rank = order.rank - k - 1
             # The next rank down: U shrinks by W^(1 / (lowest - 1)).
             if rank < lowest and rank >= 1:
-                u *= math.exp(-rng.standard_exponential() / (lowest - 1))
+                u *= math.exp(-draw(source, i, rank) / (lowest - 1))
                 z[rank - 1] = base_value(order.distribution, u, 1.0 - u)
                 lowest = rank
             window[centre - k - 1] = order.low
@@ -305,14 +313,18 @@ def stratify(order: Any, particles: Any, centres: Any) -> None:
 
 
 def make_fill(generate: Any, transform: Any) -> Any:
-    """Return the loop over all data sets at one theta."""
-    released_at = make_released_at(generate, transform)
+    """Return the loop over all data sets at one theta.
+
+    Ranks are drawn by a key. A generator would give them in the order in which values of theta ask
+    for them, so that data sets would depend on what was asked before.
+    """
+    released_at = make_released_at(generate, transform, exponential_of)
 
     @compiled
-    def fill(order: Any, particles: Any, theta: float, rng: Any, out: Any) -> None:
+    def fill(order: Any, particles: Any, theta: float, key: Any, out: Any) -> None:
         """Write order statistics and scales of all data sets to `out`, shape (2, N)."""
         for i in range(out.shape[1]):
-            value, scale = released_at(order, particles, i, theta, rng)
+            value, scale = released_at(order, particles, i, theta, key)
             out[0, i], out[1, i] = value, scale
 
     return fill

@@ -1,4 +1,4 @@
-"""What goes wrong, in one line."""
+"""Errors, each described in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be spent, and the privacy that a result really has."""
+"""Privacy budgets, and the guarantees that results really have."""
 
 from __future__ import annotations
 

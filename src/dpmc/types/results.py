@@ -1,4 +1,4 @@
-"""What a run of a method produced."""
+"""Results of a run of a method."""
 
 from __future__ import annotations
 

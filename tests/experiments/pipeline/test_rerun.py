@@ -37,7 +37,7 @@ def workload(paper):
 
 
 def published(paper):
-    return published_runs.Published(runs_file.read(PUBLISHED / paper / published_runs.RUNS).metrics)
+    return published_runs.Published(runs_file.read(PUBLISHED / paper / runs_file.NAME).metrics)
 
 
 @pytest.fixture(scope="module")
@@ -201,15 +201,13 @@ def test_the_command_fails_if_a_run_differs(tmp_path, capsys, monkeypatch, cheap
     folder = tmp_path / paper
     folder.mkdir()
     (folder / commands.PROVENANCE).write_text('{"outputs": {}, "commit": "abc", "target": "old"}')
-    context = runs_file.read(PUBLISHED / paper / published_runs.RUNS)
+    context = runs_file.read(PUBLISHED / paper / runs_file.NAME)
     only = context.metrics[context.metrics["experiment"] == experiment]
     arguments = ["rerun", paper, "--runs", "4", "--seed", "2", "--folder", str(tmp_path)]
     arguments += ["--root", str(ROOT)]
     for factor, code in ((1.0, 0), (1.001, 1)):
         rows = only.assign(information=only["information"] * factor)
-        store.write_table(
-            folder / published_runs.RUNS, rows, {"config": context.config, "curves": {}}
-        )
+        store.write_table(folder / runs_file.NAME, rows, {"config": context.config, "curves": {}})
         assert main(arguments) == code
     said = capsys.readouterr()
     assert "4 the same" in said.out

@@ -45,10 +45,10 @@ def _apart(old: Any, new: Any) -> float:
     """Return the relative difference of two values, infinity if they cannot be compared."""
     if isinstance(old, str) and isinstance(new, str):
         return _texts_apart(old, new)
-    if isinstance(old, str) or isinstance(new, str):
-        return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
     if _is_missing(old) or _is_missing(new):
         return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
+    if isinstance(old, str) or isinstance(new, str):
+        return math.inf
     return _numbers_apart(float(old), float(new))
 
 

@@ -23,7 +23,6 @@ from dpmc.types import UNAVAILABLE
 if TYPE_CHECKING:
     import pandas as pd
 
-RUNS = "runs.parquet"
 KEYS = ("experiment", "problem", "label", "point", "replicate")
 Key = tuple[str, str, str, str, int]
 

@@ -1,12 +1,14 @@
-"""What came out of published runs that were made again, in words."""
+"""Reports of published runs that were made again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from dpmc.experiments.pipeline import provenance, stale
 from dpmc.experiments.pipeline.rerun import FAILS, Compared, Outcome
+from dpmc.privacy.empirical import clopper_pearson
 
 
 def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[str]:
@@ -18,14 +20,7 @@ def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[s
     confidence : float or None
         Of the bound on the share of all runs that differ; None if not all were as likely.
     """
-    by: dict[Outcome, list[Compared]] = {
-        "same": [],
-        "rounding": [],
-        "history": [],
-        "different": [],
-    }
-    for one in found:
-        by[one.outcome].append(one)
+    by = {name: [one for one in found if one.outcome == name] for name in get_args(Outcome)}
     apart = max((one.difference for one in by["same"]), default=0.0)
     lines = [f"{len(by['same'])} the same, to a relative difference of {apart:.1e} at most"]
     words: dict[Outcome, str] = {
@@ -68,7 +63,7 @@ def machines(path: Path) -> str:
 
 
 def most_that_differ(number: int, found: int, confidence: float) -> float:
-    """Return an upper confidence bound on the share of runs that differ (Clopper and Pearson).
+    """Return an upper confidence bound on the share of runs that differ.
 
     Parameters
     ----------
@@ -77,9 +72,7 @@ def most_that_differ(number: int, found: int, confidence: float) -> float:
     confidence : float
         Between 0 and 1. The sample is without replacement, so that the bound holds with more.
     """
-    from scipy.stats import beta
-
-    return 1.0 if found == number else float(beta.ppf(confidence, found + 1, number - found))
+    return 1 - clopper_pearson(number - found, number, 1 - confidence)
 
 
 def _columns(one: Compared) -> str:

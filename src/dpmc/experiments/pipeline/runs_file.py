@@ -13,6 +13,7 @@ import pandas as pd
 from dpmc.experiments.pipeline import store
 from dpmc.experiments.pipeline.results import Context
 
+NAME = "runs.parquet"
 # The experiment that exact samples are in.
 BASELINE = "baseline"
 # What a study says of each run in many words, and no claim is about.

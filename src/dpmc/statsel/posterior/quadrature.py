@@ -18,14 +18,7 @@ import numpy as np
 from dpmc.numerics.compile_cache import assemble
 from dpmc.rng import stream
 from dpmc.statsel import moments
-from dpmc.statsel.order_draws import (
-    Order,
-    Particles,
-    centres,
-    draw_others,
-    make_fill,
-    stratify,
-)
+from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
 from dpmc.statsel.posterior.mean_likelihood import DENSITIES, NoisyMean, make_fill_likelihood
 from dpmc.statsel.posterior.record_likelihood import log_likelihoods
 from dpmc.statsel.targets import PosteriorTarget
@@ -267,11 +260,10 @@ class OrderTable:
         seed: int,
     ) -> None:
         self._order = order
-        self._rng = stream(seed, "reference", "order statistic", order.num, order.rank)
+        rng = stream(seed, "reference", "order statistic", order.num, order.rank)
+        self._key = np.uint64(rng.integers(2**63))
         self._particles = Particles.of(num_data_sets, order.num)
         stratify(order, self._particles, centres(order, num_data_sets))
-        # Here, since what is drawn where it is needed depends on the theta that ask first.
-        draw_others(order, self._particles, self._rng)
         self._fill = assemble(make_fill, population.generate, statistic.transform)
         self._cache: dict[float, tuple[Array, Array]] = {}
 
@@ -281,7 +273,7 @@ class OrderTable:
             if len(self._cache) >= MOST_POINTS:
                 self._cache.clear()
             out = np.empty((2, len(self._particles.lower)))
-            self._fill(self._order, self._particles, theta, self._rng, out)
+            self._fill(self._order, self._particles, theta, self._key, out)
             self._cache[theta] = out[0], out[1]
         return self._cache[theta]
 
