@@ -47,11 +47,12 @@ class GaussianBudget:
     Examples
     --------
     >>> import numpy as np
-    >>> from dpmc.privacy import Ledger
+    >>> from dpmc.privacy import Ledger, asserted
     >>> ledger = Ledger(GaussianBudget(0.5))
     >>> rng = np.random.default_rng()
-    >>> first = ledger.release(1.0, 0.1, noise_multiplier=4.0, rng=rng)
-    >>> second = ledger.release(1.0, 0.1, noise_multiplier=8.0 if first > 1 else 9.0, rng=rng)
+    >>> mean = asserted(1.0, sensitivity=0.1)
+    >>> first = ledger.release(mean, noise_multiplier=4.0, rng=rng)
+    >>> second = ledger.release(mean, noise_multiplier=8.0 if first > 1 else 9.0, rng=rng)
     >>> ledger.remaining > 0.17
     True
     """
