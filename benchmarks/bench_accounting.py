@@ -15,6 +15,7 @@ import numpy as np
 from dpmc.privacy import Ledger, Releases, barker, gaussian, plan, sampled_gaussian
 from dpmc.privacy.accountants.gaussian import affordable_mean_loss, log_delta
 from dpmc.privacy.audit import audit
+from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
 from dpmc.types import Budget
 
 ROWS, BATCH, DELTA = 100_000, 1000, 1e-6
@@ -90,11 +91,13 @@ def releases_drawn() -> None:
     test = barker(2.0, 1.0, 10, 100)
     draws: dict[str, Callable[[], object]] = {
         "standard_normal, scalar": lambda: rng.standard_normal(),
-        "release, scalar": lambda: ledger.release(1.0, 0.1, 5.0, rng),
-        "release, of a batch": lambda: ledger.release(1.0, 0.1, 5.0, rng, (10, 100)),
-        "release_barker": lambda: ledger.release_barker(1.0, 0.5, test, rng),
-        "release, 10 components": lambda: ledger.release(vector, 0.1, 5.0, rng),
-        "noise_block of 1000 x 10": lambda: ledger.noise_block(1000, 10, 0.1, 5.0, rng, 10, 100),
+        "release, scalar": lambda: ledger.release(asserted(1.0, 0.1), 5.0, rng),
+        "release, of a batch": lambda: ledger.release(asserted(1.0, 0.1), 5.0, rng, (10, 100)),
+        "release_barker": lambda: ledger.release_barker(BarkerRatio(1.0, 0.5, test), rng),
+        "release, 10 components": lambda: ledger.release(asserted(vector, 0.1), 5.0, rng),
+        "noise_block of 1000 x 10": lambda: ledger.noise_block(
+            1000, 10, Clip(0.05), 5.0, rng, 10, 100
+        ),
     }
     for label, action in draws.items():
         number = 200 if "block" in label else 100_000

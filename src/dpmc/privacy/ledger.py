@@ -145,7 +145,7 @@ class Ledger:
         if sensitivity == 0:
             noisy = value
         elif scale < LEAST_SCALE:
-            noisy = 0.0 if one else np.zeros(value.shape)
+            noisy = value * 0 + 0.0  # without the sign of the value
         elif self._discrete is not None:
             noisy = self._discrete.add_gaussian(value, sensitivity, noise_multiplier, rng=rng)
         elif one:
