@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpmc.privacy import GaussianBudget, Ledger, audit, barker, gaussian, plan
 from dpmc.privacy.accountants.gaussian import log_delta
-from dpmc.privacy.budgets import Meter
+from dpmc.privacy.budgets import ROUNDING, Meter
 from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
 from dpmc.types import Budget, DpmcError
 
@@ -56,8 +56,34 @@ def test_equal_releases_use_the_budget_to_the_last():
     assert ledger.remaining == 0
     assert ledger.least_multiplier() == math.inf
     with pytest.raises(DpmcError, match="the sum of 1 / z"):
-        ledger.release(asserted(0.0, 1.0), 1e9, rng)
+        ledger.release(asserted(0.0, 1.0), 1e7, rng)
     assert ledger.records() == (("gaussian(10.0)", 100),)
+
+
+def test_equal_shares_are_not_refused_for_rounding(rng):
+    budget = GaussianBudget.of(1.0, 1e-6)
+    for number in (2, 3, 5, 7, 50, 130, 199):
+        ledger, multiplier = Ledger(budget), math.sqrt(number) / budget.mu
+        for _ in range(number):
+            ledger.release(asserted(0.0, 1.0), multiplier, rng)
+        assert 0 <= ledger.remaining < 1e-15
+        allowed = Fraction(budget.mu) ** 2 * (1 + ROUNDING)
+        assert exact_cost(ledger.counts) <= allowed
+        # What is quoted counts with as much.
+        assert exact_cost(budget.worst()) >= allowed
+        with pytest.raises(
+            DpmcError, match=r"at most 0\.05\d{14,} by the budget, got 0\.05\d{14,}"
+        ):
+            ledger.release(asserted(0.0, 1.0), 1e6, rng)
+
+
+@pytest.mark.parametrize("multiplier", [1e-320, 1e-200, 1e200])
+def test_multipliers_whose_squares_are_no_numbers_are_refused_in_one_line(multiplier, rng):
+    for ledger in (Ledger(), Ledger(GaussianBudget(1.0))):
+        with pytest.raises(DpmcError, match="`noise_multiplier` must be from 1e-150 to 1e"):
+            ledger.release(asserted(0.0, 1.0), multiplier, rng)
+    with pytest.raises(DpmcError, match="the sum of 1 / z"):
+        Ledger(GaussianBudget(1.0)).release(asserted(0.0, 1.0), 1e-150, rng)
 
 
 def test_the_least_multiplier_is_allowed_and_a_smaller_one_is_not():
@@ -106,7 +132,9 @@ def test_what_a_joint_guarantee_counts_does_not_depend_on_what_was_spent():
     rng = np.random.default_rng()
     ledger = Ledger(GaussianBudget(0.5))
     ledger.release(asserted(0.0, 1.0), 50.0, rng)
-    assert ledger.committed == {gaussian(2.0): 1}
+    assert ledger.committed == GaussianBudget(0.5).worst()
+    ((event, count),) = ledger.committed.items()
+    assert (event.noise_multiplier, count) == (pytest.approx(2.0, rel=1e-15), 1)
     counted = Ledger({gaussian(5.0): 3})
     counted.release(asserted(0.0, 1.0), 5.0, rng)
     assert counted.committed == {gaussian(5.0): 3}

@@ -1,6 +1,8 @@
 """The ledger records, refuses before it draws, and draws the noise that it records."""
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 
@@ -8,8 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.privacy import Ledger, Releases, barker, events, gaussian, plan, sampled_gaussian
-from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
+from dpmc.privacy import (
+    GaussianBudget,
+    Ledger,
+    Releases,
+    barker,
+    events,
+    gaussian,
+    plan,
+    sampled_gaussian,
+)
+from dpmc.privacy.clipped import BarkerRatio, Clip, asserted, row_sum
 from dpmc.types import Budget, DpmcError
 
 # Two-sided tests at this level, on fresh noise from the operating system: about one
@@ -165,6 +176,62 @@ def test_what_is_not_finite_counts_as_zero(value, sensitivity, rng):
     assert not math.isfinite(value + sensitivity * 5.0 * rng.standard_normal())
     event = events.barker(2.0, 1.0, 10, 100)
     assert math.isfinite(ledger.release_barker(BarkerRatio(value, 0.5, event), rng))
+
+
+@pytest.mark.parametrize("value", [1j, np.array([1j]), np.float32(1), np.zeros(2, np.float32), "1"])
+def test_values_of_other_numbers_are_refused(value, rng):
+    """A complex one would keep a part without noise; the message never has the value."""
+    ledger = Ledger()
+    for act in (
+        lambda: asserted(value, 1.0),
+        lambda: ledger.release(row_sum(value, 1.0), 5.0, rng),
+    ):
+        with pytest.raises(DpmcError, match=r"`value` must be a float or an array of float64, got"):
+            act()
+    assert ledger.counts == {}
+
+
+def test_numbers_of_32_bits_draw_no_noise(rng):
+    ledger = Ledger()
+    ledger.release(asserted(0.0, 1.0), 5.0, rng)  # whose tally a float32 multiplier would find
+    for act in (
+        lambda: ledger.release(asserted(0.0, 1.0), np.float32(5), rng),
+        lambda: ledger.noise_block(1, 1, Clip(0.5), np.float32(5), rng),
+        lambda: asserted(0.0, np.float32(5)),
+    ):
+        with pytest.raises(DpmcError, match="must be a float, got float32"):
+            act()
+    assert ledger.counts == {gaussian(5.0): 1}
+
+
+def test_a_value_without_a_sensitivity_is_refused(rng):
+    with pytest.raises(DpmcError, match="`clipped` must be a value that carries its sensitivity"):
+        Ledger().release(1.0, 5.0, rng)
+
+
+def test_a_value_whose_noise_vanishes_counts_as_zero(rng):
+    for value in (-3.0, np.full(2, -3.0)):
+        released = Ledger().release(asserted(value, 1e-200), 1e-100, rng)
+        assert not np.any(released)
+        assert not np.signbit(released).any()
+
+
+def test_a_ledger_covers_one_relation_of_neighbours(rng):
+    ledger = Ledger()
+    ledger.release(asserted(0.0, 1.0, "add_remove"), 5.0, rng)
+    with pytest.raises(DpmcError, match="`neighbours` must be 'add_remove' as of all that the"):
+        ledger.release(asserted(0.0, 1.0), 5.0, rng)
+    with pytest.raises(DpmcError, match="`neighbours` must be 'replace' as of all that the ledger"):
+        Ledger({gaussian(5.0): 1}).release(asserted(0.0, 1.0, "add_remove"), 5.0, rng)
+    assert ledger.counts == {gaussian(5.0): 1}
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_ledger_is_neither_copied_nor_pickled(again):
+    """What is left of its budget would be spent twice."""
+    for ledger in (Ledger(GaussianBudget(1.0)), Ledger({gaussian(5.0): 1})):
+        with pytest.raises(DpmcError, match="a Ledger must be passed on as it is"):
+            again(ledger)
 
 
 def test_values_are_left_alone(rng):
