@@ -55,7 +55,7 @@ AUTOMATIC = {
     "large_sum[1]",
     "large_sum[2]",
 }
-# How near to what is paid for the worst pair comes: half of the noise is found where it is over 0.5.
+# How near to what is paid for the worst pair comes: over 0.5, half of the noise is found out.
 NEAR = 0.55
 
 
@@ -124,7 +124,7 @@ def automatic(rows: Callable[[Any], Any] = lambda x: x) -> Way:
             progress=False,
         )
 
-    a, b, c, d, zero = with_last(near(400) + [6.0, -5.0], *FAR, (6.0, -5.0))
+    a, b, c, d, zero = with_last(near(400) + np.array([6.0, -5.0]), *FAR, (6.0, -5.0))
     pairs = [(a, b), (c, d), (zero, a), (zero, c)]
     return Way(run, pairs, frozenset(AUTOMATIC - {"curvatures_beyond", "curvature_sum"}))
 
@@ -190,7 +190,7 @@ def selected(mechanism: str) -> Way:
             population or statsel.population("normal_variance", bound=4.0),
             [statsel.statistic(name)],
             statsel.mechanism(mechanism),
-            epsilon=EPSILON,
+            epsilon=0.5 if bits else EPSILON,
             delta=DELTA if mechanism == "smooth_laplace" else None,
             theta=0.5,
             prior=(0.1, 0.9) if bits else (0.1, 10.0),

@@ -74,7 +74,7 @@ class Release:
 
 @dataclass
 class Transcript:
-    """Releases and questions of one run, in order, what it returned, and what it says is outside."""
+    """Releases and questions of one run, in order, what it returned and what it claims."""
 
     releases: list[Release] = field(default_factory=list)
     questions: list[tuple[Any, ...]] = field(default_factory=list)
