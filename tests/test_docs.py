@@ -27,6 +27,7 @@ from dpmc.experiments.site import markdown
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics import compile_cache
 from dpmc.privacy import Ledger, Releases, gaussian
+from dpmc.privacy.clipped import asserted
 from dpmc.statsel.fisher import information
 from dpmc.types import Dataset, DpmcError, Guarantee
 from tests.support.papers import load, with_paper
@@ -262,7 +263,7 @@ def test_the_releases_and_the_step_of_the_guide_run():
     """One iteration makes the release that the plan allows, and the ledger knows it."""
     (text,) = [block for block in blocks("docs/extending.md") if "    ...\n    noisy" in block]
     names: dict[str, object] = {"Releases": Releases, "gaussian": gaussian}
-    names |= {"ratio": 0.5, "bound": 0.1, "params": SimpleNamespace(noise_multiplier=5.0)}
+    names |= {"ratio": asserted(0.5, 0.2), "params": SimpleNamespace(noise_multiplier=5.0)}
     exec(text, names)
     planned = names["releases"](names["params"], 100).counts(1, 1)
     ledger = Ledger(planned)

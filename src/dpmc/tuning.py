@@ -27,8 +27,8 @@ from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
+from dpmc.mcmc.batch_ratios import penalised_sensitivity
 from dpmc.mcmc.fit import Apart, Search
-from dpmc.mcmc.methods import minibatch_penalty
 from dpmc.privacy import events
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger, Noise
@@ -203,7 +203,7 @@ def batch_penalty(scale: Scale) -> dict[str, Any]:
     length = scale.tempering * step**2 * len(scale.centre)
     batch = _batch(scale, length / BATCH_VARIANCE)
     largest = scale.num_rows / batch * scale.tempering * scale.row_gradient * step * spread
-    change = minibatch_penalty.sensitivity(largest, batch)
+    change = penalised_sensitivity(largest, batch)
     return {
         "proposal_sd": (step * scale.deviations).tolist(),
         "batch_size": batch,

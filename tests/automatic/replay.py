@@ -52,13 +52,13 @@ class Recording(Ledger):
         super().__init__(budget)
         self.transcript, self._answers = Transcript(), answers
 
-    def release(self, value, sensitivity, noise_multiplier, rng, batch=None):
-        noisy = super().release(value, sensitivity, noise_multiplier, rng, batch)
+    def release(self, clipped, noise_multiplier, rng, batch=None):
+        noisy = super().release(clipped, noise_multiplier, rng, batch)
         kept = self.transcript
         if self._answers is not None:
             noisy = self._answers.noisy[len(kept.noisy)]
-        kept.exact.append(np.array(value, dtype=float))
-        kept.scales.append(sensitivity * noise_multiplier)
+        kept.exact.append(np.array(clipped.value, dtype=float))
+        kept.scales.append(clipped.sensitivity * noise_multiplier)
         kept.noisy.append(noisy)
         return noisy
 

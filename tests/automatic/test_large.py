@@ -83,8 +83,8 @@ def test_errors_of_many_rows_are_as_large_as_the_noise(size, monkeypatch):
     # Noise that is believed to be half of what it is.
     original = purses.Purse.total
 
-    def halved(self, value, bound, cost):
-        released, noise = original(self, value, bound, cost)
+    def halved(self, value, cost):
+        released, noise = original(self, value, cost)
         return released, noise / 2
 
     monkeypatch.setattr(purses.Purse, "total", halved)

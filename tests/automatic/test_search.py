@@ -14,6 +14,7 @@ from dpmc.automatic.purse import Purse, search
 from dpmc.automatic.whitened import _beyond
 from dpmc.models import linear, poisson
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import row_count
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 
@@ -85,7 +86,7 @@ def rich(seed: int) -> Purse:
 def counted(norms: np.ndarray):
     """Return what counts rows beyond lengths, as sums over rows do."""
     return lambda lengths: {
-        length: int(count)
+        length: row_count(count)
         for length, count in zip(
             sorted(lengths), _beyond(norms, np.array(sorted(lengths))), strict=True
         )

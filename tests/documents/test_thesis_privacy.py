@@ -13,7 +13,7 @@ import pytest
 from scipy import special, stats
 
 from dpmc import registry
-from dpmc.mcmc.methods import minibatch_penalty
+from dpmc.mcmc.batch_ratios import penalised_sensitivity
 from dpmc.privacy import accounting, plan
 from dpmc.privacy.accountants import barker_rdp_published, gaussian
 from dpmc.privacy.accountants._barker import renyi
@@ -186,8 +186,8 @@ def test_lemma_1_is_half_as_much_again_as_the_sensitivity(b):
     lemma = (1 - 1 / b) * change**2 + 2 * (b - 1) / b * change**2
     assert lemma / largest["variance"] == pytest.approx(1.5)
     assert largest["ratio"] == pytest.approx(4 * (2 * 0.5 * bound))
-    assert largest["both"] == pytest.approx(minibatch_penalty.sensitivity(change, b))
-    assert 2 * change + lemma == pytest.approx(minibatch_penalty.sensitivity(change, b, 3.0))
+    assert largest["both"] == pytest.approx(penalised_sensitivity(change, b))
+    assert 2 * change + lemma == pytest.approx(penalised_sensitivity(change, b, 3.0))
 
 
 def test_independent_half_steps_would_cost_a_quarter_of_the_iterations():

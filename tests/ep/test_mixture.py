@@ -33,6 +33,7 @@ from dpmc.ep.settings import pass_orders
 from dpmc.experiments.data import mixture_rows
 from dpmc.numerics.small_eigen import raise_eigenvalues
 from dpmc.privacy import events
+from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.published_noise import autodp_published
 from dpmc.rng import stream
@@ -436,7 +437,7 @@ def test_a_run_that_leaves_the_finite_numbers_says_so_and_keeps_the_state_before
 def test_a_private_run_tells_its_releases_and_their_plan_binds(order, event, count):
     params = mixture_settings("dp_sep", 3, 0.1, "joint", 1.0, 1.5, order)
     ledger = Ledger()
-    ledger.release(0.0, 1.0, 1.5, np.random.default_rng())
+    ledger.release(asserted(0.0, 1.0), 1.5, np.random.default_rng())
     found = fit(some_rows(), a_model(), params, stream(8, order), ledger=ledger)
     assert found.releases == ((event, count),)
 

@@ -20,9 +20,11 @@ from dpmc.league.foreign import Foreign
 from dpmc.league.rivals import noisy_statistic
 from dpmc.league.submission import Submission, Terms, rival, rivals
 from dpmc.league.table import entry, play
+from dpmc.privacy.clipped import row_mean
 from dpmc.privacy.empirical import mu_by_accuracy
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import DpmcError
+from tests.support.clipped import less
 
 TASK = "gaussian-2-v1"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "league"
@@ -65,14 +67,18 @@ def halve(monkeypatch) -> None:
     """Let every ledger add half of the noise that it records."""
     release = Ledger.release
 
-    def less(self, value, sensitivity, noise_multiplier, rng, batch=None):
-        return release(self, value, 0.5 * sensitivity, noise_multiplier, rng, batch)
+    def quieter(self, clipped, noise_multiplier, rng, batch=None):
+        return release(self, less(clipped), noise_multiplier, rng, batch)
 
-    monkeypatch.setattr(Ledger, "release", less)
+    monkeypatch.setattr(Ledger, "release", quieter)
 
 
 def test_rows_that_are_not_clipped_are_found_out(monkeypatch) -> None:
-    monkeypatch.setattr(noisy_statistic, "clip_rows", lambda rows, bound: None)
+    monkeypatch.setattr(
+        noisy_statistic,
+        "clipped_mean",
+        lambda rows, bound: row_mean(rows.mean(axis=0), bound, len(rows)),
+    )
     found = attack.attack(noisy_statistic, neighbours.gaussian(), FEW)
     assert found.right == FEW
     assert found.reason

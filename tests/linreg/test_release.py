@@ -84,16 +84,16 @@ def many_nodes(dim=2):
 class HalfNoise(Ledger):
     """Records what it should and draws half of it."""
 
-    def release(self, value, *args, **kwargs):
-        return value + 0.5 * (super().release(value, *args, **kwargs) - value)
+    def release(self, clipped, *args, **kwargs):
+        return clipped.value + 0.5 * (super().release(clipped, *args, **kwargs) - clipped.value)
 
 
 class OneNoise(Ledger):
     """The same noise on every entry."""
 
-    def release(self, value, *args, **kwargs):
-        noise = super().release(value, *args, **kwargs) - value
-        return value + noise[..., :1]
+    def release(self, clipped, *args, **kwargs):
+        noise = super().release(clipped, *args, **kwargs) - clipped.value
+        return clipped.value + noise[..., :1]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import dpmc
 from dpmc import registry
-from dpmc.mcmc import barker_correction, moves
+from dpmc.mcmc import barker_correction, batch_ratios, moves
 from dpmc.mcmc.batch_ratios import BatchRatios
 from dpmc.mcmc.methods import dp_barker, dp_penalty, minibatch_penalty, rwmh
 from dpmc.mcmc.posterior import Posterior
@@ -152,10 +152,10 @@ class Recording(Ledger):
         self.values: list[float] = []
         self.sensitivities: list[float] = []
 
-    def release(self, value, sensitivity, noise_multiplier, rng, batch=None):
-        self.values.append(value)
-        self.sensitivities.append(sensitivity)
-        return super().release(value, sensitivity, noise_multiplier, rng, batch)
+    def release(self, clipped, noise_multiplier, rng, batch=None):
+        self.values.append(clipped.value)
+        self.sensitivities.append(clipped.sensitivity)
+        return super().release(clipped, noise_multiplier, rng, batch)
 
 
 @pytest.mark.parametrize("batch_size", [2, 3, 5])
@@ -199,9 +199,9 @@ def test_no_substitution_moves_the_penalised_ratio_further(batch_size, populatio
         ]
     )
     found = np.ptp(values, axis=0).max()
-    exact = minibatch_penalty.sensitivity(largest, batch_size, 2.0, population)
+    exact = batch_ratios.penalised_sensitivity(largest, batch_size, 2.0, population)
     assert found == pytest.approx(exact)
-    published = minibatch_penalty.sensitivity(largest, batch_size, 3.0, population)
+    published = batch_ratios.penalised_sensitivity(largest, batch_size, 3.0, population)
     assert (published - 2 * largest) / (exact - 2 * largest) == pytest.approx(1.5)
 
 

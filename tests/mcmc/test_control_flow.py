@@ -15,6 +15,7 @@ from dpmc.experiments.pipeline import store
 from dpmc.mcmc import batch_ratios
 from dpmc.mcmc.methods import dp_barker
 from dpmc.mcmc.posterior import Posterior
+from dpmc.privacy.clipped import BarkerRatio
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows import row_functions, sums
@@ -210,7 +211,9 @@ def test_the_variance_of_a_batch_beyond_its_bound_by_rounding_is_no_error(monkey
     assert run.status == "complete"
     event = dp_barker.releases(params, 500).per_iteration[0][0]
     with pytest.raises(DpmcError, match="batch_variance"):
-        Ledger().release_barker(0.1, estimate.variance, event, np.random.default_rng(1))
+        Ledger().release_barker(
+            BarkerRatio(0.1, estimate.variance, event), np.random.default_rng(1)
+        )
 
 
 # --- what a fit says of itself ---------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_barker_weighs_the_prior_beside_the_noisy_ratio(monkeypatch):
     """Where neither the rows nor the correction say anything, the prior alone decides."""
 
     class Nothing(Ledger):
-        def release_barker(self, value, batch_variance, event, rng):
+        def release_barker(self, ratio, rng):
             return 0.0
 
     monkeypatch.setattr(barker_correction.Correction, "draw", lambda *_: 0.0)

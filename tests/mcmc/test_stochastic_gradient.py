@@ -108,7 +108,7 @@ def test_compiled_loop_is_the_algorithm_written_plainly(method):
     e, theta = batches.step, np.array([0.4, -0.2])
     p, xi = (streams.chain.standard_normal(2), 3.0) if method == "dp_sgnht" else (None, None)
     noise = Ledger().noise_block(
-        k, 2, batches.sensitivity, batches.noise_multiplier, streams.noise, 20, 90
+        k, 2, batches.clip, batches.noise_multiplier, streams.noise, 20, 90
     )
     assert noise.std() == pytest.approx(np.sqrt(batches.noise_scale * e), rel=0.3)
     for i, batch in enumerate(plain_batches(batches, streams, k)):

@@ -16,6 +16,7 @@ from dpmc.mcmc import threads
 from dpmc.mcmc.chains import Info, Kernel, Run
 from dpmc.mcmc.chains import sampler as chain_sampler
 from dpmc.privacy import calibration
+from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from tests.support.posteriors import gaussian_model, rows
@@ -148,7 +149,7 @@ def test_an_error_in_one_chain_ends_the_others():
         if not hasattr(begun, "met"):
             begun.met = True
             begun.wait()
-        ledger.release(0.0, 1.0, 10.0, streams.noise)
+        ledger.release(asserted(0.0, 1.0), 10.0, streams.noise)
         return state, Info(True, 0)
 
     streams = [Streams.of(1, "error", c) for c in range(2)]
@@ -164,7 +165,7 @@ def test_releases_of_all_threads_are_counted():
 
     def step(state, shared, streams):
         for _ in range(25):
-            shared.release(0.0, 1.0, 10.0, streams.noise)
+            shared.release(asserted(0.0, 1.0), 10.0, streams.noise)
         return state, Info(True, 0)
 
     run = threads.threaded(lambda: walk(step), 8)

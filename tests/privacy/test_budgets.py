@@ -11,7 +11,8 @@ from scipy import stats
 
 from dpmc.privacy import GaussianBudget, Ledger, audit, barker, gaussian, plan
 from dpmc.privacy.accountants.gaussian import log_delta
-from dpmc.privacy.budgets import Meter
+from dpmc.privacy.budgets import ROUNDING, Meter
+from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
 from dpmc.types import Budget, DpmcError
 
 # Of the test of the trade-off: at most one in a million correct runs fails.
@@ -37,7 +38,7 @@ def test_the_exact_sum_never_exceeds_the_budget(mu, wanted):
     for multiplier, times in wanted:
         before, state = ledger.counts, rng.bit_generator.state
         try:
-            ledger.noise_block(times, 1, 1.0, multiplier, rng)
+            ledger.noise_block(times, 1, Clip(0.5), multiplier, rng)
         except DpmcError:
             more = exact_cost(before) + times / Fraction(multiplier) ** 2
             assert more > Fraction(mu) ** 2 - Fraction(1, 2**150)
@@ -51,30 +52,56 @@ def test_the_exact_sum_never_exceeds_the_budget(mu, wanted):
 def test_equal_releases_use_the_budget_to_the_last():
     ledger, rng = Ledger(GaussianBudget(1.0)), np.random.default_rng()
     for _ in range(100):
-        ledger.release(0.0, 1.0, 10.0, rng)
+        ledger.release(asserted(0.0, 1.0), 10.0, rng)
     assert ledger.remaining == 0
     assert ledger.least_multiplier() == math.inf
     with pytest.raises(DpmcError, match="the sum of 1 / z"):
-        ledger.release(0.0, 1.0, 1e9, rng)
+        ledger.release(asserted(0.0, 1.0), 1e7, rng)
     assert ledger.records() == (("gaussian(10.0)", 100),)
+
+
+def test_equal_shares_are_not_refused_for_rounding(rng):
+    budget = GaussianBudget.of(1.0, 1e-6)
+    for number in (2, 3, 5, 7, 50, 130, 199):
+        ledger, multiplier = Ledger(budget), math.sqrt(number) / budget.mu
+        for _ in range(number):
+            ledger.release(asserted(0.0, 1.0), multiplier, rng)
+        assert 0 <= ledger.remaining < 1e-15
+        allowed = Fraction(budget.mu) ** 2 * (1 + ROUNDING)
+        assert exact_cost(ledger.counts) <= allowed
+        # What is quoted counts with as much.
+        assert exact_cost(budget.worst()) >= allowed
+        with pytest.raises(
+            DpmcError, match=r"at most 0\.05\d{14,} by the budget, got 0\.05\d{14,}"
+        ):
+            ledger.release(asserted(0.0, 1.0), 1e6, rng)
+
+
+@pytest.mark.parametrize("multiplier", [1e-320, 1e-200, 1e200])
+def test_multipliers_whose_squares_are_no_numbers_are_refused_in_one_line(multiplier, rng):
+    for ledger in (Ledger(), Ledger(GaussianBudget(1.0))):
+        with pytest.raises(DpmcError, match="`noise_multiplier` must be from 1e-150 to 1e"):
+            ledger.release(asserted(0.0, 1.0), multiplier, rng)
+    with pytest.raises(DpmcError, match="the sum of 1 / z"):
+        Ledger(GaussianBudget(1.0)).release(asserted(0.0, 1.0), 1e-150, rng)
 
 
 def test_the_least_multiplier_is_allowed_and_a_smaller_one_is_not():
     ledger, rng = Ledger(GaussianBudget(0.7)), np.random.default_rng()
-    ledger.release(0.0, 1.0, 3.3, rng)
+    ledger.release(asserted(0.0, 1.0), 3.3, rng)
     least = ledger.least_multiplier()
     with pytest.raises(DpmcError, match="by the budget"):
-        ledger.release(0.0, 1.0, least * (1 - 1e-12), rng)
-    ledger.release(0.0, 1.0, least, rng)
+        ledger.release(asserted(0.0, 1.0), least * (1 - 1e-12), rng)
+    ledger.release(asserted(0.0, 1.0), least, rng)
     assert 0 <= ledger.remaining < 1e-14
 
 
 def test_only_gaussian_releases_from_all_rows_are_covered():
     ledger, rng = Ledger(GaussianBudget(1.0)), np.random.default_rng()
     with pytest.raises(DpmcError, match="Gaussian releases from all rows only"):
-        ledger.release(0.0, 1.0, 5.0, rng, batch=(10, 100))
+        ledger.release(asserted(0.0, 1.0), 5.0, rng, batch=(10, 100))
     with pytest.raises(DpmcError, match="Gaussian releases from all rows only"):
-        ledger.release_barker(0.0, 0.5, barker(2.0, 1.0, 50, 1000), rng)
+        ledger.release_barker(BarkerRatio(0.0, 0.5, barker(2.0, 1.0, 50, 1000)), rng)
     assert ledger.counts == {}
     assert ledger.spent == 0
 
@@ -104,21 +131,23 @@ def test_a_ledger_without_a_budget_has_nothing_to_spend():
 def test_what_a_joint_guarantee_counts_does_not_depend_on_what_was_spent():
     rng = np.random.default_rng()
     ledger = Ledger(GaussianBudget(0.5))
-    ledger.release(0.0, 1.0, 50.0, rng)
-    assert ledger.committed == {gaussian(2.0): 1}
+    ledger.release(asserted(0.0, 1.0), 50.0, rng)
+    assert ledger.committed == GaussianBudget(0.5).worst()
+    ((event, count),) = ledger.committed.items()
+    assert (event.noise_multiplier, count) == (pytest.approx(2.0, rel=1e-15), 1)
     counted = Ledger({gaussian(5.0): 3})
-    counted.release(0.0, 1.0, 5.0, rng)
+    counted.release(asserted(0.0, 1.0), 5.0, rng)
     assert counted.committed == {gaussian(5.0): 3}
     free = Ledger()
-    free.release(0.0, 1.0, 5.0, rng)
+    free.release(asserted(0.0, 1.0), 5.0, rng)
     assert free.committed == {gaussian(5.0): 1}
 
 
 def test_many_multipliers_are_audited_as_the_release_that_they_come_to():
     ledger, rng = Ledger(GaussianBudget.of(1.0, 1e-6)), np.random.default_rng(3)
     for _ in range(2000):
-        ledger.release(0.0, 1.0, 200 + 50 * rng.random(), rng)
-    ledger.release(0.0, 1.0, ledger.least_multiplier(), rng)
+        ledger.release(asserted(0.0, 1.0), 200 + 50 * rng.random(), rng)
+    ledger.release(asserted(0.0, 1.0), ledger.least_multiplier(), rng)
     assert len(ledger.counts) == 2001
     epsilon = audit.audit(ledger.counts, 1e-6).epsilon
     assert 1 - 1e-6 < epsilon < 1.01
@@ -153,13 +182,13 @@ def adversary(row, mu, rng, meter=None):
     for _ in range(6):
         multiplier = least * (1.5 if ratio > 0 else 4.0 + abs(ratio))
         try:
-            y = ledger.release(float(row), 1.0, multiplier, rng)
+            y = ledger.release(asserted(float(row), 1.0), multiplier, rng)
         except DpmcError:
             break
         ratio += (y - 0.5) / multiplier**2
     if ledger.least_multiplier() < 100 * least:
         multiplier = ledger.least_multiplier()
-        ratio += (ledger.release(float(row), 1.0, multiplier, rng) - 0.5) / multiplier**2
+        ratio += (ledger.release(asserted(float(row), 1.0), multiplier, rng) - 0.5) / multiplier**2
     return ratio
 
 
@@ -194,6 +223,6 @@ def test_a_plan_still_refuses_what_it_does_not_hold():
     bought = plan(Releases((), ((gaussian(20.0), 1),)), Budget(1.0, 1e-6, "gaussian"))
     ledger, rng = Ledger(bought), np.random.default_rng()
     for _ in range(bought.num_iterations):
-        ledger.release(0.0, 1.0, 20.0, rng)
+        ledger.release(asserted(0.0, 1.0), 20.0, rng)
     with pytest.raises(DpmcError, match="by the plan"):
-        ledger.release(0.0, 1.0, 20.0, rng)
+        ledger.release(asserted(0.0, 1.0), 20.0, rng)

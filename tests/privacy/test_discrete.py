@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dpmc.privacy import Ledger, add_gaussian, add_laplace, barker, discrete, events
+from dpmc.privacy.clipped import BarkerRatio, Clip, asserted
 from dpmc.types import DpmcError
 
 # Of each test on random numbers: at most one in a million correct runs fails.
@@ -287,8 +288,8 @@ def test_the_default_grid_is_out_of_sight_of_an_acceptance():
 def test_a_ledger_draws_and_records_discrete_noise():
     ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
     step = discrete.grid_of(0.2 * (1 + discrete.SLACK) * 5.0)
-    scalars = [ledger.release(1 / 3, 0.2, 5.0, rng) for _ in range(2000)]
-    vector = ledger.release(np.full(2000, 1 / 3), 0.2, 5.0, rng, (10, 100))
+    scalars = [ledger.release(asserted(1 / 3, 0.2), 5.0, rng) for _ in range(2000)]
+    vector = ledger.release(asserted(np.full(2000, 1 / 3), 0.2), 5.0, rng, (10, 100))
     for drawn in (np.array(scalars), vector):
         assert (drawn / step == np.rint(drawn / step)).all()
         statistic = float(((drawn - 1 / 3) ** 2).sum())
@@ -303,7 +304,9 @@ def test_the_grid_of_the_barker_test_does_not_show_the_variance_of_the_batch():
     ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
     step = discrete.grid_of(math.sqrt(BARKER.least_variance))
     for variance in (0.0, 0.3, 1.0):
-        drawn = np.array([ledger.release_barker(0.1, variance, BARKER, rng) for _ in range(3000)])
+        drawn = np.array(
+            [ledger.release_barker(BarkerRatio(0.1, variance, BARKER), rng) for _ in range(3000)]
+        )
         assert (drawn / step == np.rint(drawn / step)).all()
         assert (drawn / step % 2 == 1).any()
         statistic = float(((drawn - 0.1) ** 2).sum()) / (2.0 - variance)
@@ -317,7 +320,7 @@ def test_no_variance_of_a_batch_is_refused_by_the_grid_of_the_barker_test():
         most = math.sqrt(noise_variance * (1 - events.LEAST_NOISE))
         event = events.barker(noise_variance, most, 10, 100)
         for variance in (0.0, 0.5 * most**2, most**2):
-            assert math.isfinite(ledger.release_barker(0.1, variance, event, rng))
+            assert math.isfinite(ledger.release_barker(BarkerRatio(0.1, variance, event), rng))
         with pytest.raises(DpmcError, match="`clip_scale` must be positive and at most"):
             events.barker(noise_variance, math.nextafter(most, 9.0), 10, 100)
     step = discrete.grid_of(math.sqrt(2.0 * 1e-8))
@@ -327,21 +330,20 @@ def test_no_variance_of_a_batch_is_refused_by_the_grid_of_the_barker_test():
 
 def test_blocks_are_drawn_on_the_grid_that_the_loop_rounds_to():
     ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
-    grid = ledger.grid(0.2, 5.0)
-    noise = ledger.noise_block(3000, 4, 0.2, 5.0, rng, 10, 100, grid)
+    grid = ledger.grid(Clip(0.1), 5.0)
+    noise = ledger.noise_block(3000, 4, Clip(0.1), 5.0, rng, 10, 100, grid)
     assert (noise / grid == np.rint(noise / grid)).all()
     statistic = float((noise**2).sum()) / (discrete.on_grid(0.2, grid, 4) * 5.0) ** 2
     assert 2 * min(stats.chi2.cdf(statistic, 12000), stats.chi2.sf(statistic, 12000)) > LEVEL
-    assert Ledger().grid(0.2, 5.0) == 0
+    assert Ledger().grid(Clip(0.1), 5.0) == 0
 
 
-@pytest.mark.parametrize("sensitivity", [0.2, np.full(3, 0.2)])
-def test_loops_that_do_not_round_are_refused(sensitivity):
+def test_loops_that_do_not_round_are_refused():
     ledger, rng = Ledger(noise="discrete"), np.random.default_rng()
     with pytest.raises(
         DpmcError, match="`noise` must be 'continuous' for this method, got 'discrete'"
     ):
-        ledger.noise_block(3, 4, sensitivity, 5.0, rng)
+        ledger.noise_block(3, 4, Clip(0.1), 5.0, rng)
     with pytest.raises(
         DpmcError, match="`noise` must be 'continuous' for this method, got 'discrete'"
     ):

@@ -339,7 +339,7 @@ def test_only_ledgers_draw_from_the_stream_of_noise():
         ("theta += streams.noise.standard_normal()", ["not an argument"]),
         ("own = streams.noise", ["not an argument"]),
         ("theta += draw(streams.noise)", ["draw"]),
-        ("ledger.release(ratio, bound, 1.0, rng=streams.noise)", []),
+        ("ledger.release(ratio, 1.0, rng=streams.noise)", []),
     ],
 )
 def test_a_planted_use_of_the_stream_of_noise_is_found(planted, expected):

@@ -9,6 +9,7 @@ from scipy import stats
 import dpmc
 from dpmc.privacy import GaussianBudget, Ledger, compose, gaussian
 from dpmc.privacy.accountants.gaussian import log_delta
+from dpmc.privacy.clipped import asserted
 from dpmc.types import NO_GUARANTEE, DpmcError, Guarantee
 
 DELTA = 1e-6
@@ -78,7 +79,7 @@ def test_known_deltas_add_up():
 def test_a_budget_counts_whole_whatever_was_spent():
     budget = GaussianBudget.of(1.0, DELTA)
     ledger = Ledger(budget)
-    ledger.release(0.0, 1.0, 1000.0, np.random.default_rng())
+    ledger.release(asserted(0.0, 1.0), 1000.0, np.random.default_rng())
     assert compose([ledger], DELTA).epsilon == pytest.approx(1.0, rel=1e-6)
     assert compose([ledger.records()], DELTA).epsilon < 0.01
 

@@ -1,6 +1,8 @@
 """The ledger records, refuses before it draws, and draws the noise that it records."""
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 
@@ -8,7 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.privacy import Ledger, Releases, barker, events, gaussian, plan, sampled_gaussian
+from dpmc.privacy import (
+    GaussianBudget,
+    Ledger,
+    Releases,
+    barker,
+    events,
+    gaussian,
+    plan,
+    sampled_gaussian,
+)
+from dpmc.privacy.clipped import BarkerRatio, Clip, asserted, row_sum
 from dpmc.types import Budget, DpmcError
 
 # Two-sided tests at this level, on fresh noise from the operating system: about one
@@ -23,47 +35,43 @@ def variance_p_value(noise, sd):
 
 
 def draw_releases(ledger, rng):
-    return np.array([ledger.release(3.0, 0.2, 5.0, rng) for _ in range(20000)]) - 3.0
+    return np.array([ledger.release(asserted(3.0, 0.2), 5.0, rng) for _ in range(20000)]) - 3.0
 
 
 def draw_vectors(ledger, rng):
     value = np.full(20000, 3.0)
-    return ledger.release(value, 0.2, 5.0, rng) - value
+    return ledger.release(asserted(value, 0.2), 5.0, rng) - value
 
 
 def draw_block(ledger, rng):
-    return ledger.noise_block(10000, 2, 0.2, 5.0, rng, batch_size=10, num_rows=1000)
-
-
-def draw_scaled_block(ledger, rng):
-    sensitivity = np.linspace(0.1, 2, 10000)
-    block = ledger.noise_block(10000, 2, sensitivity, 5.0, rng)
-    return 0.2 * block / sensitivity[:, None]
+    return ledger.noise_block(10000, 2, Clip(0.1), 5.0, rng, batch_size=10, num_rows=1000)
 
 
 BARKER = barker(2.0, 1.0, 50, 1000)
 
 
 def draw_batch_releases(ledger, rng):
-    noisy = [ledger.release(3.0, 0.2, 5.0, rng, batch=(10, 1000)) for _ in range(20000)]
+    noisy = [ledger.release(asserted(3.0, 0.2), 5.0, rng, batch=(10, 1000)) for _ in range(20000)]
     return np.array(noisy) - 3.0
 
 
 def draw_barker(ledger, rng):
     """The variance of the batch differs from release to release; noise fills up what is left."""
     variances = np.tile([0.0, 0.3, 0.999, 1.0], 5000)
-    noisy = [ledger.release_barker(3.0, variance, BARKER, rng) for variance in variances]
+    noisy = [
+        ledger.release_barker(BarkerRatio(3.0, variance, BARKER), rng) for variance in variances
+    ]
     return (np.array(noisy) - 3.0) / np.sqrt(2.0 - variances)
 
 
 class HalfNoise(Ledger):
     """Records what it should and draws half of it."""
 
-    def release(self, value, *args, **kwargs):
-        return value + 0.5 * (super().release(value, *args, **kwargs) - value)
+    def release(self, clipped, *args, **kwargs):
+        return clipped.value + 0.5 * (super().release(clipped, *args, **kwargs) - clipped.value)
 
-    def release_barker(self, value, *args):
-        return value + 0.5 * (super().release_barker(value, *args) - value)
+    def release_barker(self, ratio, *args):
+        return ratio.value + 0.5 * (super().release_barker(ratio, *args) - ratio.value)
 
     def noise_block(self, *args, **kwargs):
         return 0.5 * super().noise_block(*args, **kwargs)
@@ -72,8 +80,8 @@ class HalfNoise(Ledger):
 class VarianceIgnored(Ledger):
     """Adds all the noise of the test, whatever the batch adds."""
 
-    def release_barker(self, value, batch_variance, event, rng):
-        return super().release_barker(value, 0.0, event, rng)
+    def release_barker(self, ratio, rng):
+        return super().release_barker(ratio._replace(batch_variance=0.0), rng)
 
 
 DRAWS = [
@@ -81,7 +89,6 @@ DRAWS = [
     draw_batch_releases,
     draw_vectors,
     draw_block,
-    draw_scaled_block,
     draw_barker,
 ]
 
@@ -106,15 +113,15 @@ def test_noise_that_ignores_the_variance_of_the_batch_is_found_out():
 
 def test_everything_is_recorded(rng):
     ledger = Ledger()
-    ledger.release(1.0, 0.1, 5.0, rng)
-    ledger.release(1.0, 0.1, 5.0, rng, batch=(10, 100))
-    ledger.release(np.zeros(3), 0.1, 5.0, rng, batch=(20, 100))
+    ledger.release(asserted(1.0, 0.1), 5.0, rng)
+    ledger.release(asserted(1.0, 0.1), 5.0, rng, batch=(10, 100))
+    ledger.release(asserted(np.zeros(3), 0.1), 5.0, rng, batch=(20, 100))
     for event in (BARKER, BARKER, barker(2.0, 1.0, 51, 1000), BARKER):
-        ledger.release_barker(1.0, 0.5, event, rng)
-    ledger.release(np.zeros(3), 0.1, 5.0, rng)
-    ledger.release(1.0, 0.1, 7.0, rng)
-    ledger.noise_block(10, 2, 1.0, 5.0, rng)
-    ledger.noise_block(20, 2, 1.0, 5.0, rng, 10, 100)
+        ledger.release_barker(BarkerRatio(1.0, 0.5, event), rng)
+    ledger.release(asserted(np.zeros(3), 0.1), 5.0, rng)
+    ledger.release(asserted(1.0, 0.1), 7.0, rng)
+    ledger.noise_block(10, 2, Clip(0.5), 5.0, rng)
+    ledger.noise_block(20, 2, Clip(0.5), 5.0, rng, 10, 100)
     assert ledger.counts == {
         gaussian(5.0): 12,
         gaussian(7.0): 1,
@@ -135,9 +142,9 @@ def test_everything_is_recorded(rng):
 
 def test_records_can_be_read_back(rng):
     ledger = Ledger()
-    ledger.release(1.0, 0.1, 0.17 * math.sqrt(1e5), rng)
-    ledger.noise_block(20, 2, 1.0, 1 / 3, rng, 10, 100)
-    ledger.release_barker(0.0, 0.0, barker(0.3, 1 / 7, 10, 100), rng)
+    ledger.release(asserted(1.0, 0.1), 0.17 * math.sqrt(1e5), rng)
+    ledger.noise_block(20, 2, Clip(0.5), 1 / 3, rng, 10, 100)
+    ledger.release_barker(BarkerRatio(0.0, 0.0, barker(0.3, 1 / 7, 10, 100)), rng)
     assert events.parse(ledger.records()) == ledger.counts
     with pytest.raises(
         DpmcError,
@@ -152,8 +159,8 @@ def test_no_sensitivity_no_noise_but_a_record(rng):
     ledger = Ledger()
     before = rng.bit_generator.state
     value = np.arange(3.0)
-    assert ledger.release(1.25, 0.0, 5.0, rng) == 1.25
-    assert ledger.release(value, 0.0, 5.0, rng) is value
+    assert ledger.release(asserted(1.25, 0.0), 5.0, rng) == 1.25
+    assert ledger.release(asserted(value, 0.0), 5.0, rng) is value
     assert ledger.counts == {gaussian(5.0): 2}
     assert rng.bit_generator.state == before
 
@@ -163,17 +170,73 @@ def test_no_sensitivity_no_noise_but_a_record(rng):
 def test_what_is_not_finite_counts_as_zero(value, sensitivity, rng):
     """Noise hides no such number: the plain sum, which would be released otherwise, shows it."""
     ledger = Ledger()
-    assert math.isfinite(ledger.release(value, sensitivity, 5.0, rng))
-    noisy = ledger.release(np.array([1.0, value]), sensitivity, 5.0, rng)
+    assert math.isfinite(ledger.release(asserted(value, sensitivity), 5.0, rng))
+    noisy = ledger.release(asserted(np.array([1.0, value]), sensitivity), 5.0, rng)
     assert np.isfinite(noisy).all()
     assert not math.isfinite(value + sensitivity * 5.0 * rng.standard_normal())
     event = events.barker(2.0, 1.0, 10, 100)
-    assert math.isfinite(ledger.release_barker(value, 0.5, event, rng))
+    assert math.isfinite(ledger.release_barker(BarkerRatio(value, 0.5, event), rng))
+
+
+@pytest.mark.parametrize("value", [1j, np.array([1j]), np.float32(1), np.zeros(2, np.float32), "1"])
+def test_values_of_other_numbers_are_refused(value, rng):
+    """A complex one would keep a part without noise; the message never has the value."""
+    ledger = Ledger()
+    for act in (
+        lambda: asserted(value, 1.0),
+        lambda: ledger.release(row_sum(value, 1.0), 5.0, rng),
+    ):
+        with pytest.raises(DpmcError, match=r"`value` must be a float or an array of float64, got"):
+            act()
+    assert ledger.counts == {}
+
+
+def test_numbers_of_32_bits_draw_no_noise(rng):
+    ledger = Ledger()
+    ledger.release(asserted(0.0, 1.0), 5.0, rng)  # whose tally a float32 multiplier would find
+    for act in (
+        lambda: ledger.release(asserted(0.0, 1.0), np.float32(5), rng),
+        lambda: ledger.noise_block(1, 1, Clip(0.5), np.float32(5), rng),
+        lambda: asserted(0.0, np.float32(5)),
+    ):
+        with pytest.raises(DpmcError, match="must be a float, got float32"):
+            act()
+    assert ledger.counts == {gaussian(5.0): 1}
+
+
+def test_a_value_without_a_sensitivity_is_refused(rng):
+    with pytest.raises(DpmcError, match="`clipped` must be a value that carries its sensitivity"):
+        Ledger().release(1.0, 5.0, rng)
+
+
+def test_a_value_whose_noise_vanishes_counts_as_zero(rng):
+    for value in (-3.0, np.full(2, -3.0)):
+        released = Ledger().release(asserted(value, 1e-200), 1e-100, rng)
+        assert not np.any(released)
+        assert not np.signbit(released).any()
+
+
+def test_a_ledger_covers_one_relation_of_neighbours(rng):
+    ledger = Ledger()
+    ledger.release(asserted(0.0, 1.0, "add_remove"), 5.0, rng)
+    with pytest.raises(DpmcError, match="`neighbours` must be 'add_remove' as of all that the"):
+        ledger.release(asserted(0.0, 1.0), 5.0, rng)
+    with pytest.raises(DpmcError, match="`neighbours` must be 'replace' as of all that the ledger"):
+        Ledger({gaussian(5.0): 1}).release(asserted(0.0, 1.0, "add_remove"), 5.0, rng)
+    assert ledger.counts == {gaussian(5.0): 1}
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_ledger_is_neither_copied_nor_pickled(again):
+    """What is left of its budget would be spent twice."""
+    for ledger in (Ledger(GaussianBudget(1.0)), Ledger({gaussian(5.0): 1})):
+        with pytest.raises(DpmcError, match="a Ledger must be passed on as it is"):
+            again(ledger)
 
 
 def test_values_are_left_alone(rng):
     value = np.zeros(4)
-    noisy = Ledger().release(value, 1.0, 5.0, rng)
+    noisy = Ledger().release(asserted(value, 1.0), 5.0, rng)
     assert not value.any()
     assert noisy.shape == (4,)
 
@@ -186,26 +249,26 @@ def test_releases_beyond_the_plan_are_refused_before_the_draw(rng):
     ledger = Ledger(made)
     number = 2 * made.num_iterations
     for _ in range(number):
-        ledger.release(0.0, 1.0, 20.0, rng)
-    ledger.noise_block(2 * number - 1, 1, 1.0, 3.0, rng, 5, 100)
+        ledger.release(asserted(0.0, 1.0), 20.0, rng)
+    ledger.noise_block(2 * number - 1, 1, Clip(0.5), 3.0, rng, 5, 100)
     state, counts = rng.bit_generator.state, ledger.counts
     with pytest.raises(
         DpmcError,
         match=rf"gaussian\(20.0\) must be at most {number} by the plan, got {number + 1} in",
     ):
-        ledger.release(0.0, 1.0, 20.0, rng)
+        ledger.release(asserted(0.0, 1.0), 20.0, rng)
     with pytest.raises(DpmcError, match=f"at most {2 * number} by the plan"):
-        ledger.noise_block(2, 1, 1.0, 3.0, rng, 5, 100)
+        ledger.noise_block(2, 1, Clip(0.5), 3.0, rng, 5, 100)
     with pytest.raises(
         DpmcError, match=r"gaussian\(21.0\) must be at most 0 by the plan, got 1 in all"
     ):
-        ledger.release(0.0, 1.0, 21.0, rng)
+        ledger.release(asserted(0.0, 1.0), 21.0, rng)
     with pytest.raises(DpmcError, match="at most 0 by the plan"):
-        ledger.noise_block(1, 1, 1.0, 3.0, rng, 6, 100)
+        ledger.noise_block(1, 1, Clip(0.5), 3.0, rng, 6, 100)
     assert rng.bit_generator.state == state
     assert ledger.counts == counts
-    ledger.noise_block(1, 1, 1.0, 3.0, rng, 5, 100)
-    ledger.release(np.zeros(2), 1.0, 50.0, rng)
+    ledger.noise_block(1, 1, Clip(0.5), 3.0, rng, 5, 100)
+    ledger.release(asserted(np.zeros(2), 1.0), 50.0, rng)
     assert ledger.counts == {**made.counts, gaussian(50.0): 1}
 
 
@@ -214,24 +277,24 @@ def test_batch_releases_beyond_the_plan_are_refused_before_the_draw(rng):
     made = plan(releases, Budget(4, 1e-5, "barker_pld"), max_iterations=3)
     ledger = Ledger(made)
     for _ in range(3):
-        ledger.release_barker(0.0, 1.0, BARKER, rng)
-        ledger.release(0.0, 1.0, 3.0, rng, batch=(50, 1000))
+        ledger.release_barker(BarkerRatio(0.0, 1.0, BARKER), rng)
+        ledger.release(asserted(0.0, 1.0), 3.0, rng, batch=(50, 1000))
     state, counts = rng.bit_generator.state, ledger.counts
     with pytest.raises(
         DpmcError,
         match=r"barker\(2.0, .*\) must be at most 3 by the plan, got 4 in all",
     ):
-        ledger.release_barker(0.0, 1.0, BARKER, rng)
+        ledger.release_barker(BarkerRatio(0.0, 1.0, BARKER), rng)
     with pytest.raises(
         DpmcError, match=r"num_rows=1000\) must be at most 0 by the plan, got 1 in all"
     ):
-        ledger.release_barker(0.0, 0.1, barker(2.0, 0.9, 50, 1000), rng)
+        ledger.release_barker(BarkerRatio(0.0, 0.1, barker(2.0, 0.9, 50, 1000)), rng)
     with pytest.raises(
         DpmcError, match=r"gaussian\(3.0\) must be at most 0 by the plan, got 1 in all"
     ):
-        ledger.release(0.0, 1.0, 3.0, rng)
+        ledger.release(asserted(0.0, 1.0), 3.0, rng)
     with pytest.raises(DpmcError, match="at most 0 by the plan"):
-        ledger.release(0.0, 1.0, 3.0, rng, batch=(51, 1000))
+        ledger.release(asserted(0.0, 1.0), 3.0, rng, batch=(51, 1000))
     assert rng.bit_generator.state == state
     assert ledger.counts == counts
 
@@ -252,7 +315,7 @@ def test_what_a_compiled_loop_draws_itself_is_recorded_before_and_bound_by_the_p
         ledger.record(event, -1)
     assert ledger.counts == before == {event: 3}
     ledger.record(event, 2)
-    ledger.release(0.0, 1.0, 2.0, rng)
+    ledger.release(asserted(0.0, 1.0), 2.0, rng)
     assert ledger.records(before) == (
         ("gaussian(2.0)", 1),
         ("sampled_gaussian(3.0, batch_size=1, num_rows=40)", 2),
@@ -265,7 +328,7 @@ def test_the_variance_of_a_batch_is_checked_before_the_draw(batch_variance, rng)
     with pytest.raises(
         DpmcError, match=r"`batch_variance` must be from 0 to clip_scale\*\*2 = 1.0, got"
     ):
-        ledger.release_barker(0.0, batch_variance, BARKER, rng)
+        ledger.release_barker(BarkerRatio(0.0, batch_variance, BARKER), rng)
     assert ledger.counts == {}
     assert rng.bit_generator.state == state
 
@@ -274,7 +337,7 @@ def test_rounding_of_the_largest_variance_takes_no_noise_away():
     """A hair more than kappa^2 is taken for kappa^2."""
     event = barker(1 + 1e-6, 1.0, 50, 1000)
     one, other = (
-        Ledger().release_barker(0.0, variance, event, np.random.default_rng(1))
+        Ledger().release_barker(BarkerRatio(0.0, variance, event), np.random.default_rng(1))
         for variance in (1.0, 1 + 5e-10)
     )
     assert one == other != 0.0
@@ -285,9 +348,9 @@ def test_noise_multiplier_is_checked(noise_multiplier, rng):
     for act in (
         lambda: gaussian(noise_multiplier),
         lambda: sampled_gaussian(noise_multiplier, 1, 10),
-        lambda: Ledger().release(1.0, 1.0, noise_multiplier, rng),
-        lambda: Ledger().release(1.0, 1.0, noise_multiplier, rng, batch=(1, 10)),
-        lambda: Ledger().noise_block(3, 1, 1.0, noise_multiplier, rng),
+        lambda: Ledger().release(asserted(1.0, 1.0), noise_multiplier, rng),
+        lambda: Ledger().release(asserted(1.0, 1.0), noise_multiplier, rng, batch=(1, 10)),
+        lambda: Ledger().noise_block(3, 1, Clip(0.5), noise_multiplier, rng),
     ):
         with pytest.raises(
             DpmcError, match=r"`noise_multiplier` must be positive and finite, got .*"
@@ -299,25 +362,25 @@ def test_noise_multiplier_is_checked(noise_multiplier, rng):
 def test_sensitivity_is_checked(sensitivity, rng):
     ledger = Ledger()
     with pytest.raises(DpmcError, match="`sensitivity` must be finite and at least 0, got"):
-        ledger.release(1.0, sensitivity, 1.0, rng)
+        ledger.release(asserted(1.0, sensitivity), 1.0, rng)
     with pytest.raises(DpmcError, match="`sensitivity` must be finite and at least 0, got"):
-        ledger.noise_block(2, 1, np.array([1.0, sensitivity]), 1.0, rng)
+        ledger.noise_block(2, 1, Clip(sensitivity / 2), 1.0, rng)
     assert ledger.counts == {}
 
 
 @pytest.mark.parametrize(("batch_size", "num_rows"), [(0, 10), (11, 10), (None, 10), (3, None)])
 def test_batches_are_checked(batch_size, num_rows, rng):
     with pytest.raises(DpmcError, match="batch_size"):
-        Ledger().noise_block(2, 1, 1.0, 1.0, rng, batch_size, num_rows)
+        Ledger().noise_block(2, 1, Clip(0.5), 1.0, rng, batch_size, num_rows)
     if batch_size is not None and num_rows is not None:
         with pytest.raises(DpmcError, match="batch_size"):
-            Ledger().release(1.0, 1.0, 1.0, rng, batch=(batch_size, num_rows))
+            Ledger().release(asserted(1.0, 1.0), 1.0, rng, batch=(batch_size, num_rows))
 
 
 def test_shapes_are_checked(rng):
     with pytest.raises(DpmcError, match="`num_releases` and `dim` must be at least 0 and 1"):
-        Ledger().noise_block(-1, 1, 1.0, 1.0, rng)
-    assert Ledger().noise_block(0, 3, 1.0, 1.0, rng).shape == (0, 3)
+        Ledger().noise_block(-1, 1, Clip(0.5), 1.0, rng)
+    assert Ledger().noise_block(0, 3, Clip(0.5), 1.0, rng).shape == (0, 3)
 
 
 def test_releases_are_checked():

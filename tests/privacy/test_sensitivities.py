@@ -56,10 +56,11 @@ class Blind(Ledger):
         self.given: list[tuple[np.ndarray, float, float, np.random.Generator]] = []
         self.claimed = claimed
 
-    def release(self, value, sensitivity, noise_multiplier, rng, batch=None):
-        self.given.append((np.array(value), sensitivity * self.claimed, noise_multiplier, rng))
-        blank = np.zeros(np.shape(value)) if np.ndim(value) else 0.0
-        return super().release(blank, sensitivity, noise_multiplier, rng, batch)
+    def release(self, clipped, noise_multiplier, rng, batch=None):
+        value, sensitivity = np.array(clipped.value), clipped.sensitivity * self.claimed
+        self.given.append((value, sensitivity, noise_multiplier, rng))
+        blank = np.zeros(value.shape) if value.ndim else 0.0
+        return super().release(clipped._replace(value=blank), noise_multiplier, rng, batch)
 
 
 def releases(method: str, x: np.ndarray, claimed: float = 1.0, tempering: float = 1.0):
@@ -135,9 +136,9 @@ def test_the_penalty_is_that_of_the_noise_that_was_released(method, tempering, m
 class Silent(Ledger):
     """A ledger without noise that records what is said of a block of releases."""
 
-    def noise_block(self, num_releases, dim, sensitivity, noise_multiplier, rng, *batch):
-        noise = super().noise_block(num_releases, dim, sensitivity, noise_multiplier, rng, *batch)
-        self.told = float(sensitivity), noise_multiplier, rng, noise.std()
+    def noise_block(self, num_releases, dim, clip, noise_multiplier, rng, *batch):
+        noise = super().noise_block(num_releases, dim, clip, noise_multiplier, rng, *batch)
+        self.told = clip.sensitivity, noise_multiplier, rng, noise.std()
         return 0.0 * noise
 
 
@@ -181,10 +182,10 @@ def test_the_correction_of_barker_is_that_of_the_noise_that_is_added(monkeypatch
         return correction(noise_variance, *rest)
 
     class Recording(Ledger):
-        def release_barker(self, value, batch_variance, event, rng):
-            added.append(event.noise_variance)
+        def release_barker(self, ratio, rng):
+            added.append(ratio.event.noise_variance)
             assert rng is streams.noise
-            return super().release_barker(value, batch_variance, event, rng)
+            return super().release_barker(ratio, rng)
 
     monkeypatch.setattr(barker_correction, "correction", recording)
     posterior, streams = Posterior(gaussian_model(2), rows("barker", 60, 2)), Streams.of(5, "b")
@@ -200,8 +201,8 @@ def test_one_row_moves_the_ratio_of_barker_as_far_as_its_event_says(tempering):
     event = dp_barker.releases(dp_barker.Params(0.3, ROWS), ROWS).per_iteration[0][0]
 
     class Same(Ledger):
-        def release_barker(self, value, batch_variance, event, rng):
-            values.append(value)
+        def release_barker(self, ratio, rng):
+            values.append(ratio.value)
             return 0.0
 
     runs = []

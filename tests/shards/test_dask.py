@@ -16,6 +16,7 @@ from dpmc.rng import stream
 from dpmc.rows import sources
 from dpmc.types import Dataset
 from tests.shards.folders import write
+from tests.support.clipped import values
 
 distributed = pytest.importorskip("distributed")
 
@@ -70,10 +71,10 @@ def test_a_worker_that_is_killed_changes_no_byte(client, tmp_path):
             return getattr(client, name)
 
     rows = dpmc.open_rows(folder, workers=client)
-    before = WhitenedRows(model, rows).gradient_sum(theta, basis, 0.5)
+    before = values(WhitenedRows(model, rows).gradient_sum(theta, basis, 0.5))
     interrupted = WhitenedRows(model, dpmc.open_rows(folder, workers=Killing()))
-    sums = [interrupted.gradient_sum(theta, basis, 0.5) for _ in range(3)]
-    here = WhitenedRows(model, Dataset.of("rows", x)).gradient_sum(theta, basis, 0.5)
+    sums = [values(interrupted.gradient_sum(theta, basis, 0.5)) for _ in range(3)]
+    here = values(WhitenedRows(model, Dataset.of("rows", x)).gradient_sum(theta, basis, 0.5))
     assert killed
     assert {one.tobytes() for one in (before, *sums, here)} == {here.tobytes()}
 
@@ -108,4 +109,4 @@ def test_rows_that_change_are_refused_by_workers(client, tmp_path):
     whitened = WhitenedRows(model, dpmc.open_rows(folder, workers=client))
     np.save(folder / "part-001.npy", np.zeros((700, 2)))
     with pytest.raises(dpmc.DpmcError, match="must stay as it is during a fit"):
-        whitened.gradient_sum(np.zeros(2), np.eye(2), 1.0)
+        values(whitened.gradient_sum(np.zeros(2), np.eye(2), 1.0))

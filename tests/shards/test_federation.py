@@ -12,11 +12,13 @@ import dpmc
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.nodes import ASSUMED, NodeNoise, NodeValues
 from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError
 from tests.shards.folders import write
+from tests.support.clipped import values
 from tests.support.posteriors import gaussian_model
 
 NUM_RELEASES = 4000
@@ -31,8 +33,10 @@ def generators(num_nodes: int) -> list[np.random.Generator]:
 
 def variance_p_value(noise: NodeNoise, num_nodes: int, expected: float) -> float:
     """Return how probable a sample variance as far from the expected one is, on either side."""
-    value = NodeValues(tuple(np.full(NUM_RELEASES, 5.0) for _ in range(num_nodes)))
-    sums = noise.release(Ledger(), value, SENSITIVITY, MULTIPLIER) - 5.0 * num_nodes
+    value = NodeValues(
+        tuple(asserted(np.full(NUM_RELEASES, 5.0), SENSITIVITY) for _ in range(num_nodes))
+    )
+    sums = noise.release(Ledger(), value, MULTIPLIER) - 5.0 * num_nodes
     statistic = float(np.sum(sums**2)) / expected
     below = stats.chi2.cdf(statistic, NUM_RELEASES)
     return 2 * min(below, 1 - below)
@@ -66,16 +70,16 @@ def test_a_node_that_forgets_its_noise_is_noticed():
 def test_a_release_of_nodes_is_recorded_once_and_refused_beyond_the_budget():
     ledger = Ledger(GaussianBudget(1.0))
     noise = NodeNoise(generators(3))
-    values = NodeValues((1.0, 2.0, 3.0))
-    noise.release(ledger, values, 1.0, math.sqrt(2))
+    three = NodeValues(tuple(asserted(one, 1.0) for one in (1.0, 2.0, 3.0)))
+    noise.release(ledger, three, math.sqrt(2))
     assert math.isclose(ledger.spent, 0.5)
-    noise.release(ledger, values, 1.0, math.sqrt(2) * (1 + 1e-9))
+    noise.release(ledger, three, math.sqrt(2) * (1 + 1e-9))
     with pytest.raises(DpmcError):
-        noise.release(ledger, values, 1.0, 2.0)
+        noise.release(ledger, three, 2.0)
     with pytest.raises(DpmcError, match="one value for each of 3 nodes, got 2"):
-        noise.release(Ledger(), NodeValues((1.0, 2.0)), 1.0, 2.0)
+        noise.release(Ledger(), NodeValues(three.values[:2]), 2.0)
     with pytest.raises(DpmcError, match="continuous"):
-        noise.release(Ledger(noise="discrete"), values, 1.0, 2.0)
+        noise.release(Ledger(noise="discrete"), three, 2.0)
 
 
 def test_nodes_have_the_sums_of_their_own_rows():
@@ -83,14 +87,14 @@ def test_nodes_have_the_sums_of_their_own_rows():
     model, theta, basis = gaussian_model(2), np.array([0.1, 0.2]), np.eye(2)
     parts = np.split(x, [100, 500])
     there = FederatedRows(model, dpmc.federation(parts))
-    sums = there.gradient_sum(theta, basis, 0.5).values
+    sums = values(there.gradient_sum(theta, basis, 0.5))
     for part, found in zip(parts, sums, strict=True):
         alone = WhitenedRows(model, Dataset.of("part", part))
-        np.testing.assert_array_equal(found, alone.gradient_sum(theta, basis, 0.5))
-    counts = there.gradients_beyond(theta, basis, [1.0])[1.0].values
-    whole = WhitenedRows(model, Dataset.of("rows", x)).gradients_beyond(theta, basis, [1.0])
+        np.testing.assert_array_equal(found, values(alone.gradient_sum(theta, basis, 0.5)))
+    counts = values(there.gradients_beyond(theta, basis, [1.0]))[1.0]
+    whole = values(WhitenedRows(model, Dataset.of("rows", x)).gradients_beyond(theta, basis, [1.0]))
     assert sum(counts) == whole[1.0]
-    assert len(there.large_sum(theta, basis, 0.5, 1.0)[2].values) == 3
+    assert len(values(there.large_sum(theta, basis, 0.5, 1.0))[2]) == 3
 
 
 @pytest.mark.parametrize("sharing", ["secure", "local"])

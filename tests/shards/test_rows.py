@@ -16,6 +16,7 @@ from dpmc.rows import passes, shipping, sources
 from dpmc.shards.rows import ShardedRows
 from dpmc.types import Dataset
 from tests.shards.folders import write
+from tests.support.clipped import values
 from tests.support.posteriors import gaussian_model
 
 THETA, BASIS = np.array([0.1, -0.2]), np.array([[0.5, 0.1], [0.0, 0.3]])
@@ -30,14 +31,14 @@ def normal_rows(num_rows: int, dim: int = 2) -> np.ndarray:
 def everything(rows: WhitenedRows) -> list[bytes]:
     """Return the bytes of each kind of sum."""
     lengths = [0.01, 0.3, 1.0]
-    beyond, far, total = rows.large_sum(THETA, BASIS, 0.3, 0.6)
+    beyond, far, total = values(rows.large_sum(THETA, BASIS, 0.3, 0.6))
     return [
-        rows.gradient_sum(THETA, BASIS, 0.4).tobytes(),
-        rows.curvature_sum(THETA, BASIS, 0.2).tobytes(),
+        values(rows.gradient_sum(THETA, BASIS, 0.4)).tobytes(),
+        values(rows.curvature_sum(THETA, BASIS, 0.2)).tobytes(),
         total.tobytes(),
-        str((beyond, far, rows.slope_sum(THETA, BASIS[0], 0.1))).encode(),
-        str(rows.gradients_beyond(THETA, BASIS, lengths)).encode(),
-        str(rows.curvatures_beyond(THETA, BASIS, lengths)).encode(),
+        str((beyond, far, values(rows.slope_sum(THETA, BASIS[0], 0.1)))).encode(),
+        str(values(rows.gradients_beyond(THETA, BASIS, lengths))).encode(),
+        str(values(rows.curvatures_beyond(THETA, BASIS, lengths))).encode(),
     ]
 
 
@@ -99,8 +100,8 @@ def test_features_of_shards_are_those_of_rows_in_memory(tmp_path):
     folder = write(tmp_path / "rows", x, [1, 2500], "parquet")
     model = logistic.build(logistic.Params(3))
     theta, basis = np.array([0.1, 0.2, -0.3, 0.0]), np.eye(4)
-    there = WhitenedRows(model, dpmc.open_rows(folder)).gradient_sum(theta, basis, 1.0)
-    here = WhitenedRows(model, Dataset.of("rows", x)).gradient_sum(theta, basis, 1.0)
+    there = values(WhitenedRows(model, dpmc.open_rows(folder)).gradient_sum(theta, basis, 1.0))
+    here = values(WhitenedRows(model, Dataset.of("rows", x)).gradient_sum(theta, basis, 1.0))
     assert there.tobytes() == here.tobytes()
 
 
@@ -147,8 +148,8 @@ def change_of_a_row(tmp_path, row, bound) -> float:
             whitened = WhitenedRows(gaussian_model(2), source)
             sums.append(
                 [
-                    whitened.gradient_sum(THETA, BASIS, bound),
-                    whitened.curvature_sum(THETA, BASIS, bound),
+                    values(whitened.gradient_sum(THETA, BASIS, bound)),
+                    values(whitened.curvature_sum(THETA, BASIS, bound)),
                 ]
             )
     return max(
@@ -233,6 +234,9 @@ def test_models_are_the_same_ones_in_another_process():
     for model in models:
         rows = Dataset.of("rows", x if model is closed else x[:, 1:])
         again = shipping.unpacked(shipping.packed(model))
-        sums = [WhitenedRows(one, rows).gradient_sum(THETA, BASIS, 0.7) for one in (model, again)]
+        sums = [
+            values(WhitenedRows(one, rows).gradient_sum(THETA, BASIS, 0.7))
+            for one in (model, again)
+        ]
         assert sums[0].tobytes() == sums[1].tobytes()
         assert sums[0].any()

@@ -16,6 +16,7 @@ from dpmc.privacy.accountants._whole import mean_loss
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.types import Dataset, Model
+from tests.support.clipped import less
 
 # A row that any clip bound here shortens.
 HUGE = 1e6
@@ -36,14 +37,14 @@ class Recording(Ledger):
     def _factor(self, noise_multiplier: float) -> float:
         return self.noise if self.only in (None, noise_multiplier) else 1.0
 
-    def release(self, value, sensitivity, noise_multiplier, *args, **kwargs):
-        scale = sensitivity * self._factor(noise_multiplier)
-        self.noisy.append(super().release(value, scale, noise_multiplier, *args, **kwargs))
+    def release(self, clipped, noise_multiplier, *args, **kwargs):
+        scaled = less(clipped, self._factor(noise_multiplier))
+        self.noisy.append(super().release(scaled, noise_multiplier, *args, **kwargs))
         return self.noisy[-1]
 
-    def release_barker(self, value, *args, **kwargs):
-        noisy = super().release_barker(value, *args, **kwargs)
-        self.noisy.append(value + self.noise * (noisy - value))
+    def release_barker(self, ratio, *args, **kwargs):
+        noisy = super().release_barker(ratio, *args, **kwargs)
+        self.noisy.append(ratio.value + self.noise * (noisy - ratio.value))
         return self.noisy[-1]
 
     def noise_block(self, *args, **kwargs):

@@ -61,7 +61,7 @@ def test_a_fit_claims_no_more_than_it_has():
 
 
 def test_a_fit_whose_counts_have_no_noise_is_found(monkeypatch):
-    monkeypatch.setattr(Purse, "count", lambda self, number, cost: float(number))
+    monkeypatch.setattr(Purse, "count", lambda self, number, cost: number.value)
     result = audit()
     assert result.violates_claim
     assert result.mu_lower > 1.5 * result.claim_mu

@@ -24,6 +24,7 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.statsel import releases, smooth
 from dpmc.statsel.selection import planning, two_stage
 from tests.statistical.auditing import CONFIDENCE
+from tests.support.clipped import less
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +39,8 @@ def bound(mechanism, pair=(0, 1), runs=RUNS, **claim):
 class Quiet(Ledger):
     """A fault: half of the noise."""
 
-    def release(self, value, sensitivity, *args, **kwargs):
-        return super().release(value, sensitivity / 2, *args, **kwargs)
+    def release(self, clipped, *args, **kwargs):
+        return super().release(less(clipped), *args, **kwargs)
 
 
 # Regression. Rows that differ in the order of two components move (vech S, z) farthest.

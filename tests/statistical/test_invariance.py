@@ -26,6 +26,7 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
 from dpmc.types import Dataset
 from tests.support import posteriors
+from tests.support.clipped import less
 from tests.support.posteriors import rows
 
 pytestmark = pytest.mark.slow
@@ -116,8 +117,8 @@ LOUD: dict[str, dict[str, float]] = {
 class HalfNoise(Ledger):
     """A ledger that adds half of the noise that it records."""
 
-    def release(self, value, sensitivity, noise_multiplier, rng, batch=None):
-        return super().release(value, sensitivity / 2, noise_multiplier, rng, batch)
+    def release(self, clipped, noise_multiplier, rng, batch=None):
+        return super().release(less(clipped), noise_multiplier, rng, batch)
 
 
 def straight(model_name: str, draws: np.ndarray) -> np.ndarray:

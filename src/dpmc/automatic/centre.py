@@ -155,7 +155,6 @@ class _Search:
             self.tail = self._find_tail(tail)
         score, self.noise = self.purse.total(
             self.rows.gradient_sum(self.theta, self.basis, self.bound),
-            self.bound,
             self.purse.left if last else both - curve,
         )
         self._measure(score, last)
@@ -196,7 +195,7 @@ class _Search:
     def _bend(self, bound: float, cost: float) -> None:
         """Release the curvature, and believe it with those that were released before."""
         packed, noise = self.purse.total(
-            self.rows.curvature_sum(self.theta, self.basis, bound), bound, cost
+            self.rows.curvature_sum(self.theta, self.basis, bound), cost
         )
         self.released.append(NoisyCurvature(unpack(packed, self.dim), noise, self.basis))
         self.curvature = curvatures.combine(self.released)
@@ -248,7 +247,7 @@ class _Search:
         low, high = self.bound / TAIL_RATIO**2, self.bound / TAIL_RATIO
         beyond_low, beyond_high, total = self.rows.large_sum(self.theta, self.basis, low, high)
         near, far = self.purse.count(beyond_high, each), self.purse.count(beyond_low, each)
-        pull, noise = self.purse.total(total, 1.0, cost - 2 * each)
+        pull, noise = self.purse.total(total, cost - 2 * each)
         return self.tail.seen(near, far, pull, noise, self.bound, self.basis, cost)
 
     def _measure(self, score: Array, last: bool) -> None:
@@ -302,7 +301,7 @@ class _Search:
         for _ in range(TRIALS):
             end = self.theta + self.basis @ (share * step)
             slope, noise = self.purse.total(
-                self.rows.slope_sum(end, along, self.bound), self.bound, cost / TRIALS_PAID
+                self.rows.slope_sum(end, along, self.bound), cost / TRIALS_PAID
             )
             slope += float(along @ self.prior.gradient(end))
             if not slope < -TOO_FAR * noise:

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from dpmc.automatic.whitened import WhitenedRows
+from dpmc.privacy.clipped import Clipped
 from dpmc.privacy.nodes import NodeValues
 from dpmc.shards.federation import Federation
 from dpmc.types import Model
@@ -36,6 +37,6 @@ class FederatedRows:
         found = [getattr(node, name)(*arguments) for node in self._nodes]
         if isinstance(found[0], dict):
             return {key: NodeValues(tuple(one[key] for one in found)) for key in found[0]}
-        if isinstance(found[0], tuple):
+        if not isinstance(found[0], Clipped):
             return tuple(map(NodeValues, zip(*found, strict=True)))
         return NodeValues(tuple(found))

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from dpmc.privacy.clipped import Clipped
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.nodes import NodeNoise, NodeValues
 from dpmc.types import Array
@@ -51,37 +52,34 @@ class Purse:
         """What is left of mu^2."""
         return self.ledger.remaining
 
-    def count(self, number: int | NodeValues, cost: float) -> float:
+    def count(self, number: Clipped[float] | NodeValues, cost: float) -> float:
         """Return a number of rows with noise of standard deviation ``spread / sqrt(cost)``."""
-        return float(self._release(number, 1.0, self._multiplier(cost)))
+        return float(self.total(number, cost)[0])
 
     @overload
-    def total(self, value: float, bound: float, cost: float) -> tuple[float, float]: ...
+    def total(self, value: Clipped[float], cost: float) -> tuple[float, float]: ...
     @overload
-    def total(self, value: Array, bound: float, cost: float) -> tuple[Array, float]: ...
-    def total(self, value: Any, bound: float, cost: float) -> tuple[Any, float]:
-        """Return a sum of what rows contribute, clipped to norm `bound`, with noise.
-
-        A substituted row moves it by at most twice the bound. The standard deviation of the noise
-        is returned beside it.
-        """
+    def total(self, value: Clipped[Array], cost: float) -> tuple[Array, float]: ...
+    @overload
+    def total(self, value: Any, cost: float) -> tuple[Any, float]: ...
+    def total(self, value: Any, cost: float) -> tuple[Any, float]:
+        """Return a sum over rows with noise, and the standard deviation of the noise."""
         multiplier = self._multiplier(cost)
-        noise = 2 * bound * multiplier * self.spread
-        return self._release(value, 2 * bound, multiplier), noise
-
-    def _release(self, value: Any, sensitivity: float, multiplier: float) -> Any:
         if isinstance(value, NodeValues):
             assert self.nodes is not None
-            return self.nodes.release(self.ledger, value, sensitivity, multiplier)
-        value = value if isinstance(value, np.ndarray) else float(value)
-        return self.ledger.release(value, sensitivity, multiplier, self.rng)
+            noisy = self.nodes.release(self.ledger, value, multiplier)
+            sensitivity = value.values[0].sensitivity
+        else:
+            noisy = self.ledger.release(value, multiplier, self.rng)
+            sensitivity = value.sensitivity
+        return noisy, sensitivity * multiplier * self.spread
 
     def _multiplier(self, cost: float) -> float:
         return max(1 / math.sqrt(cost), self.ledger.least_multiplier())
 
 
 # How many rows are longer than each of some lengths.
-Counts = Callable[[list[float]], Mapping[float, int | NodeValues]]
+Counts = Callable[[list[float]], Mapping[float, Clipped[float] | NodeValues]]
 
 
 def search(

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpmc.automatic import rank_one
 from dpmc.numerics.row_products import times
+from dpmc.privacy.clipped import Clipped, row_count, row_sum
 from dpmc.rows.compiled_gradients import FUSED, RowGradients
 from dpmc.rows.passes import Passes
 from dpmc.rows.sources import Source, block_rows
@@ -22,6 +23,8 @@ from dpmc.types import Array, Dataset, Model
 # Half the distance, in whitened units, over which gradients are differenced: rounding and
 # curvature of the curvature are both far below the noise of any release.
 HALF_STEP = 1e-4
+# Length of the directions of large rows.
+UNIT = 1.0
 
 
 class WhitenedRows:
@@ -48,49 +51,52 @@ class WhitenedRows:
 
     def gradients_beyond(
         self, theta: Array, basis: Array, lengths: Sequence[float]
-    ) -> dict[float, int]:
+    ) -> dict[float, Clipped[float]]:
         """Return how many whitened row gradients are longer than each of some lengths, > 0.
 
         One whose square overflows is; a row that will count as zero is not.
         """
         steps = np.array(sorted(lengths))
         counts = self._passes.total(_gradients_beyond, self._block, theta, basis, steps)
-        return dict(zip(steps.tolist(), map(int, counts), strict=True))
+        return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
 
-    def gradient_sum(self, theta: Array, basis: Array, bound: float) -> Array:
+    def gradient_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
         """Return the sum of whitened row gradients, each clipped to norm `bound`, shape (d,)."""
-        return self._passes.total(_gradient_sum, self._block, theta, basis, bound)
+        total = self._passes.total(_gradient_sum, self._block, theta, basis, bound)
+        return row_sum(total, bound)
 
     def large_sum(
         self, theta: Array, basis: Array, low: float, high: float
-    ) -> tuple[int, int, Array]:
+    ) -> tuple[Clipped[float], Clipped[float], Clipped[Array]]:
         """Return how many whitened row gradients exceed two norms, and the sum of directions.
 
         Each beyond the higher norm contributes a vector of length 1 to the sum, shape (d,).
         """
         found = self._passes.total(_large_sum, self._block, theta, basis, low, high)
-        return int(found[0]), int(found[1]), found[2:]
+        return row_count(found[0]), row_count(found[1]), row_sum(found[2:], UNIT)
 
-    def slope_sum(self, theta: Array, direction: Array, bound: float) -> float:
+    def slope_sum(self, theta: Array, direction: Array, bound: float) -> Clipped[float]:
         """Return the sum of row slopes along a direction of theta, each clipped to `bound`."""
         column = np.ascontiguousarray(direction[:, None])
-        return float(self._passes.total(_gradient_sum, self._block, theta, column, bound)[0])
+        total = self._passes.total(_gradient_sum, self._block, theta, column, bound)
+        return row_sum(float(total[0]), bound)
 
     def curvatures_beyond(
         self, theta: Array, basis: Array, lengths: Sequence[float]
-    ) -> dict[float, int]:
+    ) -> dict[float, Clipped[float]]:
         """Return how many whitened row curvatures have a Frobenius norm beyond some, > 0."""
         steps = np.array(sorted(lengths))
         counts = self._passes.total(_curvatures_beyond, self._wide_block, theta, basis, steps)
-        return dict(zip(steps.tolist(), map(int, counts), strict=True))
+        return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
 
-    def curvature_sum(self, theta: Array, basis: Array, bound: float) -> Array:
+    def curvature_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
         """Return the packed sum of whitened row curvatures, each clipped to Frobenius norm `bound`.
 
         A curvature is the negative Hessian of the log-likelihood of a row, by differences of
         its gradient. Shape (d (d + 1) / 2,), see `pack`.
         """
-        return self._passes.total(_curvature_sum, self._wide_block, theta, basis, bound)
+        total = self._passes.total(_curvature_sum, self._wide_block, theta, basis, bound)
+        return row_sum(total, bound)
 
 
 # What a block of rows contributes; functions of a module, so that other processes know them.
@@ -147,7 +153,7 @@ def _large_sum(
     largest = large[~(norms(large) <= high)]
     with np.errstate(all="ignore"):
         largest /= high
-    clip_rows(largest, 1.0)
+    clip_rows(largest, UNIT)
     return np.concatenate([[len(large), len(largest)], largest.sum(axis=0)])
 
 

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc import checks
+from dpmc.privacy import clipped
 from dpmc.privacy.schedules import ORDERS, Order
 from dpmc.types import Budget, DpmcError
 
@@ -137,10 +138,14 @@ class UpdateSettings:
         The clipped factor moves by at most 2 C, twice the bound of each of b blocks by at most
         sqrt(b) times that, and theta by s times as much.
         """
-        if self.clip_bound is None:
-            return math.inf
+        return self.row_clip.sensitivity
+
+    @property
+    def row_clip(self) -> clipped.Clip:
+        """What a factor is clipped to, and the step that it is multiplied by."""
         blocks = self.num_blocks if self.clip == "per_block" else 1
-        return 2 * self.step * self.clip_bound * math.sqrt(blocks)
+        bound = math.inf if self.clip_bound is None else float(self.clip_bound)
+        return clipped.Clip(bound, float(self.step), blocks)
 
 
 def pass_orders(

@@ -23,11 +23,12 @@ from dpmc.automatic.whitened import WhitenedRows
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import Clipped
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.rows.sums import RowSums
-from dpmc.rows.vectors import clip_rows
+from dpmc.rows.vectors import clipped_mean
 from dpmc.types import Array, Model
 
 # Share of mu^2 that the search has, the same where only the place is not public, and share of a
@@ -76,7 +77,7 @@ class Footing:
     ----------
     model : Model
     rows : WhitenedRows
-    row_ratio : callable ``(theta, theta_new, bound) -> (sum, number clipped)``
+    row_ratio : callable ``(theta, theta_new, bound) -> (Clipped sum, number clipped)``
     prior : Prior
     theta : ndarray of shape (d,)
     basis : ndarray of shape (d, d)
@@ -98,7 +99,7 @@ class Footing:
 
     model: Model
     rows: WhitenedRows
-    row_ratio: Callable[[Array, Array, float], tuple[float, int]]
+    row_ratio: Callable[[Array, Array, float], tuple[Clipped[float], int]]
     prior: Prior
     theta: Array
     basis: Array
@@ -124,7 +125,7 @@ class Footing:
         """Release the gradient of the log-posterior in z, with noise of sd 2 bound multiplier."""
         theta = self.theta + self.basis @ z
         total = self.rows.gradient_sum(theta, self.basis, self.bound)
-        noisy = ledger.release(total, 2 * self.bound, multiplier, self.streams.noise)
+        noisy = ledger.release(total, multiplier, self.streams.noise)
         slope: Array = noisy + self.basis.T @ self.prior.gradient(theta)
         return slope
 
@@ -134,7 +135,7 @@ class Footing:
         # Rows are clipped before the likelihood is tempered.
         bound = self.bound * math.dist(z, z_new) / self.model.tempering
         ratio, _ = self.row_ratio(theta, theta_new, bound)
-        noisy = ledger.release(ratio, 2 * bound, multiplier, self.streams.noise)
+        noisy = ledger.release(ratio, multiplier, self.streams.noise)
         prior = self.prior.log_density(theta_new) - self.prior.log_density(theta)
         return self.model.tempering * noisy + prior
 
@@ -167,7 +168,7 @@ def find(task: Task, terms: Terms, name: str) -> Footing:
     return Footing(
         model,
         rows,
-        lambda *arguments: sums.ratio(*arguments),
+        lambda *arguments: sums.clipped_ratio(*arguments),
         prior,
         place.theta,
         place.basis,
@@ -222,11 +223,10 @@ def _by_mean(
     assert statistic.exact_spread is not None
     assert statistic.transform is not None
     summaries = statistic.summaries(task.rows)
-    clip_rows(summaries, statistic.bound)
-    sensitivity = 2 * statistic.bound / task.num_rows
+    mean = clipped_mean(summaries, statistic.bound)
     multiplier = ledger.least_multiplier()
-    noisy = ledger.release(summaries.mean(axis=0), sensitivity, multiplier, streams.noise)
-    variance = (sensitivity * multiplier / statistic.exact_spread) ** 2
+    noisy = ledger.release(mean, multiplier, streams.noise)
+    variance = (mean.sensitivity * multiplier / statistic.exact_spread) ** 2
     normal = streams.chain.standard_normal(task.dim)
     return _Place(
         statistic.transform(noisy[None])[0],

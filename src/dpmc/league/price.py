@@ -17,6 +17,7 @@ import numpy as np
 from dpmc.league import theory, trajectories
 from dpmc.league.rivals import kinetic_langevin, langevin, penalty
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import Clipped, asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.types import Array
@@ -50,13 +51,14 @@ class Normal:
 
     def gradient(self, z: Array, ledger: Ledger, multiplier: float) -> Array:
         """Release -z."""
-        return ledger.release(-z, 2 * self.bound, multiplier, self.streams.noise)
+        slope = asserted(-z, 2 * self.bound)
+        return ledger.release(slope, multiplier, self.streams.noise)
 
     def ratio(self, z: Array, z_new: Array, ledger: Ledger, multiplier: float) -> float:
         """Release the log-density ratio."""
         ratio = 0.5 * float(z @ z - z_new @ z_new)
-        sensitivity = 2 * self.bound * math.dist(z, z_new)
-        return ledger.release(ratio, sensitivity, multiplier, self.streams.noise)
+        change: Clipped[float] = asserted(ratio, 2 * self.bound * math.dist(z, z_new))
+        return ledger.release(change, multiplier, self.streams.noise)
 
 
 Chain = Callable[[Normal, Ledger], Array]

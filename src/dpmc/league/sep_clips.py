@@ -23,6 +23,7 @@ from dpmc.ep.mixture.states import JOINT, MixtureScratch, MixtureState, MixtureT
 from dpmc.privacy import events
 from dpmc.privacy.accountants import subsampled
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import Clipped, row_count
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import Array, Budget
 
@@ -109,8 +110,8 @@ def passes(
     return engine.fit(rows, model, settings, rng, ledger=run.ledger)
 
 
-def longer(rows: Array, model: MixtureModel, place: MixtureFit, length: float) -> int:
-    """Return how many rows have a factor longer than this, private; a row changes it by one.
+def longer(rows: Array, model: MixtureModel, place: MixtureFit, length: float) -> Clipped[float]:
+    """Return how many rows have a factor longer than this, private.
 
     The cavity is that of SEP at a released fit, which steps of size 0 leave as it is.
     """
@@ -122,16 +123,16 @@ def longer(rows: Array, model: MixtureModel, place: MixtureFit, length: float) -
     order, none = np.arange(len(rows)), np.zeros((0, 1))
     scratch = MixtureScratch.of(num, dim)
     shared_pass(rows, order, none, np.zeros(len(rows)), prior, settings, state, counters, scratch)
-    return int(counters[COUNTERS.index("clipped")])
+    return row_count(int(counters[COUNTERS.index("clipped")]))
 
 
 def search(
-    number: Callable[[float], int], target: float, run: Run, rng: np.random.Generator
+    number: Callable[[float], Clipped[float]], target: float, run: Run, rng: np.random.Generator
 ) -> float:
     """Return the length that about `target` rows exceed, by bisection with noisy counts."""
     low, high = LOW, HIGH
     for _ in range(run.counts):
         middle = (low + high) / 2
-        count = run.ledger.release(float(number(2.0**middle)), 1.0, run.count_multiplier, rng)
+        count = run.ledger.release(number(2.0**middle), run.count_multiplier, rng)
         low, high = (middle, high) if count > target else (low, middle)
     return float(2.0 ** ((low + high) / 2))

@@ -18,6 +18,7 @@ from dpmc.linreg.release_terms import Terms
 from dpmc.linreg.sensitivity import statistics_sensitivity
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics
+from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.nodes import NodeNoise, NodeValues
 from dpmc.rows.sources import InMemory, Source
@@ -118,10 +119,15 @@ def release_sum(
     }
     upper = release_terms.upper(statistics.s)
     vectors = [upper, statistics.z, statistics.u[:, None]][: 3 if with_u else 2]
-    values = NodeValues(tuple(np.concatenate(vectors, axis=1)))
     multiplier = terms.multiplier()
     sensitivity = changes[terms.neighbours] * (1 + release_terms.rounding(statistics))
-    total = noise.release(ledger or Ledger(), values, sensitivity, multiplier)
+    values = NodeValues(
+        tuple(
+            asserted(vector, sensitivity, terms.neighbours)
+            for vector in np.concatenate(vectors, axis=1)
+        )
+    )
+    total = noise.release(ledger or Ledger(), values, multiplier)
     least = changes[terms.neighbours] * multiplier
     shifts = {relation: change / least for relation, change in changes.items()}
     spread = noise.spread * sensitivity * multiplier

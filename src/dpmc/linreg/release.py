@@ -142,7 +142,7 @@ def jointly(
     multiplier = terms.multiplier()
     rounding = release_terms.rounding(statistics)
     vectors[:, known:] = release_terms.draw(
-        vectors[:, known:], sensitivity, multiplier, rng, ledgers, terms.noise, rounding
+        vectors[:, known:], sensitivity, multiplier, rng, ledgers, terms.noise, rounding, terms.neighbours
     )
     ends = np.cumsum([block.shape[1] for block in blocks])
     parts = np.split(vectors, ends[:-1], axis=1)
@@ -189,7 +189,7 @@ def _separately(
 ) -> NoisyStatistics:
     half = terms.multiplier(2)
     s_sd, z_sd = half * parts[0], half * parts[1]
-    how = rng, ledgers, terms.noise, release_terms.rounding(statistics)
+    how = rng, ledgers, terms.noise, release_terms.rounding(statistics), terms.neighbours
     s = release_terms.draw(release_terms.upper(statistics.s), parts[0], half, *how)
     z = release_terms.draw(statistics.z, parts[1], half, *how)
     shifts: dict[Neighbours, float] = {

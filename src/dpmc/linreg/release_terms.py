@@ -93,6 +93,7 @@ def draw(
     ledgers: Sequence[Ledger] | None = None,
     noise: Noise = "continuous",
     rounding: float = 0.0,
+    neighbours: Neighbours = "replace",
 ) -> Array:
     """Release one vector of each node through its ledger, shape (J, m).
 
@@ -100,7 +101,7 @@ def draw(
     ----------
     vectors : ndarray of shape (J, m)
         Exact vector of each node.
-    sensitivity, noise_multiplier, rng, noise, rounding
+    sensitivity, noise_multiplier, rng, noise, rounding, neighbours
         Terms of each release, as arguments of `dpmc.privacy.single_releases.gaussian`.
     ledgers : sequence of Ledger, optional
         Ledger of each node, which draws and records its noise; new ones by default.
@@ -120,7 +121,9 @@ def draw(
         rng = single_releases.generator(rng)
     return np.stack(
         [
-            single_releases.gaussian(v, sensitivity, noise_multiplier, rng, one, noise, rounding)
+            single_releases.gaussian(
+                v, sensitivity, noise_multiplier, rng, one, noise, rounding, neighbours
+            )
             for one, v in zip(ledgers, vectors, strict=True)
         ]
     )

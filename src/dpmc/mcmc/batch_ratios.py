@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity
+from dpmc.privacy.clipped import BarkerRatio, Clipped
+from dpmc.privacy.events import BarkerEvent
 from dpmc.rows.batches import Draws, draw_distinct
 from dpmc.rows.kernels import batch_ratio_kernel, compile_source
 from dpmc.types import Array, DpmcError
@@ -57,7 +60,7 @@ class BatchRatios:
         draws = Draws(num_rows, batch_size)
         self._sums = _fused(ratios, coefficients, model.linear, draws.bits)
         self._num_words, self._scratch = draws.words_per_batch, draws.scratch()
-        self._batch_size = batch_size
+        self._batch_size, self._tempering = batch_size, posterior.tempering
         self.scale = num_rows * posterior.tempering / batch_size
 
     def sums(
@@ -96,6 +99,86 @@ class BatchRatios:
         variance = self.scale**2 * (squares - total * total / self._batch_size)
         # Rounding can make a variance negative.
         return Estimate(self.scale * total, max(0.0, variance), clipped)
+
+    def penalised(
+        self,
+        theta: Array,
+        theta_new: Array,
+        bound: float,
+        variance_factor: float,
+        population: float,
+        rng: np.random.Generator,
+    ) -> tuple[Clipped[float], int]:
+        """Return the estimate less half of its variance, and how many ratios were clipped.
+
+        Parameters
+        ----------
+        theta, theta_new, bound, rng
+            As of `estimate`.
+        variance_factor, population
+            As of `penalised_sensitivity`.
+        """
+        batch = self.estimate(theta, theta_new, bound, rng)
+        largest = self.scale * bound
+        change = penalised_sensitivity(largest, self._batch_size, variance_factor, population)
+        return Clipped(batch.log_ratio - 0.5 * population * batch.variance, change), batch.clipped
+
+    def barker(
+        self, theta: Array, theta_new: Array, event: BarkerEvent, rng: np.random.Generator
+    ) -> tuple[BarkerRatio, int]:
+        """Return the estimate clipped as an event says, and how many ratios were clipped.
+
+        Parameters
+        ----------
+        theta, theta_new, rng
+            As of `estimate`.
+        event : BarkerEvent
+            Of batches as they are drawn here.
+
+        Raises
+        ------
+        DpmcError
+            If it is of others.
+        """
+        batch = self.estimate(theta, theta_new, self.barker_bound(event), rng)
+        # Beyond the bound by rounding alone, and a ledger that refuses would reveal rows.
+        variance = min(batch.variance, event.clip_scale**2)
+        return BarkerRatio(batch.log_ratio, variance, event), batch.clipped
+
+    def barker_bound(self, event: BarkerEvent) -> float:
+        """Return what an event says that row ratios are clipped to.
+
+        Raises
+        ------
+        DpmcError
+            If it is of other batches than those that are drawn here.
+        """
+        if (event.batch_size, event.num_rows) != (self._batch_size, len(self._rows)):
+            raise DpmcError(
+                f"`event` must be of batches of {self._batch_size} of {len(self._rows)} rows, got "
+                f"{event.batch_size} of {event.num_rows}"
+            )
+        bound = event.clip_scale * math.sqrt(event.batch_size)
+        return bound / (event.num_rows * self._tempering)
+
+
+def penalised_sensitivity(
+    largest: float, batch_size: int, variance_factor: float = 2.0, population: float = 1.0
+) -> float:
+    """Return how far one substituted row can move the penalised ratio.
+
+    Parameters
+    ----------
+    largest : float
+        Largest contribution D of a row to the estimate: g times the clip bound.
+    batch_size : int
+        Rows b of a batch.
+    variance_factor : float
+        Factor of the second term, exactly 2.
+    population : float
+        What the variance of a batch is multiplied by.
+    """
+    return 2 * largest + variance_factor * (1 - 1 / batch_size) * population * largest**2
 
 
 @functools.cache

@@ -13,7 +13,6 @@ passes of their own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -26,6 +25,7 @@ from dpmc.mcmc.chains import Run
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity
 from dpmc.privacy import accounting, calibration, events
+from dpmc.privacy.clipped import row_shares
 from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.kernels import batch_ratio_kernel, gradient_kernel
@@ -115,10 +115,9 @@ def release(
         shares = module.clip_shares(posterior, params, states, rng)
     else:
         shares = exact_shares(run.totals)
-    values = np.array([*shares.values()])
-    sensitivity = math.sqrt(values.size) / posterior.num_rows
-    noisy = ledger.release(values, sensitivity, noise_multiplier, noise)
-    standard_error = sensitivity * noise_multiplier
+    values = row_shares(np.array([*shares.values()]), posterior.num_rows)
+    noisy = ledger.release(values, noise_multiplier, noise)
+    standard_error = values.sensitivity * noise_multiplier
     return {
         name: Diagnostic(float(min(1.0, max(0.0, value))), standard_error)
         for name, value in zip(shares, noisy, strict=True)

@@ -156,7 +156,7 @@ def sampler(
     mass = moves.Mass(params.mass, posterior.dim)
     ratio_bound = posterior.clip_bound(params.ratio_clip_bound)
     gradient_bound = params.gradient_clip_bound
-    gradient_sum, ratio_sum = posterior.sums.gradient, posterior.sums.ratio
+    gradient_sum, ratio_sum = posterior.sums.clipped_gradient, posterior.sums.clipped_ratio
     tempering = posterior.tempering
     clipped_rows = 0
 
@@ -164,9 +164,7 @@ def sampler(
         nonlocal clipped_rows
         total, clipped = gradient_sum(theta, gradient_bound)
         clipped_rows += clipped
-        noisy = ledger.release(
-            total, 2 * gradient_bound, params.gradient_noise_multiplier, streams.noise
-        )
+        noisy = ledger.release(total, params.gradient_noise_multiplier, streams.noise)
         tempered: Array = tempering * noisy + posterior.log_prior_gradient(theta)
         return tempered
 
@@ -199,8 +197,8 @@ def sampler(
             return rejected, Info(False, 0, True, clipped_rows)
         bound = ratio_bound * math.dist(end.theta, state.theta)
         ratio, clipped = ratio_sum(state.theta, end.theta, bound)
-        noisy = ledger.release(ratio, 2 * bound, params.ratio_noise_multiplier, streams.noise)
-        noise_std = tempering * 2 * bound * params.ratio_noise_multiplier
+        noisy = ledger.release(ratio, params.ratio_noise_multiplier, streams.noise)
+        noise_std = tempering * ratio.sensitivity * params.ratio_noise_multiplier
         log_prior = posterior.log_prior(end.theta)
         kinetic = mass.kinetic(momentum) - mass.kinetic(end.momentum)
         log_ratio = tempering * noisy + log_prior - state.log_prior + kinetic

@@ -169,7 +169,8 @@ def sampler(
     )
     width, gathered = draws.words_per_batch, np.empty((rows.shape[1], batches.batch_size))
     scratch = (*draws.scratch(), gathered)
-    settings = batches.clip_bound, batches.scale, float(batches.step)
+    clip = batches.clip
+    settings = clip.bound, clip.scale, float(batches.step)
     nothing = np.empty((0, dim)), 0.0, np.empty((0, width), dtype=np.uint64)
     counted = np.empty(0, dtype=np.int64)
     compiled(
@@ -186,14 +187,14 @@ def sampler(
         num_stored = (num_iterations + skipped) // thin
         stored, clipped = np.empty((num_stored, dim)), np.zeros(num_stored, dtype=np.int64)
         state = init(theta, streams.chain)
-        grid = ledger.grid(batches.sensitivity, batches.noise_multiplier)
+        grid = ledger.grid(clip, batches.noise_multiplier)
         done = 0
         while done < num_iterations:
             size = min(BLOCK, num_iterations - done)
             noise = ledger.noise_block(
                 size,
                 dim,
-                batches.sensitivity,
+                clip,
                 batches.noise_multiplier,
                 streams.noise,
                 batches.batch_size,

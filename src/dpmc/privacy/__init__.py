@@ -9,16 +9,19 @@ from typing import Any
 
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.calibration import Plan, plan
+from dpmc.privacy.clipped import Clipped, asserted
 from dpmc.privacy.events import Releases, barker, gaussian, sampled_gaussian
 from dpmc.privacy.ledger import Ledger
 
 __all__ = [
+    "Clipped",
     "GaussianBudget",
     "Ledger",
     "Plan",
     "Releases",
     "add_gaussian",
     "add_laplace",
+    "asserted",
     "barker",
     "compose",
     "gaussian",

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 # more than it costs, so that rounding lets nothing through.
 _SCALE = 192
 UNLIMITED = 2**62
+# How far the sum may exceed mu^2, relative to it: n releases with a multiplier of sqrt(n) / mu are
+# n equal shares whichever way floating point rounds it. `worst` reckons with it; the curve that
+# `GaussianBudget.of` inverts is computed to a relative 1e-9, which is far more.
+ROUNDING = Fraction(1, 2**50)
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,12 @@ class GaussianBudget:
     Examples
     --------
     >>> import numpy as np
-    >>> from dpmc.privacy import Ledger
+    >>> from dpmc.privacy import Ledger, asserted
     >>> ledger = Ledger(GaussianBudget(0.5))
     >>> rng = np.random.default_rng()
-    >>> first = ledger.release(1.0, 0.1, noise_multiplier=4.0, rng=rng)
-    >>> second = ledger.release(1.0, 0.1, noise_multiplier=8.0 if first > 1 else 9.0, rng=rng)
+    >>> mean = asserted(1.0, sensitivity=0.1)
+    >>> first = ledger.release(mean, noise_multiplier=4.0, rng=rng)
+    >>> second = ledger.release(mean, noise_multiplier=8.0 if first > 1 else 9.0, rng=rng)
     >>> ledger.remaining > 0.17
     True
     """
@@ -87,8 +92,8 @@ class GaussianBudget:
 
     def worst(self) -> dict[Event, int]:
         """Return one release that is as dear as all of the budget."""
-        multiplier = 1 / self.mu
-        while Fraction(multiplier) * Fraction(self.mu) > 1:
+        multiplier, most = 1 / self.mu, Fraction(self.mu) ** 2 * (1 + ROUNDING)
+        while Fraction(multiplier) ** 2 * most > 1:
             multiplier = math.nextafter(multiplier, 0.0)
         return {events.gaussian(multiplier): 1}
 
@@ -124,10 +129,10 @@ class Meter:
                 f"{events.text(event)}"
             )
         total = self._total + _cost(noise[0], before + number) - _cost(noise[0], before)
-        if total > self._limit:
+        if total > self._limit * (1 + ROUNDING):
             raise DpmcError(
-                f"the sum of 1 / z^2 must be at most {_upwards(self._limit):.6g} by the budget, "
-                f"got {_upwards(total):.6g} with {number} more of {events.text(event)}"
+                f"the sum of 1 / z^2 must be at most {_upwards(self._limit)!r} by the budget, "
+                f"got {_upwards(total)!r} with {number} more of {events.text(event)}"
             )
         self._total = total
 
@@ -139,8 +144,8 @@ class Meter:
     @property
     def remaining(self) -> float:
         """What is left of mu^2, rounded down."""
-        left = self._limit - self._total
-        value = math.ldexp(float(left), -_SCALE)
+        left = max(self._limit - self._total, 0)
+        value = left / 2**_SCALE
         return value if Fraction(value) * 2**_SCALE <= left else math.nextafter(value, 0.0)
 
     def least_multiplier(self) -> float:
@@ -188,5 +193,8 @@ def _cost(noise_multiplier: float, number: int) -> int:
 
 
 def _upwards(units: int) -> float:
-    value = math.ldexp(float(units), -_SCALE)
+    try:
+        value = units / 2**_SCALE
+    except OverflowError:
+        return math.inf
     return value if Fraction(value) * 2**_SCALE >= units else math.nextafter(value, math.inf)

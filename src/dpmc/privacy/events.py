@@ -26,6 +26,8 @@ LOGISTIC_VARIANCE = math.pi**2 / 3
 # Of the variance of batch and noise, the least that is left for noise: a grid for so little of it
 # has room for all of it, so that discrete noise is never refused for what a batch shows.
 LEAST_NOISE = 2.0**-20
+# Of the noise over the sensitivity: squares beyond it, and its inverse, are no numbers.
+LEAST_MULTIPLIER = 1e-150
 _GAUSSIAN = re.compile(r"gaussian\(([^,()]+)\)")
 _SAMPLED = re.compile(r"sampled_gaussian\(([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
 _BARKER = re.compile(r"barker\(([^,()]+), clip_scale=([^,()]+), batch_size=(\d+), num_rows=(\d+)\)")
@@ -129,6 +131,11 @@ def gaussian(noise_multiplier: float) -> DpEvent:
 
     if not (math.isfinite(noise_multiplier) and noise_multiplier > 0):
         raise DpmcError(f"`noise_multiplier` must be positive and finite, got {noise_multiplier}")
+    if not LEAST_MULTIPLIER <= noise_multiplier <= 1 / LEAST_MULTIPLIER:
+        raise DpmcError(
+            f"`noise_multiplier` must be from {LEAST_MULTIPLIER:g} to {1 / LEAST_MULTIPLIER:g}, "
+            f"got {noise_multiplier}"
+        )
     return GaussianDpEvent(float(noise_multiplier))
 
 

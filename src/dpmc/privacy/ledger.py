@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 import numpy as np
 
 from dpmc.privacy import events
 from dpmc.privacy.budgets import UNLIMITED, GaussianBudget, Meter, Tally
-from dpmc.types import Array, DpmcError
+from dpmc.privacy.clipped import BarkerRatio, Clip, Clipped, V, check_value, number
+from dpmc.types import Array, DpmcError, Neighbours
 
 if TYPE_CHECKING:
     from dpmc.privacy.calibration import Plan
@@ -18,10 +20,15 @@ if TYPE_CHECKING:
 
 Noise = Literal["continuous", "discrete"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
+# Of noise: below, floating point has no digits for it.
+LEAST_SCALE = 1e-290
 
 
 class Ledger:
-    """Adds Gaussian noise, and records each release before drawing it.
+    """Record of releases, kept before the noise of each is drawn, by what draws it.
+
+    A ledger is neither copied nor pickled: both it and its copy would spend what is left. Pass
+    it on as it is, and between processes its `records`.
 
     Parameters
     ----------
@@ -40,8 +47,10 @@ class Ledger:
     Examples
     --------
     >>> import numpy as np
+    >>> from dpmc.privacy import asserted
     >>> ledger = Ledger()
-    >>> noisy = ledger.release(1.0, 0.1, noise_multiplier=5.0, rng=np.random.default_rng())
+    >>> mean = asserted(1.0, sensitivity=0.1)
+    >>> noisy = ledger.release(mean, noise_multiplier=5.0, rng=np.random.default_rng())
     >>> ledger.records()
     (('gaussian(5.0)', 1),)
     """
@@ -59,6 +68,8 @@ class Ledger:
             self._allowed = dict(plan)
         elif plan is not None and not isinstance(plan, GaussianBudget):
             self._allowed = dict(plan.counts)
+        # Of the releases: a plan or a budget is for substituted rows, else the first one says.
+        self.neighbours: Neighbours | None = None if plan is None else "replace"
         self._discrete: Any = None
         if noise == "discrete":
             from dpmc.privacy import discrete  # takes long: only where it is needed
@@ -70,43 +81,22 @@ class Ledger:
         self._quick: dict[float | tuple[float, tuple[int, int]], Tally] = {}
         self._barker: tuple[BarkerEvent | None, Tally | None] = None, None
 
-    @overload
     def release(
         self,
-        value: float,
-        sensitivity: float,
+        clipped: Clipped[V],
         noise_multiplier: float,
         rng: np.random.Generator,
         batch: tuple[int, int] | None = None,
-    ) -> float: ...
-    @overload
-    def release(
-        self,
-        value: Array,
-        sensitivity: float,
-        noise_multiplier: float,
-        rng: np.random.Generator,
-        batch: tuple[int, int] | None = None,
-    ) -> Array: ...
-    def release(
-        self,
-        value: float | Array,
-        sensitivity: float,
-        noise_multiplier: float,
-        rng: np.random.Generator,
-        batch: tuple[int, int] | None = None,
-    ) -> float | Array:
+    ) -> V:
         """Return a value with Gaussian noise on it.
 
         Parameters
         ----------
-        value : float or ndarray
-            Computed from all rows, or from a batch of them.
-        sensitivity : float
-            Bound on the Euclidean change of `value` when one row is substituted, or as the
-            relation says that a guarantee is to name; finite, >= 0.
+        clipped : Clipped
+            Computed from all rows, or from a batch of them, with its sensitivity: of a sum of
+            `dpmc.rows`, or of `dpmc.privacy.asserted` where a user answers for it.
         noise_multiplier : float
-            Noise standard deviation over `sensitivity`; finite, > 0.
+            Noise standard deviation over the sensitivity; finite, > 0.
         rng : numpy.random.Generator
             Seeded by the operating system where privacy is meant.
         batch : (int, int), optional
@@ -117,48 +107,60 @@ class Ledger:
         float or ndarray
             ``value + sensitivity * noise_multiplier * N(0, I)``, rounded to the grid of
             `dpmc.privacy.discrete` with discrete noise; the value itself where the
-            sensitivity is 0, recorded all the same. A value that is not finite counts as 0: no
-            noise would hide it.
+            sensitivity is 0, recorded all the same. A value that is not finite counts as 0, and
+            so does one whose noise would vanish in floating point: no noise would hide it.
 
         Raises
         ------
         DpmcError
-            If an argument is out of range or the plan does not cover the release.
+            If the value carries no sensitivity, or one under another relation than those
+            before, an argument is out of range, or the plan does not cover the release.
         """
+        if type(clipped) is not Clipped:
+            raise DpmcError(
+                "`clipped` must be a value that carries its sensitivity, as "
+                f"dpmc.privacy.asserted(value, sensitivity) is one, got {type(clipped).__name__}"
+            )
+        value: Any = clipped.value
+        sensitivity = clipped.sensitivity
+        if type(noise_multiplier) is not float:
+            noise_multiplier = number("noise_multiplier", noise_multiplier)
         tally = self._quick.get(noise_multiplier if batch is None else (noise_multiplier, batch))
         if tally is None:
             tally = self._gaussian(noise_multiplier, batch)
-        if not 0 <= sensitivity < math.inf:
+        if not 0 <= sensitivity < inf:
             raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
+        if clipped.neighbours is not self.neighbours:
+            self._relate(clipped.neighbours)
+        one = isinstance(value, float)
+        if not one:
+            check_value(value)
         if tally.used >= tally.allowed:
             tally.ask(1)
         tally.used += 1
-        value = _finite(value)
-        if sensitivity == 0:
-            return value
-        if self._discrete is not None:
-            noisy: float | Array = self._discrete.add_gaussian(
-                value, sensitivity, noise_multiplier, rng=rng
-            )
-            return noisy
+        if not one or not isfinite(value):
+            value = finite(value)
         scale = sensitivity * noise_multiplier
-        if isinstance(value, float):
-            return value + scale * rng.standard_normal()
-        return value + scale * rng.standard_normal(np.shape(value))
+        noisy: V
+        if sensitivity == 0:
+            noisy = value
+        elif scale < LEAST_SCALE:
+            noisy = value * 0 + 0.0  # without the sign of the value
+        elif self._discrete is not None:
+            noisy = self._discrete.add_gaussian(value, sensitivity, noise_multiplier, rng=rng)
+        elif one:
+            noisy = value + scale * rng.standard_normal()
+        else:
+            noisy = value + scale * rng.standard_normal(value.shape)
+        return noisy
 
-    def release_barker(
-        self, value: float, batch_variance: float, event: BarkerEvent, rng: np.random.Generator
-    ) -> float:
+    def release_barker(self, ratio: BarkerRatio, rng: np.random.Generator) -> float:
         """Return the ratio of a batch with the noise that its own variance leaves room for.
 
         Parameters
         ----------
-        value : float
-            Log-ratio of the batch, its row ratios clipped as `event` says.
-        batch_variance : float
-            s^2, variance of `value` over batches, estimated from the clipped ratios of
-            this one; between 0 and ``event.clip_scale**2``.
-        event : BarkerEvent
+        ratio : BarkerRatio
+            Its row ratios clipped as its event says.
         rng : numpy.random.Generator
             Seeded by the operating system where privacy is meant.
 
@@ -173,6 +175,7 @@ class Ledger:
         DpmcError
             If the variance is out of range or the plan does not cover the release.
         """
+        value, batch_variance, event = ratio
         largest = event.clip_scale**2
         if not 0 <= batch_variance <= largest * (1 + 1e-9):
             raise DpmcError(
@@ -191,13 +194,13 @@ class Ledger:
             # The variance of the batch is private: the grid is that of the least noise.
             grid = self._discrete.grid_of(math.sqrt(event.least_variance))
             return float(self._discrete.add_gaussian(value, math.sqrt(variance), 1.0, grid, rng))
-        return _finite(value) + math.sqrt(variance) * float(rng.standard_normal())
+        return finite(value) + math.sqrt(variance) * float(rng.standard_normal())
 
     def noise_block(
         self,
         num_releases: int,
         dim: int,
-        sensitivity: float | Array,
+        clip: Clip,
         noise_multiplier: float,
         rng: np.random.Generator,
         batch_size: int | None = None,
@@ -212,11 +215,10 @@ class Ledger:
             At least 0.
         dim : int
             Components of one release.
-        sensitivity : float or ndarray of shape (num_releases,)
-            Under substitution; 1 gives noise in units of the sensitivity, for a
-            loop that knows the sensitivity of a release only when it comes to it.
+        clip : Clip
+            What the loop clips rows to, and multiplies them by: it reads both from here.
         noise_multiplier : float
-            Noise standard deviation over `sensitivity`.
+            Noise standard deviation over the sensitivity.
         rng : numpy.random.Generator
         batch_size, num_rows : int, optional
             Given together: each release is computed from so many rows drawn
@@ -241,9 +243,10 @@ class Ledger:
             raise DpmcError(
                 f"`num_releases` and `dim` must be at least 0 and 1, got {num_releases} and {dim}"
             )
-        scale = np.asarray(sensitivity, dtype=float)
-        if scale.ndim > 1 or not (np.isfinite(scale).all() and (scale >= 0).all()):
+        sensitivity = clip.sensitivity
+        if not 0 <= sensitivity < math.inf:
             raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
+        noise_multiplier = number("noise_multiplier", noise_multiplier)
         if (batch_size is None) != (num_rows is None):
             raise DpmcError(
                 f"`batch_size` and `num_rows` must both be None or neither, got {batch_size} and "
@@ -251,7 +254,7 @@ class Ledger:
             )
         batch = None if batch_size is None or num_rows is None else (batch_size, num_rows)
         tally = self._gaussian(noise_multiplier, batch)
-        if grid != self.grid(sensitivity, noise_multiplier):
+        if grid != self.grid(clip, noise_multiplier):
             raise _refusal(self.noise)
         tally.add(int(num_releases))
         if grid:
@@ -259,22 +262,14 @@ class Ledger:
             drawn: Array = self._discrete.gaussian_noise((num_releases, dim), std, grid, rng)
             return drawn
         noise = rng.standard_normal((num_releases, dim))
-        noise *= (scale * noise_multiplier)[..., None] if scale.ndim else scale * noise_multiplier
+        noise *= sensitivity * noise_multiplier
         return noise
 
-    def grid(self, sensitivity: float | Array, noise_multiplier: float) -> float:
-        """Return what a compiled loop rounds its sums to before noise is added, 0 for nothing.
-
-        Raises
-        ------
-        DpmcError
-            If releases with discrete noise have different sensitivities.
-        """
+    def grid(self, clip: Clip, noise_multiplier: float) -> float:
+        """Return what a compiled loop rounds its sums to before noise is added, 0 for nothing."""
         if self._discrete is None:
             return 0.0
-        if np.ndim(sensitivity):
-            raise _refusal(self.noise)
-        return float(self._discrete.grid_of(float(sensitivity) * noise_multiplier))
+        return float(self._discrete.grid_of(clip.sensitivity * noise_multiplier))
 
     def record(self, event: Event, num_releases: int) -> None:
         """Record the next releases of a compiled loop that draws their noise itself.
@@ -345,6 +340,28 @@ class Ledger:
         """
         return self._metered().least_multiplier()
 
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse to be copied or pickled.
+
+        Raises
+        ------
+        DpmcError
+            Always.
+        """
+        raise DpmcError(
+            "a Ledger must be passed on as it is, or its `records` be: what is left of its budget "
+            "would be spent once more by a copy or a pickle of it"
+        )
+
+    def _relate(self, neighbours: Neighbours) -> None:
+        """Note what relation the first release is under, or refuse a release under another."""
+        if self.neighbours not in (None, neighbours):
+            raise DpmcError(
+                f"`neighbours` must be {self.neighbours!r} as of all that the ledger covers, got "
+                f"{neighbours!r}"
+            )
+        self.neighbours = neighbours
+
     def _metered(self) -> Meter:
         if self._meter is None:
             raise DpmcError("`plan` of the ledger must be a GaussianBudget")
@@ -369,16 +386,12 @@ class Ledger:
         return tally
 
 
-@overload
-def _finite(value: float) -> float: ...
-@overload
-def _finite(value: Array) -> Array: ...
-def _finite(value: float | Array) -> float | Array:
+def finite(value: V) -> V:
     """Return a value with 0 for what is not finite, which no noise would hide."""
     if isinstance(value, float):
         return value if math.isfinite(value) else 0.0
-    finite = np.isfinite(value)
-    return value if finite.all() else np.where(finite, value, 0.0)
+    fine = np.isfinite(value)
+    return value if fine.all() else np.where(fine, value, 0.0)
 
 
 def _refusal(noise: str) -> DpmcError:

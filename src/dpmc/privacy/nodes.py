@@ -18,7 +18,8 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.privacy import events
-from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.clipped import Clipped
+from dpmc.privacy.ledger import Ledger, finite
 from dpmc.types import Array, DpmcError
 
 Sharing = Literal["secure", "local"]
@@ -33,11 +34,23 @@ class NodeValues:
 
     Parameters
     ----------
-    values : tuple of float or ndarray
-        One for each node, all of one shape. A row is at one node, so that it moves one of them.
+    values : tuple of Clipped
+        One for each node, all of one shape and sensitivity. A row is at one node, so that it moves
+        one of them.
+
+    Raises
+    ------
+    DpmcError
+        If a value carries no sensitivity, or they differ in it.
     """
 
-    values: tuple[Any, ...]
+    values: tuple[Clipped[Any], ...]
+
+    def __post_init__(self) -> None:
+        if {type(value) for value in self.values} - {Clipped}:
+            raise DpmcError("`values` must carry their sensitivity, as dpmc.privacy.Clipped do")
+        if len({(value.sensitivity, value.neighbours) for value in self.values}) > 1:
+            raise DpmcError("`values` of all nodes must have one sensitivity and relation")
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,7 @@ class NodeNoise:
         """What a guarantee says is outside of it."""
         return (ASSUMED,) if self.sharing == "secure" else ()
 
-    def release(
-        self, ledger: Ledger, nodes: NodeValues, sensitivity: float, noise_multiplier: float
-    ) -> Any:
+    def release(self, ledger: Ledger, nodes: NodeValues, noise_multiplier: float) -> Any:
         """Return the sum of what nodes send, each with its noise; recorded once.
 
         A row moves the message of one node: with local noise the ledger is that of each node.
@@ -92,8 +103,6 @@ class NodeNoise:
         ----------
         ledger : Ledger
         nodes : NodeValues
-        sensitivity : float
-            Bound on the Euclidean change of the value of a node under substitution of one row.
         noise_multiplier : float
             As of `Ledger.release`; the sum has `spread` times this noise.
 
@@ -108,11 +117,12 @@ class NodeNoise:
                 f"{len(nodes.values)}"
             )
         ledger.record(events.gaussian(noise_multiplier), 1)
-        scale = sensitivity * noise_multiplier * self.share
-        shape = np.shape(nodes.values[0])
+        first = nodes.values[0]
+        scale = first.sensitivity * noise_multiplier * self.share
+        shape = np.shape(first.value)
         total: Array = np.zeros(shape)
-        for value, rng in zip(nodes.values, self.generators, strict=True):
-            message = value + scale * rng.standard_normal(shape)
+        for node, rng in zip(nodes.values, self.generators, strict=True):
+            message = finite(node.value) + scale * rng.standard_normal(shape)
             total = total + message
         return float(total) if not shape else total
 

@@ -22,9 +22,10 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.privacy import discrete, events
+from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.random_bits import cryptographic
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, Neighbours
 
 Noise = Literal["continuous", "discrete"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
@@ -49,6 +50,7 @@ def gaussian(
     ledger: Ledger,
     noise: Noise = "continuous",
     rounding: float = 0.0,
+    neighbours: Neighbours = "replace",
 ) -> float: ...
 @overload
 def gaussian(
@@ -59,6 +61,7 @@ def gaussian(
     ledger: Ledger,
     noise: Noise = "continuous",
     rounding: float = 0.0,
+    neighbours: Neighbours = "replace",
 ) -> Array: ...
 def gaussian(
     value: float | Array,
@@ -68,12 +71,15 @@ def gaussian(
     ledger: Ledger,
     noise: Noise = "continuous",
     rounding: float = 0.0,
+    neighbours: Neighbours = "replace",
 ) -> float | Array:
     """Return a value with Gaussian noise, recorded before it is drawn.
 
     Parameters
     ----------
-    value, sensitivity, noise_multiplier
+    value, sensitivity, neighbours
+        See `dpmc.privacy.asserted`: the caller answers for the sensitivity.
+    noise_multiplier
         See `dpmc.privacy.ledger.Ledger.release`.
     rng : numpy.random.Generator or None
         None draws from the operating system: the bits themselves for discrete noise, a fresh
@@ -90,10 +96,13 @@ def gaussian(
         If an argument is out of range or the plan of the ledger does not cover the release.
     """
     check_noise(noise)
+    clipped = asserted(value, sensitivity, neighbours)
     if noise == "continuous":
-        return ledger.release(value, sensitivity, noise_multiplier, generator(rng))
+        noisy: float | Array = ledger.release(clipped, noise_multiplier, generator(rng))
+        return noisy
     ledger.record(events.gaussian(noise_multiplier), 1)
-    return discrete.add_gaussian(value, sensitivity * (1 + rounding), noise_multiplier, rng=rng)
+    change = sensitivity * (1 + rounding)
+    return discrete.add_gaussian(value, change, noise_multiplier, rng=rng)
 
 
 def laplace(

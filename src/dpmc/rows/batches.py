@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc.numerics.jit import njit
+from dpmc.privacy.clipped import Clip
 from dpmc.privacy.events import Releases, sampled_gaussian
 from dpmc.types import DpmcError
 
@@ -66,9 +67,14 @@ class Batches:
         return self.step * self.num_rows / self.batch_size
 
     @property
+    def clip(self) -> Clip:
+        """What the loop clips a row gradient to, and multiplies it by in an update."""
+        return Clip(self.clip_bound, self.scale)
+
+    @property
     def sensitivity(self) -> float:
         """How far one substituted row can move an update."""
-        return 2 * self.clip_bound * self.scale
+        return self.clip.sensitivity
 
     @property
     def noise_multiplier(self) -> float:

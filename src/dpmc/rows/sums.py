@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from dpmc.numerics.compile_cache import compile_once
+from dpmc.privacy.clipped import Clipped, row_sum
 from dpmc.rows.kernels import gradient_kernel, ratio_kernel
 from dpmc.rows.model_checks import check_rows
 from dpmc.rows.pruned import InnerSums
@@ -184,6 +185,23 @@ class RowSums:
             self._put_in_order()
         return self._any_ratio
 
+    @functools.cached_property
+    def clipped_ratio(self) -> Callable[[Array, Array, float], tuple[Clipped[float], int]]:
+        """The same as :attr:`ratio`, with the sensitivity of the sum, for a ledger.
+
+        Raises
+        ------
+        DpmcError
+            If the log-likelihood does not compile.
+        """
+        ratio = self.ratio
+
+        def clipped(theta: Array, theta_new: Array, bound: float) -> tuple[Clipped[float], int]:
+            total, count = ratio(theta, theta_new, bound)
+            return row_sum(total, bound), count
+
+        return clipped
+
     def _any_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
         found = self._sorted and self._sorted.ratio(theta, theta_new, bound)
         if found:
@@ -221,6 +239,23 @@ class RowSums:
         if self._fast and len(self.features) > 1:
             self._put_in_order()
         return self._any_gradient
+
+    @functools.cached_property
+    def clipped_gradient(self) -> Callable[[Array, float], tuple[Clipped[Array], int]]:
+        """The same as :attr:`gradient`, with the sensitivity of the sum, for a ledger.
+
+        Raises
+        ------
+        DpmcError
+            If the gradient does not compile.
+        """
+        gradient = self.gradient
+
+        def clipped(theta: Array, bound: float) -> tuple[Clipped[Array], int]:
+            total, count = gradient(theta, bound)
+            return row_sum(total, bound), count
+
+        return clipped
 
     def _any_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
         found = self._sorted and self._sorted.gradient(theta, bound)

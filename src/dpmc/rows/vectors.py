@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmc.privacy.clipped import Clipped, row_mean
 from dpmc.rows.clipping import clip_vector, exact, ordinary
 from dpmc.types import Array
 
@@ -89,3 +90,9 @@ def clip_rows(rows: Any, bound: float) -> int:
         if not (ordinary(squared) and squared <= bound * bound):
             changed += clip_vector(rows[i], bound)
     return changed
+
+
+def clipped_mean(rows: Array, bound: float) -> Clipped[Array]:
+    """Return the mean of rows, shape (m, d), each clipped in place to norm `bound`."""
+    clip_rows(rows, bound)
+    return row_mean(rows.mean(axis=0), bound, len(rows))

@@ -9,8 +9,6 @@ by sqrt(2) times that.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -95,11 +93,12 @@ class _Loop:
         self.rows, self.settings, self.target = rows, settings, MixtureTarget.of(model)
         if settings.clip_prior and settings.clip_bound is not None:
             self.target = self.target.clipped(settings.clip_bound)
+        clip = settings.row_clip
         self.loop_settings = MixtureLoopSettings(
-            float(settings.step),
+            clip.scale,
             1 / num_rows if settings.sites == "shared" else 0.0,
             CLIPS.index(settings.clip),
-            float(settings.clip_bound or math.inf),
+            clip.bound,
             settings.invalid == "skip",
             FLOORS[settings.repair],
         )
@@ -185,7 +184,7 @@ def _noise(
     """Draw and record the noise of one pass, shape (num_rows, coordinates); (0, 1) if none."""
     if not settings.private:
         return np.zeros((0, 1))
-    dim, terms = model.num_coordinates, (settings.sensitivity, settings.noise_multiplier, rng)
+    dim, terms = model.num_coordinates, (settings.row_clip, settings.noise_multiplier, rng)
     if settings.order == "independent":
         return ledger.noise_block(num_rows, dim, *terms, 1, num_rows)
     # A row has a part in one step of a pass: all steps together are one release to it.

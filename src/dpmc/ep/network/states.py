@@ -120,16 +120,16 @@ def loop_settings(
 ) -> NetworkLoopSettings:
     """Return the settings as compiled code reads them."""
     share, base, lift = FLOOR_NUMBERS[settings.floor]
-    prior = noise_prior(settings)
+    prior, clip = noise_prior(settings), settings.row_clip
     return NetworkLoopSettings(
         architecture.rows,
         architecture.tiles,
         0.0 if settings.sites == "none" else 1 / num_rows,
-        float(settings.step),
+        clip.scale,
         settings.sites == "per_row",
         settings.clip != "none" or settings.floor != "none",
         CLIPS.index(settings.clip),
-        math.inf if settings.clip_bound is None else float(settings.clip_bound),
+        clip.bound,
         settings.noise_sd(num_rows),
         share,
         base,

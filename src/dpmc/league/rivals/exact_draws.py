@@ -17,7 +17,7 @@ from dpmc.league.task import Task
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
-from dpmc.rows.vectors import clip_rows
+from dpmc.rows.vectors import clipped_mean
 from dpmc.types import NoParams
 
 TITLE = "exact draws that the budget buys"
@@ -38,14 +38,11 @@ def run(task: Task, terms: Terms) -> Submission:
     assert statistic.transform is not None
     streams = Streams.of(terms.seed, "league", "exact_draws", task.name)
     ledger = Ledger(GaussianBudget(terms.mu))
-    sensitivity = 2 * statistic.bound / task.num_rows
-    multiplier = statistic.exact_spread / sensitivity
-    summaries = statistic.summaries(task.rows)
-    clip_rows(summaries, statistic.bound)
-    mean = summaries.mean(axis=0)
+    mean = clipped_mean(statistic.summaries(task.rows), statistic.bound)
+    multiplier = statistic.exact_spread / mean.sensitivity
     number = min(int((terms.mu * multiplier) ** 2 * (1 - 1e-12)), terms.num_draws)
-    means = np.empty((number, len(mean)))
+    means = np.empty((number, len(mean.value)))
     for k in range(number):
-        means[k] = ledger.release(mean, sensitivity, multiplier, streams.noise)
+        means[k] = ledger.release(mean, multiplier, streams.noise)
     outside = () if terms.seed is None else (OUTSIDE_SEED,)
     return Submission(statistic.transform(means)[:, None, :], ledger.records(), outside)

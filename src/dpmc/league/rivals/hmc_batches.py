@@ -145,8 +145,7 @@ def batch_gradient(found: Footing, task: Task, batch: tuple[int, int]) -> Callab
         chosen = found.streams.batches.choice(num_rows, size, replace=False, shuffle=False)
         part = WhitenedRows(found.model, Dataset(task.name, task.rows[chosen], task.bounds))
         total = part.gradient_sum(theta, found.basis, found.bound)
-        noise, bound = found.streams.noise, 2 * found.bound
-        noisy = ledger.release(total, bound, multiplier, noise, batch)
+        noisy = ledger.release(total, multiplier, found.streams.noise, batch)
         slope: Array = num_rows / size * noisy + found.basis.T @ found.prior.gradient(theta)
         return slope
 

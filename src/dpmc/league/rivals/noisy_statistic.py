@@ -13,7 +13,7 @@ from dpmc.league.task import Task
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
-from dpmc.rows.vectors import clip_rows
+from dpmc.rows.vectors import clipped_mean
 from dpmc.types import NoParams
 
 TITLE = "one noisy statistic"
@@ -31,12 +31,10 @@ def run(task: Task, terms: Terms) -> Submission:
     assert statistic is not None
     streams = Streams.of(terms.seed, "league", "noisy_statistic", task.name)
     ledger = Ledger(GaussianBudget(terms.mu))
-    sensitivity = 2 * statistic.bound / task.num_rows
     multiplier = ledger.least_multiplier()
-    summaries = statistic.summaries(task.rows)
-    clip_rows(summaries, statistic.bound)
-    noisy = ledger.release(summaries.mean(axis=0), sensitivity, multiplier, streams.noise)
-    variance = (sensitivity * multiplier) ** 2
+    mean = clipped_mean(statistic.summaries(task.rows), statistic.bound)
+    noisy = ledger.release(mean, multiplier, streams.noise)
+    variance = (mean.sensitivity * multiplier) ** 2
     draws = statistic.draw(noisy, variance, terms.num_draws, streams.chain)
     outside = () if terms.seed is None else (OUTSIDE_SEED,)
     return Submission(draws[:, None, :], ledger.records(), outside)

@@ -98,11 +98,6 @@ def _event(params: Params, num_rows: int) -> events.BarkerEvent:
     return events.barker(params.noise_variance, params.clip_scale, params.batch_size, num_rows)
 
 
-def _clip_bound(posterior: Posterior, params: Params) -> float:
-    bound = params.clip_scale * math.sqrt(params.batch_size)
-    return bound / (posterior.num_rows * posterior.tempering)
-
-
 def sampler(posterior: Posterior, params: Params) -> Sampler:
     """Return the sampler of `posterior`.
 
@@ -115,24 +110,20 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     ratios = BatchRatios(posterior, params.batch_size)
     correction = barker_correction.correction(float(params.noise_variance))
-    clip_bound = _clip_bound(posterior, params)
-    most = params.clip_scale**2
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> BarkerState:
         return BarkerState(theta, posterior.log_prior(theta))
 
     def step(state: BarkerState, ledger: Ledger, streams: Streams) -> tuple[BarkerState, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
-        batch = ratios.estimate(state.theta, proposal, clip_bound, streams.batches)
-        # Beyond the bound by rounding alone, and a ledger that refuses would reveal rows.
-        variance = min(batch.variance, most)
-        noisy = ledger.release_barker(batch.log_ratio, variance, event, streams.noise)
+        ratio, clipped = ratios.barker(state.theta, proposal, event, streams.batches)
+        noisy = ledger.release_barker(ratio, streams.noise)
         log_prior = posterior.log_prior(proposal)
         logistic = correction.draw(streams.chain)
         # NaN compares false: a rejection.
         if noisy + log_prior - state.log_prior + logistic > 0:
-            return BarkerState(proposal, log_prior), Info(True, batch.clipped)
-        return state, Info(False, batch.clipped)
+            return BarkerState(proposal, log_prior), Info(True, clipped)
+        return state, Info(False, clipped)
 
     return chain_sampler(Kernel(init, step, params.batch_size))
 
@@ -143,5 +134,6 @@ def clip_shares(
     """Return the share of all rows whose ratio is clipped, at fresh moves from released states."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     proposals = np.stack([moves.random_walk(theta, proposal_sd, rng) for theta in states])
-    bounds = [_clip_bound(posterior, params)] * len(states)
+    ratios = BatchRatios(posterior, params.batch_size)
+    bounds = [ratios.barker_bound(_event(params, posterior.num_rows))] * len(states)
     return {"ratio_clipped": ratio_share(posterior, states, proposals, bounds)}

@@ -82,7 +82,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.clip_bound)
-    ratio_sum, tempering = posterior.sums.ratio, posterior.tempering
+    ratio_sum, tempering = posterior.sums.clipped_ratio, posterior.tempering
     noise_multiplier = params.noise_multiplier
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> PenaltyState:
@@ -92,8 +92,8 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
         ratio, clipped = ratio_sum(state.theta, proposal, bound)
-        noisy = ledger.release(ratio, 2 * bound, noise_multiplier, streams.noise)
-        noise_std = tempering * 2 * bound * noise_multiplier
+        noisy = ledger.release(ratio, noise_multiplier, streams.noise)
+        noise_std = tempering * ratio.sensitivity * noise_multiplier
         log_prior = posterior.log_prior(proposal)
         log_ratio = tempering * noisy + log_prior - state.log_prior
         if moves.accept(log_ratio - moves.penalty(noise_std), streams.chain):

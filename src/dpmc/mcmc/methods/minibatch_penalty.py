@@ -112,25 +112,6 @@ def population_factor(params: Params, num_rows: int) -> float:
     return (num_rows - params.batch_size) / (num_rows - 1)
 
 
-def sensitivity(
-    largest: float, batch_size: int, variance_factor: float = 2.0, population: float = 1.0
-) -> float:
-    """Return how far one substituted row can move the penalised ratio.
-
-    Parameters
-    ----------
-    largest : float
-        Largest contribution D of a row to the estimate: g times the clip bound.
-    batch_size : int
-        Rows b of a batch.
-    variance_factor : float
-        Factor of the second term, exactly 2.
-    population : float
-        What the variance of a batch is multiplied by, see :func:`population_factor`.
-    """
-    return 2 * largest + variance_factor * (1 - 1 / batch_size) * population * largest**2
-
-
 def sampler(posterior: Posterior, params: Params) -> Sampler:
     """Return the sampler of `posterior`.
 
@@ -145,8 +126,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.clip_bound)
-    factor = population_factor(params, num_rows)
-    variance_terms = (params.batch_size, params.variance_factor, factor)
+    variance_terms = params.variance_factor, population_factor(params, num_rows)
     sampled = (params.batch_size, num_rows)
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> BatchState:
@@ -155,15 +135,16 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     def step(state: BatchState, ledger: Ledger, streams: Streams) -> tuple[BatchState, Info]:
         proposal, flipped = walk.propose(state.theta, state.direction, streams.chain)
         bound = clip_bound * math.dist(proposal, state.theta)
-        batch = ratios.estimate(state.theta, proposal, bound, streams.batches)
-        penalised = batch.log_ratio - 0.5 * factor * batch.variance
-        change = sensitivity(ratios.scale * bound, *variance_terms)
-        noisy = ledger.release(penalised, change, noise_multiplier, streams.noise, sampled)
+        penalised, clipped = ratios.penalised(
+            state.theta, proposal, bound, *variance_terms, streams.batches
+        )
+        noisy = ledger.release(penalised, noise_multiplier, streams.noise, sampled)
+        noise_std = penalised.sensitivity * noise_multiplier
         log_prior = posterior.log_prior(proposal)
         log_ratio = noisy + log_prior - state.log_prior
-        if moves.accept(log_ratio - moves.penalty(change * noise_multiplier), streams.chain):
-            return BatchState(proposal, log_prior, state.direction), Info(True, batch.clipped)
-        return BatchState(state.theta, state.log_prior, flipped), Info(False, batch.clipped)
+        if moves.accept(log_ratio - moves.penalty(noise_std), streams.chain):
+            return BatchState(proposal, log_prior, state.direction), Info(True, clipped)
+        return BatchState(state.theta, state.log_prior, flipped), Info(False, clipped)
 
     return chain_sampler(Kernel(init, step, params.batch_size))
 

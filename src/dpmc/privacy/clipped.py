@@ -1,0 +1,161 @@
+"""Values that carry how far one row moves them, and what loops clip rows to.
+
+A ledger adds noise to a `Clipped` and to nothing else, so that whoever asks for a release cannot
+state its sensitivity. The functions here that make one are for the code that clips, counts or
+averages rows, beside the bound that it does so with. `asserted` is for a value whose sensitivity a
+user answers for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from dpmc.privacy.events import BarkerEvent
+from dpmc.types import Array, DpmcError, Neighbours
+
+V = TypeVar("V", float, Array)
+
+
+class Clipped(NamedTuple, Generic[V]):
+    """A function of private rows, and how far one of them moves it.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        Private.
+    sensitivity : float
+        Bound on the Euclidean change of `value` between neighbouring data sets, >= 0; infinite
+        where nothing was clipped, which no ledger releases.
+    neighbours : {"replace", "add_remove"}
+        How neighbouring data sets differ.
+    """
+
+    value: V
+    sensitivity: float
+    neighbours: Neighbours = "replace"
+
+
+class BarkerRatio(NamedTuple):
+    """The log-ratio of a batch, its row ratios clipped as an event of the Barker test says.
+
+    Parameters
+    ----------
+    value : float
+        Private.
+    batch_variance : float
+        s^2, variance of `value` over batches, estimated from the clipped ratios of this one;
+        between 0 and ``event.clip_scale**2``. Private.
+    event : BarkerEvent
+    """
+
+    value: float
+    batch_variance: float
+    event: BarkerEvent
+
+
+@dataclass(frozen=True)
+class Clip:
+    """What a compiled loop clips the contribution of a row to, and multiplies it by.
+
+    Parameters
+    ----------
+    bound : float
+        Of the Euclidean norm of each block.
+    scale : float
+        Of the contribution, after it is clipped.
+    blocks : int
+        Parts of a contribution that are clipped each by itself.
+    """
+
+    bound: float
+    scale: float = 1.0
+    blocks: int = 1
+
+    @property
+    def sensitivity(self) -> float:
+        """How far a substituted row moves a sum of contributions."""
+        return 2 * self.bound * self.scale * math.sqrt(self.blocks)
+
+
+def row_sum(value: V, bound: float) -> Clipped[V]:
+    """Return a sum over rows, each of which contributes a vector of norm `bound` at most."""
+    return Clipped(value, 2 * bound)
+
+
+def row_mean(value: Array, bound: float, num_rows: int) -> Clipped[Array]:
+    """Return a mean over rows, each of which contributes a vector of norm `bound` at most."""
+    return Clipped(value, 2 * bound / num_rows)
+
+
+def row_count(number: int) -> Clipped[float]:
+    """Return a number of rows: a substituted one moves it by 1 at most."""
+    return Clipped(float(number), 1.0)
+
+
+def row_shares(values: Array, num_rows: int) -> Clipped[Array]:
+    """Return shares of rows, each of which a substituted one moves by ``1 / num_rows`` at most."""
+    return Clipped(values, math.sqrt(values.size) / num_rows)
+
+
+def asserted(
+    value: float | Array, sensitivity: float, neighbours: Neighbours = "replace"
+) -> Clipped[Any]:
+    """Return a value whose sensitivity is the caller's word.
+
+    Parameters
+    ----------
+    value : float or ndarray of float64
+    sensitivity : float
+        Bound on the Euclidean change of `value` between neighbouring data sets; finite, >= 0.
+    neighbours : {"replace", "add_remove"}
+        How neighbouring data sets differ.
+
+    Raises
+    ------
+    DpmcError
+        If `value` has other numbers than float64, or `sensitivity` is out of range.
+
+    Examples
+    --------
+    >>> asserted(1.0, sensitivity=0.1)
+    Clipped(value=1.0, sensitivity=0.1, neighbours='replace')
+    """
+    bound = number("sensitivity", sensitivity)
+    if not 0 <= bound < math.inf:
+        raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        value = float(value)
+    check_value(value)
+    return Clipped(value, bound, neighbours)
+
+
+def check_value(value: object) -> None:
+    """Refuse a value that no noise of float64 hides: another kind of number would keep a part.
+
+    Raises
+    ------
+    DpmcError
+        Naming its type, never the value.
+    """
+    if isinstance(value, float):
+        return
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        kind = getattr(value, "dtype", type(value).__name__)
+        raise DpmcError(f"`value` must be a float or an array of float64, got {kind}")
+
+
+def number(name: str, value: object) -> float:
+    """Return a number as a Python float, whose arithmetic is that of float64.
+
+    Raises
+    ------
+    DpmcError
+        If it is neither a float of 64 bits nor an integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, float | int | np.integer):
+        raise DpmcError(f"`{name}` must be a float, got {type(value).__name__}")
+    return float(value)
