@@ -28,7 +28,16 @@ KINDS = {
     "table": f"{STORE}; from dpmc.experiments.outputs import _tables; {REGISTRY}; "
     "registry.load('output', 'alparslan2023thesis')",
 }
-HEAVY = ("pandas", "numba", "scipy.special", "scipy.stats", "matplotlib", "arviz", "dp_accounting")
+HEAVY = (
+    "pandas",
+    "numba",
+    "scipy.special",
+    "scipy.stats",
+    "matplotlib",
+    "seaborn",
+    "arviz",
+    "dp_accounting",
+)
 
 
 def run(text: str) -> tuple[float, str]:
