@@ -77,8 +77,7 @@ def boxes(
             place + spread * GROUP / len(looks), values, look.marker, color=look.colour, ms=1.8,
             mew=0, alpha=0.9, zorder=3,
         )  # fmt: skip
-        high = 0 if ceiling is None else int((values > ceiling).sum())
-        if high:
+        if ceiling is not None and (high := int((values > ceiling).sum())):
             axis.plot(place, ceiling, "^", color=look.colour, ms=4, clip_on=False, zorder=4)
             axis.annotate(
                 f"{high}", (place, ceiling), (0, 2.5), textcoords="offset points", ha="center",
