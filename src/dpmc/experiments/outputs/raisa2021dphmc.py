@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dpmc.diagnostics.mmd import collapse
-from dpmc.experiments.outputs import _held, _tables
+from dpmc.experiments.outputs import _held, _iac, _tables
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
 from dpmc.types import Array, DpmcError, Fit
@@ -28,6 +28,7 @@ MOST = 3000  # points of a two-dimensional density estimate
 
 figure_held = _held.figure_held
 figure_claimed = _held.figure_claimed
+figure_iac = _iac.by_problem
 budget_table = _tables.budget_table
 comparison_table = _tables.comparison_table
 clipping_table = _tables.clipping_table

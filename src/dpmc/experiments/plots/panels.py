@@ -14,7 +14,7 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 from matplotlib.patches import Patch
 
 from dpmc.experiments.plots import drawn
-from dpmc.experiments.plots.style import GREY, INK, Look, epsilon_text
+from dpmc.experiments.plots.style import GREY, INK, SMALLEST, Look, epsilon_text
 
 TOLERANCE = 0.05  # an epsilon that holds within this share of the one asked for is that one
 TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
@@ -122,12 +122,14 @@ def medians(
         for words, share in (("median", 0.5), ("quartile", 0.25), ("quartile", 0.75)):
             values = groups.quantile(share)
             drawn.record(axis, f"{look.label}: {words}", values.index, values)
-    options: dict[str, Any] = {"linestyle": "none", "markersize": 3.5, "linewidth": 0.8}
+    options: dict[str, Any] = {
+        "linestyle": "none", "markersize": 3.5, "linewidth": 0.8, "markeredgewidth": 0.4,
+        "markeredgecolor": "white", "errorbar": ("pi", 50), **marks,
+    }  # fmt: skip
     seaborn.pointplot(
         table, **_by_group(axis, x, y, hue, looks, grid), estimator="median",
-        errorbar=("pi", 50), dodge=GROUP * (1 - 1 / len(looks)),
-        markers=[look.marker for look in looks.values()],
-        **{**options, "markeredgewidth": 0.4, "markeredgecolor": "white", **marks},
+        markers=[look.marker for look in looks.values()], dodge=GROUP * (1 - 1 / len(looks)),
+        **options,
     )  # fmt: skip
     _on_grid(axis, grid)
 
@@ -193,8 +195,9 @@ def missing(
         if lost:
             drawn.record(axis, f"{looks[name].label}: runs without a value", value, lost)
         if 0 < lost < len(runs):
+            down = -3 - SMALLEST * (list(looks).index(name) % 2)  # neighbours stand apart
             axis.annotate(
-                f"{lost}", (place, height), (0, -3), xycoords=at, textcoords="offset points",
+                f"{lost}", (place, height), (0, down), xycoords=at, textcoords="offset points",
                 ha="center", va="top", fontsize=7,
             )  # fmt: skip
 
