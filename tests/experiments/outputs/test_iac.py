@@ -78,6 +78,21 @@ def test_marks_of_chains_below_a_hundred_times_are_hollow(comparison):
     assert fills == {"#0072B2": "#0072B2", "#009E73": "white"}
 
 
+def test_marks_stand_where_the_data_say(comparison):
+    """Medians and quartiles of ten runs, and not of their logarithms."""
+    figure = raisa2021dphmc.figure_iac(comparison)
+    axis, table = figure.axes[0], drawn.table(figure)
+    assert axis.get_yscale() == "log"
+    rings = [line for line in axis.lines if line.get_marker() == "o"]
+    (marks,) = [line for line in rings if np.isfinite(line.get_ydata()).any()]
+    seen = [values(table, "DP-penalty: median", epsilon)[0] for epsilon in (2, 15)]
+    assert marks.get_ydata() == pytest.approx(seen)
+    bars = [line.get_ydata() for line in axis.lines if line.get_color() == marks.get_color()]
+    for epsilon in (2, 15):
+        ends = values(table, "DP-penalty: quartile", epsilon)
+        assert any(len(bar) == 2 and np.allclose(bar, ends) for bar in bars)
+
+
 def test_only_published_runs_are_drawn_and_the_epsilon_that_holds_is_told(comparison):
     figure = raisa2021dphmc.figure_iac(comparison)
     assert not {"DP-SGLD, Langevin noise", "corrected"} & set(legend_of(figure))

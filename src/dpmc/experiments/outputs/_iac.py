@@ -126,6 +126,7 @@ def _drawn(
     for axis, title in zip(axes.flat, order, strict=False):
         lines = max(lines, _panel(axis, rows[rows["panel"] == title], looks, held))
         axis.set_title(title)
+    axes[0, 0].set_yscale("log")  # not before: quartiles would be those of logarithms
     low, high = axes[0, 0].get_ylim()
     axes[0, 0].set_ylim(low, high * (high / low) ** 0.12)  # crosses stand above
     parts.finish(axes, len(order), "IAC, kept draws", lines)
@@ -154,7 +155,6 @@ def _panel(axis: Axes, rows: pd.DataFrame, looks: Mapping[str, Look], held: bool
     grid = sorted(rows[at].unique())
     shown = {key: look for key, look in looks.items() if key in set(rows["key"])}
     most = rows.groupby([at, "key"])["long"].transform("mean") >= 0.5
-    axis.set_yscale("log")
     short = {k: replace(v, label=f"{v.label}, chains too short") for k, v in shown.items()}
     dashes = {k: replace(v, label=f"{v.label}: draws kept", marker="_") for k, v in shown.items()}
     bare: dict[str, Any] = {"markeredgewidth": 0.8, "markeredgecolor": None}

@@ -123,13 +123,13 @@ def medians(
             values = groups.quantile(share)
             drawn.record(axis, f"{look.label}: {words}", values.index, values)
     options: dict[str, Any] = {
-        "linestyle": "none", "markersize": 3.5, "linewidth": 0.8, "markeredgewidth": 0.4,
-        "markeredgecolor": "white", "errorbar": ("pi", 50), **marks,
+        "linestyles": "none", "markersize": 3.5, "linewidth": 0.8, "markeredgewidth": 0.4,
+        "markeredgecolor": "white", "errorbar": ("pi", 50), "dodge": GROUP * (1 - 1 / len(looks)),
+        **marks,
     }  # fmt: skip
     seaborn.pointplot(
         table, **_by_group(axis, x, y, hue, looks, grid), estimator="median",
-        markers=[look.marker for look in looks.values()], dodge=GROUP * (1 - 1 / len(looks)),
-        **options,
+        markers=[look.marker for look in looks.values()], **options,
     )  # fmt: skip
     _on_grid(axis, grid)
 
