@@ -70,7 +70,7 @@ def test_an_edited_epsilon_reruns_what_depends_on_it(finished: Project) -> None:
     ending = " of raisa2021dphmc"
     made = {job.removesuffix(ending) for job in jobs if job.endswith(ending)}
     drawn = {"figure1", "figure1_variants", "figure2", "table budget", "table comparison"}
-    drawn |= {"figure_held", "figure_claimed"}
+    drawn |= {"figure_held", "figure_claimed", "figure_iac"}
     assert made == {*drawn, "provenance"}
 
 

@@ -13,6 +13,7 @@ from dpmc.experiments.config.reader import load_config
 from dpmc.experiments.outputs import _league_accounting, _league_table, league
 from dpmc.experiments.outputs._rules import league as rules
 from dpmc.experiments.pipeline.results import Context
+from dpmc.experiments.plots import drawn
 from dpmc.experiments.studies import _league, _tables, league_price, league_sep_clip
 from dpmc.experiments.verdicts import claim_file, judge
 from dpmc.experiments.verdicts.evidence import Evidence, NotRunError
@@ -191,17 +192,26 @@ def test_distances_are_drawn_against_rows_and_against_clip_bounds(paper):
     several = pd.concat(
         [whole[whole["problem"].isin(tasks)].assign(num_rows=n) for n in (2000, 10_000, 50_000)]
     )
-    axes = shown(league.rows(Context(paper.plain(), several[several["epsilon"] == 1])))
+    figure = league.rows(Context(paper.plain(), several[several["epsilon"] == 1]))
+    axes = shown(figure)
     assert [axis.get_title() for axis in axes] == [
         "logistic, d = 3",
         "Poisson, d = 3",
         "Student-t, d = 2",
     ]
-    assert len(axes[0].containers) == len(FACTORS)
+    found = drawn.table(figure).query("panel == 'logistic, d = 3'")
+    medians = found[found["series"].str.endswith(": median")]
+    assert medians["series"].nunique() == len(FACTORS)
+    # Side by side at a number of rows, and each with that very number.
+    assert set(found["x"]) == {2000, 10_000, 50_000}
     chain = whole[(whole["label"] == "langevin") & whole["problem"].isin(tasks)]
     bounds = pd.concat([chain.assign(clip_factor=f) for f in (0.25, 0.5, 1, 2, 4)])
-    axes = shown(league.clip(Context(paper.plain(), bounds)))
-    assert [len(axis.containers) for axis in axes] == [2, 2, 2]
+    figure = league.clip(Context(paper.plain(), bounds))
+    shown(figure)
+    found = drawn.table(figure)
+    assert set(found["x"]) == {0.25, 0.5, 1, 2, 4}
+    medians = found[found["series"].str.endswith(": median")]
+    assert medians.groupby("panel")["series"].nunique().tolist() == [2, 2, 2]
 
 
 @pytest.fixture(scope="module")

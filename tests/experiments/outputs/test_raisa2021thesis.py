@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpmc.experiments.outputs import _held
 from dpmc.experiments.outputs import raisa2021thesis as outputs
 from dpmc.experiments.plots import drawn
 from dpmc.types import DpmcError
@@ -163,20 +164,48 @@ def test_figure_held_rings_runs_that_were_cut_off(text, figure_of):
     assert "iterations capped" not in legend_of(figure_of("figure_held"))
 
 
-def test_figure_claimed_counts_what_is_above_the_diagonal(text):
+def test_figure_claimed_counts_what_has_less_privacy_than_claimed(text):
     rows = text.metrics.copy()
     rows.loc[rows["label"] == "dp_penalty", "guarantee_epsilon"] = math.inf
     figure = outputs.figure_claimed(dataclasses.replace(text, metrics=rows))
-    axes = shown(figure)
-    names = [axis.get_title().partition("\n")[0] for axis in axes]
-    assert names == ["as published", "corrected", "PLD accounting", "added here"]
-    published = rows.query("variant == 'as_published'")
-    total = len(published.groupby(["problem", "algorithm", "epsilon"]))
-    above = len(published.query("label == 'dp_penalty'").groupby(["problem", "epsilon"]))
-    assert axes[0].get_title().endswith(f"\n{above} of {total} above")
-    assert "no guarantee" in [text.get_text() for text in axes[0].texts]
-    values = drawn.table(figure).query("panel.str.startswith('as published')", engine="python")
-    assert np.isinf(values.query("series == 'DP-penalty'")["y"]).all()
+    (axis,) = shown(figure)
+    words = [text.get_text() for text in axis.texts]
+    names = [label.get_text() for label in axis.get_yticklabels()]
+    assert "no\nguarantee" in words
+    counts = dict(zip(names, [text for text in words if " of " in text], strict=True))
+    total = len(rows.query("label == 'dp_penalty'").groupby(["problem", "epsilon"]))
+    assert counts["DP-penalty"] == f"{total} of {total}"
+    assert counts["DP-HMC"] == f"0 of {total}"
+    values = drawn.table(figure)
+    assert np.isinf(values.query("series == 'DP-penalty'")["x"]).all()
+    assert set(values["series"]) == set(names)
+
+
+def test_every_mark_of_figure_claimed_stands_at_its_ratio(text):
+    """No mark is moved along the axis of the ratio, so that none is on the wrong side of 1."""
+    rows = text.metrics.copy()
+    shares = np.random.default_rng(0).choice([0.5, 0.96, 1.0, 1.04, 2.0], len(rows))
+    rows["guarantee_epsilon"] = shares * rows["epsilon"]
+    claims = _held.claimed(rows)
+    figure = outputs.figure_claimed(dataclasses.replace(text, metrics=rows))
+    axis = figure.axes[0]
+    marks = np.concatenate([np.asarray(c.get_offsets()) for c in axis.collections])
+    assert sorted(marks[:, 0]) == pytest.approx(sorted(claims["held"] / claims["epsilon"]))
+    names = [label.get_text() for label in axis.get_yticklabels()]
+    found = drawn.table(figure)
+    for place, name in enumerate(names):
+        here = marks[np.round(marks[:, 1]) == place]
+        recorded = found[found["series"] == name]
+        assert sorted(here[:, 0]) == pytest.approx(sorted(recorded["x"]))
+        # From top to bottom by the epsilon that was claimed.
+        assert (np.diff(recorded["y"].to_numpy()[np.argsort(here[:, 1], kind="stable")]) >= 0).all()
+
+
+def test_estimators_without_privacy_claim_nothing(text):
+    rows = text.metrics.copy()
+    rows.loc[rows["label"] == "dp_hmc", ["algorithm", "method"]] = "ols"
+    assert "ols" not in set(_held.claimed(rows)["algorithm"])
+    assert len(_held.claimed(rows))
 
 
 @pytest.mark.parametrize("name", ["figure6_3", "figure_held", "figure_variants", "figure_mala"])

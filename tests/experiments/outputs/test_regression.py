@@ -239,13 +239,17 @@ def test_one_data_set_is_drawn_by_means_and_the_loss_of_the_public_code(simulate
 def test_several_data_sets_are_drawn_by_medians_and_quartiles_of_runs(simulated):
     axes = drawn(outputs.figure7_1_draws(simulated))
     # Errors relative to one method on the same data sets, which are all equal here.
-    assert len(axes[0].containers) == len(METHODS) - 1
-    for bars in axes[0].containers:
-        assert bars.lines[0].get_ydata() == pytest.approx([1, 1, 1])
+    marks = [line for line in axes[0].lines if line.get_marker() not in ("None", "")]
+    assert len(marks) == len(METHODS) - 1
+    for place, line in enumerate(marks):
+        assert line.get_ydata() == pytest.approx([1, 1, 1])
+        # Side by side at a grid point, and none nearer to another.
+        assert np.round(line.get_xdata()).tolist() == [0, 1, 2]
+        assert place == 0 or (line.get_xdata() > marks[place - 1].get_xdata()).all()
     rows = simulated.metrics.copy()
     rows.loc[rows["method"] == "adassp", "prediction"] *= 3
     axes = drawn(outputs.figure7_1_draws(dataclasses.replace(simulated, metrics=rows)))
-    heights = [bars.lines[0].get_ydata().tolist() for bars in axes[0].containers]
+    heights = [line.get_ydata().tolist() for line in axes[0].lines if len(line.get_xdata()) == 3]
     assert sorted(heights)[-1] == pytest.approx([3, 3, 3])
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from scipy.stats import multivariate_normal
 
 from dpmc.experiments import plots
 from dpmc.experiments.config import grids
 from dpmc.experiments.plots import panels, style
+from dpmc.experiments.plots.drawn import table as table_of
 from dpmc.types import DpmcError
 from tests.support.figures import small
 
@@ -116,8 +116,39 @@ def test_every_box_is_there_or_a_mark_in_its_place():
         "not run": "_",
     }
     assert marks["no value"].get_xdata()[0] < 1 < marks["not run"].get_xdata()[0]
+    # Where no run has a value, the worst place of the axis and not the best.
+    assert marks["no value"].get_ydata()[0] > 0.9
     entries = [entry.get_label() for entry in panels.missing_entries(figure)]
     assert entries == ["no value", "not run"]
+
+
+def test_runs_without_a_value_are_counted_and_recorded():
+    rows = [("a", 1, 0.2)] * 5 + [("a", 1, np.nan)] * 3 + [("a", 2, 0.3)] * 5
+    table = pd.DataFrame(rows, columns=["hue", "x", "y"])
+    figure, axes = style.figure(1, 1, 2)
+    panels.boxes(axes[0, 0], table, "x", "y", "hue", {"a": style.look("dp_hmc")})
+    assert [text.get_text() for text in axes[0, 0].texts] == ["3"]
+    found = table_of(figure)
+    lost = found[found["series"] == "DP-HMC: runs without a value"]
+    assert lost[["x", "y"]].to_numpy().tolist() == [[1, 3]]
+    assert (found["series"] == "DP-HMC").sum() == 10
+
+
+def test_medians_stand_side_by_side_within_their_grid_point():
+    rows = [(name, x, x + y) for name in "ab" for x in (0.1, 10) for y in (0, 1, 2, 5, 9)]
+    table = pd.DataFrame(rows, columns=["hue", "x", "y"])
+    figure, axes = style.figure(1, 1, 2)
+    looks = {"a": style.look("dp_hmc"), "b": style.look("dp_barker")}
+    panels.medians(axes[0, 0], table, "x", "y", "hue", looks)
+    lines = {line.get_marker(): line for line in axes[0, 0].lines if len(line.get_xdata()) == 2}
+    places = {marker: lines[marker].get_xdata() for marker in ("s", "D")}
+    for place in range(2):
+        assert -0.5 < places["s"][place] - place < 0 < places["D"][place] - place < 0.5
+    assert lines["s"].get_ydata() == pytest.approx([2.1, 12])
+    found = table_of(figure)
+    chosen = found[(found["series"] == "DP-HMC: quartile") & (found["x"] == 10)]
+    assert chosen["y"].tolist() == [11, 15]
+    assert set(found["x"]) == {0.1, 10}
 
 
 def test_the_epsilon_that_holds_stands_below_the_axis_where_it_differs():
@@ -156,23 +187,6 @@ def test_boxes_keep_a_place_for_grid_points_without_runs():
     assert axes[0, 0].patches[0].get_path().vertices[:, 0].mean() > 0.5
 
 
-def test_joint_heights_enclose_the_stated_mass():
-    """Error rate below 1e-4: shares of 40,000 points, sd 0.25 %, plus smoothing."""
-    rng = np.random.default_rng(0)
-    sample = rng.normal(size=(40_000, 2))
-    grid = np.linspace(-4, 4, 81)
-    _, axes = style.figure(1, 1, 2)
-    ones = np.ones(2000)
-    found = panels.joint(axes[0, 0], sample[:2000], ones, (grid, grid), (0.9, 0.5))
-    assert found is not None
-    density, heights = found
-    assert heights[0] < heights[1]
-    truth = multivariate_normal(np.zeros(2)).pdf(np.stack(np.meshgrid(grid, grid), axis=-1))
-    truth = truth / truth.sum()
-    for height, mass in zip(heights, (0.9, 0.5), strict=True):
-        assert truth[density >= height].sum() == pytest.approx(mass, abs=0.05)
-
-
 def test_guarantees_are_drawn_against_the_epsilon_asked_for():
     rows = [("a", "corrected", e, e) for e in (1, 2)] + [("b", "pld", 2, 0.5), ("b", "pld", 2, 0.7)]
     columns = ["method", "variant", "epsilon", "guarantee_epsilon"]
@@ -195,11 +209,3 @@ def test_guarantees_are_drawn_against_the_epsilon_asked_for():
 def test_a_note_says_what_is_missing():
     figure = style.note("Nothing was run.")
     assert [text.get_text() for text in figure.axes[0].texts] == ["Nothing was run."]
-
-
-def test_a_sample_that_stands_still_draws_nothing():
-    _, axes = style.figure(1, 1, 2)
-    grid = np.linspace(0, 1, 5)
-    panels.marginal(axes[0, 0], np.ones(5), np.ones(5), grid)
-    assert not axes[0, 0].lines
-    assert panels.joint(axes[0, 0], np.ones((5, 2)), np.ones(5), (grid, grid), (0.9,)) is None

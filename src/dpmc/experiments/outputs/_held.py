@@ -1,4 +1,4 @@
-"""Pictures of the epsilon that holds: results against it, and it against the one claimed."""
+"""Pictures of the epsilon that holds: results against it, and it over the one claimed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import blended_transform_factory
 
 from dpmc.experiments.outputs import _thesis_panels as parts
+from dpmc.experiments.outputs._regression import EXACT, replaced
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import drawn, style
+from dpmc.experiments.plots import drawn, panels, style
 from dpmc.experiments.plots.style import Look
 from dpmc.types import UNAVAILABLE
 
@@ -25,8 +27,6 @@ EDGES = {"pld": style.INK}
 STRIP = 1.8  # the strip of results without a guarantee begins at so many times the largest epsilon
 MUCH = 0.3  # of ratios clipped: with so many a chain need not approach the exact posterior
 NO_GUARANTEE = "no guarantee"
-# Of points that share an epsilon, one stands so many times further right than the one before it.
-APART = 1.07
 
 
 @style.styled
@@ -255,7 +255,7 @@ def _strip(axis: Axes, begin: float, end: float) -> None:
 
 @style.styled
 def figure_claimed(context: Context) -> Figure:
-    """Draw the epsilon that holds against the epsilon that was claimed.
+    """Draw the epsilon that holds as a multiple of the epsilon that was claimed.
 
     Parameters
     ----------
@@ -265,60 +265,69 @@ def figure_claimed(context: Context) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        One panel per variant, methods told apart by colour and marker. Points above the
-        diagonal have less privacy than claimed; those without a finite guarantee stand on a
-        rim at the top.
+        One row per method and variant, one mark per problem and epsilon, at the very ratio:
+        right of the line at 1 there is less privacy than claimed. Within a row epsilon grows
+        downwards. Results without a finite guarantee stand in a strip at the right edge.
     """
+    import seaborn
+
     points = claimed(context.metrics)
     if points.empty:
         return style.note("This run holds no results with an epsilon.")
-    variants = style.ordered(points["variant"], style.VARIANTS)
-    order = style.ordered(points["algorithm"], style.METHODS)
-    columns = min(4, len(variants))
-    height = -(-len(variants) // columns)
-    figure, axes = style.figure(height, columns, 1.0 + 1.8 * height, sharex=True, sharey=True)
-    finite = points.loc[np.isfinite(points["held"]), "held"]
-    asked = (points["epsilon"].min(), points["epsilon"].max())
-    low = min(asked[0], finite.min() if len(finite) else asked[0]) / 1.6
-    high = max(asked[1], finite.max() if len(finite) else asked[1]) * 1.6
-    rim = bool(np.isinf(points["held"]).any())
-    top = high * (high / low) ** (0.2 if rim else 0)
-    for axis, variant in zip(axes.flat, variants, strict=False):
-        here = points[points["variant"] == variant]
-        _claimed_panel(axis, here, order, high * (top / high) ** 0.3)
-        above = int((here["held"] > (1 + 0.05) * here["epsilon"]).sum())
-        axis.set_title(f"{style.look(variant).label}\n{above} of {len(here)} above")
-        axis.plot([low, high], [low, high], color=style.GREY, lw=0.7, ls=(0, (4, 3)), zorder=0)
-        axis.set(xscale="log", yscale="log", ylim=(low, top))
-        axis.set_xlim(asked[0] / 1.6, asked[1] * 1.6)
-        if rim:
-            axis.axhspan(high, top, color="#f3e3e0", lw=0, zorder=0)
-            axis.annotate(
-                NO_GUARANTEE, (0.03, 0.985), xycoords="axes fraction", va="top", fontsize=7
-            )
-    for k, axis in enumerate(axes.flat):
-        if k >= len(variants):
-            axis.set_axis_off()
-        elif k + columns >= len(variants):
-            axis.set_xlabel("ε claimed")
-            axis.tick_params(labelbottom=True)
-    for row in axes:
-        row[0].set_ylabel("ε that holds")
-    looks = [style.look(name) for name in order]
-    handles = [
-        Line2D([], [], color=k.colour, marker=k.marker, label=k.label, ls="", **_mark(k))
-        for k in looks
+    labels = [
+        style.method_label(algorithm, variant)
+        for algorithm in style.ordered(points["algorithm"], style.METHODS)
+        for variant in style.ordered(
+            points.loc[points["algorithm"] == algorithm, "variant"], style.VARIANTS
+        )
     ]
-    wide = any(len(k.label) > 20 for k in looks)
-    figure.legend(handles=handles, loc="outside upper center", ncols=3 if wide else 4)
-    style.heading(figure, "Privacy claimed and privacy that holds")
+    pairs = zip(points["algorithm"], points["variant"], strict=True)
+    points["label"] = [style.method_label(*pair) for pair in pairs]
+    points["ratio"] = points["held"] / points["epsilon"]
+    rank = points["epsilon"].rank(method="dense") - 1
+    within = 0.7 * (rank / max(1, rank.max()) - 0.5)
+    finite = points.loc[np.isfinite(points["ratio"]), "ratio"]
+    low, high = 0.8 * min(1.0, finite.min()), 1.25 * max(1.0, finite.max())
+    end = high * (high / low) ** 0.25 if len(finite) < len(points) else high
+    figure, axes = style.figure(1, 1, 1.2 + 0.19 * len(labels))
+    axis = axes[0, 0]
+    seaborn.scatterplot(
+        x=points["ratio"].where(np.isfinite(points["ratio"]), math.sqrt(high * end)),
+        y=points["label"].map(labels.index) + within, hue=points["epsilon"], hue_norm=LogNorm(),
+        palette="flare", s=11, linewidth=0.3, legend="full", zorder=3, ax=axis,
+    )  # fmt: skip
+    for place, label in enumerate(labels):
+        here = points[points["label"] == label]
+        drawn.record(axis, label, here["ratio"], here["epsilon"])
+        above = int((here["ratio"] > 1 + panels.TOLERANCE).sum())
+        axis.annotate(
+            f"{above} of {len(here)}", (1.02, place), xycoords=("axes fraction", "data"),
+            va="center", fontsize=7, fontweight="bold" if above else "normal",
+        )  # fmt: skip
+        axis.axhline(place + 0.5, color="#e6e6e6", lw=0.5, zorder=0)
+    axis.axvline(1, color=style.INK, lw=0.8, zorder=1)
+    axis.annotate(
+        "less privacy\nthan claimed",
+        (1.02, 1.01),
+        xycoords="axes fraction",
+        va="bottom",
+        fontsize=7,
+    )
+    axis.set(xscale="log", xlim=(low, end), ylim=(len(labels) - 0.5, -0.5))
+    axis.set(xlabel="ε that holds / ε claimed", ylabel="ε claimed ↓")
+    axis.set_yticks(range(len(labels)), labels)
+    if end > high:
+        axis.axvspan(high, end, color="#f3e3e0", lw=0, zorder=0)
+        axis.annotate(
+            NO_GUARANTEE.replace(" ", "\n"), (math.sqrt(high * end), 1.01),
+            xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=7,
+        )  # fmt: skip
+    handles, names = axis.get_legend_handles_labels()
+    axis.get_legend().remove()
+    words = [f"ε {float(name):g}" for name in names]
+    figure.legend(handles, words, loc="outside upper center", ncols=min(8, len(words)))
+    style.heading(figure, "Privacy that holds, as a multiple of the ε claimed")
     return figure
-
-
-def _mark(look: Look) -> dict[str, Any]:
-    """Return the edge of a marker: none of white where it is made of strokes alone."""
-    strokes = look.marker in ("+", "x", "_")
-    return {"ms": 4, "mew": 0.9 if strokes else 0.4, "mec": look.colour if strokes else "white"}
 
 
 def claimed(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -328,7 +337,7 @@ def claimed(metrics: pd.DataFrame) -> pd.DataFrame:
     ----------
     metrics : pandas.DataFrame
         One row per run. Where guarantees for both relations of neighbours are known, that
-        for the replacement of a row counts.
+        for the replacement of a row counts. Estimators that are meant to be exact claim nothing.
 
     Returns
     -------
@@ -336,21 +345,9 @@ def claimed(metrics: pd.DataFrame) -> pd.DataFrame:
         One row per problem, algorithm, variant and epsilon: columns problem, algorithm,
         variant, epsilon and held (infinite where there is no guarantee).
     """
-    rows = metrics[metrics["epsilon"].notna() & (metrics["epsilon"] > 0)]
+    rows = metrics[(metrics["epsilon"] > 0) & ~metrics["algorithm"].isin(EXACT)]
     rows = rows[~rows["status"].fillna("").str.startswith(UNAVAILABLE)]
-    held = rows["guarantee_epsilon"]
-    if "epsilon_replace" in rows:
-        held = rows["epsilon_replace"].where(rows["epsilon_replace"].notna(), held)
     keys = ["problem", "algorithm", "variant", "epsilon"]
-    table = rows.assign(held=held.fillna(math.inf)).groupby(keys, sort=False)["held"].max()
+    held = replaced(rows).fillna(math.inf)
+    table = rows.assign(held=held).groupby(keys, sort=False)["held"].max()
     return table.reset_index()
-
-
-def _claimed_panel(axis: Axes, points: pd.DataFrame, order: list[str], rim: float) -> None:
-    present = [name for name in order if name in set(points["algorithm"])]
-    for k, name in enumerate(present):
-        look, here = style.look(name), points[points["algorithm"] == name]
-        drawn.record(axis, look.label, here["epsilon"], here["held"])
-        at = here["epsilon"] * APART ** (k - (len(present) - 1) / 2)
-        height = here["held"].where(np.isfinite(here["held"]), rim)
-        axis.plot(at, height, look.marker, color=look.colour, ls="", zorder=3, **_mark(look))

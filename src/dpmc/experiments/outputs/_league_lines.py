@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from dpmc.experiments.outputs._league_table import DISTANCE, LOOKS, label, ordered
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import drawn, style
+from dpmc.experiments.plots import drawn, panels, style
 from dpmc.experiments.plots.style import Look
 
 BUDGETS = {
@@ -26,7 +27,6 @@ FOUND = {
     0.9: Look("found: nine tenths are", "#009E73", "D", "none"),
 }
 ERROR = "mean_error"
-APART = 1.05  # a line stands so many times further right than the one before it
 
 
 @style.styled
@@ -39,14 +39,15 @@ def rows(context: Context) -> Figure:
         Runs of the study ``rows``.
     """
     runs = context.metrics
-    looks = {name: LOOKS.get(name, style.look(name)) for name in ordered(set(runs["label"]))}
+    looks = {
+        name: replace(LOOKS.get(name, style.look(name)), label=label(name), line="-")
+        for name in ordered(set(runs["label"]))
+    }
     made = _panels(context, runs, "num_rows", "label", looks, "number of rows")
     sizes = sorted(set(runs["num_rows"]))
     for axis in made.axes:
-        axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
-        axis.minorticks_off()
-    named = {name: Look(label(name), one.colour, one.marker) for name, one in looks.items()}
-    _legend(made, named, 3)
+        axis.set_xticks(range(len(sizes)), [f"{size:,.0f}" for size in sizes])
+    _legend(made, looks, 3)
     style.heading(made, "Distance against the number of rows, at ε = 1")
     return made
 
@@ -63,9 +64,6 @@ def clip(context: Context) -> Figure:
     runs = context.metrics
     looks = {key: look for key, look in BUDGETS.items() if key in set(runs["epsilon"])}
     made = _panels(context, runs, "clip_factor", "epsilon", looks, "clip bound / the one found")
-    for axis in made.axes:
-        axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
-        axis.minorticks_off()
     _legend(made, looks, 2)
     style.heading(made, "Unadjusted Langevin with other clip bounds")
     return made
@@ -92,7 +90,7 @@ def sep_clip(context: Context) -> Figure:
     for axis, epsilon in zip(axes[0], epsilons, strict=True):
         part = runs[(runs["epsilon"] == epsilon) & (runs["status"] == "complete")]
         lines = part[part["label"] == "fixed"]
-        _line(axis, lines, "clip_bound", FIXED, 1.0, ERROR)
+        _line(axis, lines, "clip_bound", FIXED, ERROR)
         for share, look in FOUND.items():
             here = part[part["clipped_share"] == share]
             if len(here):
@@ -129,18 +127,19 @@ def _panels(
 ) -> Figure:
     tasks = context.problems(runs)
     figure, axes = style.figure(1, len(tasks), 2.7, sharey=True)
+    grid = sorted(set(runs[x].dropna()))
     for axis, task in zip(axes[0], tasks, strict=True):
-        for number, (key, look) in enumerate(looks.items()):
-            part = runs[(runs["problem"] == task) & (runs[hue] == key)]
-            _line(axis, part, x, look, APART ** (number - (len(looks) - 1) / 2))
-        axis.set(title=context.problem_label(task), xscale="log", yscale="log", xlabel=words)
-    axes[0, 0].set_ylabel("sliced distance")
+        part = runs[runs["problem"] == task]
+        panels.medians(
+            axis, part, x, DISTANCE, hue, looks, grid, dodge=0.07 * (len(looks) - 1),
+            linestyles=[k.line for k in looks.values()], markersize=4, markeredgewidth=0,
+        )  # fmt: skip
+        axis.set(title=context.problem_label(task), xlabel=words)
+    axes[0, 0].set(yscale="log", ylabel="sliced distance")
     return figure
 
 
-def _line(
-    axis: Axes, runs: pd.DataFrame, x: str, look: Look, shift: float, y: str = DISTANCE
-) -> None:
+def _line(axis: Axes, runs: pd.DataFrame, x: str, look: Look, y: str) -> None:
     """Draw medians with quartiles."""
     scored = runs[runs[y].notna()]
     if scored.empty:
@@ -149,7 +148,7 @@ def _line(
     parts: Sequence[pd.Series] = [scored.loc[scored[x] == value, y] for value in at]
     low, middle, high = np.transpose([part.quantile([0.25, 0.5, 0.75]) for part in parts])
     axis.errorbar(
-        at * shift, middle, yerr=[middle - low, high - middle], color=look.colour,
+        at, middle, yerr=[middle - low, high - middle], color=look.colour,
         marker=look.marker, ms=4, lw=1, elinewidth=0.8, ls=look.line, label=look.label,
     )  # fmt: skip
 

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.plots import drawn, style
 from dpmc.experiments.plots import panels as panels_style
+from dpmc.experiments.plots import style
 from dpmc.experiments.plots.style import Look
 from dpmc.linreg.scores import t_interval
 from dpmc.types import UNAVAILABLE, Array
@@ -23,7 +23,6 @@ METHODS = ("mcmc_normal_x", "mcmc_fixed_s", "bayes_fixed_s_fast", "mcmc_bs", "ad
 # Estimators that read the rows themselves.
 EXACT = ("ols", "posterior")
 PROFILES = ("authors", "final", "thesis", "correct")
-APART = 1.13  # methods that share an epsilon stand apart by this factor
 SMALL = 0.001  # below this a squared MMD is noise
 # The public code scores these by the loss averaged over draws, the others by a point estimate.
 CHAINS = ("mcmc_normal_x", "mcmc_fixed_s", "mcmc_bs")
@@ -131,6 +130,7 @@ def against_epsilon(
         The legend gives the epsilon that holds where it is not the one asked for.
     """
     nodes = sorted(panels[0][0]["num_nodes"].unique())
+    grid = sorted(panels[0][0]["epsilon"].dropna().unique())
     height = len(panels)
     figure, axes = style.figure(height, len(nodes), 0.9 + 1.55 * height, sharex=True, sharey="row")
     for i, (rows, metric, name, label) in enumerate(panels):
@@ -138,11 +138,13 @@ def against_epsilon(
             panel_rows = rows[rows["num_nodes"] == count]
             if centre == "mean":
                 lines(axis, panel_rows, "epsilon", metric, shown)
+                axis.set_xscale("log")
             else:
-                bars(axis, panel_rows, metric, shown)
-            axis.set(xscale="log", title=f"{name}, J = {count}")
-            axis.set_yscale(scale, **({"linthresh": SMALL} if scale == "symlog" else {}))
+                panels_style.medians(axis, panel_rows, "epsilon", metric, "method", shown, grid)
+            axis.set_title(f"{name}, J = {count}")
             axis.set_xlabel("ε asked for" if i == height - 1 else "")
+        # Not before: quartiles would be those of logarithms.
+        axes[i, 0].set_yscale(scale, **({"linthresh": SMALL} if scale == "symlog" else {}))
         if scale == "symlog":
             limits = axes[i, 0].get_ylim()
             for axis in axes[i]:
@@ -152,23 +154,6 @@ def against_epsilon(
         axes[i, 0].set_ylabel(label)
     legend(figure, with_guarantees(panels[0][0], shown), 3)
     return figure
-
-
-def bars(axis: Axes, rows: pd.DataFrame, metric: str, shown: dict[str, Look]) -> None:
-    """Draw medians against epsilon with bars at the quartiles, groups side by side."""
-    for k, (name, look) in enumerate(shown.items()):
-        runs = rows[(rows["method"] == name) & rows[metric].notna()]
-        groups = runs.groupby("epsilon", sort=True)[metric]
-        low, middle, high = (groups.quantile(share) for share in (0.25, 0.5, 0.75))
-        if middle.empty:
-            continue
-        at = middle.index.to_numpy(float) * APART ** (k - (len(shown) - 1) / 2)
-        axis.errorbar(
-            at, middle, yerr=[middle - low, high - middle], fmt=look.marker, color=look.colour,
-            ms=3, mew=0.3, mec="white", lw=0.8,
-        )  # fmt: skip
-        for words, values in (("median", middle), ("quartile", low), ("quartile", high)):
-            drawn.record(axis, f"{look.label}: {words}", values.index, values)
 
 
 def with_guarantees(rows: pd.DataFrame, shown: dict[str, Look]) -> dict[str, Look]:

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from dpmc.experiments.outputs import (
     _held,
+    _iac,
     _regression_layouts,
     _regression_tables,
     _slopes,
@@ -37,6 +38,7 @@ table_convergence = _regression_tables.table_convergence
 
 figure4_1 = figure4_2 = figure4_3 = _statsel_information.information_by_theta
 figure_claimed = _held.figure_claimed
+figure_iac = _iac.by_study
 figure4_4 = _statsel_information.information_of_bits
 figure6_1 = figure6_2 = figure6_4 = _statsel_errors.errors_by_epsilon
 figure6_3 = _statsel_errors.information_and_autocorrelation

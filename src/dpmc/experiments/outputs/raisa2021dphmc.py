@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dpmc.diagnostics.mmd import collapse
-from dpmc.experiments.outputs import _held, _tables
+from dpmc.experiments.outputs import _held, _iac, _tables
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
 from dpmc.types import Array, DpmcError, Fit
@@ -26,6 +28,7 @@ MOST = 3000  # points of a two-dimensional density estimate
 
 figure_held = _held.figure_held
 figure_claimed = _held.figure_claimed
+figure_iac = _iac.by_problem
 budget_table = _tables.budget_table
 comparison_table = _tables.comparison_table
 clipping_table = _tables.clipping_table
@@ -185,9 +188,6 @@ def figure2(context: Context) -> Figure:
     handles.append(Patch(facecolor="#d0d0d0", label="exact sample"))
     handles.append(Patch(facecolor="#dedede", label="90 % region"))
     handles.append(Patch(facecolor="#b8b8b8", label="50 % region"))
-    for row in axes[:2]:
-        highest = max(line.get_ydata().max() for axis in row for line in axis.lines)
-        row[0].set_ylim(0, 1.05 * highest)
     figure.align_ylabels(axes[:, 0])
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     style.heading(figure, "Räisä, Koskela and Honkela 2021, Figure 2, as published")
@@ -265,30 +265,49 @@ def _grids(reference: Array, columns: Any) -> tuple[Array, Array]:
 def _marginals(
     axis: Any, samples: Any, reference: Array, grids: Any, k: int, look: style.Look
 ) -> None:
-    grid = grids[k]
-    ones = np.ones(len(reference))
-    panels.marginal(axis, reference[:, k], ones, grid, color="none")
-    line = axis.lines[-1]
-    axis.fill_between(line.get_xdata(), line.get_ydata(), color="#d0d0d0", lw=0)
+    import seaborn
+
+    whole = {**_whole(len(grids[k]), (grids[k][0], grids[k][-1])), "ax": axis}
+    seaborn.kdeplot(
+        x=reference[:, k], fill=True, color="#d0d0d0", alpha=1, linewidth=0, label="exact sample",
+        **whole,
+    )  # fmt: skip
     for rank, (points, weights, *_) in samples.items():
-        panels.marginal(
-            axis, points[:, k], weights, grid, color=look.colour, ls=RANKS[rank], lw=1.1
-        )
-    axis.set(xlim=(grid[0], grid[-1]), xlabel=f"θ{'₁₂'[k]}")
+        seaborn.kdeplot(
+            x=points[:, k], weights=weights, color=look.colour, linestyle=RANKS[rank],
+            linewidth=1.1, label=f"{rank} run", **whole,
+        )  # fmt: skip
+    axis.set(xlim=whole["clip"], xlabel=f"θ{'₁₂'[k]}")
 
 
 def _joint(
     axis: Any, points: Array, weights: Array, reference: Array, grids: Any, look: style.Look
 ) -> None:
-    coarse = (grids[0][::2], grids[1][::2])
-    exact = panels.joint(axis, reference, np.ones(len(reference)), coarse, MASSES)
-    if exact is not None:
-        density, heights = exact
-        axis.contourf(*coarse, density, [*heights, np.inf], colors=["#dedede", "#b8b8b8"])
+    import seaborn
+
+    limits = tuple((grid[0], grid[-1]) for grid in grids)
+    whole = {**_whole(len(grids[0][::2]), limits), "ax": axis}
+    levels = [1 - mass for mass in MASSES]
+    seaborn.kdeplot(
+        x=reference[:, 0], y=reference[:, 1], levels=[*levels, 1], fill=True,
+        color="#b8b8b8", colors=["#dedede", "#b8b8b8"], **whole,
+    )  # fmt: skip
     step = -(-len(points) // MOST)
-    sample = panels.joint(axis, points[::step], weights[::step], coarse, MASSES)
-    if sample is not None:
-        axis.contour(*coarse, *sample, colors=look.colour, linewidths=1.0)
+    # A sample within a cell of the grid has no regions, and one that stands still no density.
+    with contextlib.suppress(ValueError):
+        seaborn.kdeplot(
+            x=points[::step, 0], y=points[::step, 1], weights=weights[::step], levels=levels,
+            color=look.colour, linewidths=1.0, **whole,
+        )  # fmt: skip
+    axis.set(xlim=limits[0], ylim=limits[1])
+
+
+def _whole(gridsize: int, limits: Any) -> dict[str, Any]:
+    """Return what makes a density estimate cover all of a panel, and no more."""
+    return {
+        "gridsize": gridsize, "clip": limits, "cut": math.inf, "common_norm": False,
+        "warn_singular": False,
+    }  # fmt: skip
 
 
 @style.styled

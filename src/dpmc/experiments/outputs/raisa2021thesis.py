@@ -11,7 +11,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from dpmc.experiments.outputs import _held, _thesis_accounting, _thesis_density, _thesis_tables
+from dpmc.experiments.outputs import (
+    _held,
+    _iac,
+    _thesis_accounting,
+    _thesis_density,
+    _thesis_tables,
+)
 from dpmc.experiments.outputs import _thesis_panels as parts
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
@@ -33,6 +39,7 @@ figure5_1 = _thesis_density.figure5_1
 figure6_1 = _thesis_accounting.figure6_1
 figure_held = _held.figure_held
 figure_claimed = _held.figure_claimed
+figure_iac = _iac.by_problem
 table5_1 = _thesis_tables.table5_1
 layout_table5_1 = _thesis_tables.layout_table5_1
 budget_table = _thesis_tables.budget_table

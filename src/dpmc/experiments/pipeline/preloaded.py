@@ -49,6 +49,7 @@ MODULES = (
     "pyarrow.parquet",
     "scipy.special",
     "scipy.stats",
+    "seaborn",
     "dpmc.diagnostics.mmd_sums",
     "dpmc.experiments.config.problems",
     "dpmc.experiments.pipeline.accounting_curves",

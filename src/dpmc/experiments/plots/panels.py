@@ -1,8 +1,8 @@
-"""The kinds of panel: boxes over a grid, points, marginal and joint densities."""
+"""The kinds of panel: boxes or medians over a grid, and points."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 from matplotlib.patches import Patch
 
 from dpmc.experiments.plots import drawn
-from dpmc.experiments.plots.style import GREY, INK, Look, epsilon_text
-from dpmc.types import Array
+from dpmc.experiments.plots.style import GREY, INK, SMALLEST, Look, epsilon_text
 
 TOLERANCE = 0.05  # an epsilon that holds within this share of the one asked for is that one
 TICK_LINE = 9.5  # points from one line of numbers below an axis to the next
 NO_VALUE = "no value"
 NOT_RUN = "not run"
 GROUP = 0.82  # share of the distance between grid points that the boxes of one take
+LEAST = 5  # runs that have quartiles
+MEDIAN_ALONE: dict[str, Any] = {"showbox": False, "showcaps": False, "whiskerprops": {"lw": 0}}
 
 
 def boxes(
@@ -38,8 +39,7 @@ def boxes(
 
     Boxes span the quartiles with a line at the median, whiskers reach the furthest
     run within 1.5 times that span. With fewer than five runs only the dots and
-    the median are drawn. A cross at the bottom stands for runs without a value, a dash for a
-    grid point at which a group was not run.
+    the median are drawn. What is not there is marked as by :func:`missing`.
 
     Parameters
     ----------
@@ -55,38 +55,151 @@ def boxes(
     grid : sequence of float, optional
         Grid points in order; by default those that the table has.
     """
-    grid = sorted(table[x].dropna().unique()) if grid is None else grid
-    width = GROUP / max(1, len(looks))
-    for k, (name, style) in enumerate(looks.items()):
-        rows = table[table[hue] == name]
-        for i, value in enumerate(grid):
-            runs = rows.loc[rows[x] == value, y].dropna().to_numpy()
-            drawn.record(axis, style.label, value, runs)
-            place = i + (k - (len(looks) - 1) / 2) * width
-            _box(axis, runs, place, width, style)
-            if not len(runs):
-                tried = bool((rows[x] == value).any())
-                _missing(axis, place, tried, style)
-            if ceiling is not None and np.any(runs > ceiling):
-                axis.plot(place, ceiling, "^", color=style.colour, ms=4, clip_on=False, zorder=4)
-                count = f"{np.sum(runs > ceiling)}"
-                axis.annotate(
-                    count, (place, ceiling), (0, 2.5), textcoords="offset points", ha="center",
-                    va="bottom", fontsize=7,
+    import seaborn
+
+    grid = _grid(table, x) if grid is None else grid
+    for name, look in looks.items():
+        runs = table[table[hue] == name]
+        few = runs.groupby(x)[y].transform("count") < LEAST
+        for rows, parts in ((runs[~few], {}), (runs[few], MEDIAN_ALONE)):
+            if rows[y].notna().any():  # `vert` is a name that matplotlib gives up
+                seaborn.boxplot(
+                    rows, **_by_group(axis, x, y, hue, looks, grid), dodge=True, width=GROUP,
+                    gap=0.2, saturation=1, linecolor=look.colour, linewidth=0.7, showfliers=False,
+                    boxprops={"alpha": 0.45}, medianprops={"color": INK, "linewidth": 1.1},
+                    vert=None, **parts,
                 )  # fmt: skip
-    axis.set_xticks(range(len(grid)), [f"{value:g}" for value in grid])
-    axis.set_xlim(-0.5, len(grid) - 0.5)
+    for name, place, value, runs in _cells(table, x, hue, looks, grid):
+        values, look = runs[y].dropna(), looks[name]
+        drawn.record(axis, look.label, value, values)
+        spread = np.linspace(-0.2, 0.2, len(values)) if len(values) > 1 else np.zeros(len(values))
+        axis.plot(
+            place + spread * GROUP / len(looks), values, look.marker, color=look.colour, ms=1.8,
+            mew=0, alpha=0.9, zorder=3,
+        )  # fmt: skip
+        if ceiling is not None and (high := int((values > ceiling).sum())):
+            axis.plot(place, ceiling, "^", color=look.colour, ms=4, clip_on=False, zorder=4)
+            axis.annotate(
+                f"{high}", (place, ceiling), (0, 2.5), textcoords="offset points", ha="center",
+                va="bottom", fontsize=7,
+            )  # fmt: skip
+    missing(axis, table, x, y, hue, looks, grid)
+    _on_grid(axis, grid)
     axis.set_ylim(0, ceiling)
+
+
+def medians(
+    axis: Axes,
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    hue: str,
+    looks: Mapping[Any, Look],
+    grid: Sequence[float] | None = None,
+    **marks: Any,
+) -> None:
+    """Draw medians of runs with bars at their quartiles, groups side by side at a grid point.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    table : pandas.DataFrame
+        One row per run.
+    x, y, hue : str
+        Columns of the grid, of the metric and of the group.
+    looks : mapping to Look
+        The groups in drawing order.
+    grid : sequence of float, optional
+        Grid points in order; by default those that the table has.
+    **marks
+        For ``seaborn.pointplot``.
+    """
+    import seaborn
+
+    grid = _grid(table, x) if grid is None else grid
+    for name, look in looks.items():
+        groups = table[(table[hue] == name) & table[y].notna()].groupby(x)[y]
+        for words, share in (("median", 0.5), ("quartile", 0.25), ("quartile", 0.75)):
+            values = groups.quantile(share)
+            drawn.record(axis, f"{look.label}: {words}", values.index, values)
+    options: dict[str, Any] = {
+        "linestyles": "none", "markersize": 3.5, "linewidth": 0.8, "markeredgewidth": 0.4,
+        "markeredgecolor": "white", "errorbar": ("pi", 50), "dodge": GROUP * (1 - 1 / len(looks)),
+        **marks,
+    }  # fmt: skip
+    seaborn.pointplot(
+        table, **_by_group(axis, x, y, hue, looks, grid), estimator="median",
+        markers=[look.marker for look in looks.values()], **options,
+    )  # fmt: skip
+    _on_grid(axis, grid)
+
+
+def _grid(table: pd.DataFrame, x: str) -> list[float]:
+    return sorted(table[x].dropna().unique())
+
+
+def _by_group(
+    axis: Axes, x: str, y: str, hue: str, looks: Mapping[Any, Look], grid: Sequence[float]
+) -> dict[str, Any]:
+    """Return what seaborn is told of a panel: groups side by side, whichever of them is drawn."""
+    colours = {name: look.colour for name, look in looks.items()}
+    return {
+        "x": x, "y": y, "hue": hue, "order": list(grid), "hue_order": list(looks),
+        "palette": colours, "legend": False, "ax": axis,
+    }  # fmt: skip
+
+
+def _on_grid(axis: Axes, grid: Sequence[float]) -> None:
+    axis.set_xticks(range(len(grid)), [f"{value:g}" for value in grid])
+    axis.set(xlim=(-0.5, len(grid) - 0.5), xlabel="", ylabel="")
     for edge in np.arange(0.5, len(grid) - 1):
         axis.axvline(edge, color="#e6e6e6", lw=0.5, zorder=0)
 
 
-def _missing(axis: Axes, place: float, tried: bool, style: Look) -> None:
-    """Mark the place of a box that is not there."""
-    shape = {"marker": "x", "ms": 4.5, "mew": 1.2} if tried else {"marker": "_", "ms": 4}
-    at = axis.get_xaxis_transform()
-    kind = NO_VALUE if tried else NOT_RUN
-    axis.plot([place], [0.035], color=style.colour, transform=at, ls="", gid=kind, **shape)  # type: ignore[arg-type]
+def _cells(
+    table: pd.DataFrame, x: str, hue: str, looks: Mapping[str, Look], grid: Sequence[float]
+) -> Iterator[tuple[str, float, float, pd.DataFrame]]:
+    """Yield the group, the place on the axis, the grid point and the runs of each box."""
+    for k, name in enumerate(looks):
+        rows = table[table[hue] == name]
+        for i, value in enumerate(grid):
+            place = i + (k - (len(looks) - 1) / 2) * GROUP / len(looks)
+            yield name, place, value, rows[rows[x] == value]
+
+
+def missing(
+    axis: Axes,
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    hue: str,
+    looks: Mapping[str, Look],
+    grid: Sequence[float],
+) -> None:
+    """Mark runs without a value by a cross at the top, grid points that were not run by a dash.
+
+    The cross has the number of these runs below it, unless no run has a value. Parameters are
+    those of :func:`boxes`.
+    """
+    for name, place, value, runs in _cells(table, x, hue, looks, grid):
+        lost = int(runs[y].isna().sum())
+        if len(runs) and not lost:
+            continue
+        kind, marker, height = (NO_VALUE, "x", 0.965) if lost else (NOT_RUN, "_", 0.035)
+        at = axis.get_xaxis_transform()
+        colour = looks[name].colour
+        axis.plot(
+            [place], [height], marker, color=colour, transform=at, gid=kind, ms=4, mew=1.1,
+            zorder=5,
+        )  # fmt: skip
+        if lost:
+            drawn.record(axis, f"{looks[name].label}: runs without a value", value, lost)
+        if 0 < lost < len(runs):
+            down = -3 - SMALLEST * (list(looks).index(name) % 2)  # neighbours stand apart
+            axis.annotate(
+                f"{lost}", (place, height), (0, down), xycoords=at, textcoords="offset points",
+                ha="center", va="top", fontsize=7,
+            )  # fmt: skip
 
 
 def missing_entries(figure: Figure) -> list[Line2D]:
@@ -169,28 +282,6 @@ def _line_mark(axis: Axes, style: Look, right: float, down: float) -> None:
     )  # fmt: skip
 
 
-def _box(axis: Axes, runs: Array, place: float, width: float, style: Look) -> None:
-    if len(runs) == 0:
-        return
-    if len(runs) >= 5:
-        parts = axis.boxplot(
-            runs, positions=[place], widths=[0.8 * width], showfliers=False, patch_artist=True,
-            manage_ticks=False,
-        )  # fmt: skip
-        for part in ("boxes", "whiskers", "caps", "medians"):
-            for line in parts[part]:
-                line.set(color=INK if part == "medians" else style.colour, linewidth=0.7)
-        parts["boxes"][0].set(facecolor=style.colour, alpha=0.45)
-        parts["medians"][0].set(linewidth=1.1)
-    else:
-        half = 0.36 * width
-        axis.plot([place - half, place + half], [np.median(runs)] * 2, color=INK, lw=1.1)
-    spread = np.linspace(-0.2, 0.2, len(runs)) * width if len(runs) > 1 else np.zeros(1)
-    axis.plot(
-        place + spread, runs, style.marker, color=style.colour, ms=1.8, mew=0, alpha=0.9, zorder=3
-    )
-
-
 def points(
     axis: Axes,
     table: pd.DataFrame,
@@ -232,60 +323,6 @@ def levels(axis: Axes, values: Sequence[float]) -> None:
     drawn.record(axis, "exact sample", np.nan, list(values))
     for value in values:
         axis.axhline(value, color=GREY, lw=0.35, ls=(0, (8, 5)), zorder=0.5)
-
-
-def marginal(axis: Axes, values: Array, weights: Array, grid: Array, **line: Any) -> None:
-    """Draw the kernel density estimate of a weighted scalar sample over `grid`.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    values : ndarray of shape (m,)
-    weights : ndarray of shape (m,)
-    grid : ndarray of shape (g,)
-    **line
-        For ``Axes.plot``.
-    """
-    from scipy.stats import gaussian_kde  # takes long
-
-    if np.ptp(values) > 0:
-        axis.plot(grid, gaussian_kde(values, weights=weights)(grid), **line)
-
-
-def joint(
-    axis: Axes, values: Array, weights: Array, grids: tuple[Array, Array], masses: Sequence[float]
-) -> tuple[Array, list[float]] | None:
-    """Return a two-dimensional density estimate and the heights that enclose `masses`.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-        Unused by the estimate; limits are set to the grids.
-    values : ndarray of shape (m, 2)
-    weights : ndarray of shape (m,)
-    grids : pair of ndarray
-        Coordinates along both axes, shapes (g,) and (h,).
-    masses : sequence of float
-        Shares of the probability on the grid, descending.
-
-    Returns
-    -------
-    density : ndarray of shape (h, g)
-    heights : list of float
-        Ascending. None if the sample has no spread.
-    """
-    axis.set(xlim=(grids[0][0], grids[0][-1]), ylim=(grids[1][0], grids[1][-1]))
-    if np.any(np.ptp(values, axis=0) == 0):
-        return None
-    from scipy.stats import gaussian_kde
-
-    mesh = np.meshgrid(*grids)
-    places = np.stack([part.ravel() for part in mesh])
-    density = gaussian_kde(values.T, weights=weights)(places).reshape(mesh[0].shape)
-    falling = np.sort(density.ravel())[::-1]
-    shares = np.cumsum(falling) / falling.sum()
-    heights = [float(falling[np.searchsorted(shares, mass)]) for mass in masses]
-    return (density, heights) if np.all(np.diff(heights) > 0) else None
 
 
 def guarantees(
