@@ -66,17 +66,17 @@ def kinds():
     yield "well mixed", a
     yield "a chain ten times too narrow", a * [0.1, 1, 1, 1]
     yield "two chains three times too wide", a * [3, 3, 1, 1]
-    yield "a chain a deviation off", a + [0, 1, 0, 0]
+    yield "a chain a deviation off", a + np.array([0, 1, 0, 0])
     yield "all widen half way", a * np.repeat([0.2, 1.0], 500)[:, None]
     yield "all drift", a + np.linspace(0, 2, 1000)[:, None]
     yield "one chain stands still", a * [0, 1, 1, 1]
-    yield "heavy tails", rng.standard_cauchy((1000, 4)) + [3, 0, 0, 0]
+    yield "heavy tails", rng.standard_cauchy((1000, 4)) + np.array([3, 0, 0, 0])
     yield "skew", np.exp(3 * a)
     yield "two values", (a > 1.5).astype(float)
     yield "two values, as often", np.tile([0.0, 1.0], 500)[:, None] * np.ones(3)
     yield "five values", np.floor(rng.uniform(0, 5, (500, 4)))
     yield "two modes", a + 20 * (rng.random((1000, 4)) < 0.5)
-    yield "a chain in another mode", a + [20, 0, 0, 0]
+    yield "a chain in another mode", a + np.array([20, 0, 0, 0])
     yield "repeated draws", np.repeat(a[:100], 10, axis=0)
     yield "tiny", 1e-300 * a
     yield "huge", 1e300 * a

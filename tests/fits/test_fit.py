@@ -50,7 +50,16 @@ def test_a_saved_fit_is_the_one_that_is_loaded(tmp_path):
     np.testing.assert_array_equal(again.draws, fit.draws)
     np.testing.assert_array_equal(again.info["accepted"], fit.info["accepted"])
     np.testing.assert_array_equal(again.totals["accepted"], fit.totals["accepted"])
-    for name in ("status", "ledger", "guarantee", "plan", "diagnostics", "names", "remarks", "warm_up"):
+    for name in (
+        "status",
+        "ledger",
+        "guarantee",
+        "plan",
+        "diagnostics",
+        "names",
+        "remarks",
+        "warm_up",
+    ):
         assert getattr(again, name) == getattr(fit, name), name
     assert list(tmp_path.iterdir()) == [tmp_path / "fit.parquet"]
 
