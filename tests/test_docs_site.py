@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -17,17 +18,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Build the site of a copy of the project, as ``make docs`` does."""
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "-q",
-        str(folder / "docs"),
-        str(folder / "site"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    """Run ``make docs`` in a copy of the project, with the packages of these tests."""
+    packages = {"UV_NO_SYNC": "1", "UV_PROJECT_ENVIRONMENT": sys.prefix}
+    return subprocess.run(
+        ["make", "docs"],
+        cwd=folder,
+        env=os.environ | packages,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,11 @@ def project(tmp_path_factory) -> Path:
 
 
 def test_every_link_of_the_site_leads_somewhere(project) -> None:
-    assert broken_links(project / "site") == []
+    assert broken_links(project / "build/docs") == []
 
 
 def test_the_site_has_every_page_and_the_api(project) -> None:
-    site = project / "site"
+    site = project / "build/docs"
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
     assert pages <= {path.stem for path in site.glob("*.html")}
     index = (site / "index.html").read_text(encoding="utf-8")

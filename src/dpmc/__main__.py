@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from dpmc.checks import require_extra
+import dpmc
 from dpmc.types import DpmcError
 
 # Of the file of `dpmc fit`, in the order of its documentation.
@@ -19,8 +20,10 @@ KEYS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 1 after one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names that a terminal does not know are escaped
+            stream.reconfigure(errors="backslashreplace")
     try:
-        require_extra("msgspec", "the command")
         asked = _parser().parse_args(arguments)
         print(asked.run(asked))
     except DpmcError as error:
@@ -33,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     from dpmc.experiments import commands as reproduction
 
     parser = argparse.ArgumentParser(prog="dpmc", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"dpmc {dpmc.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     command = commands.add_parser(
         "fit",

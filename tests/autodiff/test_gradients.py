@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import mpmath
@@ -281,6 +282,72 @@ def test_special_functions_of_numpy_and_math_are_known():
     assert value == pytest.approx(math.exp(0.3) + math.tanh(0.3) + special.erf(0.3))
     bell = 2 / math.sqrt(math.pi) * math.exp(-0.09)
     assert slope == pytest.approx(math.exp(0.3) + 1 - math.tanh(0.3) ** 2 + bell)
+
+
+def counts(p, row, scale=1.0):
+    return scale * (row[0] * p.a - math.exp(p.a))
+
+
+class Counts:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, p, row):
+        return self.scale * (row[0] * p.a - math.exp(p.a))
+
+    def method(self, p, row):
+        return counts(p, row, self.scale)
+
+    @staticmethod
+    def alone(p, row):
+        return counts(p, row, 2.0)
+
+    @classmethod
+    def of_class(cls, p, row):
+        return counts(p, row, 2.0)
+
+    def helped(self, p, row):
+        return self.scale * (row[0] * p.a - self.rate(p))
+
+    def rate(self, p):
+        return math.exp(p.a)
+
+
+CALLED = functools.partial(counts, scale=2.0)
+
+
+def caller(p, row):
+    return CALLED(p, row)
+
+
+CALLABLES = {
+    "partial function": functools.partial(counts, scale=2.0),
+    "partial of a method": functools.partial(Counts(2.0).method),
+    "object": Counts(2.0),
+    "method": Counts(2.0).method,
+    "static method": Counts(2.0).alone,
+    "class method": Counts.of_class,
+    "function that calls a partial one": caller,
+    "lambda": lambda p, row: counts(p, row, 2.0),
+}
+
+
+@pytest.mark.parametrize("kind", CALLABLES)
+def test_what_is_called_may_be_more_than_a_function(kind):
+    parameters = {"a": priors.normal(0, 2)}
+    expected = dpmc.model(lambda p, row: 2.0 * counts(p, row), parameters, num_columns=1)
+    model = dpmc.model(CALLABLES[kind], parameters, num_columns=1)
+    theta, row = np.array([0.3]), (4.0,)
+    for one in ("log_likelihood", "gradient"):
+        values = [getattr(m, one)(m.coefficients(theta), row) for m in (model, expected)]
+        assert values[0] == pytest.approx(values[1])
+
+
+def test_a_function_that_is_not_seen_through_is_named():
+    with pytest.raises(
+        DpmcError, match=r"\(by a plain name, not as `self\.f`\), got one that needs"
+    ):
+        dpmc.model(Counts(2.0).helped, {"a": priors.normal(0, 2)}, num_columns=1)
 
 
 # --- refusals --------------------------------------------------------------------------------

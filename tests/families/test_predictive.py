@@ -63,9 +63,25 @@ def test_poisson():
     assert close(values, np.exp(MEANS), np.exp(MEANS / 2))
 
 
-def test_a_rate_beyond_all_counts_is_no_error():
+@pytest.mark.parametrize("rate", [1e9, 1e11, 1e17, 1e25, 1e300])
+def test_counts_of_large_rates_have_their_mean_and_spread(rate):
+    values = drawn({"name": "poisson", "intercept": False}, [math.log(rate)], np.array([[1.0]]))
+    # The logarithm of the rate is a float, too.
+    scores = (values - np.exp(np.log(rate))) / math.sqrt(rate)
+    if rate < 1e30:
+        assert close(scores, 0.0, 1.0)
+        assert close(scores**2, 1.0, math.sqrt(2))
+    assert np.allclose(values, rate, rtol=1e-3)
+
+
+def test_a_rate_beyond_all_numbers_is_told():
     likelihood = {"name": "poisson", "intercept": False}
-    assert np.isfinite(drawn(likelihood, np.array([1e6, 0.0]), X)).all()
+    draws = np.array([[800.0], [math.inf], [math.nan], [-math.inf], [2.0]])
+    values = responses(likelihood, draws, np.array([[1.0]]), np.random.default_rng(0))
+    assert values[:2].tolist() == [[math.inf], [math.inf]]
+    assert np.isnan(values[2])
+    assert values[3] == 0
+    assert np.isfinite(values[4])
 
 
 def test_mixture():

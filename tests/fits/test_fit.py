@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
-from dpmc.fits import Fit
-from dpmc.fits.remarks import remarks
+import dpmc
+from dpmc.fits import Fit, files
+from dpmc.fits.remarks import few, remarks, weak
 from dpmc.rng import stream
 from dpmc.types import Diagnostic, DpmcError, Guarantee
+from tests import test_bad_input_of_ways_in as ways_in
+from tests.support.posteriors import gaussian_model, rows
 
 PRIVATE = Guarantee(1.0, 1e-6, accountant="gaussian")
 
@@ -39,15 +44,82 @@ def made(draws: np.ndarray | None = None, **fields) -> Fit:
 
 
 def test_a_saved_fit_is_the_one_that_is_loaded(tmp_path):
-    fit = made(diagnostics={"ratio_clipped": Diagnostic(0.1, 0.02)}, remarks=("short",))
+    fit = made(diagnostics={"ratio_clipped": Diagnostic(0.1, 0.02)}, remarks=("short",), warm_up=7)
     fit.save(tmp_path / "fit.parquet")
     again = Fit.load(tmp_path / "fit.parquet")
     np.testing.assert_array_equal(again.draws, fit.draws)
     np.testing.assert_array_equal(again.info["accepted"], fit.info["accepted"])
     np.testing.assert_array_equal(again.totals["accepted"], fit.totals["accepted"])
-    for name in ("status", "ledger", "guarantee", "plan", "diagnostics", "names", "remarks"):
+    for name in (
+        "status",
+        "ledger",
+        "guarantee",
+        "plan",
+        "diagnostics",
+        "names",
+        "remarks",
+        "warm_up",
+    ):
         assert getattr(again, name) == getattr(fit, name), name
     assert list(tmp_path.iterdir()) == [tmp_path / "fit.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "warm_up"),
+    [
+        ({"warm_up": 0, "family": "mixture"}, 0),
+        ({"method": "noise-aware Laplace"}, 0),
+        ({"num_iterations": 1000}, 499),
+    ],
+)
+def test_a_file_without_a_warm_up_is_read_as_it_was_meant(tmp_path, plan, warm_up):
+    path = tmp_path / "fit.parquet"
+    made(plan=plan).save(path)
+    table = parquet.read_table(path)
+    told = json.loads(table.schema.metadata[files.KEY])
+    del told["warm_up"]
+    parquet.write_table(table.replace_schema_metadata({files.KEY: json.dumps(told)}), path)
+    again = Fit.load(path)
+    assert again.warm_up == warm_up
+    assert "warm_up" not in again.plan
+
+
+INDEPENDENT = {
+    "automatic": ways_in.doors,
+    "linear_regression": lambda: dpmc.linear_regression(
+        ways_in.X, ways_in.Y, x_bound=4.0, y_bound=4.0, epsilon=1, delta=1e-5, num_draws=8, seed=1
+    ),
+    "mixture": ways_in.mixed,
+    "network": ways_in.networked,
+    "select_statistic": ways_in.selected,
+}
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+@pytest.mark.parametrize("way", INDEPENDENT)
+def test_no_draw_is_thrown_away_where_none_is_for_warm_up(way):
+    fit = INDEPENDENT[way]()
+    assert fit.warm_up == 0
+    assert fit.kept().shape == fit.draws.shape
+    assert fit.to_arviz().posterior["theta"].shape[1] == len(fit.draws)
+    np.testing.assert_allclose(fit.summary().values[:, 0], fit.draws.mean(axis=(0, 1)))
+
+
+@pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
+def test_chains_say_which_states_are_warm_up(tmp_path):
+    plain = dpmc.fit("rwmh", gaussian_model(), rows("fit", 50, 2), num_iterations=9, proposal_sd=1)
+    assert plain.warm_up == 4
+    assert plain.kept().shape == (5, 4, 2)
+    assert plain.to_arviz().sample_stats["accepted"].shape == (4, 5)
+    np.testing.assert_allclose(plain.summary().values[:, 0], plain.draws[4:].mean(axis=(0, 1)))
+
+
+def test_responses_are_those_of_the_draws_that_are_kept():
+    draws = np.arange(6.0).reshape(3, 2, 1)
+    likelihood = {"name": "logistic", "intercept": False}
+    fit = made(800 * draws - 1200, plan={"likelihood": likelihood}, warm_up=1)
+    assert fit.predict([[1.0]]).ravel().tolist() == [1, 1, 1, 1]
+    assert replace(fit, warm_up=0).predict([[1.0]]).ravel().tolist() == [0, 0, 1, 1, 1, 1]
 
 
 def test_a_saved_fit_may_be_read_by_whom_other_files_may(tmp_path):
@@ -90,6 +162,23 @@ def test_a_fit_pickles_and_compares_by_identity():
 
 def test_good_draws_are_not_remarked_on():
     assert list(remarks(made())) == []
+    assert list(few(made().draws)) == []
+    assert list(weak(PRIVATE, 1000)) == []
+
+
+def test_an_epsilon_that_protects_nobody_is_remarked_on():
+    (told,) = weak(replace(PRIVATE, epsilon=100.0), 1000)
+    assert told.startswith("An epsilon of 100 lets the odds of a guess about a row grow 10^43-fold")
+    assert list(weak(replace(PRIVATE, epsilon=20.0), 1000)) == []
+    assert len(list(weak(replace(PRIVATE, epsilon=1e6, delta=0.5), 1000))) == 2
+
+
+@pytest.mark.parametrize("way", ["automatic", "mixture", "network"])
+def test_a_few_draws_are_remarked_on(way):
+    doors = {"automatic": ways_in.doors, "mixture": ways_in.mixed, "network": ways_in.networked}
+    with pytest.warns(dpmc.PosteriorWarning):
+        fit = doors[way](num_chains=1, num_draws=1)
+    assert any(remark.startswith("Draws in all: 1, too few") for remark in fit.remarks)
 
 
 def walk(scale: float) -> np.ndarray:
@@ -158,7 +247,7 @@ def test_responses_of_new_rows_are_a_group_of_arviz():
     levels = 1e6 * np.arange(30)[:, None] + 1e3 * np.arange(2)[None, :]
     draws = np.stack([levels, np.zeros((30, 2)), np.full((30, 2), -9.0)], axis=2)
     likelihood = {"name": "linear", "intercept": True}
-    fit = made(draws, plan={"warm_up": 0, "likelihood": likelihood}, names=("a", "b", "log_sigma"))
+    fit = made(draws, plan={"likelihood": likelihood}, names=("a", "b", "log_sigma"))
     data = fit.to_arviz([[0.0], [1.0], [5.0]], seed=1)
     response = data.posterior_predictive["response"]
     assert response.shape == (2, 30, 3)

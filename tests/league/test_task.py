@@ -187,7 +187,7 @@ def test_both_modes_of_the_mixture_are_there() -> None:
 
 
 def test_references_are_kept_and_those_that_were_altered_are_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(references.platformdirs, "user_cache_path", lambda name: tmp_path)
+    monkeypatch.setattr(references.user_cache, "folder", lambda: tmp_path)
     task = found("circle-v1")
     source = Source(task.model, task.dataset, task.start, None, task.sample)
     first, quality = references.cached("circle-v1", task.digest, source)
@@ -234,10 +234,7 @@ def test_unknown_names_and_too_many_draws_are_refused() -> None:
 
 def test_rows_that_are_not_here_are_named(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("DPMC_UCI_DIR", str(tmp_path))
-    monkeypatch.setattr(
-        "dpmc.league.catalogue.logistic_wine_v1.platformdirs.user_cache_path",
-        lambda name: tmp_path,
-    )
+    monkeypatch.setattr(references.user_cache, "folder", lambda: tmp_path)
     tasks_module._built.cache_clear()
     with pytest.raises(UnavailableError, match="logistic-wine-v1 needs wine_red"):
         dpmc.task("logistic-wine-v1")

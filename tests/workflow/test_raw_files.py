@@ -136,6 +136,8 @@ def test_rows_that_were_unavailable_are_made_once_their_file_is_there(
     assert done.returncode == 0, done.stdout
     (record,) = records(project)
     assert "503" in record["unavailable"]
+    assert f"Open {project.folder}/results/paper/site/index.html in a browser." in done.stdout
+    assert f"Without data that could not be had here: {NAME}. Put their files into a" in done.stdout
     studies = project.folder / PAPER / "studies" / "networks"
     assert len(list(studies.glob("wine-*.parquet"))) == 1
     assert project.planned(config=CONFIG) == []
@@ -149,6 +151,8 @@ def test_rows_that_were_unavailable_are_made_once_their_file_is_there(
     done = project.snakemake(config=CONFIG)
     assert done.returncode == 0, done.stdout
     assert server.asked == 3
+    assert "Open " in done.stdout
+    assert "Without data" not in done.stdout
     assert project.planned(config=CONFIG) == []
     assert len(list(studies.glob("wine-*.parquet"))) == 2
     # Rows stay when their file goes, and wherever another copy of it is found.

@@ -4,7 +4,9 @@
 import shlex
 import time
 
+from dpmc.experiments.data._uci import FOLDER_VARIABLE
 from dpmc.experiments.pipeline import folders, preloaded, provenance
+from dpmc.experiments.pipeline.files import ABSENT
 
 # The jobs, and the seconds, of max-jobs-per-timespan in profiles/default.
 LIMIT_FOR_NONE = (3000, 30)
@@ -20,13 +22,39 @@ def start_run():
 
 
 def end_run(failed=False):
-    """Do what comes after the last job, and tell how to go on if one has failed."""
+    """Do what comes after the last job, and tell how to go on."""
     preloaded.end()
     if failed:
-        print(
-            "What is complete is kept: the same command goes on from here.",
-            file=sys.stderr,
+        lines = ["What is complete is kept: the same command goes on from here."]
+    else:
+        lines = [] if asked_for() else way_on()
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def way_on():
+    """Return in lines where the results are, which files they lack, and where published ones are."""
+    site = Path(RESULTS, SCALE, "site", "index.html").resolve()
+    if not site.is_file():  # of a run that was to stop before
+        return []
+    lines = [f"Open {site} in a browser."]
+    works = [workload(SCALE, paper) for paper in settings(SCALE).papers]
+    jobs = [job for work in works for job in work.files.values()]
+    raw = {job.raw for job in jobs if getattr(job, "raw", "")}
+    lacking = {Path(path).stem for path in raw if ABSENT in raw_files.read(path)}
+    if lacking:
+        names = ", ".join(sorted(name.rpartition("-")[0] for name in lacking))
+        lines.append(
+            f"Without data that could not be had here: {names}. Put their files "
+            f"into a folder that {FOLDER_VARIABLE} names (docs/reproduction.md), or try downloads "
+            "again by `uv run snakemake --cores 1 --forcerun raw --until raw`; then run this command again."
         )
+    if SCALE != "paper":
+        lines.append(
+            "The published grids: `uv run snakemake --cores 1 published_site` makes a site of the results "
+            "that are kept, `uv run snakemake --cores all --config scale=paper` runs them."
+        )
+    return lines
 
 
 def hold_results():
@@ -57,10 +85,17 @@ def scales_written():
         "published_site",
         *(f"{PUBLISHED_SITE}/{name}" for name in SITE_FILES),
     }
-    # What the command asks for is not in Snakemake's documentation either: without it, a run.
-    asked = getattr(getattr(workflow, "dag_settings", None), "targets", None)
-    targets = set(asked or ())
+    targets = asked_for()
     return sorted(named if targets and targets <= of_published else {SCALE, *named})
+
+
+def asked_for():
+    """Return the files and rules that the command names, none for a whole run.
+
+    They are not in Snakemake's documentation: without them, a whole run.
+    """
+    asked = getattr(getattr(workflow, "dag_settings", None), "targets", None)
+    return set(asked or ())
 
 
 def tell_jobs():

@@ -157,7 +157,8 @@ class Node:
     def __float__(self) -> float:
         raise DpmcError(
             "a function that is differentiated must use functions of `math`, or of NumPy by the "
-            "same names, got one that needs a number"
+            "same names, also in functions that it calls (by a plain name, not as `self.f`), got "
+            "one that needs a number"
         )
 
 

@@ -132,16 +132,28 @@ def _symbolic(value: Any, done: dict[int, Any]) -> Any:
     if isinstance(value, types.ModuleType):
         return _Module(value) if value.__name__ in (*MODULES, "dpmc") else value
     python = getattr(value, "py_func", value)
+    if isinstance(python, types.MethodType | functools.partial):
+        return symbolic(python, done)
     if isinstance(python, types.FunctionType) and python.__module__ not in ("dpmc.rows.tuples",):
         return symbolic(python, done)
     return python
 
 
 def symbolic(function: Callable[..., Any], done: dict[int, Any] | None = None) -> Any:
-    """Return a function, and the functions that it calls by name, with forms for expressions."""
+    """Return a function, and the functions that it calls by name, with forms for expressions.
+
+    A method, an object that is called and a partial function come down to the function within.
+    """
     done = {} if done is None else done
     python = getattr(function, "py_func", function)
+    if isinstance(python, functools.partial):
+        return functools.partial(symbolic(python.func, done), *python.args, **python.keywords)
+    if isinstance(python, types.MethodType):
+        return functools.partial(symbolic(python.__func__, done), python.__self__)
     if not isinstance(python, types.FunctionType):
+        call = type(python).__call__
+        if isinstance(call, types.FunctionType):
+            return functools.partial(symbolic(call, done), python)
         return function
     if id(python) in done:
         return done[id(python)]

@@ -14,6 +14,7 @@ from dpmc.automatic.purse import Purse
 from dpmc.automatic.statement import Cost
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.fits import Fit
+from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import parse
@@ -108,7 +109,7 @@ def fit(
         plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise, dataset.num_rows)
         | {"audit": _audited(records, delta)},
         names=names,
-        remarks=tuple(_remarks(centre, cost, accepted)),
+        remarks=(*_remarks(centre, cost, accepted), *few(draws)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Convergence of chains: split R-hat and effective sample size."""
+"""Convergence of chains: R-hat and effective sample size."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ TAILS = (0.05, 0.95)
 
 
 def split_rhat(draws: Array) -> float:
-    """Return the largest split R-hat of all components.
+    """Largest R-hat of all components: rank-normalised, split, and folded.
 
-    Every chain is cut in two (a middle draw of an odd chain is left out); with W the
-    mean variance within the halves and B / n that of their means,
-    ``R = sqrt(((n - 1) / n * W + B / n) / W)``. It does not see a wrong stationary distribution.
+    Every chain is cut in two (a middle draw of an odd chain is left out), and draws become the
+    normal quantiles of their ranks; so do their distances from the median, which tell of chains of
+    other spread. With W the mean variance within the halves and B / n that of their means,
+    ``R = sqrt(((n - 1) / n * W + B / n) / W)``; the larger of the two counts. It does not see a
+    wrong stationary distribution.
 
     Parameters
     ----------
     draws : ndarray of shape (k, chains, d)
+        A single chain is compared with itself: its two halves.
 
     Returns
     -------
     float
-        NaN below four draws; infinite if all halves stand still at different places.
+        NaN below four draws, and if a component never moves or is not finite somewhere; infinite
+        if all halves stand still at different places.
 
     References
     ----------
-    Gelman et al. 2013, section 11.4.
+    Vehtari et al. 2021, section 4.
 
     Examples
     --------
     >>> draws = np.random.default_rng(0).normal(size=(500, 4, 2))
     >>> split_rhat(draws) < 1.05
     True
+    >>> draws[:, 0, 1] /= 10
+    >>> split_rhat(draws) > 1.3
+    True
     """
-    half = len(draws) // 2
-    if half < 2:
+    if len(draws) < 4 or not np.isfinite(draws).all():
         return math.nan
-    halves = np.concatenate([draws[:half], draws[-half:]], axis=1)
-    within = np.mean(np.var(halves, axis=0, ddof=1), axis=0)
-    between = np.var(np.mean(halves, axis=0), axis=0, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt((half - 1) / half + between / within)
-    return math.nan if np.all(np.isnan(ratio)) else float(np.nanmax(ratio))
+    return float(np.max([_rank_rhat(halves) for halves in _split(draws)]))
 
 
 def bulk_ess(draws: Array) -> float:
@@ -115,7 +116,7 @@ def diagnose(chains: Sequence[Array]) -> dict[str, float]:
         return dict.fromkeys(("rhat", "ess_bulk", "ess_tail"), math.nan)
     split = _split(draws)
     return {
-        "rhat": max(map(_rank_rhat, split)),
+        "rhat": split_rhat(draws),
         "ess_bulk": min(_effective_size(_scores(halves)) for halves in split),
         "ess_tail": min(
             _effective_size(halves <= np.quantile(component, share))
@@ -144,14 +145,19 @@ def _scores(values: Array) -> Array:
 
 
 def _rank_rhat(halves: Array) -> float:
-    """Return the larger R-hat of the scores of draws and of their distances from the median."""
+    """Return the larger R-hat of the scores of draws and of their distances from the median.
+
+    Draws of two values are all as far from a median between them: that tells nothing.
+    """
     distances = np.abs(halves - np.median(halves))
-    return max(_rhat(_scores(halves)), _rhat(_scores(distances)))
+    return float(np.fmax(_ratio(_scores(halves)), _ratio(_scores(distances))))
 
 
-def _rhat(chains: Array) -> float:
-    within = np.mean(np.var(chains, axis=1, ddof=1))
-    between = np.var(np.mean(chains, axis=1), ddof=1)
+def _ratio(chains: Array) -> float:
+    # Rounding would give a chain that stands still a variance.
+    spread = np.where(np.ptp(chains, axis=1) == 0, 0.0, np.var(chains, axis=1, ddof=1))
+    within = np.mean(spread)
+    between = np.var(np.mean(chains, axis=1), ddof=1) if np.ptp(chains) else 0.0
     length = chains.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.sqrt((length - 1) / length + between / within))

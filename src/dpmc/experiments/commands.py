@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpmc.checks import require_extra
 from dpmc.experiments.config import reader
 from dpmc.experiments.pipeline import affordable, costs, plan, provenance, stale
 from dpmc.experiments.pipeline.workload import Workload
@@ -113,6 +114,7 @@ def _stale(asked: argparse.Namespace) -> str:
 
 
 def _rerun(asked: argparse.Namespace) -> str:
+    require_extra("threadpoolctl", "dpmc rerun")
     from dpmc.experiments.pipeline import rerun
 
     root = Path(asked.root)

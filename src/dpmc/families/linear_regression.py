@@ -169,7 +169,6 @@ def linear_regression(
         guarantee=_arrays.with_seed(noisy.guarantee, seed),
         plan={
             "family": NAME,
-            "warm_up": 0,
             "method": method,
             "num_chains": num_chains,
             "num_iterations": settings.num_iterations,

@@ -13,6 +13,7 @@ from dpmc.ep.mixture.model import MixtureFit, MixtureModel
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
+from dpmc.fits.remarks import few
 from dpmc.registry import parameters
 from dpmc.rng import stream
 from dpmc.types import (
@@ -117,8 +118,9 @@ def mixture(
             invalid_rows,
         )
     draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
+    draws = draws.reshape(num_draws, num_chains, -1)
     fit = Fit(
-        draws=draws.reshape(num_draws, num_chains, -1),
+        draws=draws,
         info={},
         totals={},
         status=fitted.status,
@@ -126,7 +128,6 @@ def mixture(
         guarantee=_arrays.with_seed(guarantee, seed),
         plan={
             "family": NAME,
-            "warm_up": 0,
             "method": "dp_sep",
             "num_passes": settings.num_passes,
             "clip_bound": settings.clip_bound,
@@ -139,7 +140,7 @@ def mixture(
         },
         names=components,
     )
-    return _arrays.finished(fit, _remarks(fitted), dataset.num_rows)
+    return _arrays.finished(fit, [*_remarks(fitted), *few(draws)], dataset.num_rows)
 
 
 def _draws(fitted: MixtureFit, number: int, rng: np.random.Generator) -> Array:

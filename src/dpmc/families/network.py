@@ -15,6 +15,7 @@ from dpmc.ep.network.task import Task
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import NETWORK, scaled_to_unit
+from dpmc.fits.remarks import few
 from dpmc.registry import parameters
 from dpmc.rng import stream
 from dpmc.types import Array, Budget, DpmcError, InvalidRows, check_delta, check_epsilon
@@ -116,14 +117,15 @@ def network(
     weights = fitted.predictor
     assert isinstance(weights, NetworkFit)
     draws = _draws(weights, num_draws * num_chains, stream(seed, "chain", NAME))
-    remarks = []
+    draws = draws.reshape(num_draws, num_chains, -1)
+    remarks = list(few(draws))
     if weights.status != "complete":
         remarks.append(
             f"The run stopped early ({weights.status}). A smaller `clip_bound` or a larger epsilon "
             "would help."
         )
     fit = Fit(
-        draws=draws.reshape(num_draws, num_chains, -1),
+        draws=draws,
         info={},
         totals={},
         status=weights.status,
@@ -131,7 +133,6 @@ def network(
         guarantee=_arrays.with_seed(fitted.guarantee, seed),
         plan={
             "family": NAME,
-            "warm_up": 0,
             "method": "dp_sep",
             "num_passes": settings.num_passes,
             "clip_bound": settings.clip_bound,

@@ -159,7 +159,6 @@ def select_statistic(
         guarantee=_arrays.with_seed(released.guarantee, seed),
         plan={
             "family": NAME,
-            "warm_up": 0,
             "method": chains[0].method,
             "num_chains": num_chains,
             "num_iterations": 2 * num_draws,

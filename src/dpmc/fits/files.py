@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from dpmc.checks import require_extra
 from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee
+from dpmc.types.results import first_half
 
 KEY = b"dpmc_fit"
 VERSION = 1
@@ -32,9 +32,8 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
     Raises
     ------
     DpmcError
-        If the fit has no draws, the file cannot be written, or pyarrow is not installed.
+        If the fit has no draws, or the file cannot be written.
     """
-    require_extra("pyarrow", "saving a fit")
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -54,6 +53,7 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
         "ledger": fit.ledger,
         "guarantee": asdict(fit.guarantee),
         "plan": dict(fit.plan),
+        "warm_up": fit.warm_up,
         "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
         "names": names,
         "remarks": remarks,
@@ -87,9 +87,8 @@ def load(path: Path) -> dict[str, Any]:
     Raises
     ------
     DpmcError
-        If the file is not there or is no fit, or pyarrow is not installed.
+        If the file is not there or is no fit.
     """
-    require_extra("pyarrow", "loading a fit")
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -128,9 +127,16 @@ def load(path: Path) -> dict[str, Any]:
         "guarantee": Guarantee(**guarantee),
         "plan": rest["plan"],
         "diagnostics": {name: Diagnostic(**one) for name, one in rest["diagnostics"].items()},
+        "warm_up": rest["warm_up"] if "warm_up" in rest else _older(rest["plan"], len(draws)),
         "names": tuple(rest["names"]),
         "remarks": tuple(rest["remarks"]),
     }
+
+
+def _older(plan: dict[str, Any], num_states: int) -> int:
+    """Return the warm-up of a file that has none: of independent draws, or of a chain."""
+    independent = plan.pop("warm_up", None) == 0 or plan.get("method") == "noise-aware Laplace"
+    return 0 if independent else first_half(num_states)
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ class Fit(types.Fit):
 
     Parameters
     ----------
-    draws, info, totals, status, ledger, guarantee, plan, diagnostics
+    draws, info, totals, status, ledger, guarantee, plan, diagnostics, warm_up
         See :class:`dpmc.types.Fit`.
     names : tuple of str
         Names of the components of theta; numbered where there are none.
@@ -50,21 +50,6 @@ class Fit(types.Fit):
         """Return the fit of a method with names and remarks."""
         found = {entry.name: getattr(fit, entry.name) for entry in fields(types.Fit)}
         return cls(**found, names=names, remarks=remarks)
-
-    def kept(self) -> Array:
-        """Return the draws after warm-up, shape (kept, chains, d).
-
-        All of them where `plan` says that none was for warm-up: independent draws, and chains that
-        were stored after it. Otherwise see :meth:`dpmc.types.Fit.kept`.
-
-        Raises
-        ------
-        DpmcError
-            If the run has no draws.
-        """
-        if self.plan.get("warm_up") == 0 and self.draws is not None:
-            return self.draws
-        return super().kept()
 
     def to_arviz(self, x: Any = None, *, seed: int | None = None) -> Any:
         """Return the draws after warm-up as ``arviz.InferenceData``, components named.
@@ -148,8 +133,7 @@ class Fit(types.Fit):
         Raises
         ------
         DpmcError
-            If the fit has no draws, the folder is not there or cannot be written to, or pyarrow is
-            not installed.
+            If the fit has no draws, or the folder is not there or cannot be written to.
         """
         from dpmc.fits.files import path_of, save
 
@@ -162,7 +146,7 @@ class Fit(types.Fit):
         Raises
         ------
         DpmcError
-            If the file is not there or is no fit, or pyarrow is not installed.
+            If the file is not there or is no fit.
         """
         from dpmc.fits.files import load, path_of
 

@@ -12,8 +12,9 @@ from dpmc.types import Array, DpmcError, is_frame
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NETWORK, MIXTURE = "network", "mixture"
-# Largest logarithm of a rate: counts beyond are no integers of 64 bits.
-LARGEST = 40.0
+# Largest rate of NumPy's counts: from 1e15 on they spread too widely, and beyond 1e18 there are
+# none. A rounded normal number cannot be told from a count of skewness 1e-5.
+LARGEST = 1e10
 
 
 def responses(
@@ -104,7 +105,15 @@ def _logistic(
 def _poisson(
     predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
 ) -> Array:
-    return rng.poisson(np.exp(np.minimum(predictor, LARGEST))).astype(np.float64)
+    """Return counts; infinite ones where a rate is beyond floats, NaN where it is none."""
+    with np.errstate(over="ignore"):
+        rates = np.exp(predictor)
+    counts: Array = rng.poisson(np.where(rates <= LARGEST, rates, 0.0)).astype(np.float64)
+    large = (rates > LARGEST) & np.isfinite(rates)
+    if large.any():
+        counts[large] = np.round(rng.normal(rates[large], np.sqrt(rates[large])))
+    counts[~np.isfinite(rates)] = rates[~np.isfinite(rates)]
+    return counts
 
 
 _Regression = Callable[[Array, Array, Mapping[str, Any], np.random.Generator], Array]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.types import Fit, Guarantee
+from dpmc.types import Array, Fit, Guarantee
 
 # Limits: R-hat as Vehtari et al. (2021) advise, with room for short chains; the others are where
 # means and intervals of a posterior stop being of use.
@@ -20,6 +20,8 @@ FEW_DRAWS = 100
 FEW_ITERATIONS = 100
 STUCK = 0.02
 CLIPPED = 0.2
+# An epsilon by which one of all people, 1e10, could be told from the others.
+HUGE_EPSILON = 10 * math.log(10)
 # What helps chains that are too short.
 FREE = "more draws (`num_draws=`), which cost no privacy"
 NEARER = "more iterations, or a start nearer to it"
@@ -93,8 +95,23 @@ def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
         )
 
 
+def few(draws: Array) -> Iterator[str]:
+    """Say where independent draws, of shape (k, chains, d), are too few to be summarised."""
+    number = draws.shape[0] * draws.shape[1]
+    if number < FEW_DRAWS:
+        yield (
+            f"Draws in all: {number}, too few for means and intervals. What would help is {FREE}."
+        )
+
+
 def weak(guarantee: Guarantee, num_rows: int) -> Iterator[str]:
     """Say where a guarantee protects nobody."""
+    if guarantee.private and guarantee.epsilon > HUGE_EPSILON:
+        yield (
+            f"An epsilon of {guarantee.epsilon:.3g} lets the odds of a guess about a row grow "
+            f"10^{guarantee.epsilon / math.log(10):.0f}-fold, more than there are people: choose "
+            "one of a few units at most."
+        )
     if guarantee.private and guarantee.delta * num_rows >= 1:
         yield (
             f"A delta of {guarantee.delta:.3g} allows as much as a mechanism that publishes one "

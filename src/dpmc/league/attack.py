@@ -27,13 +27,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import platformdirs
 from scipy.special import ndtri
 
 from dpmc.league import gate, neighbours
 from dpmc.league.neighbours import Pair
 from dpmc.league.submission import RIVALS, Records, Submission, Terms
 from dpmc.league.task import Task
+from dpmc.numerics import user_cache
 from dpmc.numerics.source_digest import code_digest
 from dpmc.privacy import events
 from dpmc.privacy.accountants import barker_pld, subsampled
@@ -232,7 +232,7 @@ def _known(key: str | None, pair: str, runs: int, make: Callable[[], Attacked]) 
         return make()
     whole = f"{key} {pair} {runs} {code_digest(__name__)}"
     name = hashlib.sha256(whole.encode()).hexdigest()[:24]
-    path = platformdirs.user_cache_path("dpmc") / "league" / f"attack-{name}.json"
+    path = user_cache.folder() / "league" / f"attack-{name}.json"
     with contextlib.suppress(OSError, ValueError, TypeError):
         return Attacked(**json.loads(path.read_text(encoding="utf-8")))
     found = make()

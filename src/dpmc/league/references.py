@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 from scipy.special import logsumexp
 
 from dpmc.automatic.prior import Prior
 from dpmc.diagnostics.autocorrelation import autocorrelation
 from dpmc.diagnostics.convergence import split_rhat
+from dpmc.numerics import user_cache
 from dpmc.numerics.source_digest import module_digest
 from dpmc.rng import stream
 from dpmc.rows.sums import RowSums
@@ -49,7 +49,7 @@ class Quality:
     ----------
     method : str
     rhat : float
-        Largest split R-hat; 1 for exact draws.
+        Largest R-hat; 1 for exact draws.
     lag_1 : float
         Largest lag-1 autocorrelation, in absolute value; 0 for exact draws.
     acceptance : float
@@ -82,7 +82,7 @@ def cached(name: str, digest: str, source: Source) -> tuple[Array, Quality]:
     not have the digest beside them are made anew.
     """
     key = hashlib.sha256(f"{digest} {module_digest(__name__)}".encode()).hexdigest()[:16]
-    path = platformdirs.user_cache_path("dpmc") / "league" / f"{name}-{key}.npz"
+    path = user_cache.folder() / "league" / f"{name}-{key}.npz"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         with np.load(path, allow_pickle=False) as kept:
             draws, told = kept["draws"], json.loads(str(kept["quality"]))

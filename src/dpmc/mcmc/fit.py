@@ -40,6 +40,7 @@ from dpmc.types import (
     InvalidRows,
     Model,
 )
+from dpmc.types.results import first_half
 
 # Of sums and differences of budgets.
 ROUNDING = 2.0**-50
@@ -366,6 +367,7 @@ def run(
         guarantee=guarantee,
         plan=summary,
         diagnostics=released,
+        warm_up=0 if result.draws is None else first_half(len(result.draws)),
     )
 
 

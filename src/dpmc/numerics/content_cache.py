@@ -24,11 +24,11 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-import platformdirs
 from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 
+from dpmc.numerics import user_cache
 from dpmc.numerics.source_digest import PACKAGE, canonical, code_digest
 
 fcntl: Any
@@ -38,7 +38,6 @@ except ImportError:  # Windows: processes compile side by side
     fcntl = None
 
 CONFIG: Any = numba.config
-FOLDER = "dpmc"
 SUFFIX = ".nbc"
 LOCKS = ".compiling"
 DIGITS = 16
@@ -57,7 +56,7 @@ def root() -> Path:
     """Return the folder of compiled code: NUMBA_CACHE_DIR if set, else in the user's cache."""
     if CONFIG.CACHE_DIR:
         return Path(CONFIG.CACHE_DIR)
-    return platformdirs.user_cache_path(FOLDER) / "compiled"
+    return user_cache.folder() / "compiled"
 
 
 def digest_of(value: object) -> str:
@@ -234,7 +233,7 @@ def _locks(folder: Path, process: int) -> int:
     """Return the file whose bytes processes lock, open as long as this one lives, -1 for none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError:
         return -1
 

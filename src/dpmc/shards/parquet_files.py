@@ -104,12 +104,8 @@ def _dtype(path: Path, field: Any) -> str:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise DpmcError(
-            "`folder` must hold .npy files unless pyarrow is installed: pip install 'dpmc[parquet]'"
-        ) from None
+    import pyarrow.parquet as pq
+
     try:
         file = pq.ParquetFile(path, memory_map=True, pre_buffer=False)
     except (OSError, ValueError):

@@ -154,7 +154,6 @@ def rank(
     >>> rank(records, candidates, statsel.mechanism("laplace"), 5.0, 100, 2.0).best
     '|x|'
     """
-    checks.require_extra("pandas", "dpmc.statsel.rank")
     checks.instance("candidates", candidates, Sequence, _STATISTICS)
     if len(candidates) == 0:
         raise DpmcError("`candidates` must be one or more statistics, got none")

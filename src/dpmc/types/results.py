@@ -63,13 +63,16 @@ class Fit:
         What the budget bought.
     diagnostics : mapping of str to Diagnostic
         Released shares of clipped rows, ``ratio_clipped`` and ``gradient_clipped``.
+    warm_up : int
+        How many of the first stored states, of each chain, are no draws from what it samples: 0 of
+        independent draws, and of chains that are stored after it.
 
     Examples
     --------
     >>> import numpy as np
     >>> draws = np.arange(8.0).reshape(4, 1, 2)
     >>> none = Guarantee(float("inf"), 0.0)
-    >>> Fit(draws, {}, {}, "complete", (), none).kept().shape
+    >>> Fit(draws, {}, {}, "complete", (), none, warm_up=1).kept().shape
     (3, 1, 2)
     """
 
@@ -81,11 +84,10 @@ class Fit:
     guarantee: Guarantee
     plan: Mapping[str, Any] = field(default_factory=dict)
     diagnostics: Mapping[str, Diagnostic] = field(default_factory=dict)
+    warm_up: int = 0
 
     def kept(self) -> Array:
         """Return the draws after warm-up, shape (kept, chains, d).
-
-        Of the k + 1 states from the start point on, rows int((k - 1) / 2) + 1 to k.
 
         Raises
         ------
@@ -94,7 +96,7 @@ class Fit:
         """
         if self.draws is None:
             raise DpmcError(f"the fit must have draws, got none (status {self.status!r})")
-        return self.draws[max(0, (len(self.draws) - 1) // 2) :]
+        return self.draws[self.warm_up :]
 
     def to_arviz(self) -> Any:
         """Return the draws after warm-up as ``arviz.InferenceData`` with variable ``theta``.
@@ -105,9 +107,8 @@ class Fit:
         import arviz
 
         kept = self.kept()
-        first = 0 if self.draws is None else len(self.draws) - len(kept)
         stats = {
-            name: np.moveaxis(values[first:], 1, 0)
+            name: np.moveaxis(values[self.warm_up :], 1, 0)
             for name, values in self.info.items()
             if self._may_export(name)
         }
@@ -138,3 +139,11 @@ class Fit:
         if counted not in self.totals or not self.totals[of].sum():
             return math.nan
         return float(self.totals[counted].sum() / self.totals[of].sum())
+
+
+def first_half(num_states: int) -> int:
+    """Return the warm-up of chains that were stored from their first move on.
+
+    Of the k + 1 states from the start point on, rows int((k - 1) / 2) + 1 to k are kept.
+    """
+    return max(0, (num_states - 1) // 2)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -327,6 +328,13 @@ def test_bad_choices_are_refused_in_one_line(changes: dict[str, Any], told: str)
         ("a: &a {b: 1}\nc:\n  <<: *a\n  d: 1\n  d: 2\n", "line 5, key 'd' is given twice"),
         ("a: [1\n", "line 2"),
         ("- 1\n", "must be a mapping, got a list"),
+        ("a: 1\nb: gr\x07e\n", "line 2, must hold no control character, got U\\+0007"),
+        ("a: 1\n\0", "line 2, must hold no control character, got U\\+0000"),
+        ("a: 1\n? [b, c]\n: 1\n", "line 2, a key must be a text or a number"),
+        ("a: 2026-02-30\n", "values that YAML can read, got day is out of range for month"),
+        ("a: &a [*a]\n", "values that YAML can read, got Circular reference detected"),
+        ("a: !!timestamp x\n", "values that YAML can read"),
+        ("a: !!bool x\n", "values that YAML can read"),
     ],
 )
 def test_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
@@ -336,6 +344,38 @@ def test_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, told: str)
         reader.read_yaml(path)
     with pytest.raises(DpmcError, match="No such file"):
         reader.read_yaml(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"), [("latin-1", 2), ("utf-16", 1), ("cp1252", 2), ("utf-32", 1)]
+)
+def test_text_that_is_not_utf_8_is_refused_with_its_line(
+    tmp_path: Path, encoding: str, line: int
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes("a: 1\nb: größe\n".encode(encoding))
+    with pytest.raises(DpmcError, match=f"line {line}, must be text in UTF-8, got other bytes"):
+        reader.read_yaml(path)
+    path.write_bytes("a: 1\r\nb: größe\r\n".encode("utf-8-sig"))
+    assert reader.read_yaml(path) == {"a": 1, "b": "größe"}
+
+
+def test_whatever_bytes_a_file_holds_it_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    text = (ROOT / "config" / "config.yaml").read_bytes() + b"m: {a: [1, &x {b: 1.5}], c: *x}\n"
+    rng = np.random.default_rng(0)
+    special = np.frombuffer(b"!&*{}[]:?-<|>%@`'\"#,\t\n\x00\xff\xfe", dtype=np.uint8)
+    path, told = tmp_path / "a.yaml", []
+    for _ in range(500):
+        damaged = np.frombuffer(text, dtype=np.uint8).copy()
+        places = rng.integers(len(damaged), size=3)
+        damaged[places] = rng.choice(np.append(special, rng.integers(256, size=9)), 3)
+        path.write_bytes(damaged.tobytes())
+        try:
+            reader.read_yaml(path)
+        except DpmcError as error:
+            told.append(str(error))
+    assert 100 < len(told) < 500
+    assert not any("\n" in line for line in told)
 
 
 def test_what_a_merge_key_adds_may_be_given_again(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
-"""Rows of metrics, and R-hat against ArviZ."""
+"""Rows of metrics of chains."""
 
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -13,26 +12,9 @@ from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.mmd import Reference
 from dpmc.experiments.pipeline import chain_metrics
 from dpmc.types import NO_GUARANTEE, DpmcError, Fit
+from dpmc.types.results import first_half
 from tests.reference.mmd import brute_force
 from tests.support import setups
-
-
-@pytest.mark.parametrize("num", [4, 5, 101, 1000])
-def test_split_rhat_is_that_of_arviz(num):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import arviz
-    rng = np.random.default_rng(num)
-    draws = rng.normal(size=(num, 4, 3)) + rng.normal(size=(4, 3)) * 0.4
-    expected = max(float(arviz.rhat(draws[:, :, k].T, method="split")) for k in range(3))
-    assert convergence.split_rhat(draws) == pytest.approx(expected, rel=1e-12)
-
-
-def test_rhat_of_chains_that_stand_still():
-    assert math.isnan(convergence.split_rhat(np.zeros((10, 2, 1))))
-    assert convergence.split_rhat(np.zeros((10, 2, 1)) + np.array([[[0.0], [1.0]]])) == math.inf
-    assert math.isnan(convergence.split_rhat(np.zeros((3, 2, 1))))
-    assert math.isnan(convergence.bulk_ess(np.zeros((10, 2, 1))))
 
 
 def test_bulk_ess_of_independent_draws():
@@ -48,7 +30,8 @@ def make_fit(draws, **totals):
     base = {"num_iterations": np.full(chains, len(draws))}
     counts = {key: np.full(chains, value) for key, value in totals.items()}
     ledger = (("gaussian(53.75)", 10), ("sampled_gaussian(7.5, batch_size=1, num_rows=2)", 1))
-    return Fit(draws, {}, base | counts, "complete", ledger, NO_GUARANTEE, {})
+    warm_up = first_half(len(draws))
+    return Fit(draws, {}, base | counts, "complete", ledger, NO_GUARANTEE, warm_up=warm_up)
 
 
 def make_spec(**changes):

@@ -183,7 +183,6 @@ def table(
     DpmcError
         If a value is out of range.
     """
-    checks.require_extra("pandas", "dpmc.ep.perturbation")
     import pandas as pd
 
     values, inside = simulate(perturbation, num_draws, rng)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -108,15 +109,27 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises
     ------
     DpmcError
-        If the file is missing, is not YAML, repeats a key or holds no mapping.
+        If the file is missing, is not YAML in UTF-8, repeats a key or holds no mapping.
     """
     try:
-        values = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DpmcError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DpmcError(f"{path}: line {line}, must be text in UTF-8, got other bytes") from None
+    if control := yaml.reader.Reader.NON_PRINTABLE.search(text):
+        line, code = text.count("\n", 0, control.start()) + 1, ord(control[0])
+        raise DpmcError(f"{path}: line {line}, must hold no control character, got U+{code:04X}")
+    try:
+        values = yaml.load(text, Loader=_UniqueKeys)
+        json.dumps(values, default=str, skipkeys=True)  # a list may hold itself
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise DpmcError(f"{path}: line {line}, {error.problem}") from None
+        where = f"line {error.problem_mark.line + 1}, " if error.problem_mark else ""
+        raise DpmcError(f"{path}: {where}{error.problem}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        reason = " ".join(str(error).split())  # of PyYAML, such as 2026-02-30 brings about
+        raise DpmcError(f"{path}: must hold values that YAML can read, got {reason}") from None
     if not isinstance(values, dict):
         raise DpmcError(f"{path}: must be a mapping, got a {type(values).__name__}")
     return values
@@ -203,6 +216,10 @@ class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
 def _check_keys(node: yaml.MappingNode) -> None:
     seen: set[Any] = set()
     for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise yaml.composer.ComposerError(
+                None, None, "a key must be a text or a number", key.start_mark
+            )
         if key.value in seen:
             raise yaml.composer.ComposerError(
                 None, None, f"key {key.value!r} is given twice", key.start_mark

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import platformdirs
 
+from dpmc.numerics import user_cache
 from dpmc.types import Array, DpmcError, UnavailableError
 
 FOLDER_VARIABLE = "DPMC_UCI_DIR"
@@ -24,7 +24,7 @@ class InterruptedDownloadError(UnavailableError):
 
 def cache_folder() -> Path:
     """Return where downloads are kept: the user's cache, a folder for each data set in it."""
-    return platformdirs.user_cache_path("dpmc")
+    return user_cache.folder()
 
 
 def find(folder: str, name: str) -> Path | None:

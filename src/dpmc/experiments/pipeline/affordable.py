@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
 from dpmc import registry
 from dpmc.experiments.config.pricing import Bought
@@ -19,6 +18,7 @@ from dpmc.experiments.config.settings import plain
 from dpmc.experiments.config.setups import ChainSetup, StudySetup
 from dpmc.experiments.data._sizes import shape
 from dpmc.experiments.pipeline import dependencies, files
+from dpmc.numerics import user_cache
 from dpmc.numerics.source_digest import canonical
 from dpmc.privacy import accounting, events
 from dpmc.registry import refusal
@@ -73,7 +73,7 @@ def shipped(root: Path) -> Path:
 
 def default_path() -> Path:
     """Return the file in the user's cache."""
-    return platformdirs.user_cache_path("dpmc") / "budgets.json"
+    return user_cache.folder() / "budgets.json"
 
 
 @contextmanager

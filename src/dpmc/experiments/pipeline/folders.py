@@ -6,7 +6,6 @@ No result depends on this module, and nothing that results depend on imports it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -16,9 +15,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from dpmc.types import DpmcError
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 LOCK = ".lock"
 LEFTOVER = re.compile(r"^\.partial\..*?(?P<host>[A-Za-z0-9-]+)\.(?P<pid>[0-9]+)\.")
@@ -86,7 +91,7 @@ def hold(folder: Path) -> bool:
     Returns
     -------
     bool
-        False where the file system knows no locks.
+        False where the file system or the operating system knows no such locks.
 
     Raises
     ------
@@ -98,6 +103,9 @@ def hold(folder: Path) -> bool:
         file = (folder / LOCK).open("a+", encoding="utf-8")
     except OSError as error:
         raise DpmcError(unwritable(folder, error)) from None
+    if fcntl is None:
+        file.close()
+        return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -40,6 +40,8 @@ from dpmc.types import Array, DpmcError
 if TYPE_CHECKING:
     import pandas as pd
 
+# What runs were published with is another measure of the same name: R-hat without ranks.
+REDEFINED = ["rhat"]
 # A run is decided by rounding if another differs by more than this share of the difference.
 SHARE = 0.1
 # How often that is tried, and by how many units in the last place each of the data may move. One
@@ -99,7 +101,8 @@ def compared(
         data = _Data(work, Path(folder))
         for run in chosen:
             seed = work.paper.seed
-            rows, there = data.of(run.setup), published[run.key]
+            rows = data.of(run.setup)
+            there = published[run.key].drop(columns=REDEFINED, errors="ignore")
             here = measured(run, rows, data.reference, seed)
             largest, columns = difference(there, here)
             outcome: Outcome = "same"

@@ -361,6 +361,7 @@ def _head(replicate: int, fit: Fit) -> dict[str, Any]:
         "ledger": [list(entry) for entry in fit.ledger],
         "guarantee": guarantee,
         "plan": dict(fit.plan),
+        "warm_up": fit.warm_up,
     }
     if fit.diagnostics:
         head["diagnostics"] = {
@@ -392,4 +393,5 @@ def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fi
         guarantee=Guarantee(**guarantee),
         plan=head["plan"],
         diagnostics={k: Diagnostic(*values) for k, values in head.get("diagnostics", {}).items()},
+        warm_up=head["warm_up"],
     )

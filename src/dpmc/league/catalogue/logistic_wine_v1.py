@@ -10,11 +10,11 @@ import os
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 
 from dpmc.league.simulate import rounded
 from dpmc.league.task import Task
 from dpmc.models import logistic
+from dpmc.numerics import user_cache
 from dpmc.types import UNAVAILABLE, Array, DpmcError, UnavailableError
 
 DIGEST = "534264c08debcb4546344febeff2929d307d68a998b507ca44712a9d5e223e61"
@@ -42,7 +42,7 @@ NAMES = (
 
 def _numbers() -> Array:
     local = os.environ.get("DPMC_UCI_DIR")
-    roots = ([Path(local)] if local else []) + [platformdirs.user_cache_path("dpmc")]
+    roots = ([Path(local)] if local else []) + [user_cache.folder()]
     for path in (root / FOLDER / FILE for root in roots):
         if path.is_file():
             content = path.read_bytes()

@@ -2,8 +2,8 @@
 
 [alparslan2023thesis, Algorithm 17]. With S_j = E_j D_j E_j' everything is in terms of the
 eigenvalues h = sigma_y^2 D_j + v_z of M_j: no matrix is factored but P, and that only where
-sigma_y^2 has changed. :func:`tests.reference.regression_posterior.fixed_s` has the same posterior
-by quadrature.
+sigma_y^2 has changed. ``fixed_s`` of ``tests/reference/regression_posterior.py`` has the same
+posterior by quadrature.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmc import checks
 from dpmc.ep.perturbation.noise import example_covariance, simulate_natural
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
     rng : numpy.random.Generator
         Of directions and noise; the mean is that of the first unit vector.
     """
-    checks.require_extra("pandas", "dpmc.ep.perturbation")
     import pandas as pd
 
     covariance = example_covariance(int(point["dim"]), rng)
