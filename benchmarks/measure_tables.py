@@ -139,12 +139,18 @@ class Record:
 
 
 def prior_of(fit: Fit, family: str) -> Prior:
-    """Return the prior of a fit: what it says of it, or the default in raw units."""
+    """Return the prior of a fit: what it says of it, or the default in raw units.
+
+    What it says may leave out the logarithm of the scale, of which every table knows enough.
+    """
     dim = fit.draws.shape[-1]
     told = fit.plan.get("prior")
     if told is None:
         return Prior.fixed(family, dim)
-    return Prior(np.array(told["mean"]), np.linalg.inv(np.array(told["covariance"])))
+    mean, precision = np.zeros(dim), np.diag(np.full(dim, 1e-6))
+    size = len(told["mean"])
+    mean[:size], precision[:size, :size] = told["mean"], told["precision"]
+    return Prior(mean, precision)
 
 
 def fitted(rows: Rows, epsilon: float, seed: int) -> tuple[Fit, float]:
