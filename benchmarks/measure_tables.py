@@ -35,6 +35,7 @@ import numpy as np
 import dpmc
 import exact_regressions as regressions
 import real_tables
+from causes import causes, named
 from dpmc.families.regression import LINEAR, LOGISTIC, POISSON, SCALED, STUDENT_T, built
 from dpmc.fits import Fit
 from dpmc.privacy.budgets import GaussianBudget
@@ -46,7 +47,7 @@ from simulated_tables import RARE, drawn, rare
 
 FIELDS = (
     *("case", "epsilon", "seed", "held_out", "family", "rows", "errors", "own", "inside"),
-    *("width", "limit", "score", "exact_score", "seconds", "failed", "remarks"),
+    *("width", "limit", "score", "exact_score", "seconds", "causes", "failed", "remarks"),
 )
 # A fit is silent if it errs by more than so many deviations, own or exact, without a remark; and
 # nothing is wrong where no mean is displaced, and no interval widened, by more than the others.
@@ -96,6 +97,7 @@ class Record:
     score: float
     exact_score: float
     seconds: float
+    causes: str
     failed: str
     remarks: str
 
@@ -115,6 +117,7 @@ class Record:
             int(line["rows"]),
             *(numbers(name) for name in ("errors", "own", "inside")),
             *(float(line[name]) for name in reals),
+            line["causes"],
             line["failed"],
             line["remarks"],
         )
@@ -192,6 +195,7 @@ def measure(case: Case, epsilon: float, seed: int) -> dict[str, Any]:
         "held_out": rows.held_out,
         "family": rows.family,
         "rows": len(rows.y),
+        "causes": "",
         "failed": "",
         "remarks": "",
     }
@@ -211,6 +215,7 @@ def measure(case: Case, epsilon: float, seed: int) -> dict[str, Any]:
     if len(rows.test_y):
         score = regressions.log_score(rows.family, draws, rows.test_design, rows.test_y)
     mu = GaussianBudget.of(epsilon, DELTA).mu
+    limit = case.limit(rows.family, exact, rows.design, rows.y, mu)
 
     def shown(values: Array) -> str:
         return " ".join(f"{value:.4g}" for value in values)
@@ -220,10 +225,11 @@ def measure(case: Case, epsilon: float, seed: int) -> dict[str, Any]:
         "own": shown((mean - exact.mean) / sd),
         "inside": shown(inside),
         "width": f"{(sd / exact.sd).max():.4g}",
-        "limit": f"{case.limit(rows.family, exact, rows.design, rows.y, mu):.4g}",
+        "limit": f"{limit:.4g}",
         "score": f"{score:.5g}",
         "exact_score": f"{exact_score:.5g}",
         "seconds": f"{seconds:.3g}",
+        "causes": ", ".join(causes(rows.family, exact, prior, rows.design, rows.y, limit)),
         "remarks": " / ".join(fit.remarks),
     }
 
@@ -311,6 +317,11 @@ def report_silence(found: dict[Key, list[Record]]) -> None:
         "95 %",
     )
     _share(
+        "fits that are far off and name a cause that is true",
+        [named(record.remarks, record.causes.split(", ")) for record in records if record.far],
+        "95 %",
+    )
+    _share(
         "fits with nothing wrong and no remark",
         [not record.remarks for record in records if record.near],
         "95 %",
@@ -358,6 +369,7 @@ def report_tables(found: dict[Key, list[Record]], rivals: list[dict[str, str]]) 
             _median(records, "width"),
             f"{_median(records, 'score'):.4g}",
             ", ".join(f"{score:.4g}" for score in scores),
+            first.causes,
             f"{_remarked(records):.0%}",
             sum(record.far and not record.remarks for record in records),
             _median(records, "seconds"),
@@ -365,8 +377,8 @@ def report_tables(found: dict[Key, list[Record]], rivals: list[dict[str, str]]) 
 
     heads = (
         "table | n, d | epsilon | fits | error | worst | limit | gradient | diffprivlib | own "
-        "| inside 90 % | widest / exact | score | exact, gradient, diffprivlib, null | remarks "
-        "| silent | s"
+        "| inside 90 % | widest / exact | score | exact, gradient, diffprivlib, null | causes "
+        "| remarks | silent | s"
     )
     _table(heads, (line(key, records) for key, records in found.items()))
     near, scored, better, large, every = [], [], [], [], []

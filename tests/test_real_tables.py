@@ -10,6 +10,7 @@ import statsmodels.api as sm
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 MODULES = (
+    "causes",
     "exact_regressions",
     "measure_tables",
     "real_tables",
@@ -23,6 +24,7 @@ FAMILIES = ("linear", "student_t", "logistic", "poisson")
 def yardstick(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.delenv("DPMC_UCI_DIR", raising=False)
+    import causes
     import exact_regressions
     import measure_tables
     import real_tables
@@ -30,6 +32,7 @@ def yardstick(monkeypatch: pytest.MonkeyPatch):
     import simulated_tables
 
     yield SimpleNamespace(
+        causes=causes,
         exact=exact_regressions,
         measure=measure_tables,
         real=real_tables,
@@ -139,17 +142,42 @@ def test_fits_are_measured_once_and_read_back(yardstick, tmp_path: Path) -> None
     assert np.isfinite([record.rms, record.width, record.limit, record.seconds]).all()
 
 
-def test_a_far_fit_without_a_remark_counts_as_silent(yardstick, capsys) -> None:
+def test_a_far_fit_counts_as_silent_without_a_remark_that_is_true(yardstick, capsys) -> None:
     measure = yardstick.measure
 
     def record(error: float, remarks: str) -> object:
-        one = np.array([error, 0.0])
-        return measure.Record(
-            "case", 1.0, True, "linear", 9, one, one, one, 1.0, 1.0, 0.0, 0.0, 1.0, "", remarks
-        )
+        one, told = np.array([error, 0.0]), ("variance", "", remarks)
+        return measure.Record("case", 1.0, True, "linear", 9, one, one, one, 1, 1, 0, 0, 1, *told)
 
-    found = {("case", 1.0): [record(4, ""), record(9, "wide"), record(0, "wide"), record(0, "")]}
-    measure.report_silence(found)
+    fits = [record(4, ""), record(9, "wide"), record(9, "dispersion"), record(0, "wide")]
+    measure.report_silence({("case", 1.0): [*fits, record(0, "")]})
     told = capsys.readouterr().out
-    assert "far off and say so: 1 of 2" in told
+    assert "far off and say so: 2 of 3" in told
+    assert "far off and name a cause that is true: 1 of 3" in told
     assert "nothing wrong and no remark: 1 of 2" in told
+
+
+def test_causes_are_what_was_done_to_rows(yardstick) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2000, 3))
+
+    def found(family: str, x: np.ndarray, y: np.ndarray, prior_sd: float = 1e4) -> list[str]:
+        design = np.column_stack([np.ones(len(x)), x])
+        prior = yardstick.exact.Prior.fixed(family, 4 + (family == "linear"), prior_sd)
+        posterior = yardstick.exact.exact(family, design, y, prior)
+        return yardstick.causes.causes(family, posterior, prior, design, y, 0.1)
+
+    noise = rng.standard_normal(2000)
+    ones = (rng.random(2000) < 0.3).astype(float)
+    assert found("linear", x, noise) == []
+    assert found("linear", x, 1000 + noise, 10) == ["prior"]
+    assert found("linear", x, noise * np.exp(x[:, 0])) == ["heavy tails", "variance"]
+    assert found("logistic", x, ones) == []
+    assert found("logistic", x, (rng.random(2000) < 0.02).astype(float)) == ["rare class"]
+    assert found("logistic", np.column_stack([x[:, :2], x[:, 0] + 0.01 * noise]), ones) == [
+        "collinear columns"
+    ]
+    rare = np.column_stack([x[:, :2], rng.random(2000) < 0.01])
+    assert found("logistic", rare, ones) == ["rare feature"]
+    counts = rng.poisson(3 * rng.exponential(1, 2000)).astype(float)
+    assert found("poisson", x, counts) == ["variance"]
