@@ -144,6 +144,6 @@ def test_sums_of_batches_are_released_on_the_grid():
     ],
 )
 def test_sums_are_rounded_and_clamped(value, expected):
-    from dpmc.mcmc.stochastic_gradient import on_steps
+    from dpmc.privacy.grids import on_steps
 
     assert on_steps(value, 0.25) == expected
