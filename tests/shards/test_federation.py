@@ -11,6 +11,7 @@ from scipy import stats
 import dpmc
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.whitened import WhitenedRows
+from dpmc.privacy import discrete
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.nodes import ASSUMED, NodeNoise, NodeValues
@@ -74,8 +75,21 @@ def test_a_release_of_nodes_is_recorded_once_and_refused_beyond_the_budget():
         noise.release(ledger, values, 1.0, 2.0)
     with pytest.raises(DpmcError, match="one value for each of 3 nodes, got 2"):
         noise.release(Ledger(), NodeValues((1.0, 2.0)), 1.0, 2.0)
-    with pytest.raises(DpmcError, match="continuous"):
-        noise.release(Ledger(noise="discrete"), values, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(("sharing", "colluding"), [("secure", 1), ("local", 0)])
+def test_discrete_messages_add_up_to_the_noise_of_a_sum(sharing, colluding):
+    """Every message and sum lies on one public grid; the variance is that of continuous noise."""
+    noise = NodeNoise(generators(5), sharing, colluding)
+    values = NodeValues(tuple(np.full(NUM_RELEASES, 5.3) for _ in range(5)))
+    sums = noise.release(Ledger(noise="discrete"), values, SENSITIVITY, MULTIPLIER)
+    grid = discrete.grid_of(SENSITIVITY * MULTIPLIER * noise.share)
+    np.testing.assert_array_equal(np.rint(sums / grid), sums / grid)
+    spread = SENSITIVITY * MULTIPLIER * noise.spread
+    statistic = float(np.sum((sums - 26.5) ** 2)) / spread**2
+    assert 2 * min(stats.chi2.cdf(statistic, 4000), stats.chi2.sf(statistic, 4000)) > ERROR_RATE
+    huge = NodeValues((1e308, -1e308, np.nan, 1e300, 0.0))
+    assert np.isfinite(noise.release(Ledger(noise="discrete"), huge, 1.0, 2.0))
 
 
 def test_nodes_have_the_sums_of_their_own_rows():
