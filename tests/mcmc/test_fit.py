@@ -455,7 +455,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
     plan = fitting.allocate(
         registry.load("method", "dp_penalty"),
         registry.parameters(registry.load("method", "dp_penalty"), PENALTY),
-        n, 1, None, 20.0, 1e-5,
+        n, 1, None, 20.0, 1e-5, None, 10,
     )[0]  # fmt: skip
     if method != "dp_penalty":
         plan = None  # the ledger then records without a limit
