@@ -103,17 +103,16 @@ def grid_pass(
     scratch: Any,
 ) -> int:
     """Make the steps of `shared_pass` with noise on a grid; return how many, which is all."""
-    share, step = settings.share, settings.step
+    share, step, factor = settings.share, settings.step, scratch.factor
+    kept_share = 1.0 - share
     for i in range(order.size):
-        fill(target, state, 1.0 - share, scratch.cavity)
+        fill(target, state, kept_share, scratch.cavity)
         if not find_factor(rows[order[i]], target, math.inf, scratch):
             counters[INVALID] += 1
-            combine(share, state, 0.0, state, scratch.factor)
-        counters[CLIPPED] += clip(settings.clip, settings.clip_bound, scratch.factor)
+            combine(share, state, 0.0, state, factor)
+        counters[CLIPPED] += clip(settings.clip, settings.clip_bound, factor)
         weights = 1.0 - step * share, step
-        step_on_grid(
-            weights[0], state, weights[1], scratch.factor, grid, noise[i], scratch.proposal
-        )
+        step_on_grid(weights[0], state, weights[1], factor, grid, noise[i], scratch.proposal)
         floor = max(settings.floor, thresholds[i])
         counters[REPAIRED] += repair(scratch.proposal, thresholds[i], floor, scratch)
         copy(scratch.proposal, state)
