@@ -1,5 +1,7 @@
 """Streams: repeatable with a seed, cryptographic and separate without one."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy import Ledger, discrete, single_releases
 from dpmc.random_bits import cryptographic
 from dpmc.rng import Streams, stream
-from dpmc.types import Dataset
+from dpmc.types import LOW_BITS, Dataset
 from tests.support.posteriors import gaussian_model
 
 MODEL = gaussian_model()
@@ -96,11 +98,12 @@ def test_a_fit_with_discrete_noise_has_the_same_guarantee(method):
     terms = {"epsilon": 4.0, "delta": 1e-4, "num_chains": 1, "max_iterations": 30}
     terms |= {"progress": False, "seed": None} | WITH_BATCHES[method]
     discretely = dpmc.fit(method, MODEL, ROWS, noise="discrete", **terms)
-    usual = dpmc.fit(method, MODEL, ROWS, **terms)
-    assert discretely.guarantee == usual.guarantee
+    usual = dpmc.fit(method, MODEL, ROWS, noise="continuous", **terms)
+    assert replace(usual.guarantee, outside=()) == discretely.guarantee
+    assert usual.guarantee.outside == (LOW_BITS,)
     assert discretely.ledger == usual.ledger
     assert discretely.plan["noise"] == "discrete"
-    assert "noise" not in usual.plan
+    assert usual.plan["noise"] == "continuous"
     assert not np.array_equal(discretely.draws, usual.draws)
 
 
@@ -144,6 +147,6 @@ def test_sums_of_batches_are_released_on_the_grid():
     ],
 )
 def test_sums_are_rounded_and_clamped(value, expected):
-    from dpmc.mcmc.stochastic_gradient import on_steps
+    from dpmc.privacy.grids import on_steps
 
     assert on_steps(value, 0.25) == expected

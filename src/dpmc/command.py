@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +57,7 @@ class FitFile(Settings, frozen=True):
     degrees_of_freedom: Positive = 4.0
     num_chains: Count = 4
     num_draws: Count = 2000
-    noise: Literal["continuous", "discrete"] = "continuous"
+    noise: Literal["continuous", "discrete"] | None = None
     invalid_rows: Literal["refuse", "zero"] = "refuse"
 
 
@@ -65,8 +66,7 @@ def fit_file(path: str | Path) -> str:
     path = Path(path)
     settings = read(path)
     output = path.parent / settings.output
-    if not output.absolute().parent.is_dir():
-        raise DpmcError(f"{path}: `output` must lie in a folder that exists, got {output}")
+    _check_output(path, output)
     rows: Any = _rows(path, settings)
     common: dict[str, Any] = {
         "epsilon": settings.epsilon,
@@ -91,8 +91,34 @@ def fit_file(path: str | Path) -> str:
                 degrees_of_freedom=settings.degrees_of_freedom,
                 **common,
             )
-    fitted.save(output)
+    try:
+        fitted.save(output)
+    except DpmcError as error:  # a disk that is full by now, or a folder that is gone
+        print(f"{fitted.summary()}\n")
+        spent = f"({settings.epsilon:g}, {settings.delta:g}) of privacy is spent"
+        raise DpmcError(f"{error}; {spent}, and the summary is what there is of it") from None
     return f"{fitted.summary()}\n\nWritten to {output}."
+
+
+def _check_output(path: Path, output: Path) -> None:
+    """Refuse an output that cannot be written, by writing beside it, before a row is used."""
+    checks.require_extra("pyarrow", "saving a fit")
+    folder = output.absolute().parent
+    if not folder.is_dir():
+        raise DpmcError(f"{path}: `output` must lie in a folder that exists, got {output}")
+    if output.is_dir():
+        raise DpmcError(f"{path}: `output` must be a file, got the folder {output}")
+    try:
+        # With the length of the name that a file has before it is complete.
+        with tempfile.NamedTemporaryFile(
+            dir=folder, prefix=f"{output.name}.", suffix=".part".rjust(29, "_")
+        ):
+            pass
+    except OSError as error:
+        reason = error.strerror or error
+        raise DpmcError(
+            f"{path}: `output` must be a file that can be written, got {output} ({reason})"
+        ) from None
 
 
 def plan_file(path: str | Path) -> str:

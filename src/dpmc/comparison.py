@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc import checks
+from dpmc.automatic.run import NAME as AUTOMATIC_NAME
 from dpmc.checks import require_extra
 from dpmc.fits import Fit
 from dpmc.fitting import (
@@ -25,8 +26,16 @@ from dpmc.fitting import (
     sorted_params,
 )
 from dpmc.mcmc.own_methods import name_of
-from dpmc.privacy.joint import compose
-from dpmc.types import Dataset, DpmcError, Guarantee, Model, check_delta, check_epsilon
+from dpmc.privacy.joint import together
+from dpmc.types import (
+    NO_GUARANTEE,
+    Dataset,
+    DpmcError,
+    Guarantee,
+    Model,
+    check_delta,
+    check_epsilon,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +55,8 @@ class Comparison:
     fits : mapping of str to Fit
         By label.
     guarantee : Guarantee
-        Of all fits together: what holds if all of them are published.
+        Of all fits together: what holds if all of them are published. None if one has none, or
+        a method ran twice with one seed, and so with the same noise.
 
     Examples
     --------
@@ -55,7 +65,7 @@ class Comparison:
     ...     label: Fit(np.full((40, 1, 1), value), {}, {}, "complete", (), guarantee)
     ...     for label, value in {"first": 0.0, "second": 1.0}.items()
     ... }
-    >>> both = Comparison(fits, compose([fit.guarantee for fit in fits.values()], delta=1e-5))
+    >>> both = Comparison(fits, joint(fits.values(), delta=1e-5))
     >>> round(both.guarantee.epsilon, 3)
     2.0
     """
@@ -197,6 +207,8 @@ def compare(
             names=names,
             **arguments[label],
         )
+    if _of_one_seed(runs, arguments):
+        return Comparison(fits, NO_GUARANTEE)
     return Comparison(fits, joint(fits.values(), delta))
 
 
@@ -270,7 +282,26 @@ def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
-    """Return the guarantee of all fits together; none if one of them has none."""
+    """Return the guarantee of all fits together, whose noise is independent.
+
+    At `delta` where it has one there; else at the sum of all deltas, as epsilons and deltas of any
+    mechanisms add up. None if one of the fits has none.
+    """
     parts = list(fits)
     without = [one for one in parts if not one.guarantee.private]
-    return without[0].guarantee if without else compose(parts, delta)
+    if without:
+        return without[0].guarantee
+    tight = together(parts, delta)
+    if tight.private:
+        return tight
+    return together(parts, math.fsum(one.guarantee.delta for one in parts) * (1 + 2.0**-50))
+
+
+def _of_one_seed(runs: Mapping[str, tuple[Any, Any]], arguments: Mapping[str, Any]) -> bool:
+    """Return whether two fits have the same noise: streams are keyed by seed and method."""
+    keys = [
+        (AUTOMATIC_NAME if is_automatic(method) else name_of(method), arguments[label]["seed"])
+        for label, (method, _) in runs.items()
+        if arguments[label].get("seed") is not None
+    ]
+    return len(set(keys)) < len(keys)

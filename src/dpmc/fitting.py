@@ -21,10 +21,10 @@ from dpmc.fits.remarks import remarks, weak
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc import parameter_names
 from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
-from dpmc.mcmc.own_methods import name_of, resolve
+from dpmc.mcmc.own_methods import is_own, name_of, resolve
 from dpmc.modelling import ParametricModel
-from dpmc.privacy import accounting
-from dpmc.privacy.ledger import NOISES, Noise
+from dpmc.privacy import accounting, spending
+from dpmc.privacy.ledger import Noise, noise_of
 from dpmc.shards.federation import Federation, num_columns
 from dpmc.shards.rows import ShardedRows, open_rows
 from dpmc.types import (
@@ -92,7 +92,7 @@ def fit(
     num_draws: int | None = None,
     start: Array | None = None,
     seed: int | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     progress: bool = True,
     diagnostics: Diagnostics | None = None,
     invalid_rows: InvalidRows = "refuse",
@@ -129,7 +129,8 @@ def fit(
         Iterations per chain of a method without privacy; otherwise the budget decides.
     max_iterations : int, optional
         Iterations per chain of a private method to stop at, where its budget buys more.
-        What is not run is not spent: the guarantee is better than the budget.
+        What is not run is not spent: the guarantee is better than the budget, unless a search
+        chose parameters of the method.
     num_chains : int
         Number of chains.
     num_threads : int, optional
@@ -145,9 +146,11 @@ def fit(
         Makes a run repeatable, and thereby not private: whoever knows the seed can
         subtract the noise. By default cryptographic generators are keyed by the operating
         system.
-    noise : {"continuous", "discrete"}
+    noise : {"continuous", "discrete"}, optional
         ``"discrete"`` rounds what is released to a grid far below the noise, so that the
-        last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`).
+        last digits of floating-point numbers reveal nothing (:mod:`dpmc.privacy.discrete`): the
+        default. With a `seed` it is ``"continuous"``, as in published experiments, and the
+        guarantee names its low bits as outside of it.
     progress : bool
         Whether to show a progress bar.
     diagnostics : {"private", "none", "exact"}, optional
@@ -174,7 +177,8 @@ def fit(
     ------
     DpmcError
         On any input that is refused, and on a model that fails on public probes, before any
-        row is used.
+        row is used. What ends a fit later, Ctrl-C too, has what was spent in its attributes
+        `spent` and `ledger`, and says it.
 
     Warns
     -----
@@ -197,7 +201,7 @@ def fit(
     named = check_names(names, model)
     seed = checks.seed(seed)
     checks.at_least("num_chains", num_chains, 1)
-    checks.one_of("noise", noise, NOISES)
+    noise = noise_of(noise, published=seed is not None)
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
     if is_automatic(method):
@@ -251,11 +255,12 @@ def fit(
             diagnostics=diagnostics,
         )
         fitted = Fit.of(result, named, tuple(remarks(result)))
-    if isinstance(model, ParametricModel):
-        fitted = _bounded(fitted, model)
-    fitted = replace(fitted, remarks=(*fitted.remarks, *weak(fitted.guarantee, num_rows)))
-    for remark in fitted.remarks:
-        warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
+    with spending.told(fitted.guarantee, lambda: fitted.ledger):
+        if isinstance(model, ParametricModel):
+            fitted = _bounded(fitted, model)
+        fitted = replace(fitted, remarks=(*fitted.remarks, *weak(fitted.guarantee, num_rows)))
+        for remark in fitted.remarks:
+            warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
     return fitted
 
 
@@ -286,20 +291,21 @@ def _one_method(
         check_accountant(accountant)
     module, given, own = what
     name = name_of(module)
-    search = None
     try:
-        if epsilon is not None and not own and tuning.lacks(module, given):
-            start, delta = options["start"], check_delta(options["delta"])
-            begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
-            shared = {key: options[key] for key in ("num_chains", "seed", "noise")}
-            given, search = tuning.tuned(
-                name, given, model, dataset, epsilon, delta, start=begin, **shared
-            )
-        return chains.fit(module, model, dataset, search=search, **options, **given)
+        if epsilon is None or own or not tuning.lacks(module, given):
+            return chains.fit(module, model, dataset, **options, **given)
+        start, delta = options["start"], check_delta(options["delta"])
+        begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
+        shared = {key: options[key] for key in tuning.SHARED}
+        chosen, search = tuning.tuned(
+            name, given, model, dataset, epsilon, delta, start=begin, **shared
+        )
+        with spending.told(search.spent, lambda: search.records):
+            return chains.fit(module, model, dataset, search=search, **options, **chosen)
     except DpmcError as error:
-        if own:
-            raise
-        raise DpmcError(parameter_names.in_common(name, str(error))) from None
+        if not own:
+            error.args = (parameter_names.in_common(name, str(error)),)
+        raise
 
 
 def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, Any, bool]:
@@ -314,8 +320,7 @@ def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, A
     """
     module = resolve(method)
     name = name_of(module)
-    known = name in registry.names("method")
-    own = not (known and module.Params is registry.load("method", name).Params)
+    own = is_own(module)
     given = {key: _plain(value) for key, value in params.items()}
     if own:
         return module, given, own

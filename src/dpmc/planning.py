@@ -30,6 +30,7 @@ from dpmc.mcmc.own_methods import name_of
 from dpmc.mcmc.parameter_names import FIELDS, in_common
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy import events
+from dpmc.privacy.calibration import TooSmallError
 from dpmc.privacy.events import Event
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
@@ -234,9 +235,13 @@ def plan(
             before,
         )
         assert made is not None  # a method without privacy is refused
-        guarantee = made.guarantee if apart is None else apart.joint(made.guarantee)
+        # What a search chooses is no number to quote: the budget holds.
+        budget = (epsilon, delta) if chosen else (made.guarantee.epsilon, made.guarantee.delta)
         seconds = iterations * num_chains * _seconds(module, settings, model, num_rows, num_columns)
     except DpmcError as error:
+        if isinstance(error, TooSmallError) and apart is not None:
+            least = error.least * epsilon / apart.rest[0] * (1 + 1e-3)
+            error = tuning.too_small(name, num_chains, epsilon, least)
         raise DpmcError(str(error) if own else in_common(name, str(error))) from None
     names = {} if own else {field: common for common, field in FIELDS.get(name, {}).items()}
     values = {one.name: getattr(settings, one.name) for one in fields(settings)}
@@ -247,8 +252,8 @@ def plan(
         params={names.get(key, key): value for key, value in values.items()},
         chosen=tuple(names.get(key, key) for key in chosen),
         releases={events.text(event): count for event, count in made.counts.items()},
-        epsilon=guarantee.epsilon,
-        delta=guarantee.delta,
+        epsilon=budget[0],
+        delta=budget[1],
         displacement=displacement,
         seconds=seconds,
     )

@@ -17,24 +17,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from dpmc import registry
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.mcmc.batch_ratios import penalised_sensitivity
-from dpmc.mcmc.fit import Apart, Search
+from dpmc.mcmc.clip_shares import Diagnostics
+from dpmc.mcmc.fit import Apart, Search, allocate
 from dpmc.privacy import events
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.calibration import TooSmallError
 from dpmc.privacy.ledger import Ledger, Noise
+from dpmc.privacy.spending import told
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
-from dpmc.types import Array, Dataset, Model
+from dpmc.types import Array, Dataset, DpmcError, Guarantee, Model
 
 # Methods whose releases are Gaussian and of all rows.
 GAUSSIAN = frozenset({"dp_penalty", "dp_hmc", "dp_mala"})
@@ -57,6 +61,8 @@ TRAJECTORIES, LONGEST_LEAPFROG, LEAPFROG_STEPS, ENERGY_NOISE = 200, 0.3, 5, 1.0
 DRIFT, SPIN, FEWEST, HALF = 0.1, 0.05, 200, 0.5
 # Of a decision from a batch: the variance that the batch itself may have, and the smallest share.
 BATCH_VARIANCE, SMALLEST = 0.25, 0.02
+# The method whose noise is bounded by its batch; and a length that is none.
+BARKER, TINY = "dp_barker", 1e-3
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,17 @@ class Shares:
     search: GaussianBudget
     mu: float
     apart: Apart | None
+
+    @property
+    def event(self) -> events.Event:
+        """One release that costs as much as the search may."""
+        return events.gaussian(1 / self.search.mu)
+
+    def spent(self, delta: float) -> Guarantee:
+        """Return what the search costs, at a delta where it has none of its own."""
+        if self.apart is None:
+            return self.search.guarantee(delta)
+        return Guarantee(self.apart.search_epsilon, self.apart.search_delta, accountant="gaussian")
 
 
 def shares(method: str, epsilon: float, delta: float) -> Shares:
@@ -282,6 +299,10 @@ def lacks(module: Any, params: Mapping[str, Any]) -> bool:
     return any(name not in params for name in needed)
 
 
+# What a search has in common with the chains after it.
+SHARED = "accountant", "diagnostics", "noise", "num_chains", "seed"
+
+
 def tuned(
     method: str,
     params: Mapping[str, Any],
@@ -294,6 +315,8 @@ def tuned(
     start: Array | None,
     seed: int | None,
     noise: Noise,
+    accountant: str | None = None,
+    diagnostics: Diagnostics = "private",
 ) -> tuple[dict[str, Any], Search]:
     """Return all parameters of a method, and the search that told those that were left out.
 
@@ -303,25 +326,107 @@ def tuned(
         One of `RULES`.
     params : mapping
         Parameters that are given; they stay as they are.
-    model, dataset, epsilon, delta, num_chains, start, seed, noise
+    model, dataset, epsilon, delta
+        As of `dpmc.fit`.
+    num_chains, start, seed, noise, accountant, diagnostics
         As of `dpmc.fit`; the search begins at `start`.
 
     Raises
     ------
     DpmcError
-        If the budget or the model is refused, before any row is used.
+        If the budget or the model is refused, before any row is used; a budget that buys no
+        iteration of the method whatever a search finds is one of these.
     """
+    chains = _Chains(method, delta, num_chains, accountant, diagnostics)
+    easiest = dict(params)
+    if method == BARKER:
+        easiest = {"batch_size": math.ceil(SMALLEST * dataset.num_rows), **params}
+    least = chains.least(epsilon, _easiest(model, num_chains, dataset.num_rows), easiest)
+    if least is not None:
+        raise too_small(method, num_chains, epsilon, least)
     parts = shares(method, epsilon, delta)
     checked = row_functions.without_errors(model)
     model_checks.check(checked, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(checked)
     ledger, streams = Ledger(parts.search, noise), Streams.of(seed, f"search for {method}", 0)
     point = starting_point(checked, prior, start)
-    centre = locate(WhitenedRows(checked, dataset), prior, Purse(ledger, streams.noise), point)
-    scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
-    chosen = {**RULES[method](scale), **params}
-    event = events.gaussian(1 / parts.search.mu)
-    return chosen, Search(scale.centre, event, ledger.records(), parts.apart)
+    spent = parts.spent(delta)
+    with told(spent, ledger.records):
+        centre = locate(WhitenedRows(checked, dataset), prior, Purse(ledger, streams.noise), point)
+        scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
+        chosen = {**RULES[method](scale), **params}
+        if chains.least(epsilon, scale, params) is not None:
+            chosen = {**chosen, **easiest}
+    return chosen, Search(scale.centre, parts.event, ledger.records(), spent, parts.apart)
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """What chains after a search are asked for, as `dpmc.fit` has it."""
+
+    method: str
+    delta: float
+    num_chains: int
+    accountant: str | None
+    diagnostics: Diagnostics
+
+    def least(self, epsilon: float, scale: Scale, params: Mapping[str, Any]) -> float | None:
+        """Return an epsilon that buys an iteration, None where the one that is given does.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of search and chains together.
+        scale : Scale
+            What parameters that are left out would be chosen by.
+        params : mapping
+            The others.
+        """
+        found = None
+        while True:
+            at = epsilon if found is None else found
+            parts = shares(self.method, at, self.delta)
+            try:
+                self._allocate(parts, at, replace(scale, mu=parts.mu), params)
+            except TooSmallError as error:
+                rest = at if parts.apart is None else parts.apart.rest[0]
+                # Some of the noise depends on the budget: beyond what would do at this one.
+                found = max(at, error.least * at / rest) * (1 + 1e-3)
+            else:
+                return found
+
+    def _allocate(
+        self, parts: Shares, epsilon: float, scale: Scale, params: Mapping[str, Any]
+    ) -> None:
+        module = registry.load("method", self.method)
+        settings = registry.parameters(module, {**RULES[self.method](scale), **params})
+        budget = (epsilon, self.delta) if parts.apart is None else parts.apart.rest
+        allocate(
+            module,
+            settings,
+            scale.num_rows,
+            self.num_chains,
+            None,
+            *budget,
+            self.accountant,
+            max_iterations=1,
+            diagnostics=self.diagnostics,
+            before=((parts.event, 1),) if parts.apart is None else (),
+        )
+
+
+def too_small(method: str, num_chains: int, epsilon: float, least: float) -> DpmcError:
+    """Return the error of an epsilon that buys no iteration beside a search."""
+    return DpmcError(
+        f"`epsilon` must be at least {least:.6g} for one iteration of {num_chains} chain(s) of "
+        f"{method} after the search for its parameters, got {epsilon:g}"
+    )
+
+
+def _easiest(model: Model, num_chains: int, num_rows: int) -> Scale:
+    """Return a scale at which chains are as cheap as they can be: rows hardly matter."""
+    covariance = TINY**2 * np.eye(model.dim)
+    return Scale(np.zeros(model.dim), covariance, TINY, 1.0, num_chains, num_rows, model.tempering)
 
 
 def _scale(

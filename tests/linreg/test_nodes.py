@@ -115,7 +115,6 @@ def test_statistics_of_wider_bounds_are_refused(rows):
     ("change", "message"),
     [
         ({"num_nodes": 3}, "`num_nodes` must be left out for a federation of 3 nodes, got 3"),
-        ({"noise": "discrete"}, "`noise` must be 'continuous' for a federation with 'secure'"),
         ({"y": [1.0]}, "`y` must be left out beside a federation, .*, got list"),
     ],
 )

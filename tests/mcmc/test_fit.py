@@ -12,6 +12,7 @@ from dpmc.experiments.pipeline import run_chains as chain_runs
 from dpmc.mcmc import fit as fitting
 from dpmc.privacy.audit import audit
 from dpmc.privacy.events import parse, text
+from dpmc.types import SEED
 from tests.support import setups
 from tests.support.posteriors import gaussian_model, rows
 
@@ -71,7 +72,7 @@ def test_a_fit_has_draws_a_ledger_and_a_guarantee_within_its_budget(method):
     assert result.draws.shape[1:] == (2, 2)
     assert result.guarantee.epsilon <= 4.0
     assert result.guarantee.delta == 1e-5
-    assert "a known seed" in result.guarantee.outside
+    assert SEED in result.guarantee.outside
     audited = audit(parse(result.ledger), 1e-5)
     assert audited.epsilon == pytest.approx(result.guarantee.epsilon, rel=2e-3)
     assert sum(result.totals["num_iterations"]) == 2 * k
@@ -124,7 +125,7 @@ def test_draws_convert_to_arviz():
 def test_the_same_seed_gives_the_same_draws_and_none_gives_others():
     np.testing.assert_array_equal(fit().draws, fit().draws)
     assert (fit(seed=None).draws != fit(seed=None).draws).any()
-    assert "a known seed" not in fit(seed=None).guarantee.outside
+    assert SEED not in fit(seed=None).guarantee.outside
 
 
 def test_a_method_without_privacy_is_never_called_private():
@@ -454,7 +455,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
     plan = fitting.allocate(
         registry.load("method", "dp_penalty"),
         registry.parameters(registry.load("method", "dp_penalty"), PENALTY),
-        n, 1, None, 20.0, 1e-5,
+        n, 1, None, 20.0, 1e-5, None, 10,
     )[0]  # fmt: skip
     if method != "dp_penalty":
         plan = None  # the ledger then records without a limit

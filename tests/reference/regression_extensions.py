@@ -19,8 +19,7 @@ from dpmc.linreg.sensitivity import check_bounds, check_scale, statistics_sensit
 from dpmc.linreg.sufficient_statistics import bound_rows
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics
 from dpmc.privacy.gaussian_noise import Calibration
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 

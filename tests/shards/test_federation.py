@@ -11,6 +11,7 @@ from scipy import stats
 import dpmc
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.whitened import WhitenedRows
+from dpmc.privacy import discrete
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
@@ -78,8 +79,26 @@ def test_a_release_of_nodes_is_recorded_once_and_refused_beyond_the_budget():
         noise.release(ledger, three, 2.0)
     with pytest.raises(DpmcError, match="one value for each of 3 nodes, got 2"):
         noise.release(Ledger(), NodeValues(three.values[:2]), 2.0)
-    with pytest.raises(DpmcError, match="continuous"):
-        noise.release(Ledger(noise="discrete"), three, 2.0)
+
+
+def held(values, sensitivity):
+    """Return values of nodes that carry a sensitivity."""
+    return NodeValues(tuple(asserted(one, sensitivity) for one in values))
+
+
+@pytest.mark.parametrize(("sharing", "colluding"), [("secure", 1), ("local", 0)])
+def test_discrete_messages_add_up_to_the_noise_of_a_sum(sharing, colluding):
+    """Every message and sum lies on one public grid; the variance is that of continuous noise."""
+    noise = NodeNoise(generators(5), sharing, colluding)
+    values = held([np.full(NUM_RELEASES, 5.3) for _ in range(5)], SENSITIVITY)
+    sums = noise.release(Ledger(noise="discrete"), values, MULTIPLIER)
+    grid = discrete.grid_of(SENSITIVITY * MULTIPLIER * noise.share)
+    np.testing.assert_array_equal(np.rint(sums / grid), sums / grid)
+    spread = SENSITIVITY * MULTIPLIER * noise.spread
+    statistic = float(np.sum((sums - 26.5) ** 2)) / spread**2
+    assert 2 * min(stats.chi2.cdf(statistic, 4000), stats.chi2.sf(statistic, 4000)) > ERROR_RATE
+    huge = held([1e308, -1e308, np.nan, 1e300, 0.0], 1.0)
+    assert np.isfinite(noise.release(Ledger(noise="discrete"), huge, 2.0))
 
 
 def test_nodes_have_the_sums_of_their_own_rows():

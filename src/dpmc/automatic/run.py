@@ -18,13 +18,14 @@ from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.events import parse
-from dpmc.privacy.ledger import Ledger, Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.rows.sources import Source
 from dpmc.shards.federation import Federation
-from dpmc.types import Array, Dataset, Guarantee, Model
+from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Model
 
 NAME = "automatic"
 # The last step may be so many standard deviations of its own noise, or so long that the curvature,
@@ -42,7 +43,7 @@ def fit(
     num_draws: int = 2000,
     start: Array | None = None,
     seed: int | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     names: tuple[str, ...] = (),
     progress: Progress = silent,
 ) -> Fit:
@@ -61,7 +62,7 @@ def fit(
         A public point to begin at; the mode of the prior by default.
     seed : int, optional
         As of `dpmc.fit`.
-    noise : {"continuous", "discrete"}
+    noise : {"continuous", "discrete"}, optional
         As of `dpmc.fit`.
     names : tuple of str
         Names of the components.
@@ -78,6 +79,7 @@ def fit(
     DpmcError
         If the budget or the model is refused, before any row is used.
     """
+    noise = noise_of(noise, published=seed is not None)
     budget = GaussianBudget.of(epsilon, delta)
     given, model = model, row_functions.without_errors(model)
     columns = dataset.x.shape[1] if isinstance(dataset, Dataset) else dataset.num_columns
@@ -91,26 +93,29 @@ def fit(
         rows, nodes = FederatedRows(given, dataset), dataset.node_noise(seed, NAME)
     else:
         rows, nodes = WhitenedRows(given, dataset), None
-    centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point, progress)
-    posterior = NoiseAware.of(centre, prior)
-    draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
-    cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
-    records = ledger.records()
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
-    outside += [] if seed is None else ["a known seed"]
+    outside += [] if seed is None else [SEED]
+    outside += [] if noise == "discrete" else [LOW_BITS]
     outside += [] if nodes is None else nodes.outside
-    return Fit(
-        draws=draws,
-        info={},
-        totals={},
-        status="complete",
-        ledger=records,
-        guarantee=Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside)),
-        plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise, dataset.num_rows)
-        | {"audit": _audited(records, delta)},
-        names=names,
-        remarks=(*_remarks(centre, cost, accepted), *few(draws)),
-    )
+    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
+    with told(guarantee, ledger.records):
+        centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point, progress)
+        posterior = NoiseAware.of(centre, prior)
+        draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
+        cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+        records = ledger.records()
+        return Fit(
+            draws=draws,
+            info={},
+            totals={},
+            status="complete",
+            ledger=records,
+            guarantee=guarantee,
+            plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise, dataset.num_rows)
+            | {"audit": _audited(records, delta)},
+            names=names,
+            remarks=(*_remarks(centre, cost, accepted), *few(draws)),
+        )
 
 
 def _plan(

@@ -13,9 +13,9 @@ from dpmc import callers
 from dpmc.fits import Fit
 from dpmc.fits.remarks import weak
 from dpmc.fitting import PosteriorWarning
-from dpmc.types import Dataset, DpmcError, Guarantee, InvalidRows, is_frame
-
-KNOWN_SEED = "a known seed"
+from dpmc.privacy import spending
+from dpmc.privacy.ledger import Noise
+from dpmc.types import LOW_BITS, SEED, Dataset, DpmcError, Guarantee, InvalidRows, is_frame
 
 
 def rows_of(x: Any, y: Any, invalid_rows: InvalidRows) -> tuple[Dataset, tuple[str, ...]]:
@@ -103,16 +103,20 @@ def named(names: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-def with_seed(guarantee: Guarantee, seed: int | None) -> Guarantee:
-    """Return a guarantee that names a seed that somebody may know."""
-    if seed is None or not guarantee.private:
+def with_randomness(guarantee: Guarantee, seed: int | None, noise: Noise) -> Guarantee:
+    """Return a guarantee that names a seed, and noise in floating point, as outside of it."""
+    if not guarantee.private:
         return guarantee
-    return replace(guarantee, outside=(*guarantee.outside, KNOWN_SEED))
+    named = [*guarantee.outside]
+    named += [] if seed is None else [SEED]
+    named += [] if noise == "discrete" else [LOW_BITS]
+    return replace(guarantee, outside=tuple(named))
 
 
 def finished(fit: Fit, remarks: Iterator[str] | Sequence[str], num_rows: int) -> Fit:
     """Return a fit with remarks, each of which is also a warning to the caller of the way in."""
     told = (*remarks, *weak(fit.guarantee, num_rows))
-    for remark in told:
-        warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
+    with spending.told(fit.guarantee, lambda: None):
+        for remark in told:
+            warnings.warn(remark, PosteriorWarning, stacklevel=callers.stacklevel())
     return replace(fit, remarks=told)

@@ -19,8 +19,8 @@ from dpmc.linreg.methods import data_augmentation, mcmc_bs, mcmc_fixed_s, mcmc_n
 from dpmc.linreg.release import release
 from dpmc.linreg.release_terms import Terms
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.privacy.spending import told
 from dpmc.rng import Streams, stream
 from dpmc.shards.federation import Federation
 from dpmc.shards.rows import ShardedRows
@@ -51,7 +51,7 @@ def linear_regression(
     num_chains: int = 4,
     num_draws: int = 2000,
     seed: int | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     progress: bool = True,
@@ -138,8 +138,9 @@ def linear_regression(
     lengths = {"num_iterations": 2 * num_draws, "burn_in": num_draws}
     clipped = {"x_bound": x_bound, "y_bound": y_bound} if module is data_augmentation else {}
     settings = registry.parameters(module, lengths | clipped | params)
+    noise = noise_of(noise, published=seed is not None)
     rows, columns = _rows(x, y, invalid_rows)
-    _check_nodes(rows, num_nodes, noise)
+    _check_nodes(rows, num_nodes)
     dim = len(columns)
     if prior_sd is None:
         prior_sd = WIDE * y_bound / x_bound
@@ -154,8 +155,9 @@ def linear_regression(
         seed,
         with_u=module.STATISTICS == "szu",
     )
+    guarantee = _arrays.with_randomness(noisy.guarantee, seed, noise)
     chains = []
-    with progress_bar.shown(progress, "chain") as report:
+    with told(guarantee, ledger.records), progress_bar.shown(progress, "chain") as report:
         for number in range(num_chains):
             streams = Streams.of(seed, NAME, number)
             chains.append(module.fit(noisy, prior, settings, streams.chain))
@@ -166,12 +168,13 @@ def linear_regression(
         totals={},
         status=next((one.status for one in chains if one.status != "complete"), "complete"),
         ledger=ledger.records(),
-        guarantee=_arrays.with_seed(noisy.guarantee, seed),
+        guarantee=guarantee,
         plan={
             "family": NAME,
             "method": method,
             "num_chains": num_chains,
             "num_iterations": settings.num_iterations,
+            "noise": noise,
             "num_nodes": len(rows.nodes) if isinstance(rows, Federation) else num_nodes,
             "x_bound": x_bound,
             "y_bound": y_bound,
@@ -208,18 +211,13 @@ def _rows(
     return x, _arrays.column_names(None, x.num_columns - 1)
 
 
-def _check_nodes(rows: Dataset | ShardedRows | Federation, num_nodes: int, noise: Noise) -> None:
+def _check_nodes(rows: Dataset | ShardedRows | Federation, num_nodes: int) -> None:
     if not isinstance(rows, Federation):
         return
     if num_nodes != 1:
         raise DpmcError(
             f"`num_nodes` must be left out for a federation of {len(rows.nodes)} nodes, got "
             f"{num_nodes}"
-        )
-    if rows.sharing == "secure" and noise != "continuous":
-        raise DpmcError(
-            "`noise` must be 'continuous' for a federation with 'secure' sharing, since shares of "
-            f"discrete noise do not add up to one, got {noise!r}"
         )
 
 

@@ -14,6 +14,7 @@ from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
 from dpmc.fits.remarks import few
+from dpmc.privacy.ledger import Noise, noise_of
 from dpmc.registry import parameters
 from dpmc.rng import stream
 from dpmc.types import (
@@ -38,6 +39,7 @@ def mixture(
     num_chains: int = 4,
     num_draws: int = 2000,
     seed: int | None = None,
+    noise: Noise | None = None,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     progress: bool = True,
@@ -56,7 +58,7 @@ def mixture(
         The budget under substitution of one row.
     num_chains, num_draws : int
         Independent draws from the approximation, arranged as chains; they cost no privacy.
-    seed, invalid_rows
+    seed, noise, invalid_rows
         As of `dpmc.fit`.
     names : sequence of str
         Names of all means, those of the first component first.
@@ -103,6 +105,7 @@ def mixture(
     checks.at_least("num_draws", num_draws, 1)
     checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
+    noise = noise_of(noise, published=seed is not None)
     settings = parameters(dp_sep, params)
     dataset = _arrays.matrix("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
@@ -116,6 +119,7 @@ def mixture(
             stream(seed, "noise", NAME),
             report,
             invalid_rows,
+            noise,
         )
     draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
     draws = draws.reshape(num_draws, num_chains, -1)
@@ -125,10 +129,11 @@ def mixture(
         totals={},
         status=fitted.status,
         ledger=fitted.releases,
-        guarantee=_arrays.with_seed(guarantee, seed),
+        guarantee=_arrays.with_randomness(guarantee, seed, noise),
         plan={
             "family": NAME,
             "method": "dp_sep",
+            "noise": noise,
             "num_passes": settings.num_passes,
             "clip_bound": settings.clip_bound,
             "repaired": int(fitted.counters.get("repaired", 0)),

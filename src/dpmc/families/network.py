@@ -42,6 +42,9 @@ def network(
 ) -> Fit:
     """Return the posterior of the weights of a network, as DP-SEP approximates it.
 
+    Noise is continuous, and its low bits are outside of the guarantee: the compiled loop draws
+    noise for every weight at each row, where discrete noise would take most of the time.
+
     Parameters
     ----------
     x : array_like of shape (n, p) or data frame
@@ -130,10 +133,11 @@ def network(
         totals={},
         status=weights.status,
         ledger=weights.releases,
-        guarantee=_arrays.with_seed(fitted.guarantee, seed),
+        guarantee=_arrays.with_randomness(fitted.guarantee, seed, "continuous"),
         plan={
             "family": NAME,
             "method": "dp_sep",
+            "noise": "continuous",
             "num_passes": settings.num_passes,
             "clip_bound": settings.clip_bound,
             "likelihood": {

@@ -11,8 +11,8 @@ from dpmc import checks, progress_bar, registry
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.privacy.spending import told
 from dpmc.rng import stream
 from dpmc.statsel.ranking import rank
 from dpmc.statsel.records import InvalidRows
@@ -40,7 +40,7 @@ def select_statistic(
     num_chains: int = 4,
     num_draws: int = 10_000,
     seed: int | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     invalid_rows: InvalidRows = "refuse",
     progress: bool = True,
     **params: Any,
@@ -118,6 +118,7 @@ def select_statistic(
     checks.at_least("num_draws", num_draws, 1)
     checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
+    noise = noise_of(noise, published=seed is not None)
     num_records = checks.real_array("x", x).size
     ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
@@ -137,8 +138,11 @@ def select_statistic(
         noise=noise,
         invalid_rows=invalid_rows,
     )
+    exact = noise if mechanism.noise != "bits" else "discrete"  # a bit has no low bits
+    guarantee = _arrays.with_randomness(released.guarantee, seed, exact)
+    records = () if ledger is None else ledger.records()
     chains = []
-    with progress_bar.shown(progress, "chain") as report:
+    with told(guarantee, lambda: records or None), progress_bar.shown(progress, "chain") as report:
         for number in range(num_chains):
             one = sample(
                 released,
@@ -155,8 +159,8 @@ def select_statistic(
         info={},
         totals={},
         status="complete",
-        ledger=() if ledger is None else ledger.records(),
-        guarantee=_arrays.with_seed(released.guarantee, seed),
+        ledger=records,
+        guarantee=guarantee,
         plan={
             "family": NAME,
             "method": chains[0].method,
@@ -164,6 +168,7 @@ def select_statistic(
             "num_iterations": 2 * num_draws,
             "statistic": chosen.name,
             "mechanism": mechanism.name,
+            "noise": noise,
             "epsilon": epsilon,
             "delta": delta,
             "released": np.asarray(released.y).tolist(),

@@ -104,6 +104,8 @@ def summarise(fit: Fit) -> Summary:
 def _facts(fit: Fit) -> Iterator[str]:
     yield f"Privacy: {fit.guarantee}."
     plan = fit.plan
+    if "noise" in plan:
+        yield f"Noise: {plan['noise']}."
     if "statement" in plan:
         yield str(plan["statement"])
     elif "num_iterations" in plan:

@@ -25,8 +25,7 @@ from dpmc.linreg.sensitivity import (
 )
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics
 from dpmc.privacy.gaussian_noise import Calibration
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours
 
 Split = Literal["joint", "separate", "best"]
@@ -47,7 +46,7 @@ def release(
     with_u: bool = False,
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
 ) -> NoisyStatistics:
     """Release S and z of every node, and u where it is asked for.
 
@@ -60,7 +59,8 @@ def release(
         > 0.
     epsilon, delta, neighbours, calibration, bounds_source, noise
         Budget, neighbouring relation, calibration of the noise, source of the bounds and kind of
-        noise, as fields of `dpmc.linreg.release_terms.Terms`.
+        noise, as fields of `dpmc.linreg.release_terms.Terms`. Noise is discrete by default, and
+        continuous with `rng`, as published.
     rng : numpy.random.Generator, optional
         Only to repeat a release: whoever knows its seed can take the noise off. By default
         noise comes from the operating system.
@@ -95,7 +95,8 @@ def release(
     >>> noisy.z.shape, noisy.guarantee.epsilon <= 1
     ((2, 2), True)
     """
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
+    kind = noise_of(noise, published=rng is not None)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, kind)
     checks.one_of("split", split, ("joint", "best") if with_u else SPLITS)
     release_terms.check_within(statistics, x_bound, y_bound)
     joint = statistics_sensitivity(x_bound, y_bound, statistics.dim, neighbours, with_u)

@@ -15,8 +15,7 @@ from dpmc.linreg.sufficient_statistics import BLOCK
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics
 from dpmc.privacy import gaussian_noise, single_releases
 from dpmc.privacy.gaussian_noise import CALIBRATIONS, Calibration
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Guarantee, Neighbours, check_epsilon_delta
 
 Source = Literal["public", "data"]

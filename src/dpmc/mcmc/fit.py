@@ -16,20 +16,23 @@ from dpmc import checks, registry
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
-from dpmc.mcmc.own_methods import resolve
+from dpmc.mcmc.own_methods import is_own, resolve
 from dpmc.mcmc.posterior import Posterior
 from dpmc.mcmc.threads import number_of_threads, threaded
 from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
-from dpmc.privacy.events import Event, parse
-from dpmc.privacy.ledger import Ledger, Noise
+from dpmc.privacy.events import Event, parse, text
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.privacy.spending import Records, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, prior_checks, row_functions
 from dpmc.types import (
     CLIPS_OUTSIDE,
+    LOW_BITS,
     NO_GUARANTEE,
+    SEED,
     Array,
     Budget,
     Dataset,
@@ -44,6 +47,8 @@ from dpmc.types.results import first_half
 
 # Of sums and differences of budgets.
 ROUNDING = 2.0**-50
+# What proves a sum of epsilons and of deltas.
+SUM = "composition"
 Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
 
 
@@ -72,11 +77,10 @@ class Apart:
             (self.delta - self.search_delta) * (1 - ROUNDING),
         )
 
-    def joint(self, chains: Guarantee) -> Guarantee:
-        """Return the guarantee of search and chains together, at the whole of delta."""
-        epsilon = (self.search_epsilon + chains.epsilon) * (1 + ROUNDING)
-        whole = min(epsilon, self.epsilon) if chains.epsilon <= self.rest[0] else epsilon
-        return replace(chains, epsilon=whole, delta=self.delta, accountant="composition")
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of search and chains together."""
+        return Guarantee(self.epsilon, self.delta, accountant=SUM)
 
 
 @dataclass(frozen=True)
@@ -91,13 +95,16 @@ class Search:
         One release that costs at least as much as all that were made.
     records : tuple of (str, int)
         What was released.
+    spent : Guarantee
+        Of all of it.
     apart : Apart or None
         How the budget is divided; None where `event` is in the plan of the chains.
     """
 
     start: Array
     event: Event
-    records: tuple[tuple[str, int], ...]
+    records: Records
+    spent: Guarantee
     apart: Apart | None = None
 
 
@@ -115,7 +122,7 @@ def fit(
     num_threads: int | None = None,
     start: Array | None = None,
     seed: int | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     progress: bool = True,
     diagnostics: Diagnostics = "private",
     invalid_rows: InvalidRows = "refuse",
@@ -154,7 +161,7 @@ def fit(
     >>> result.guarantee.epsilon < 4
     True
     """
-    module = resolve(method)
+    module, noise = resolve(method), noise_of(noise, published=seed is not None)
     method = module.__name__.rpartition(".")[2]
     settings = registry.parameters(module, params)
     dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
@@ -190,13 +197,16 @@ def fit(
     release = None
     if plan is not None:
         outside += [CLIPS_OUTSIDE] if diagnostics == "exact" else []
-        outside += [] if seed is None else ["a known seed"]
+        outside += [f"what {method} does besides its ledger"] if is_own(module) else []
+        outside += [] if seed is None else [SEED]
+        outside += [] if noise == "discrete" else [LOW_BITS]
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
     with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
-        return run(
+        found = run(
             sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, search
         )
+    return found if plan is None else replace(found, plan={**found.plan, "noise": noise})
 
 
 def _releaser(
@@ -326,44 +336,39 @@ def run(
     noise : {"continuous", "discrete"}
         See `fit`.
     search : Search, optional
-        What was released before.
+        What was released before. The guarantee is then the budget: the noise of the chains was
+        chosen by outputs, and so would be a smaller epsilon.
+
+    Raises
+    ------
+    DpmcError
+        If a run that is complete did not release what its plan holds.
     """
     ledger = Ledger(plan, noise)
-    result = sampler(starts, num_iterations, streams, ledger, progress)
-    released: Mapping[str, Diagnostic] = {}
-    if release is not None:
-        released = release(result, starts, ledger)
-        result = without_clip_counts(result)
-    of_chains = ledger.records()
-    records = of_chains if search is None else _added(search.records, of_chains)
-    if plan is None:
-        guarantee = replace(NO_GUARANTEE, outside=tuple(outside))
+    before = () if search is None else search.records
+    guarantee = replace(_guarantee(plan, search), outside=tuple(outside))
+
+    def records() -> Records:
+        return _added(before, ledger.records())
+
+    with told(guarantee, lambda: records() if ledger.counts else ()):
+        result = sampler(starts, num_iterations, streams, ledger, progress)
+        released: Mapping[str, Diagnostic] = {}
+        if release is not None:
+            released = release(result, starts, ledger)
+        if plan is not None and result.status == "complete":
+            _check_releases(plan, search, ledger.counts, result)
+        if release is not None:
+            result = without_clip_counts(result)
         summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
-    else:
-        apart = None if search is None else search.apart
-        guarantee = plan.guarantee if apart is None else apart.joint(plan.guarantee)
-        guarantee = replace(guarantee, outside=tuple(outside))
-        audited = _audited(records if apart is None else of_chains, plan.budget.delta)
-        audited = audited if apart is None else apart.joint(audited)
-        summary = plan.summary() | {
-            "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant}
-        }
-        if apart is not None:
-            summary |= {
-                "epsilon": apart.epsilon,
-                "delta": apart.delta,
-                "search": {"epsilon": apart.search_epsilon, "delta": apart.search_delta},
-                "guarantee_epsilon": guarantee.epsilon,
-                "guarantee_delta": guarantee.delta,
-                "guarantee_accountant": guarantee.accountant,
-            }
-        summary |= {"noise": noise} if noise != "continuous" else {}
+        if plan is not None:
+            summary = _summary(plan, search, guarantee, ledger)
     return Fit(
         draws=result.draws,
         info=result.info,
         totals=result.totals,
         status=result.status,
-        ledger=records,
+        ledger=records(),
         guarantee=guarantee,
         plan=summary,
         diagnostics=released,
@@ -371,9 +376,69 @@ def run(
     )
 
 
-def _added(
-    first: tuple[tuple[str, int], ...], second: tuple[tuple[str, int], ...]
-) -> tuple[tuple[str, int], ...]:
+def _guarantee(plan: Plan | None, search: Search | None) -> Guarantee:
+    """Return the guarantee of a run before anything of it is known."""
+    if plan is None:
+        return NO_GUARANTEE
+    if search is None:
+        return plan.guarantee
+    if search.apart is not None:
+        return search.apart.guarantee
+    return replace(plan.guarantee, epsilon=plan.budget.epsilon, delta=plan.budget.delta)
+
+
+def _check_releases(
+    plan: Plan, search: Search | None, counts: Mapping[Event, int], result: Run
+) -> None:
+    """Refuse a complete run that released less than its plan holds.
+
+    A move that leaves the finite numbers ends before its last release, and nothing else does.
+
+    Raises
+    ------
+    DpmcError
+        Naming a release.
+    """
+    moves = plan.num_iterations * plan.num_chains
+    diverged = int(np.sum(result.totals.get("diverged", 0)))
+    for event, planned in plan.counts.items():
+        if search is not None and event == search.event:
+            planned -= search.apart is None  # released before
+        made = counts.get(event, 0)
+        if made * moves < planned * (moves - diverged):
+            raise DpmcError(
+                f"a complete run must make all {planned} releases of {text(event)} that its plan "
+                f"holds through its ledger, got {made}"
+            )
+
+
+def _summary(
+    plan: Plan, search: Search | None, guarantee: Guarantee, ledger: Ledger
+) -> dict[str, Any]:
+    """Return what the budget bought as values that JSON can hold."""
+    apart = None if search is None else search.apart
+    records = ledger.records()
+    if search is not None and apart is None:
+        records = _added(search.records, records)
+    audited = _audited(records, plan.budget.delta)
+    summary = plan.summary() | {
+        "guarantee_epsilon": guarantee.epsilon if guarantee.private else None,
+        "guarantee_delta": guarantee.delta,
+        "guarantee_accountant": guarantee.accountant,
+    }
+    if apart is None:
+        audit = {"epsilon": audited.epsilon, "accountant": audited.accountant}
+        return summary | {"audit": audit}
+    together = (apart.search_epsilon + audited.epsilon) * (1 + ROUNDING)
+    return summary | {
+        "audit": {"epsilon": together, "accountant": SUM},
+        "epsilon": apart.epsilon,
+        "delta": apart.delta,
+        "search": {"epsilon": apart.search_epsilon, "delta": apart.search_delta},
+    }
+
+
+def _added(first: Records, second: Records) -> Records:
     """Return what two ledgers recorded, sorted as each of them is."""
     if not first:
         return second
@@ -382,7 +447,7 @@ def _added(
 
 
 @functools.cache
-def _audited(records: tuple[tuple[str, int], ...], delta: float) -> Guarantee:
+def _audited(records: Records, delta: float) -> Guarantee:
     """Audit what was released; replicates of one plan release the same and share it.
 
     Records are sorted: events in the order of their hashes would be composed in another

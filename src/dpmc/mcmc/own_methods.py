@@ -87,6 +87,13 @@ def name_of(method: object) -> str:
     return own.rpartition(".")[2] if isinstance(own, str) else type(method).__name__
 
 
+def is_own(module: ModuleType) -> bool:
+    """Return whether a method is none of dpmc, whatever its name is."""
+    name = name_of(module)
+    known = name in registry.names("method")
+    return not (known and module.Params is registry.load("method", name).Params)
+
+
 def as_module(method: object, name: str, source: str = "") -> ModuleType:
     """Return a module with what a method needs, taken from any object that has it.
 

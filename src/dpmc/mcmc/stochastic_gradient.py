@@ -21,6 +21,7 @@ from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics.compile_cache import compile_once, identity, kept_loop
 from dpmc.numerics.jit import njit
+from dpmc.privacy.grids import on_steps
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
@@ -32,8 +33,6 @@ from dpmc.types import Array, DpmcError
 
 # Iterations whose noise and random words are drawn at once: few enough for the cache.
 BLOCK = 128
-# Of the grid of discrete noise: with noise on it, a sum still has an exact integer of them.
-MOST_STEPS = 2.0**52
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,6 @@ class BatchParams:
         checks.positive("clip_bound", self.clip_bound)
         clipping.check_bound("clip_bound", self.clip_bound)
         checks.positive("step_size", self.step_size)
-
-
-@njit(nogil=True)
-def on_steps(value: float, grid: float) -> float:
-    """Return the multiple of a power of two next to a value: NaN counts as 0, ends are clamped."""
-    steps = np.rint(value / grid)
-    if not -MOST_STEPS <= steps <= MOST_STEPS:
-        steps = MOST_STEPS * np.sign(steps) if steps == steps else 0.0
-    return float(steps * grid)
 
 
 @functools.cache

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "dpmc.privacy.accountants"
 MAX_ITERATIONS = 10**12  # a count beyond it is a mistake in the noise multiplier
-MAX_EPSILON = 1e4
+MAX_EPSILON = 1e4  # of numerical accountants
 EPSILON_PRECISION = 1e-7
 
 
@@ -164,7 +164,9 @@ class _Bracket:
         self.side = side
 
 
-def smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
+def smallest_epsilon(
+    delta_at: Callable[[float], float], delta: float, most: float = MAX_EPSILON
+) -> float:
     """Return an epsilon with ``delta_at(epsilon) <= delta``, at most 1e-7 (relative) too large.
 
     Parameters
@@ -173,11 +175,13 @@ def smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
         Decreasing in epsilon.
     delta : float
         In (0, 1).
+    most : float
+        The largest epsilon that is looked for.
 
     Returns
     -------
     float
-        ``inf`` where no epsilon up to `MAX_EPSILON` will do.
+        ``inf`` where no epsilon up to four times `most` will do.
     """
     check_delta(delta)
 
@@ -191,7 +195,7 @@ def smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
         return 0.0
     at_high = excess(high)
     while at_high > 0:
-        if high >= MAX_EPSILON:
+        if high >= most:
             return math.inf
         low, at_low, high = high, at_high, 4 * high
         at_high = excess(high)

@@ -74,15 +74,26 @@ class GaussianBudget:
         Raises
         ------
         DpmcError
-            If epsilon is not finite and > 0, or delta not in (0, 1).
+            If epsilon is not finite and > 0, or no Gaussian noise has it, or delta not in (0, 1).
         """
-        from dpmc.privacy.accountants.gaussian import affordable_mean_loss, log_delta
+        from dpmc.privacy.accountants.gaussian import affordable_mean_loss, keeps, log_delta
 
         check_epsilon_delta(epsilon, delta)
         mu = math.sqrt(2 * affordable_mean_loss(epsilon, delta))
         while log_delta(epsilon, mu * mu / 2) > math.log(delta):
             mu *= 1 - 1e-14
+        while not keeps(epsilon, delta, cls(mu).multiplier):
+            mu *= 1 - 1e-12
         return cls(mu)
+
+    @property
+    def multiplier(self) -> float:
+        """Noise multiplier of one release that is as dear as all of the budget, or dearer."""
+        most = Fraction(self.mu) ** 2 * (1 + ROUNDING)
+        multiplier = math.nextafter(1 / self.mu / math.sqrt(1 + ROUNDING), math.inf)
+        while Fraction(multiplier) ** 2 * most > 1:
+            multiplier = math.nextafter(multiplier, 0.0)
+        return multiplier
 
     def guarantee(self, delta: float) -> Guarantee:
         """Return the guarantee of all releases together under substitution of one row."""
@@ -92,10 +103,7 @@ class GaussianBudget:
 
     def worst(self) -> dict[Event, int]:
         """Return one release that is as dear as all of the budget."""
-        multiplier, most = 1 / self.mu, Fraction(self.mu) ** 2 * (1 + ROUNDING)
-        while Fraction(multiplier) ** 2 * most > 1:
-            multiplier = math.nextafter(multiplier, 0.0)
-        return {events.gaussian(multiplier): 1}
+        return {events.gaussian(self.multiplier): 1}
 
 
 class Meter:

@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 BEST_ACCOUNTANTS = ("gaussian", "subsampled", "barker_pld", "rdp")
 
 
+class TooSmallError(DpmcError):
+    """A budget that buys no iteration.
+
+    Parameters
+    ----------
+    message : str
+    least : float
+        An epsilon that would.
+    """
+
+    def __init__(self, message: str, least: float) -> None:
+        super().__init__(message)
+        self.least = least
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a budget buys.
@@ -117,8 +132,10 @@ def plan(
     """
     if max_iterations is not None:
         checks.at_least("max_iterations", max_iterations, 1)
-    num_iterations = accounting.max_iterations(releases, budget, num_chains)
     accountant = accounting.load(budget.accountant)
+    num_iterations = max_iterations
+    if num_iterations is None or not _within(releases, budget, num_chains, num_iterations):
+        num_iterations = accounting.max_iterations(releases, budget, num_chains)
     if num_iterations < 1:
         raise _too_small(releases, budget, num_chains)
     if max_iterations is not None:
@@ -169,6 +186,12 @@ def best_accountant(counts: Counts) -> str:
     raise refusal
 
 
+def _within(releases: Releases, budget: Budget, num_chains: int, num_iterations: int) -> bool:
+    """Return whether a budget affords so many iterations: quicker than asking how many it does."""
+    counts = releases.counts(num_iterations, num_chains)
+    return bool(accounting.load(budget.accountant).delta(counts, budget.epsilon) <= budget.delta)
+
+
 def _guarantee(counts: Counts, budget: Budget) -> Guarantee:
     name = best_accountant(counts)
     accountant = accounting.load(name)
@@ -178,13 +201,14 @@ def _guarantee(counts: Counts, budget: Budget) -> Guarantee:
     return Guarantee(epsilon, budget.delta, budget.neighbours, name)
 
 
-def _too_small(releases: Releases, budget: Budget, num_chains: int) -> DpmcError:
+def _too_small(releases: Releases, budget: Budget, num_chains: int) -> TooSmallError:
     accountant = accounting.load(budget.accountant)
     counts = releases.counts(1, num_chains)
     delta = float(accountant.delta(counts, budget.epsilon))
     smallest = float(accountant.epsilon(counts, budget.delta))
-    return DpmcError(
+    return TooSmallError(
         f"`epsilon` must be at least {smallest * (1 + 1e-6):.6g}, got {budget.epsilon:g}: one "
         f"iteration of {num_chains} chain(s) costs delta = {delta:.3g} (budget {budget.delta:g}) "
-        f"by accountant {budget.accountant}"
+        f"by accountant {budget.accountant}",
+        smallest,
     )

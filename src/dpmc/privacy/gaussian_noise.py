@@ -14,6 +14,7 @@ from dpmc.privacy.accountants.gaussian import (
     affordable_mean_loss,
     delta_of_loss,
     epsilon_of_loss,
+    keeps,
 )
 from dpmc.privacy.published_noise import published_multiplier
 from dpmc.types import check_epsilon, check_epsilon_delta
@@ -40,7 +41,7 @@ def analytic_multiplier(epsilon: float, delta: float) -> float:
     Returns
     -------
     float
-        At most 1e-11 (relative) above the least one.
+        At most 1e-9 (relative) above the least one, and never below: checked with many digits.
 
     Raises
     ------
@@ -48,7 +49,10 @@ def analytic_multiplier(epsilon: float, delta: float) -> float:
         If epsilon or delta is out of range.
     """
     check_epsilon_delta(epsilon, delta)
-    return math.sqrt(0.5 / affordable_mean_loss(epsilon, delta)) * (1 + _ROUNDING)
+    found = math.sqrt(0.5 / affordable_mean_loss(epsilon, delta)) * (1 + _ROUNDING)
+    while not keeps(epsilon, delta, found):
+        found *= 1 + 10 * _ROUNDING
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -72,7 +76,7 @@ def true_epsilon(noise_multiplier: float, delta: float) -> float:
     Returns
     -------
     float
-        At most 1e-7 (relative) too large; ``inf`` beyond 1e4.
+        At most 1e-7 (relative) too large; ``inf`` beyond 4e8.
 
     Raises
     ------

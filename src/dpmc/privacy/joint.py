@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.audit import Bounded, composed
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import NEIGHBOURS, DpmcError, Guarantee, Neighbours, check_delta
+from dpmc.types import NEIGHBOURS, SEED, DpmcError, Guarantee, Neighbours, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event
@@ -67,7 +67,8 @@ def compose(
     Raises
     ------
     DpmcError
-        If a part has no guarantee or another relation, or is none of these.
+        If a part has no guarantee or another relation, or is none of these; or if two parts have
+        a seed, which may be the same: with the same noise their difference has none.
 
     Examples
     --------
@@ -79,6 +80,11 @@ def compose(
     check_delta(delta)
     if neighbours not in NEIGHBOURS:
         raise DpmcError(f"`neighbours` must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
+    return together(_with_one_seed(parts), delta, neighbours)
+
+
+def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "replace") -> Guarantee:
+    """Return what `compose` does, of parts whose noise is known to be independent."""
     total = _Total(neighbours)
     for index, part in enumerate(parts):
         _take(part, f"part {index}", total)
@@ -95,6 +101,21 @@ def compose(
         summed = math.fsum(one.epsilon for one in total.bounded) + others
         epsilon = min(epsilon, summed * (1 + 1e-15))
     return Guarantee(epsilon, delta, neighbours, NAME, outside)
+
+
+def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
+    """Yield parts, refusing a second one with a seed."""
+    first = None
+    for index, part in enumerate(parts):
+        guarantee = part if isinstance(part, Guarantee) else getattr(part, "guarantee", None)
+        if SEED in getattr(guarantee, "outside", ()):
+            if first is not None:
+                raise DpmcError(
+                    f"part {index} must have no seed, as part {first} has one: with the same noise "
+                    "they do not add up"
+                )
+            first = index
+        yield part
 
 
 def _releases(counts: Counts, delta: float) -> tuple[str, float]:

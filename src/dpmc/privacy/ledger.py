@@ -24,6 +24,29 @@ NOISES: tuple[Noise, ...] = get_args(Noise)
 LEAST_SCALE = 1e-290
 
 
+def noise_of(noise: Noise | None, published: bool) -> Noise:
+    """Return the noise that was asked for, by default discrete unless a result is `published`.
+
+    Parameters
+    ----------
+    noise : {"continuous", "discrete"} or None
+        As a user gave it.
+    published : bool
+        Whether a seed makes the result repeatable, as published experiments are; they have
+        continuous noise.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such noise.
+    """
+    if noise is None:
+        return "continuous" if published else "discrete"
+    if noise not in NOISES:
+        raise DpmcError(f"`noise` must be 'continuous' or 'discrete', got {noise!r}")
+    return noise
+
+
 class Ledger:
     """Record of releases, kept before the noise of each is drawn, by what draws it.
 
@@ -58,9 +81,7 @@ class Ledger:
     def __init__(
         self, plan: Plan | Counts | GaussianBudget | None = None, noise: Noise = "continuous"
     ) -> None:
-        if noise not in NOISES:
-            raise DpmcError(f"`noise` must be 'continuous' or 'discrete', got {noise!r}")
-        self.noise = noise
+        self.noise = noise_of(noise, published=True)
         self.budget = plan if isinstance(plan, GaussianBudget) else None
         self._meter = None if self.budget is None else Meter(self.budget)
         self._allowed: dict[Event, int] | None = None
@@ -271,10 +292,10 @@ class Ledger:
             return 0.0
         return float(self._discrete.grid_of(clip.sensitivity * noise_multiplier))
 
-    def record(self, event: Event, num_releases: int) -> None:
-        """Record the next releases of a compiled loop that draws their noise itself.
+    def record(self, event: Event, num_releases: int, noise: Noise = "continuous") -> None:
+        """Record the next releases of a caller that draws their noise itself.
 
-        Called before the loop runs: what is not allowed is not drawn.
+        Called before it does: what is not allowed is not drawn.
 
         Parameters
         ----------
@@ -282,16 +303,18 @@ class Ledger:
             See :mod:`dpmc.privacy.events`.
         num_releases : int
             At least 0.
+        noise : {"continuous", "discrete"}
+            What the caller draws.
 
         Raises
         ------
         DpmcError
-            If the number is negative, the plan does not cover all releases, or the noise is
-            to be discrete.
+            If the number is negative, the plan does not cover all releases, or the noise of the
+            ledger is to be discrete and that of the caller is not.
         """
         if num_releases < 0:
             raise DpmcError(f"`num_releases` must be at least 0, got {num_releases}")
-        if self._discrete is not None:
+        if self._discrete is not None and noise != "discrete":
             raise _refusal(self.noise)
         self._tally(event).add(int(num_releases))
 

@@ -5,6 +5,14 @@ secure aggregation, which is assumed and not part of this package. Each node the
 the noise, of variance 1 / (J - t) of the whole where J nodes take part and t of them may collude,
 and take their own shares off again: Dwork et al. (2006), *Our data, ourselves*. With ``"local"``
 sharing each message is private by itself, and the sum has J times the variance.
+
+With discrete noise (:mod:`dpmc.privacy.discrete`) every message is rounded to one public grid of
+step g, and messages are added as integers. A rounded message is an integer k with a probability
+that is the mean of B(k - v) over its noise and value v, B the indicator of a cell. So the sum of m
+of them has the probability that m-fold convolutions of B give the sum of all noise: a B-spline,
+which adds up to 1 over the integers wherever its centre is. That is the sum in real numbers with
+its noise, rounded at random, whatever the values are: post-processing of a Gaussian release. What
+this leaves out, aliases in the sum of Poisson, is below exp(-s^2) for shares of s >= 2^20 steps.
 """
 
 from __future__ import annotations
@@ -26,6 +34,7 @@ Sharing = Literal["secure", "local"]
 SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 # What a guarantee names as outside of it.
 ASSUMED = "messages of single nodes (secure aggregation is assumed)"
+OWN_SHARE = "what a node knows of its own noise"
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,7 @@ class NodeNoise:
     sharing : {"secure", "local"}
     colluding : int
         Nodes that may put together what they know, with ``"secure"`` sharing: less than there are.
+        Against 0 of them noise holds for whoever takes part in nothing: a node knows its own.
 
     Raises
     ------
@@ -92,7 +102,10 @@ class NodeNoise:
     @property
     def outside(self) -> tuple[str, ...]:
         """What a guarantee says is outside of it."""
-        return (ASSUMED,) if self.sharing == "secure" else ()
+        if self.sharing == "local":
+            return ()
+        alone = self.colluding == 0 and len(self.generators) > 1
+        return (ASSUMED, OWN_SHARE) if alone else (ASSUMED,)
 
     def release(self, ledger: Ledger, nodes: NodeValues, noise_multiplier: float) -> Any:
         """Return the sum of what nodes send, each with its noise; recorded once.
@@ -116,15 +129,37 @@ class NodeNoise:
                 f"`nodes` must have one value for each of {len(self.generators)} nodes, got "
                 f"{len(nodes.values)}"
             )
-        ledger.record(events.gaussian(noise_multiplier), 1)
+        ledger.record(events.gaussian(noise_multiplier), 1, ledger.noise)
         first = nodes.values[0]
-        scale = first.sensitivity * noise_multiplier * self.share
         shape = np.shape(first.value)
-        total: Array = np.zeros(shape)
+        if ledger.noise == "discrete":
+            total = self._on_grid(nodes, noise_multiplier)
+            return float(total) if not shape else total
+        scale = first.sensitivity * noise_multiplier * self.share
+        total = np.zeros(shape)
         for node, rng in zip(nodes.values, self.generators, strict=True):
             message = finite(node.value) + scale * rng.standard_normal(shape)
             total = total + message
         return float(total) if not shape else total
+
+    def _on_grid(self, nodes: NodeValues, noise_multiplier: float) -> Array:
+        """Return the sum of messages that lie on one grid: exact, and rounded once."""
+        from dpmc.privacy import discrete  # takes long: only where it is needed
+
+        sensitivity = nodes.values[0].sensitivity
+        grid = discrete.grid_of(sensitivity * noise_multiplier * self.share)
+        messages = [
+            discrete.add_gaussian(
+                np.atleast_1d(np.asarray(node.value, dtype=np.float64)),
+                sensitivity,
+                noise_multiplier * self.share,
+                grid,
+                rng,
+            ).ravel()
+            for node, rng in zip(nodes.values, self.generators, strict=True)
+        ]
+        total = np.array([math.fsum(column) for column in zip(*messages, strict=True)])
+        return total.reshape(np.shape(nodes.values[0].value))
 
 
 def check_sharing(sharing: object, colluding: object, num_nodes: int) -> None:

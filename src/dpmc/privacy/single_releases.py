@@ -16,29 +16,26 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Literal, get_args, overload
+from typing import overload
 
 import numpy as np
 
 from dpmc import checks
 from dpmc.privacy import discrete, events
 from dpmc.privacy.clipped import asserted
-from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.random_bits import cryptographic
 from dpmc.types import Array, DpmcError, Neighbours
 
-Noise = Literal["continuous", "discrete"]
-NOISES: tuple[Noise, ...] = get_args(Noise)
 # Of flipping a bit: the least that 53 random bits resolve to 1e-3.
 LEAST_FLIP = 1e-13
 # Steps of a public grid in the largest scale that private noise may have.
 _STEPS = 2.0**35
 
 
-def check_noise(noise: str) -> None:
+def check_noise(noise: Noise) -> None:
     """Refuse noise other than ``"continuous"`` and ``"discrete"``."""
-    if noise not in NOISES:
-        raise DpmcError(f"`noise` must be 'continuous' or 'discrete', got {noise!r}")
+    noise_of(noise, published=False)
 
 
 @overload
@@ -100,7 +97,7 @@ def gaussian(
     if noise == "continuous":
         noisy: float | Array = ledger.release(clipped, noise_multiplier, generator(rng))
         return noisy
-    ledger.record(events.gaussian(noise_multiplier), 1)
+    ledger.record(events.gaussian(noise_multiplier), 1, noise)
     change = sensitivity * (1 + rounding)
     return discrete.add_gaussian(value, change, noise_multiplier, rng=rng)
 

@@ -63,7 +63,7 @@ def federation(
     nodes: Sequence[Any],
     *,
     sharing: Sharing = "secure",
-    colluding: int = 0,
+    colluding: int | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> Federation:
     """Return rows that stay at several nodes, to be given to `dpmc.fit` in the place of rows.
@@ -80,9 +80,11 @@ def federation(
         ever seen: by a protocol of secure aggregation, which is assumed. With ``"local"`` the
         message of each node is private by itself; the noise of a sum has as many times the
         variance as there are nodes.
-    colluding : int
+    colluding : int, optional
         With ``"secure"`` sharing, the number of nodes that may tell others their shares: the rest
-        of the noise is then what a release needs.
+        of the noise is then what a release needs. By default 1, of two nodes or more: the
+        guarantee holds against each of them, which knows its own share. With 0 it does not, and
+        names that as outside of it.
     invalid_rows : {"refuse", "zero"}
         Of arrays, as in `Dataset`.
 
@@ -103,7 +105,7 @@ def federation(
     >>> from dpmc.models import gaussian_mean
     >>> rows = np.random.default_rng(0).normal(size=(30_000, 1))
     >>> model = gaussian_mean.build(gaussian_mean.Params(1, [[1]], prior_variance=100))
-    >>> hospitals = federation(np.split(rows, 3), colluding=1)
+    >>> hospitals = federation(np.split(rows, 3))
     >>> result = dpmc.fit(model, hospitals, epsilon=1, delta=1e-6)
     >>> print(result.guarantee.outside[0])
     messages of single nodes (secure aggregation is assumed)
@@ -126,6 +128,8 @@ def federation(
             raise DpmcError(
                 f"node {node.name!r}: `bounds` and `invalid_rows` must be those of the first node"
             )
+    if colluding is None:
+        colluding = int(sharing == "secure" and len(given) > 1)
     check_sharing(sharing, colluding, len(given))
     return Federation(given, sharing, int(colluding))
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from dpmc import checks
 from dpmc.privacy import single_releases
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.statsel import records, smooth
 from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.types import Mechanism, Population, Statistic, check_parts
@@ -137,7 +136,7 @@ def release(
     delta: float | None = None,
     ledger: Ledger | None = None,
     *,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> Release:
     """Release a statistic of records, clipped to the support of their population.
@@ -163,9 +162,10 @@ def release(
         Where to record a release with Gaussian noise; a new one by default. It knows no other
         noise: accountants add up Gaussian releases, and a release of a statistic is a single one,
         whose guarantee is complete as it stands.
-    noise : {"continuous", "discrete"}
-        See :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of
-        real numbers, which its floating-point numbers do not keep.
+    noise : {"continuous", "discrete"}, optional
+        Discrete by default, and continuous with `rng`, as published. See
+        :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of real
+        numbers, which its floating-point numbers do not keep.
     invalid_rows : {"refuse", "zero"}
         What becomes of a record that is NaN, infinite or, for randomised response, no bit: it
         is an error, which reveals that there is one, or it counts as 0 before it is clipped.
@@ -188,8 +188,8 @@ def release(
     >>> release(records, absolute, laplace, x, epsilon=5.0).guarantee.epsilon
     5.0
     """
-    single_releases.check_noise(noise)
     checks.generator(rng)
+    kind = noise_of(noise, published=rng is not None)
     check_parts(population, statistic, mechanism)
     check_epsilon(epsilon)
     if ledger is not None and mechanism.noise != "gaussian":
@@ -200,10 +200,10 @@ def release(
     exact = before_noise(population, statistic, mechanism, x, epsilon, delta, invalid_rows)
     spread = statistic.range(population.support)
     rounding = rounding_of_mean(spread, np.size(x)) if statistic.kind == "mean" else ROUNDING
-    y = _noisy(mechanism, exact, epsilon, rng, ledger, noise, rounding, spread)
+    y = _noisy(mechanism, exact, epsilon, rng, ledger, kind, rounding, spread)
     scale = float("nan") if mechanism.constants else exact.scale
     terms = ReleaseTerms(population, statistic, mechanism, float(epsilon), delta)
-    return Release(y, scale, guarantee, np.size(x), noise, terms)
+    return Release(y, scale, guarantee, np.size(x), kind, terms)
 
 
 def before_noise(

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dpmc.types.dataset import Dataset, InvalidRows
 from dpmc.types.errors import UNAVAILABLE, DpmcError, MemoryLimitError, UnavailableError
 from dpmc.types.frames import frame_numbers, is_frame
-from dpmc.types.guarantee import NEIGHBOURS, NO_GUARANTEE, Budget, Guarantee, Neighbours
+from dpmc.types.guarantee import (
+    LOW_BITS,
+    NEIGHBOURS,
+    NO_GUARANTEE,
+    SEED,
+    Budget,
+    Guarantee,
+    Neighbours,
+)
 from dpmc.types.model import Model, NoParams
 from dpmc.types.numbers import (
     Array,
@@ -28,9 +36,11 @@ __all__ = [
     "CLIPS_OUTSIDE",
     "CLIP_COUNTS",
     "CLIP_FRACTIONS_OUTSIDE",
+    "LOW_BITS",
     "NEIGHBOURS",
     "NO_GUARANTEE",
     "PUBLIC_INFO",
+    "SEED",
     "UNAVAILABLE",
     "Array",
     "Budget",

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpmc.types.guarantee import Guarantee
+
 # How the status of a result begins whose data cannot be had.
 UNAVAILABLE = "data not available here"
 
 
 class DpmcError(ValueError):
     """Bad input, described in one line: what must be, and what was passed instead.
+
+    Attributes
+    ----------
+    spent : Guarantee or None
+        What of the private rows had been released before the error; None where nothing was.
+    ledger : tuple of (str, int)
+        What a ledger recorded of it.
 
     Examples
     --------
@@ -18,6 +30,9 @@ class DpmcError(ValueError):
     ...     print("-1" in str(error))
     True
     """
+
+    spent: Guarantee | None = None
+    ledger: tuple[tuple[str, int], ...] = ()
 
 
 class MemoryLimitError(DpmcError):

@@ -18,6 +18,11 @@ NEIGHBOURS: Mapping[Neighbours, str] = {
 }
 
 
+# What a guarantee names as outside of it: of a run with a seed, and of noise in floating point.
+SEED = "a seed, if it is known or used again"
+LOW_BITS = "low bits of continuous noise"
+
+
 @dataclass(frozen=True)
 class Budget:
     """What may be spent: (epsilon, delta) under a neighbouring relation.

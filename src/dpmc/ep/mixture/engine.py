@@ -16,6 +16,7 @@ from dpmc.ep.mixture.loops import (
     COUNTERS,
     RELEASED_COUNTERS,
     MixtureLoopSettings,
+    grid_pass,
     shared_pass,
     sites_pass,
 )
@@ -78,7 +79,7 @@ def fit(
     num_steps = settings.num_passes * len(rows)
     for done in range(0, num_steps, len(rows)):
         (order,) = pass_orders(settings.order, len(rows), order_rng, block=len(rows))
-        completed = loop(order, _noise(settings, model, len(rows), ledger, noise_rng))
+        completed = loop(order, *_noise(settings, model, len(rows), ledger, noise_rng))
         if completed < len(rows):
             break
         progress(done + len(rows), num_steps, "")
@@ -110,7 +111,7 @@ class _Loop:
             each = np.zeros((num_rows, num, dim)), np.zeros((num_rows, num, dim, dim))
             self.sites = MixtureState(*each)
 
-    def __call__(self, order: npt.NDArray[np.int64], noise: Array) -> int:
+    def __call__(self, order: npt.NDArray[np.int64], noise: Array, grid: float) -> int:
         """Make one pass; return the steps completed."""
         first = (self.target, self.loop_settings)
         last = (self.state, self.counters, self.scratch)
@@ -119,7 +120,10 @@ class _Loop:
             edges = np.zeros(len(order))
             if self.settings.repair == "noise":
                 edges = noise_edges(self.settings, self.rows.shape, self.num_steps, len(order))
-            completed = shared_pass(self.rows, order, noise, edges, *first, *last)
+            if grid:
+                completed = grid_pass(self.rows, order, noise, grid, edges, *first, *last)
+            else:
+                completed = shared_pass(self.rows, order, noise, edges, *first, *last)
         else:
             completed = sites_pass(self.rows, order, *first, self.sites, *last)
         self.num_steps += completed
@@ -180,12 +184,17 @@ def _noise(
     num_rows: int,
     ledger: Ledger,
     rng: np.random.Generator,
-) -> Array:
-    """Draw and record the noise of one pass, shape (num_rows, coordinates); (0, 1) if none."""
+) -> tuple[Array, float]:
+    """Draw and record the noise of one pass, shape (num_rows, coordinates); (0, 1) if none.
+
+    Returns the grid that it lies on, too: 0 for none.
+    """
     if not settings.private:
-        return np.zeros((0, 1))
-    dim, terms = model.num_coordinates, (settings.row_clip, settings.noise_multiplier, rng)
+        return np.zeros((0, 1)), 0.0
+    dim, terms = model.num_coordinates, (settings.row_clip, settings.noise_multiplier)
+    grid = ledger.grid(*terms)
     if settings.order == "independent":
-        return ledger.noise_block(num_rows, dim, *terms, 1, num_rows)
+        return ledger.noise_block(num_rows, dim, *terms, rng, 1, num_rows, grid), grid
     # A row has a part in one step of a pass: all steps together are one release to it.
-    return ledger.noise_block(1, num_rows * dim, *terms).reshape(num_rows, dim)
+    noise = ledger.noise_block(1, num_rows * dim, *terms, rng, grid=grid)
+    return noise.reshape(num_rows, dim), grid

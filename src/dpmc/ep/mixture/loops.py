@@ -21,6 +21,7 @@ from dpmc.ep.mixture.states import (
     fill,
     finite,
     repair,
+    step_on_grid,
 )
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled
@@ -85,6 +86,36 @@ def shared_pass(
             counters[SKIPPED] += 1
             continue
         copy(proposal, state)
+    return int(order.size)
+
+
+@kept
+def grid_pass(
+    rows: Any,
+    order: Any,
+    noise: Any,
+    grid: float,
+    thresholds: Any,
+    target: Any,
+    settings: Any,
+    state: Any,
+    counters: Any,
+    scratch: Any,
+) -> int:
+    """Make the steps of `shared_pass` with noise on a grid; return how many, which is all."""
+    share, step, factor = settings.share, settings.step, scratch.factor
+    kept_share = 1.0 - share
+    for i in range(order.size):
+        fill(target, state, kept_share, scratch.cavity)
+        if not find_factor(rows[order[i]], target, math.inf, scratch):
+            counters[INVALID] += 1
+            combine(share, state, 0.0, state, factor)
+        counters[CLIPPED] += clip(settings.clip, settings.clip_bound, factor)
+        weights = 1.0 - step * share, step
+        step_on_grid(weights[0], state, weights[1], factor, grid, noise[i], scratch.proposal)
+        floor = max(settings.floor, thresholds[i])
+        counters[REPAIRED] += repair(scratch.proposal, thresholds[i], floor, scratch)
+        copy(scratch.proposal, state)
     return int(order.size)
 
 

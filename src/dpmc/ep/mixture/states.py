@@ -14,6 +14,7 @@ import numpy as np
 from dpmc.ep.mixture.model import SQRT2, MixtureModel
 from dpmc.numerics.small_eigen import raise_eigenvalues
 from dpmc.numerics.small_matrices import cholesky, compiled, copy_matrix, copy_vector, inner
+from dpmc.privacy.grids import on_steps
 from dpmc.rows.clipping import SMALLEST_COMPARED_BOUND, clip_together, ordinary
 
 # How a factor is clipped.
@@ -180,6 +181,37 @@ def add_noise(noise: Any, state: Any) -> None:
                 at += 1
             state.precision[j, i, i] += noise[at]
             at += 1
+
+
+@compiled
+def step_on_grid(
+    first_weight: float,
+    first: Any,
+    second_weight: float,
+    second: Any,
+    grid: float,
+    noise: Any,
+    out: Any,
+) -> None:
+    """Write a linear combination of two states, each rounded to a grid, with noise on it.
+
+    As `combine` and `add_noise` do, in the same coordinates. The first state is public: rounded by
+    itself, it is the same whatever the second is, and their sum is exact.
+    """
+    num, dim = out.h.shape
+    at = num * dim
+    for j in range(num):
+        for i in range(dim):
+            base = on_steps(first_weight * first.h[j, i], grid)
+            change = on_steps(second_weight * second.h[j, i], grid)
+            out.h[j, i] = base + change + noise[j * dim + i]
+            for k in range(i + 1):
+                scale = 1.0 if k == i else SQRT2
+                base = on_steps(scale * first_weight * first.precision[j, i, k], grid)
+                change = on_steps(scale * second_weight * second.precision[j, i, k], grid)
+                out.precision[j, i, k] = (base + change + noise[at]) / scale
+                out.precision[j, k, i] = out.precision[j, i, k]
+                at += 1
 
 
 @compiled

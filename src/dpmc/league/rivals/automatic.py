@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.automatic import run as method
+from dpmc.league.footing import OUTSIDE_SEED
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
 from dpmc.types import NoParams
@@ -32,4 +33,5 @@ def run(task: Task, terms: Terms) -> Submission:
         seed=terms.seed,
     )
     assert fitted.draws is not None
-    return Submission(fitted.draws, fitted.ledger, fitted.guarantee.outside)
+    outside = () if terms.seed is None else (OUTSIDE_SEED,)
+    return Submission(fitted.draws, fitted.ledger, outside)

@@ -25,8 +25,7 @@ from dpmc.linreg.sensitivity import (
 )
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics, Prior, Regression
 from dpmc.privacy.gaussian_noise import Calibration, analytic_multiplier
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "own"
@@ -72,7 +71,7 @@ def release(
     calibration: Calibration = "analytic",
     bounds_source: Source = "public",
     ledgers: Sequence[Ledger] | None = None,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
 ) -> NoisyStatistics:
     """Release S, z and the smallest eigenvalue of S of every node, one after another.
 
@@ -100,7 +99,8 @@ def release(
         As `dpmc.linreg.release.release`.
     """
     params = params or Params()
-    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, noise)
+    kind = noise_of(noise, published=rng is not None)
+    terms = Terms(epsilon, delta, neighbours, calibration, bounds_source, kind)
     release_terms.check_within(statistics, x_bound, y_bound)
     if ledgers is None:
         ledgers = [Ledger() for _ in range(statistics.num_nodes)]
@@ -109,7 +109,7 @@ def release(
     s_sd, z_sd = third * parts[0], third * parts[1]
     multiplier = _eigenvalue_multiplier(params, epsilon, delta)
     change = smallest_eigenvalue_sensitivity(x_bound)
-    how = rng, ledgers, noise, release_terms.rounding(statistics)
+    how = rng, ledgers, kind, release_terms.rounding(statistics)
     s = release_terms.draw(release_terms.upper(statistics.s), parts[0], third, *how)
     z = release_terms.draw(statistics.z, parts[1], third, *how)
     exact: Array = np.linalg.eigvalsh(statistics.s)[:, :1].astype(np.float64)

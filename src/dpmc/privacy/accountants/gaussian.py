@@ -11,7 +11,7 @@ from scipy.special import erfcx, log_ndtr
 from dpmc.privacy import accounting
 from dpmc.privacy.accountants._whole import mean_loss
 from dpmc.privacy.accountants.zcdp import affordable_rho
-from dpmc.types import check_epsilon
+from dpmc.types import DpmcError, check_epsilon
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Releases
@@ -29,6 +29,8 @@ _SQRT_HALF = math.sqrt(0.5)
 # Trapezoidal rule in ln t: exponentially convergent, and past 1e-17 at this spacing.
 _NODES = np.exp(np.arange(-24.0, 5.0, 0.1))
 _SPACING = 0.1
+# What noise is computed for.
+LEAST_EPSILON, MOST_EPSILON = 1e-12, 1e8
 
 
 def log_delta(epsilon: float, mu: float) -> float:
@@ -75,6 +77,30 @@ def _mills_difference(a: float, s: float) -> float:
     return _SPACING * float(np.sum(-t * np.exp(-t * (a + t / 2)) * np.expm1(-s * t)))
 
 
+def keeps(epsilon: float, delta: float, noise_multiplier: float) -> bool:
+    """Return whether one release has at most `delta` at `epsilon`, to as many digits as it takes.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least `LEAST_EPSILON`.
+    delta : float
+        In (0, 1).
+    noise_multiplier : float
+        Finite and > 0.
+    """
+    import mpmath
+
+    # The two terms agree in about as many digits as the multiplier has before its point.
+    digits = 40 + 2 * max(0, math.frexp(noise_multiplier)[1])
+    with mpmath.workdps(digits):
+        s = 1 / mpmath.mpf(noise_multiplier)
+        near, far = epsilon / s - s / 2, epsilon / s + s / 2
+        upper = mpmath.erfc(near / mpmath.sqrt(2))
+        lower = mpmath.exp(mpmath.mpf(epsilon)) * mpmath.erfc(far / mpmath.sqrt(2))
+        return bool(upper - lower <= 2 * mpmath.mpf(delta))
+
+
 def affordable_mean_loss(epsilon: float, delta: float) -> float:
     """Return mu*, the largest mu with ``log_delta(epsilon, mu) <= ln delta``.
 
@@ -88,8 +114,18 @@ def affordable_mean_loss(epsilon: float, delta: float) -> float:
     Returns
     -------
     float
-        To about 1e-13, relative.
+        To about 1e-11, relative.
+
+    Raises
+    ------
+    DpmcError
+        If epsilon is beyond what is computed.
     """
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise DpmcError(
+            f"`epsilon` must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g} with Gaussian noise, "
+            f"got {epsilon:g}"
+        )
     from scipy.optimize import brentq
 
     target = math.log(delta)
@@ -119,9 +155,9 @@ def epsilon_of_loss(mu: float, delta: float) -> float:
     Returns
     -------
     float
-        At most 1e-7 (relative) too large; ``inf`` beyond 1e4.
+        At most 1e-7 (relative) too large; ``inf`` beyond 4e8.
     """
-    return accounting.smallest_epsilon(lambda value: delta_of_loss(mu, value), delta)
+    return accounting.smallest_epsilon(lambda value: delta_of_loss(mu, value), delta, MOST_EPSILON)
 
 
 def delta_of_loss(mu: float, epsilon: float) -> float:

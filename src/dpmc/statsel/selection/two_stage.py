@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc.privacy import single_releases
-from dpmc.privacy.ledger import Ledger
-from dpmc.privacy.single_releases import Noise
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.statsel import records, releases
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.records import InvalidRows
@@ -83,7 +82,7 @@ def release(
     x: npt.ArrayLike,
     rng: np.random.Generator | None = None,
     *,
-    noise: Noise = "continuous",
+    noise: Noise | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> tuple[Outcome, Guarantee]:
     """Run the procedure on one data set, with the guarantee of all that is released of it.
@@ -97,8 +96,9 @@ def release(
     rng : numpy.random.Generator, optional
         Only to repeat a release: whoever knows its seed can take the noise off. By default
         noise comes from the operating system.
-    noise : {"continuous", "discrete"}
-        Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`.
+    noise : {"continuous", "discrete"}, optional
+        Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`. Discrete
+        by default, and continuous with `rng`, as published.
     invalid_rows : {"refuse", "zero"}
         A record that is NaN or infinite is an error, or counts as 0 before it is clipped.
 
@@ -108,7 +108,7 @@ def release(
         If x does not have as many records as the plan, a record is to be refused, or the
         support leaves sums no room.
     """
-    single_releases.check_noise(noise)
+    kind = noise_of(noise, published=rng is not None)
     for statistic in (plan.first, *plan.candidates):
         releases.check_range(statistic, plan.population.support)
     if records.count(x) != sum(plan.sizes):
@@ -116,7 +116,7 @@ def release(
             f"`x` must have {sum(plan.sizes)} records as planned, got {records.count(x)}"
         )
     checked = records.checked(x, invalid_rows)[None]
-    if noise == "continuous":
+    if kind == "continuous":
         drawn = draw_noise(plan.mechanism, single_releases.generator(rng), 1)
         return run(plan, checked, drawn), plan.guarantee
 
@@ -126,11 +126,11 @@ def release(
         spread = statistic.range(plan.population.support)
         rounding = releases.rounding_of_mean(spread, plan.sizes[part])
         if plan.mechanism.noise == "laplace":
-            return np.array([single_releases.laplace(mean, width, rng, noise, rounding)])
+            return np.array([single_releases.laplace(mean, width, rng, kind, rounding)])
         terms = width * epsilon, 1 / epsilon
-        return np.array([single_releases.gaussian(mean, *terms, rng, Ledger(), noise, rounding)])
+        return np.array([single_releases.gaussian(mean, *terms, rng, Ledger(), kind, rounding)])
 
-    return _run(plan, checked, add)._replace(noise=noise), plan.guarantee
+    return _run(plan, checked, add)._replace(noise=kind), plan.guarantee
 
 
 def _run(

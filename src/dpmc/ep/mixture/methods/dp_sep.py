@@ -17,8 +17,9 @@ from dpmc.ep.mixture.model import MixtureFit, MixtureModel
 from dpmc.ep.mixture.settings import MixtureSettings
 from dpmc.ep.settings import required
 from dpmc.privacy import noise_calibration
-from dpmc.privacy.ledger import Ledger
+from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.privacy.schedules import COUNTERS, Schedule, counts
+from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.types import Array, Budget, Guarantee, InvalidRows
 
@@ -66,6 +67,7 @@ def fit(
     rng: np.random.Generator,
     progress: Progress = silent,
     invalid_rows: InvalidRows = "refuse",
+    noise: Noise = "continuous",
 ) -> tuple[MixtureFit, Guarantee]:
     """Run DP-SEP with the least noise that keeps the budget.
 
@@ -86,6 +88,8 @@ def fit(
     invalid_rows : {"refuse", "zero"}
         Whether a row with an entry that is not finite is refused, which no guarantee covers,
         or contributes nothing.
+    noise : {"continuous", "discrete"}
+        As of `dpmc.fit`.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def fit(
     budget = required(budget)
     schedule = Schedule(len(rows), params.num_passes, params.order)
     outside = (COUNTERS,) if params.diagnostics == "exact" else ()
-    noise, guarantee = noise_calibration.calibrate(
+    multiplier, guarantee = noise_calibration.calibrate(
         schedule, budget.epsilon, budget.delta, params.accountant, outside
     )
     settings = MixtureSettings(
@@ -108,12 +112,13 @@ def fit(
         step=0.1 / params.num_passes if params.step is None else params.step,
         clip="joint",
         clip_bound=params.clip_bound,
-        noise_multiplier=noise,
+        noise_multiplier=multiplier,
         order=params.order,
         repair="noise",
         debias=params.debias,
         diagnostics=params.diagnostics,
     )
-    ledger = Ledger(counts(schedule, noise))
-    fitted = mixture_engine.fit(rows, model, settings, rng, progress, ledger, invalid_rows)
+    ledger = Ledger(counts(schedule, multiplier), noise)
+    with told(guarantee, ledger.records):
+        fitted = mixture_engine.fit(rows, model, settings, rng, progress, ledger, invalid_rows)
     return fitted, guarantee

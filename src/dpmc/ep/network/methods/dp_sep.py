@@ -20,6 +20,7 @@ from dpmc.ep.settings import required
 from dpmc.privacy import noise_calibration
 from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.schedules import COUNTERS, STANDARDISATION, Schedule, counts
+from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.types import Array, Budget, InvalidRows
 
@@ -134,7 +135,8 @@ def fit(
         prior = params.prior_scale * settings.noise_of_steps(len(y))
     settings = replace(settings, prior_precision=prior)
     ledger = Ledger(counts(schedule, multiplier))
-    fitted = network_engine.fit(
-        x, y, settings, rng, progress, ledger=ledger, invalid_rows=invalid_rows
-    )
+    with told(guarantee, ledger.records):
+        fitted = network_engine.fit(
+            x, y, settings, rng, progress, ledger=ledger, invalid_rows=invalid_rows
+        )
     return Fitted(fitted, guarantee, fitted.counters)
