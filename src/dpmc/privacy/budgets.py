@@ -92,7 +92,8 @@ class GaussianBudget:
 
     def worst(self) -> dict[Event, int]:
         """Return one release that is as dear as all of the budget."""
-        multiplier, most = 1 / self.mu, Fraction(self.mu) ** 2 * (1 + ROUNDING)
+        most = Fraction(self.mu) ** 2 * (1 + ROUNDING)
+        multiplier = math.nextafter(1 / self.mu / math.sqrt(1 + ROUNDING), math.inf)
         while Fraction(multiplier) ** 2 * most > 1:
             multiplier = math.nextafter(multiplier, 0.0)
         return {events.gaussian(multiplier): 1}
