@@ -141,10 +141,8 @@ def jointly(
     vectors = np.concatenate(blocks, axis=1)
     sensitivity = changes[terms.neighbours]
     multiplier = terms.multiplier()
-    rounding = release_terms.rounding(statistics)
-    vectors[:, known:] = release_terms.draw(
-        vectors[:, known:], sensitivity, multiplier, rng, ledgers, terms.noise, rounding, terms.neighbours
-    )
+    how = rng, ledgers, terms.noise, release_terms.rounding(statistics), terms.neighbours
+    vectors[:, known:] = release_terms.draw(vectors[:, known:], sensitivity, multiplier, *how)
     ends = np.cumsum([block.shape[1] for block in blocks])
     parts = np.split(vectors, ends[:-1], axis=1)
     sd = sensitivity * multiplier

@@ -1,4 +1,4 @@
-"""The only place where privacy noise is drawn, and where what is drawn is recorded."""
+"""Ledgers: Gaussian noise on values that carry their sensitivity, recorded before it is drawn."""
 
 from __future__ import annotations
 

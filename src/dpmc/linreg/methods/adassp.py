@@ -109,7 +109,7 @@ def release(
     s_sd, z_sd = third * parts[0], third * parts[1]
     multiplier = _eigenvalue_multiplier(params, epsilon, delta)
     change = smallest_eigenvalue_sensitivity(x_bound)
-    how = rng, ledgers, kind, release_terms.rounding(statistics)
+    how = rng, ledgers, kind, release_terms.rounding(statistics), neighbours
     s = release_terms.draw(release_terms.upper(statistics.s), parts[0], third, *how)
     z = release_terms.draw(statistics.z, parts[1], third, *how)
     exact: Array = np.linalg.eigvalsh(statistics.s)[:, :1].astype(np.float64)
