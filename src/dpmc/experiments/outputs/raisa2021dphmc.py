@@ -265,49 +265,42 @@ def _grids(reference: Array, columns: Any) -> tuple[Array, Array]:
 def _marginals(
     axis: Any, samples: Any, reference: Array, grids: Any, k: int, look: style.Look
 ) -> None:
-    import seaborn
-
-    whole = {**_whole(len(grids[k]), (grids[k][0], grids[k][-1])), "ax": axis}
-    seaborn.kdeplot(
-        x=reference[:, k], fill=True, color="#d0d0d0", alpha=1, linewidth=0, label="exact sample",
-        **whole,
-    )  # fmt: skip
+    grey: dict[str, Any] = {"color": "#d0d0d0", "alpha": 1, "linewidth": 0, "fill": True}
+    _density(axis, grids[k : k + 1], x=reference[:, k], label="exact sample", **grey)
     for rank, (points, weights, *_) in samples.items():
-        seaborn.kdeplot(
-            x=points[:, k], weights=weights, color=look.colour, linestyle=RANKS[rank],
-            linewidth=1.1, label=f"{rank} run", **whole,
+        _density(
+            axis, grids[k : k + 1], x=points[:, k], weights=weights, color=look.colour,
+            linestyle=RANKS[rank], linewidth=1.1, label=f"{rank} run",
         )  # fmt: skip
-    axis.set(xlim=whole["clip"], xlabel=f"θ{'₁₂'[k]}")
+    axis.set(xlim=(grids[k][0], grids[k][-1]), xlabel=f"θ{'₁₂'[k]}")
 
 
 def _joint(
     axis: Any, points: Array, weights: Array, reference: Array, grids: Any, look: style.Look
 ) -> None:
+    coarse, levels = [grid[::2] for grid in grids], [1 - mass for mass in MASSES]
+    shades = {"color": "#b8b8b8", "colors": ["#dedede", "#b8b8b8"], "fill": True}
+    x, y = reference.T
+    _density(axis, coarse, x=x, y=y, levels=[*levels, 1], **shades)
+    step = -(-len(points) // MOST)
+    (x, y), weights = points[::step].T, weights[::step]
+    # A sample within a cell of the grid has no regions.
+    with contextlib.suppress(ValueError):
+        _density(
+            axis, coarse, x=x, y=y, weights=weights, levels=levels, color=look.colour, linewidths=1
+        )
+    axis.set(xlim=(grids[0][0], grids[0][-1]), ylim=(grids[1][0], grids[1][-1]))
+
+
+def _density(axis: Any, grids: Any, **given: Any) -> None:
+    """Draw a kernel density estimate over all of the grids, and no more: none without spread."""
     import seaborn
 
-    limits = tuple((grid[0], grid[-1]) for grid in grids)
-    whole = {**_whole(len(grids[0][::2]), limits), "ax": axis}
-    levels = [1 - mass for mass in MASSES]
+    limits = [(grid[0], grid[-1]) for grid in grids]
     seaborn.kdeplot(
-        x=reference[:, 0], y=reference[:, 1], levels=[*levels, 1], fill=True,
-        color="#b8b8b8", colors=["#dedede", "#b8b8b8"], **whole,
+        **given, ax=axis, gridsize=len(grids[0]), clip=limits if len(limits) > 1 else limits[0],
+        cut=math.inf, common_norm=False, warn_singular=False,
     )  # fmt: skip
-    step = -(-len(points) // MOST)
-    # A sample within a cell of the grid has no regions, and one that stands still no density.
-    with contextlib.suppress(ValueError):
-        seaborn.kdeplot(
-            x=points[::step, 0], y=points[::step, 1], weights=weights[::step], levels=levels,
-            color=look.colour, linewidths=1.0, **whole,
-        )  # fmt: skip
-    axis.set(xlim=limits[0], ylim=limits[1])
-
-
-def _whole(gridsize: int, limits: Any) -> dict[str, Any]:
-    """Return what makes a density estimate cover all of a panel, and no more."""
-    return {
-        "gridsize": gridsize, "clip": limits, "cut": math.inf, "common_norm": False,
-        "warn_singular": False,
-    }  # fmt: skip
 
 
 @style.styled

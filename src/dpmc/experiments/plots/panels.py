@@ -100,19 +100,8 @@ def medians(
 ) -> None:
     """Draw medians of runs with bars at their quartiles, groups side by side at a grid point.
 
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    table : pandas.DataFrame
-        One row per run.
-    x, y, hue : str
-        Columns of the grid, of the metric and of the group.
-    looks : mapping to Look
-        The groups in drawing order.
-    grid : sequence of float, optional
-        Grid points in order; by default those that the table has.
-    **marks
-        For ``seaborn.pointplot``.
+    Parameters are those of :func:`boxes`, and `marks` for ``seaborn.pointplot``. Call it before
+    an axis is made logarithmic: quartiles would be those of logarithms.
     """
     import seaborn
 
