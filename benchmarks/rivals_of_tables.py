@@ -31,10 +31,11 @@ import numpy as np
 
 import exact_regressions as regressions
 import real_tables
-from dpmc.families.regression import LINEAR, LOGISTIC, SCALED
+from dpmc.families.regression import LINEAR, LOGISTIC, SCALED, built
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
-from dpmc.types import Array
+from dpmc.rows.sums import RowSums
+from dpmc.types import Array, Dataset
 from exact_regressions import Posterior, Prior
 from real_tables import Rows
 
@@ -98,7 +99,10 @@ class NoisyGradient:
     def __init__(self, rows: Rows, prior: Prior, posterior: Posterior, mu: float) -> None:
         self.family, self.prior, self.mu = rows.family, prior, mu
         self.ranged = Ranged(rows)
-        self.lengths = np.linalg.norm(self.ranged.design, axis=1) ** 2
+        columns = self.ranged.x.shape[1]
+        model, _ = built(self.family, columns, True, prior_sd=1.0, freedom=regressions.FREEDOM)
+        ranged = np.column_stack([self.ranged.x, self.ranged.y])
+        self.sums = RowSums(model, Dataset.of(rows.name, ranged))
         self.goal = self.ranged.there(posterior.mean)
         steepest = [self._curvature(theta) for theta in (np.zeros_like(self.goal), self.goal)]
         self.steepest = np.log(steepest)
@@ -110,21 +114,20 @@ class NoisyGradient:
         precision = regressions.precision_of(self._slopes(theta), self.ranged.design)
         return max(float(np.linalg.eigvalsh(precision)[-1]), 1e-9)
 
-    def _norms(self, found: regressions.Slopes) -> Array:
-        squares = found.slope**2 * self.lengths
-        if found.scale_slope is not None:
-            squares = squares + found.scale_slope**2
-        return np.sqrt(squares)
-
     def setting(self, name: str, index: int) -> tuple[int, float, float]:
         """Return a number of steps, a clip bound and a length of steps, drawn at random."""
         rng = stream(0, "noisy gradient", name, index)
-        steps = int(np.exp(rng.uniform(np.log(10), np.log(300))))
-        place = rng.uniform() * self.goal
-        clip = float(np.quantile(self._norms(self._slopes(place)), rng.uniform(0.5, 1.0)))
+
+        def between(low: float, high: float) -> float:
+            return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+        # From half of the rows that are clipped to none of them, at a point on the way.
+        place = self._slopes(rng.uniform() * self.goal)
+        norms = np.linalg.norm(regressions.row_gradients(place, self.ranged.design), axis=1)
+        clip = float(np.quantile(norms, 1 - between(0.5 / len(norms), 0.5)))
         share = rng.uniform()
-        steepest = np.exp((1 - share) * self.steepest[0] + share * self.steepest[1])
-        return steps, clip, float(np.exp(rng.uniform(np.log(0.03), np.log(5)))) / steepest
+        steepest = float(np.exp((1 - share) * self.steepest[0] + share * self.steepest[1]))
+        return int(between(10, 500)), clip, between(0.03, 5) / steepest
 
     def run(self, setting: tuple[int, float, float], rng: np.random.Generator) -> Array:
         """Return where a setting ends, in the units of the rows; NaN if it runs away."""
@@ -132,17 +135,11 @@ class NoisyGradient:
         theta = np.zeros_like(self.goal)
         points = []
         noise = 2 * clip * math.sqrt(steps) / self.mu
-        design, moved = self.ranged.design, self.ranged.moved
         for step in range(steps):
-            with np.errstate(all="ignore"):
-                found = self._slopes(theta)
-                keep = np.minimum(1, clip / np.maximum(self._norms(found), 1e-300))
-            total = design.T @ (found.slope * keep)
-            if found.scale_slope is not None:
-                total = np.append(total, found.scale_slope @ keep)
+            total, _ = self.sums.plain_gradient(theta, clip)
             away = self.ranged.back(theta) - self.prior.mean
             total = total + noise * rng.standard_normal(len(theta))
-            theta = theta + rate * (total - moved.T @ (self.prior.precision @ away))
+            theta = theta + rate * (total - self.ranged.moved.T @ (self.prior.precision @ away))
             if not np.isfinite(theta).all() or np.abs(theta).max() > 1e6:
                 return np.full_like(theta, np.nan)
             if 2 * step >= steps:
