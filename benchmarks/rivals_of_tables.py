@@ -6,7 +6,8 @@ per table, epsilon and rival, and skips those that are in the file.
 Noisy gradient ascent starts at zero in features of [-1, 1], clips gradients of rows at one bound,
 and returns the average of the later half of its points, under the budget of the fit that it is
 compared with. Of 100 settings the one with the least error is taken, and judged on fresh noise.
-Steps and clip bounds are drawn around what the exact posterior needs: no user could tune so.
+Steps, clip bounds and units of a response are drawn around what the exact posterior needs: no
+user could tune so.
 diffprivlib is pure epsilon-private under the same substitution of one row, so that nothing is to
 be converted; its standard deviation of a linear response is taken from rows without privacy.
 
@@ -43,7 +44,7 @@ DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 4.0)
 GRADIENT, DIFFPRIVLIB, NULL = "noisy gradient", "diffprivlib", "null model"
 FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "seconds", "setting")
-SETTINGS, FINALISTS, REPEATS = 100, 3, 5
+SETTINGS, FINALISTS, REPEATS, UNITS = 100, 3, 5, 4
 DIFFPRIVLIB_SCRIPT = Path(__file__).with_name("run_diffprivlib.py")
 
 
@@ -53,16 +54,20 @@ class Ranged:
     Parameters
     ----------
     rows : Rows
+    unit : float, optional
+        Of responses that have one, which are then not in [-1, 1] but in this unit.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, unit: float | None = None) -> None:
         middle, half = (rows.low + rows.high) / 2, (rows.high - rows.low) / 2
         self.x = np.clip((rows.x - middle) / half, -1, 1)
         self.y = np.clip(rows.y, *rows.responses)
         scaled = rows.family in SCALED
         low, high = rows.responses
-        unit = (high - low) / 2 if scaled else 1.0
-        if scaled:
+        if not scaled:
+            unit = 1.0
+        else:
+            unit = (high - low) / 2 if unit is None else unit
             self.y = (self.y - (low + high) / 2) / unit
         self.design = np.column_stack([np.ones(len(self.x)), self.x])
         columns = self.design.shape[1]
@@ -94,11 +99,20 @@ class NoisyGradient:
     posterior : Posterior
         The exact one: settings are drawn around it.
     mu : float
+    unit : float, optional
+        Of responses: their scale is 1 at the start.
     """
 
-    def __init__(self, rows: Rows, prior: Prior, posterior: Posterior, mu: float) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        prior: Prior,
+        posterior: Posterior,
+        mu: float,
+        unit: float | None = None,
+    ) -> None:
         self.family, self.prior, self.mu = rows.family, prior, mu
-        self.ranged = Ranged(rows)
+        self.ranged = Ranged(rows, unit)
         columns = self.ranged.x.shape[1]
         model, _ = built(self.family, columns, True, prior_sd=1.0, freedom=regressions.FREEDOM)
         ranged = np.column_stack([self.ranged.x, self.ranged.y])
@@ -157,9 +171,16 @@ def best_gradient(
     rows: Rows, prior: Prior, posterior: Posterior, epsilon: float
 ) -> tuple[list[Array], str, float]:
     """Return fits of the best of many settings on fresh noise, the setting, and seconds of one."""
-    ascent = NoisyGradient(rows, prior, posterior, GaussianBudget.of(epsilon, DELTA).mu)
+    mu = GaussianBudget.of(epsilon, DELTA).mu
+    units: list[float | None] = [None]
+    if rows.family in SCALED:
+        # From half the public range down to the exact scale.
+        widest, scale = np.ptp(rows.responses) / 2, np.exp(posterior.mean[-1])
+        units = [float(one) for one in np.geomspace(widest, scale, UNITS)]
+    ascents = [NoisyGradient(rows, prior, posterior, mu, unit) for unit in units]
 
     def fits(index: int, seeds: range) -> list[Array]:
+        ascent = ascents[index % len(ascents)]
         setting = ascent.setting(rows.name, index)
         return [
             ascent.run(setting, stream(1, "noisy gradient", rows.name, index, seed))
@@ -172,7 +193,7 @@ def best_gradient(
     again = {index: fits(index, range(1, 1 + REPEATS)) for _, index in tried[:FINALISTS]}
     seconds = (time.process_time() - started) / (FINALISTS * REPEATS)
     best = min(again, key=lambda index: np.median([error(one, posterior) for one in again[index]]))
-    steps, clip, rate = ascent.setting(rows.name, best)
+    steps, clip, rate = ascents[best % len(ascents)].setting(rows.name, best)
     return again[best], f"{steps} steps of {rate:.3g}, clip bound {clip:.3g}", seconds
 
 
