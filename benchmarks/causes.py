@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 import exact_regressions as regressions
-from dpmc.families.regression import LOGISTIC, POISSON
+from dpmc.families.regression import LINEAR, LOGISTIC, POISSON
 from dpmc.types import Array
 from exact_regressions import Posterior, Prior
 
@@ -24,12 +24,16 @@ WORDS = {
     COLLINEAR: r"collinear|constant|combination|depend",
     PRIOR: r"prior_sd|units",
     TAILS: r"tail|outl|student_t",
-    VARIANCE: r"varia|dispers|robust",
+    VARIANCE: r"var(y|ies|ia)|dispers|robust",
 }
+# A search that ended early is true of every fit that is far off.
+SEARCH = r"search|arrived"
 # Limits on: what noise does at best, shares, condition numbers, prior deviations of the mean,
-# deviations of a feature or residual that one row in a thousand exceeds, and variance of a score
-# over that of the model, or the other way round.
+# deviations of a feature that one row in a thousand exceeds, and variance of a score over that of
+# the model, or the other way round.
 FAR, FEW_ONES, FEW_FEATURES, CONDITION, PRIOR_DEVIATIONS, LONG, RATIO = 1, 0.05, 0.02, 30, 3, 8, 1.5
+# Deviations of residuals that one row in a thousand exceeds, where the model has no such tails.
+LONG_RESIDUALS = {LINEAR: 5, POISSON: 8}
 
 
 def causes(
@@ -55,10 +59,9 @@ def causes(
     if away @ prior.precision @ away > PRIOR_DEVIATIONS**2 * len(away):
         found.append(PRIOR)
     slopes = regressions.slopes(family, posterior.mean, design, y)
-    lengths = [*standard[:, ~binary].T]
-    if family != LOGISTIC:
-        lengths.append(slopes.slope / max(float(slopes.slope.std()), 1e-300))
-    if any(np.quantile(np.abs(one), 0.999) > LONG for one in lengths):
+    residuals = slopes.slope / max(float(slopes.slope.std()), 1e-300)
+    long = bool((np.quantile(np.abs(standard[:, ~binary]), 0.999, axis=0) > LONG).any())
+    if long or np.quantile(np.abs(residuals), 0.999) > LONG_RESIDUALS.get(family, np.inf):
         found.append(TAILS)
     gradients = regressions.row_gradients(slopes, design)
     whole = np.linalg.cholesky(posterior.covariance)
@@ -70,4 +73,5 @@ def causes(
 
 def named(remarks: str, true: list[str]) -> bool:
     """Return whether remarks name one of the causes."""
-    return any(re.search(WORDS[cause], remarks, re.IGNORECASE) for cause in true)
+    words = [SEARCH, *(WORDS[cause] for cause in true if cause)]
+    return any(re.search(one, remarks, re.IGNORECASE) for one in words)

@@ -6,7 +6,8 @@ per table, epsilon and rival, and skips those that are in the file.
 Noisy gradient ascent starts at zero in features of [-1, 1], clips gradients of rows at one bound,
 and returns the average of the later half of its points, under the budget of the fit that it is
 compared with. Of 100 settings the one with the least error is taken, and judged on fresh noise.
-Steps and clip bounds are drawn around what the exact posterior needs: no user could tune so.
+Steps, clip bounds and units of a response are drawn around what the exact posterior needs: no
+user could tune so.
 diffprivlib is pure epsilon-private under the same substitution of one row, so that nothing is to
 be converted; its standard deviation of a linear response is taken from rows without privacy.
 
@@ -31,10 +32,11 @@ import numpy as np
 
 import exact_regressions as regressions
 import real_tables
-from dpmc.families.regression import LINEAR, LOGISTIC, SCALED
+from dpmc.families.regression import LINEAR, LOGISTIC, SCALED, built
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
-from dpmc.types import Array
+from dpmc.rows.sums import RowSums
+from dpmc.types import Array, Dataset
 from exact_regressions import Posterior, Prior
 from real_tables import Rows
 
@@ -42,7 +44,7 @@ DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 4.0)
 GRADIENT, DIFFPRIVLIB, NULL = "noisy gradient", "diffprivlib", "null model"
 FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "seconds", "setting")
-SETTINGS, FINALISTS, REPEATS = 100, 3, 5
+SETTINGS, FINALISTS, REPEATS, UNITS = 100, 3, 5, 4
 DIFFPRIVLIB_SCRIPT = Path(__file__).with_name("run_diffprivlib.py")
 
 
@@ -52,16 +54,20 @@ class Ranged:
     Parameters
     ----------
     rows : Rows
+    unit : float, optional
+        Of responses that have one, which are then not in [-1, 1] but in this unit.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, unit: float | None = None) -> None:
         middle, half = (rows.low + rows.high) / 2, (rows.high - rows.low) / 2
         self.x = np.clip((rows.x - middle) / half, -1, 1)
         self.y = np.clip(rows.y, *rows.responses)
         scaled = rows.family in SCALED
         low, high = rows.responses
-        unit = (high - low) / 2 if scaled else 1.0
-        if scaled:
+        if not scaled:
+            unit = 1.0
+        else:
+            unit = (high - low) / 2 if unit is None else unit
             self.y = (self.y - (low + high) / 2) / unit
         self.design = np.column_stack([np.ones(len(self.x)), self.x])
         columns = self.design.shape[1]
@@ -93,12 +99,24 @@ class NoisyGradient:
     posterior : Posterior
         The exact one: settings are drawn around it.
     mu : float
+    unit : float, optional
+        Of responses: their scale is 1 at the start.
     """
 
-    def __init__(self, rows: Rows, prior: Prior, posterior: Posterior, mu: float) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        prior: Prior,
+        posterior: Posterior,
+        mu: float,
+        unit: float | None = None,
+    ) -> None:
         self.family, self.prior, self.mu = rows.family, prior, mu
-        self.ranged = Ranged(rows)
-        self.lengths = np.linalg.norm(self.ranged.design, axis=1) ** 2
+        self.ranged = Ranged(rows, unit)
+        columns = self.ranged.x.shape[1]
+        model, _ = built(self.family, columns, True, prior_sd=1.0, freedom=regressions.FREEDOM)
+        ranged = np.column_stack([self.ranged.x, self.ranged.y])
+        self.sums = RowSums(model, Dataset.of(rows.name, ranged))
         self.goal = self.ranged.there(posterior.mean)
         steepest = [self._curvature(theta) for theta in (np.zeros_like(self.goal), self.goal)]
         self.steepest = np.log(steepest)
@@ -110,21 +128,20 @@ class NoisyGradient:
         precision = regressions.precision_of(self._slopes(theta), self.ranged.design)
         return max(float(np.linalg.eigvalsh(precision)[-1]), 1e-9)
 
-    def _norms(self, found: regressions.Slopes) -> Array:
-        squares = found.slope**2 * self.lengths
-        if found.scale_slope is not None:
-            squares = squares + found.scale_slope**2
-        return np.sqrt(squares)
-
     def setting(self, name: str, index: int) -> tuple[int, float, float]:
         """Return a number of steps, a clip bound and a length of steps, drawn at random."""
         rng = stream(0, "noisy gradient", name, index)
-        steps = int(np.exp(rng.uniform(np.log(10), np.log(300))))
-        place = rng.uniform() * self.goal
-        clip = float(np.quantile(self._norms(self._slopes(place)), rng.uniform(0.5, 1.0)))
+
+        def between(low: float, high: float) -> float:
+            return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+        # From half of the rows that are clipped to none of them, at a point on the way.
+        place = self._slopes(rng.uniform() * self.goal)
+        norms = np.linalg.norm(regressions.row_gradients(place, self.ranged.design), axis=1)
+        clip = float(np.quantile(norms, 1 - between(0.5 / len(norms), 0.5)))
         share = rng.uniform()
-        steepest = np.exp((1 - share) * self.steepest[0] + share * self.steepest[1])
-        return steps, clip, float(np.exp(rng.uniform(np.log(0.03), np.log(5)))) / steepest
+        steepest = float(np.exp((1 - share) * self.steepest[0] + share * self.steepest[1]))
+        return int(between(10, 500)), clip, between(0.03, 5) / steepest
 
     def run(self, setting: tuple[int, float, float], rng: np.random.Generator) -> Array:
         """Return where a setting ends, in the units of the rows; NaN if it runs away."""
@@ -132,17 +149,11 @@ class NoisyGradient:
         theta = np.zeros_like(self.goal)
         points = []
         noise = 2 * clip * math.sqrt(steps) / self.mu
-        design, moved = self.ranged.design, self.ranged.moved
         for step in range(steps):
-            with np.errstate(all="ignore"):
-                found = self._slopes(theta)
-                keep = np.minimum(1, clip / np.maximum(self._norms(found), 1e-300))
-            total = design.T @ (found.slope * keep)
-            if found.scale_slope is not None:
-                total = np.append(total, found.scale_slope @ keep)
+            total, _ = self.sums.plain_gradient(theta, clip)
             away = self.ranged.back(theta) - self.prior.mean
             total = total + noise * rng.standard_normal(len(theta))
-            theta = theta + rate * (total - moved.T @ (self.prior.precision @ away))
+            theta = theta + rate * (total - self.ranged.moved.T @ (self.prior.precision @ away))
             if not np.isfinite(theta).all() or np.abs(theta).max() > 1e6:
                 return np.full_like(theta, np.nan)
             if 2 * step >= steps:
@@ -160,9 +171,16 @@ def best_gradient(
     rows: Rows, prior: Prior, posterior: Posterior, epsilon: float
 ) -> tuple[list[Array], str, float]:
     """Return fits of the best of many settings on fresh noise, the setting, and seconds of one."""
-    ascent = NoisyGradient(rows, prior, posterior, GaussianBudget.of(epsilon, DELTA).mu)
+    mu = GaussianBudget.of(epsilon, DELTA).mu
+    units: list[float | None] = [None]
+    if rows.family in SCALED:
+        # From half the public range down to the exact scale.
+        widest, scale = np.ptp(rows.responses) / 2, np.exp(posterior.mean[-1])
+        units = [float(one) for one in np.geomspace(widest, scale, UNITS)]
+    ascents = [NoisyGradient(rows, prior, posterior, mu, unit) for unit in units]
 
     def fits(index: int, seeds: range) -> list[Array]:
+        ascent = ascents[index % len(ascents)]
         setting = ascent.setting(rows.name, index)
         return [
             ascent.run(setting, stream(1, "noisy gradient", rows.name, index, seed))
@@ -175,7 +193,7 @@ def best_gradient(
     again = {index: fits(index, range(1, 1 + REPEATS)) for _, index in tried[:FINALISTS]}
     seconds = (time.process_time() - started) / (FINALISTS * REPEATS)
     best = min(again, key=lambda index: np.median([error(one, posterior) for one in again[index]]))
-    steps, clip, rate = ascent.setting(rows.name, best)
+    steps, clip, rate = ascents[best % len(ascents)].setting(rows.name, best)
     return again[best], f"{steps} steps of {rate:.3g}, clip bound {clip:.3g}", seconds
 
 
