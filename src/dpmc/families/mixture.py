@@ -18,6 +18,7 @@ from dpmc.rng import stream
 from dpmc.types import (
     Array,
     Budget,
+    Dataset,
     DpmcError,
     InvalidRows,
     Model,
@@ -103,7 +104,7 @@ def mixture(
     checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     settings = parameters(dp_sep, params)
-    dataset = _arrays.matrix("rows", rows, invalid_rows)
+    dataset = Dataset.of("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
     components = _arrays.named(names, default)
     with progress_bar.shown(progress, "step") as report:

@@ -118,7 +118,8 @@ def select_statistic(
     checks.at_least("num_draws", num_draws, 1)
     checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
-    num_records = checks.real_array("x", x).size
+    x = checks.real_array("x", x, invalid_rows)
+    num_records = x.size
     ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
     _check_chain(population, chosen, mechanism, num_records, epsilon, delta, prior, method, params)
