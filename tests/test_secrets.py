@@ -338,10 +338,10 @@ def test_the_command_lets_no_line_out(k, tmp_path):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", "|"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_the_command_takes_no_line_for_names(delimiter, suffix, tmp_path):
-    for first in (f"{NUMBER},0.5,1", f"{TEXT},{NUMBER},1", f"{TEXT} X,12,1"):
+    for first in (f"{NUMBER},0.5,1", f"{TEXT},{NUMBER},1", f"{TEXT} X,12,1", f"{TEXT}\xff,a,b"):
         lines = [first, *LINES]
         text = "\n".join(line.replace(",", delimiter) for line in lines)
-        (tmp_path / f"rows{suffix}").write_text(text + "\n")
+        (tmp_path / f"rows{suffix}").write_text(text + "\n", encoding="latin-1")
         for command in ("fit", "plan"):
             for changes in ({}, {"features": ["age"]}):
                 found, _ = check(commanded(tmp_path, f"rows{suffix}", command, **changes), tmp_path)

@@ -69,12 +69,12 @@ def outlets(call: Callable[[], Any], folder: Path) -> tuple[str, BaseException |
 
 
 def of_error(error: BaseException) -> Iterator[str]:
-    """Return an error, and those that it shows behind it, as text."""
+    """Return an error, and those behind it, shown or not, as text."""
     yield "".join(traceback.format_exception(error, chain=False)[-1:])
     yield repr(error.args)
-    shown = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if shown is not None:
-        yield from of_error(shown)
+    for behind in (error.__cause__, error.__context__):
+        if behind is not None:
+            yield from of_error(behind)
 
 
 def described(result: Any, folder: Path) -> Iterator[str]:

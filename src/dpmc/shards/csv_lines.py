@@ -111,8 +111,8 @@ def open_csv(path: Path, names: Sequence[str] | None = None) -> CsvFile:
         line = _line(file)
     try:
         header = split((line or b"").decode("utf-8-sig"), delimiter)
-    except UnicodeDecodeError:
-        raise DpmcError(f"{path}: the first line must be names of columns, in UTF-8") from None
+    except UnicodeDecodeError:  # which holds the line: no error is raised from here
+        header = None
     found = tuple(name.strip() for name in header or ())
     if not any(found) or "\r" in "".join(found) or "\0" in "".join(found):
         raise DpmcError(
