@@ -208,7 +208,7 @@ REGRESSIONS = {
     "data frames": (lambda: sums(pd.DataFrame(X), pd.Series(Y)), OK),
     "text": (lambda: sums(X.astype(str)), "real numbers"),
     "complex": (lambda: sums(X.astype(complex)), "real numbers"),
-    "masked": (lambda: sums(np.ma.masked_array(X)), "real numbers"),
+    "masked": (lambda: sums(np.ma.masked_array(X)), "an ordinary array"),
     "nan": (lambda: sums(np.where(X[6, 1] == X, np.nan, X)), "must be finite numbers"),
     "x and y swapped": (lambda: sums(Y, X), "shape"),
     "wider bounds at the release": (lambda: noisy(bounds=(0.1, 0.1)), "bound"),

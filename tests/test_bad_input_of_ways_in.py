@@ -271,7 +271,7 @@ WAYS_IN = {
     ),
     "predict for a frame with text": (
         lambda: FIT.predict(pd.DataFrame({"a": ["x", "y"], "b": [0.1, 0.2]})),
-        "`x`: column 'a' must hold real numbers, got dtype",
+        "`x`: column 'a' must hold real numbers, got others",
     ),
     "regression on a name": (
         lambda: doors(y="age"),

@@ -74,6 +74,92 @@ def test_a_model_of_ones_own_reads_the_columns_that_are_named(folder, capsys):
     assert dpmc.Fit.load(folder / "fit.parquet").draws.shape == (200, 4, 2)
 
 
+def test_lines_of_another_length_are_no_rows(folder, capsys):
+    """A delimiter at the end of each line moves no column, and a first line alone changes none."""
+    header, *lines = (folder / "rows.csv").read_text().splitlines()
+    (folder / "ends.csv").write_text("\n".join([header, *(f"{line}," for line in lines)]))
+    assert main(["fit", written(folder, rows="ends.csv")]) == 1
+    assert "column 'age' of ends.csv must have a finite number in every row of 4 fields" in (
+        capsys.readouterr().err
+    )
+    means = []
+    for k, first in enumerate((lines[0], f"{lines[0]},1", '"', "")):
+        (folder / f"{k}.csv").write_text("\n".join([header, first, *lines[1:]]))
+        settings = written(folder, rows=f"{k}.csv", invalid_rows="zero", epsilon=20.0)
+        assert main(["fit", settings]) == 0
+        means.append(dpmc.Fit.load(folder / "fit.parquet").draws.mean(axis=(0, 1)))
+    assert np.ptp(means, axis=0).max() < 0.5
+    assert abs(means[0][1] - 1.0) < 0.5
+
+
+FORMS = ["feather", "csv.gz", "tsv", "CSV"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_of_other_forms_are_planned_and_fitted(folder, form):
+    frame = pd.read_csv(folder / "rows.csv")
+    path = folder / f"other.{form}"
+    if form == "feather":
+        frame.assign(dose=frame["dose"].astype("category")).to_feather(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+    assert main(["plan", written(folder, rows=path.name)]) == 0
+    assert main(["fit", written(folder, rows=path.name)]) == 0
+    assert dpmc.Fit.load(folder / "fit.parquet").names == ("intercept", "age", "dose")
+
+
+def test_columns_of_a_file_without_a_header_are_named_in_the_settings(folder, capsys):
+    header, *lines = (folder / "rows.csv").read_text().splitlines()
+    (folder / "bare.csv").write_text("\n".join(lines))
+    assert main(["fit", written(folder, rows="bare.csv")]) == 1
+    told = capsys.readouterr().err
+    assert "give a file without a header its `names`" in told
+    assert lines[0].split(",")[1] not in told
+    assert main(["fit", written(folder, rows="bare.csv", names=header.split(","))]) == 0
+    assert dpmc.Fit.load(folder / "fit.parquet").names == ("intercept", "age", "dose")
+
+
+def test_an_index_of_a_frame_is_read_where_it_is_named(folder, capsys):
+    frame = pd.read_csv(folder / "rows.csv")
+    frame.set_index("age").to_parquet(folder / "named.parquet")
+    frame[frame["age"] > -1].to_parquet(folder / "kept.parquet")
+    frame.to_csv(folder / "index.csv")
+    told = {"named.parquet": "'age'", "kept.parquet": "'__index_level_0__'", "index.csv": "''"}
+    for name, index in told.items():
+        assert main(["fit", written(folder, rows=name, features=None)]) == 1
+        error = capsys.readouterr().err
+        assert "`features` must name the columns to fit, since" in error
+        assert error.strip().endswith(index)
+        assert main(["fit", written(folder, rows=name)]) == 0
+        assert dpmc.Fit.load(folder / "fit.parquet").names == ("intercept", "age", "dose")
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (
+            "id;age;dose;survived",
+            "by commas, and those of the first line seem to be separated by semi",
+        ),
+        (
+            "id age dose survived",
+            "by commas, and those of the first line seem to be separated by spac",
+        ),
+        ("id,age,age,survived", "'age' must be a column of"),
+        ("id,years,dose,survived", "'age' must be a column of"),
+    ],
+)
+def test_what_is_wrong_with_a_header_is_said_in_one_line(folder, header, told, capsys):
+    lines = (folder / "rows.csv").read_text().splitlines()[1:]
+    (folder / "other.csv").write_text("\n".join([header, *lines]))
+    assert main(["fit", written(folder, rows="other.csv")]) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert lines[0].split(",")[1] not in error
+
+
 def test_the_help_of_a_fit_has_the_keys_of_its_file(capsys):
     with pytest.raises(SystemExit):
         main(["fit", "--help"])
@@ -163,11 +249,19 @@ def test_remarks_are_told_once(folder, capsys):
         ({"epsilon": "one"}, "`epsilon` must be a number > 0, got 'one'"),
         ({"delta": 2.0}, "`delta` must be a number between 0 and 1"),
         ({"epsillon": 1.0}, "did you mean epsilon?"),
-        ({"rows": "rows.txt"}, "`rows` must be a .csv or .parquet file, got rows.txt"),
+        (
+            {"rows": "rows.txt"},
+            "`rows` must be a .csv, .tsv, .parquet or .feather file, got rows.txt",
+        ),
         ({"rows": "none.csv"}, "is not there"),
         ({"rows": None}, "`rows` must be given"),
         ({"features": ["height"]}, "'height' must be a column of"),
         ({"features": []}, "`features` must be different names of columns, got []"),
+        ({"names": ["a", "a"]}, "`names` must be different names of columns, got ['a', 'a']"),
+        (
+            {"names": ["a"], "rows": "rows.parquet"},
+            "`names` must be left out beside rows.parquet, which has some",
+        ),
         ({"features": ["age", "age"]}, "`features` must be different names of columns, got ['age'"),
         (
             {"features": ["age", "survived"]},

@@ -13,8 +13,8 @@ from dpmc.types import DpmcError
 
 # Of the file of `dpmc fit`, in the order of its documentation.
 KEYS = (
-    "rows, epsilon, delta, output, features, response, likelihood, model, intercept, prior_sd, "
-    "degrees_of_freedom, num_chains, num_draws, noise, invalid_rows"
+    "rows, epsilon, delta, output, names, features, response, likelihood, model, intercept, "
+    "prior_sd, degrees_of_freedom, num_chains, num_draws, noise, invalid_rows"
 )
 
 

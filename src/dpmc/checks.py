@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.types import Array, DpmcError, frame_numbers, is_frame, is_integer, is_real
+from dpmc.types import Array, DpmcError, InvalidRows, as_numbers, is_integer, is_real
 
 # Rules of start points, and what the problem gives with each.
 START_RULES: Mapping[str, tuple[str, ...]] = {
@@ -64,28 +64,19 @@ def positive_scales(name: str, value: float | Sequence[float]) -> None:
         raise DpmcError(f"`{name}` must be a positive number or a list of them, got {value!r}")
 
 
-def real_array(name: str, values: Any) -> Array:
-    """Return an array of floats of values that are real numbers or flags already.
+def real_array(name: str, values: Any, invalid_rows: InvalidRows = "refuse") -> Array:
+    """Array of 64-bit floats of values that are real numbers or flags already.
+
+    With ``invalid_rows="zero"`` an entry that is none is NaN.
 
     Raises
     ------
     DpmcError
-        If they are text, complex numbers or anything else, masked, or rows of several lengths;
+        If they are masked, rows of several lengths, or, to be refused, text or anything else;
         nothing is said of a value.
     """
-    if np.ma.isMaskedArray(values):
-        raise DpmcError(
-            f"`{name}` must be an ordinary array, with NaN for masked entries and "
-            "invalid_rows='zero', got a masked array"
-        )
-    if is_frame(values):
-        return frame_numbers(values, f"`{name}`: ")
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise DpmcError(f"`{name}` must be rows of equal length") from None
-    if array.dtype.kind not in "biuf":
-        raise DpmcError(f"`{name}` must be real numbers, got dtype {array.dtype}")
+    one_of("invalid_rows", invalid_rows, ("refuse", "zero"))
+    array = as_numbers(f"`{name}`", values, invalid_rows)
     with np.errstate(over="ignore", invalid="ignore"):  # longer floats become infinite
         return array.astype(np.float64, copy=False)
 

@@ -9,8 +9,10 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
+import pandas as pd
 from msgspec import Meta
 
 from dpmc import checks
@@ -24,12 +26,17 @@ from dpmc.league.table import Row, play, summary, write
 from dpmc.league.task import described, known, tasks
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
-from dpmc.types import DpmcError, Model, check_epsilon
+from dpmc.shards.arrow_files import SUFFIXES, ArrowFile, open_arrow
+from dpmc.shards.csv_lines import (
+    COMPRESSED,
+    DELIMITERS,
+    CsvFile,
+    open_csv,
+    refuse_other_delimiter,
+    shown,
+)
+from dpmc.types import Array, DpmcError, Model, check_epsilon, is_unnamed
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 # Tasks of a league that names none: minutes.
 SMALL = "banana-2-v1", "gaussian-2-v1", "gaussian-10-v1", "logistic-3-v1", "poisson-3-v1"
 Text = Annotated[str, Meta(min_length=1)]
@@ -40,7 +47,7 @@ Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
 class FitFile(Settings, frozen=True):
     """What the YAML of ``dpmc fit`` says; paths are relative to it."""
 
-    rows: Annotated[Text, Meta(description="the path of a CSV or Parquet file")]
+    rows: Annotated[Text, Meta(description="the path of a CSV, Parquet or Feather file")]
     epsilon: Positive
     delta: Annotated[
         float, Meta(gt=0, lt=1, description="a number between 0 and 1; write 1.0e-6 for 1e-6")
@@ -48,6 +55,9 @@ class FitFile(Settings, frozen=True):
     output: Annotated[Text, Meta(description="the path of the Parquet file to write")] = (
         "fit.parquet"
     )
+    names: Annotated[
+        list[Text] | None, Meta(description="of all columns of a CSV file without a header")
+    ] = None
     features: list[Text] | None = None
     response: Text | None = None
     likelihood: Literal["linear", "student_t", "logistic", "poisson"] | None = None
@@ -67,7 +77,7 @@ def fit_file(path: str | Path) -> str:
     settings = read(path)
     output = path.parent / settings.output
     _check_output(path, output)
-    rows: Any = _rows(path, settings)
+    names, rows = _rows(path, settings)
     common: dict[str, Any] = {
         "epsilon": settings.epsilon,
         "delta": settings.delta,
@@ -83,8 +93,8 @@ def fit_file(path: str | Path) -> str:
         else:
             assert settings.likelihood is not None
             fitted = regression(
-                rows.drop(columns=settings.response),
-                rows[settings.response],
+                pd.DataFrame(rows[:, :-1], columns=list(names[:-1])),
+                rows[:, -1],
                 likelihood=settings.likelihood,
                 intercept=settings.intercept,
                 prior_sd=settings.prior_sd,
@@ -125,7 +135,8 @@ def plan_file(path: str | Path) -> str:
     """Return what to expect of the fit that a YAML file asks for; only rows are counted."""
     path = Path(path)
     settings = read(path)
-    shape = _rows(path, settings).shape
+    file = _opened(path, settings)
+    shape = file.num_rows, len(_columns(path, settings, file))
     if settings.model is not None:
         model = _model(path, settings.model)
     else:
@@ -217,6 +228,9 @@ def read(path: Path) -> FitFile:
         raise DpmcError(f"{path}: `response` must be given with a `likelihood`")
     if settings.model is not None and settings.response is not None:
         raise DpmcError(f"{path}: `response` must be left out with a `model`, which reads all rows")
+    names = settings.names
+    if names is not None and len({*names}) < len(names):
+        raise DpmcError(f"{path}: `names` must be different names of columns, got {names}")
     features = settings.features
     if features is not None:
         if not features or len({*features}) != len(features):
@@ -230,26 +244,77 @@ def read(path: Path) -> FitFile:
     return settings
 
 
-def _rows(path: Path, settings: FitFile) -> pd.DataFrame:
-    """Return the columns that a fit reads, the response last."""
-    import pandas as pd
-
+def _opened(path: Path, settings: FitFile) -> CsvFile | ArrowFile:
+    """Return the file of rows, of which no row is read."""
     source = path.parent / settings.rows
-    if source.suffix not in READERS:
-        raise DpmcError(f"{path}: `rows` must be a .csv or .parquet file, got {source.name}")
-    try:
-        rows: pd.DataFrame = getattr(pd, READERS[source.suffix])(source)
-    except (OSError, ValueError) as error:
-        reason = "not there" if isinstance(error, FileNotFoundError) else "not readable"
-        raise DpmcError(f"{path}: `rows` must be a table, and {source} is {reason}") from None
-    response = [] if settings.response is None else [settings.response]
-    others = [name for name in rows.columns if name not in response]
-    wanted = [*(others if settings.features is None else settings.features), *response]
-    missing = [name for name in wanted if name not in rows.columns]
-    if missing:
-        known = ", ".join(map(str, rows.columns))
-        raise DpmcError(f"{path}: {missing[0]!r} must be a column of {source} ({known})")
-    return rows[wanted]
+    suffixes = [suffix.lower() for suffix in source.suffixes]
+    kind = next((suffix for suffix in reversed(suffixes) if suffix != COMPRESSED), "")
+    if kind in DELIMITERS:
+        return open_csv(source, settings.names)
+    if kind not in SUFFIXES or suffixes[-1] == COMPRESSED:
+        raise DpmcError(
+            f"{path}: `rows` must be a .csv, .tsv, .parquet or .feather file, got {source.name}"
+        )
+    if settings.names is not None:
+        raise DpmcError(f"{path}: `names` must be left out beside {source.name}, which has some")
+    return open_arrow(source)
+
+
+def _columns(path: Path, settings: FitFile, file: CsvFile | ArrowFile) -> tuple[str, ...]:
+    """Return names of the columns that a fit reads, the response last.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such column, or an index of a data frame would be one without being named.
+    """
+    response = () if settings.response is None else (settings.response,)
+    features = settings.features
+    if features is None:
+        features = [name for name in file.names if name not in response]
+        index = [name for name in features if is_unnamed(name)]
+        index = [*(file.index if isinstance(file, ArrowFile) else ()), *index]
+        if index:
+            raise DpmcError(
+                f"{path}: `features` must name the columns to fit, since {file.path.name} has the "
+                f"index of a data frame or a column without a name, {index[0]!r}"
+            )
+    wanted = (*features, *response)
+    for name in wanted:
+        if file.names.count(name) == 1:
+            continue
+        told = f"{path}: {name!r} must be a column of {file.path}"
+        if name in file.names:
+            raise DpmcError(f"{told}, and is the name of several")
+        if isinstance(file, CsvFile):
+            refuse_other_delimiter(file.path, file.names, file.delimiter, name)
+        raise DpmcError(f"{told}{shown(file.names)}")
+    return wanted
+
+
+def _rows(path: Path, settings: FitFile) -> tuple[tuple[str, ...], Array]:
+    """Return the columns that a fit reads: their names, and numbers, the response last.
+
+    Raises
+    ------
+    DpmcError
+        Of the first column with what is no finite number, which is to be refused.
+    """
+    file = _opened(path, settings)
+    wanted = _columns(path, settings, file)
+    if isinstance(file, ArrowFile):
+        rows = file.numbers(wanted, settings.invalid_rows)
+    else:
+        rows = file.numbers(wanted)
+    if settings.invalid_rows == "refuse":
+        fields = f" of {len(file.names)} fields" if isinstance(file, CsvFile) else ""
+        for name, column in zip(wanted, rows.T, strict=True):
+            if not np.isfinite(column).all():
+                raise DpmcError(
+                    f"{path}: column {name!r} of {file.path.name} must have a finite number in "
+                    f"every row{fields}, unless `invalid_rows` is zero"
+                )
+    return wanted, rows
 
 
 def _model(path: Path, text: str) -> Model:

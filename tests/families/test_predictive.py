@@ -136,5 +136,5 @@ def test_columns_of_a_data_frame_are_taken_by_their_names():
     assert (fit.predict(new[["dose", "age"]].assign(other=1.0), seed=1) == right).all()
     assert (fit.predict(new.to_numpy(), seed=1) == right).all()
     assert (fit.predict(new.to_numpy()[:, ::-1], seed=1) != right).any()
-    with pytest.raises(DpmcError, match="`x` must have the column 'dose' of the fit, got age"):
+    with pytest.raises(DpmcError, match="`x` must have the column 'dose' of the fit, and has not"):
         fit.predict(new[["age"]])

@@ -192,7 +192,7 @@ def test_settings_that_do_not_fit_are_refused(change, message):
         (
             np.zeros((4, 2), dtype=complex),
             np.zeros(4),
-            r"must be real numbers, got dtypes complex128 and",
+            r"must be real numbers, got others",
         ),
         (np.full((4, 2), np.nan), np.zeros(4), r"^`x, column 0,` must be finite numbers"),
         (np.zeros((4, 2)), np.array([0, 0, -np.inf, 0]), r"^`y` must be finite numbers"),

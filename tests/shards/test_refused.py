@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import Executor, Future
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -50,12 +52,88 @@ def test_another_schema_is_refused(folder):
 
 def test_another_type_is_refused(folder):
     column(folder, "c1", np.zeros(200, dtype=np.int32))
-    assert "column 'c1' must be float64, as in the first shard, got int32" in message(folder)
+    assert "column 'c1' must have the type that it has in the first shard, got another" in message(
+        folder
+    )
 
 
 def test_a_column_that_holds_no_numbers_is_refused(folder):
     column(folder, "c1", ["a"] * 200)
-    assert "column 'c1' must hold real numbers, got string" in message(folder)
+    assert "column 'c1' must hold real numbers, got others" in message(folder)
+
+
+def test_types_that_one_entry_decides_are_not_refused_with_zero(folder):
+    """Integers with one missing, numbers with a text: other rows are what they were."""
+    right = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
+    entries = X[200:400, 1].tolist()
+    forms = {
+        "a text": pa.array(["?", *map(str, entries[1:])]),
+        "categories": pa.array(["?", *map(str, entries[1:])]).dictionary_encode(),
+        "bytes": pa.array([b"\xff", *(str(entry).encode() for entry in entries[1:])]),
+        "a missing decimal": pa.array([None, *map(Decimal, map(str, entries[1:]))]),
+        "nothing": pa.array([None, *entries[1:]], pa.float64()),
+    }
+    for entry in forms.values():
+        column(folder, "c1", entry)
+        rows = dpmc.open_rows(folder, invalid_rows="zero")
+        found = np.concatenate([*rows.pieces(0, 600)])
+        assert np.isnan(found[200, 1])
+        assert np.delete(found, 200, axis=0).tobytes() == np.delete(right, 200, axis=0).tobytes()
+
+
+def test_decimals_and_categories_of_numbers_are_numbers(folder):
+    right = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
+    for file in ("part-000.parquet", "part-001.parquet", "part-002.parquet"):
+        table = pq.read_table(folder / file)
+        column(folder, "c0", pa.array(map(Decimal, map(str, table["c0"].to_pylist()))), file)
+        column(folder, "c1", table["c1"].combine_chunks().dictionary_encode(), file)
+    found = np.concatenate([*dpmc.open_rows(folder).pieces(0, 600)])
+    assert found.tobytes() == right.tobytes()
+
+
+def test_texts_in_npy_files_are_read_one_by_one(tmp_path):
+    folder = write(tmp_path / "rows", X, [200], "npy")
+    np.save(
+        folder / "part-000.npy",
+        np.where(np.arange(400).reshape(200, 2) == 9, "?", X[:200].astype(str)),
+    )
+    assert "column '0' must hold real numbers, got others" in message(folder)
+    found = np.concatenate([*dpmc.open_rows(folder, invalid_rows="zero").pieces(0, 600)])
+    assert np.isnan(found[4]).tolist() == [False, True]
+    assert np.delete(found, 4, axis=0).tobytes() == np.delete(X, 4, axis=0).tobytes()
+
+
+def test_an_index_of_a_frame_is_named_and_not_read(tmp_path):
+    frame = pd.DataFrame(X, columns=["x", "y"])
+    for name, kept, index in (
+        ("filtered", frame[frame["x"] > -1], "__index_level_0__"),
+        ("named", frame.set_index("x"), "x"),
+        ("written", frame.rename(columns={"x": "Unnamed: 0"}), "Unnamed: 0"),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        kept.to_parquet(folder / "a.parquet")
+        assert f"{index!r} was written as the index of a frame" in message(folder)
+    rows = dpmc.open_rows(tmp_path / "filtered", columns=["x", "y"])
+    assert rows.names == ("x", "y")
+    assert np.concatenate([*rows.pieces(0, rows.num_rows)]).tolist() == X[X[:, 0] > -1].tolist()
+    assert "`columns` must be among" in message(
+        tmp_path / "filtered", columns=["__index_level_0__"]
+    )
+    assert dpmc.open_rows(tmp_path / "named", columns=["x", "y"]).names == ("x", "y")
+
+
+def test_names_that_may_be_a_row_are_refused_and_not_shown(tmp_path):
+    for k, columns in enumerate((["0.12573", "y"], ["x", "-1.5"], [0, 1])):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        pd.DataFrame(X, columns=columns).to_parquet(folder / "a.parquet")
+    for k in (0, 1):
+        told = message(tmp_path / str(k))
+        assert f"column {k} has a number in the place of one" in told
+        assert "0.12573" not in told
+        assert "-1.5" not in told
+    assert dpmc.open_rows(tmp_path / "2").names == ("0", "1")
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
@@ -81,6 +159,7 @@ def test_folders_that_are_empty_missing_or_mixed_are_refused(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "must hold Parquet or .npy files, got none" in message(tmp_path / "empty")
     assert "is not there" in message(tmp_path / "nothing")
+    assert "is a file: read it, or give its folder" in message(folder / "part-000.parquet")
     np.save(folder / "more.npy", X)
     assert "must hold files of one kind" in message(folder)
     (folder / "more.npy").rename(folder / "part-003.parquet.tmp")

@@ -11,15 +11,15 @@ from dpmc.types import Array, DpmcError, InvalidRows
 CHOICES: tuple[InvalidRows, ...] = ("refuse", "zero")
 
 
-def as_floats(name: str, values: npt.ArrayLike) -> Array:
+def as_floats(name: str, values: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     """Return private values as a contiguous array of 64-bit floats, refusing a masked array.
 
     Raises
     ------
     DpmcError
-        If they are no real numbers, or a masked array, whose mask would be lost.
+        If they are a masked array, whose mask would be lost, or, to be refused, no real numbers.
     """
-    return np.ascontiguousarray(checks.real_array(name, values))
+    return np.ascontiguousarray(checks.real_array(name, values, invalid_rows))
 
 
 def without_invalid(invalid_rows: InvalidRows, **parts: Array) -> tuple[Array, ...]:

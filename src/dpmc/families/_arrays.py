@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +15,28 @@ from dpmc.fits.remarks import weak
 from dpmc.fitting import PosteriorWarning
 from dpmc.privacy import spending
 from dpmc.privacy.ledger import Noise
-from dpmc.types import LOW_BITS, SEED, Dataset, DpmcError, Guarantee, InvalidRows, is_frame
+from dpmc.types import (
+    LOW_BITS,
+    SEED,
+    Array,
+    Dataset,
+    DpmcError,
+    Guarantee,
+    InvalidRows,
+    as_numbers,
+    is_frame,
+    is_name,
+    labels,
+)
 
 
-def rows_of(x: Any, y: Any, invalid_rows: InvalidRows) -> tuple[Dataset, tuple[str, ...]]:
+def rows_of(
+    x: Any,
+    y: Any,
+    invalid_rows: InvalidRows,
+    names: Sequence[str] = (),
+    possible: Callable[[Array], Array] = lambda responses: responses,
+) -> tuple[Dataset, tuple[str, ...]]:
     """Return rows of features and a response, the response last, and names of the features.
 
     Parameters
@@ -29,65 +47,88 @@ def rows_of(x: Any, y: Any, invalid_rows: InvalidRows) -> tuple[Dataset, tuple[s
         Responses.
     invalid_rows : {"refuse", "zero"}
         As in `Dataset`.
+    names : sequence of str
+        Names that the components are given in the place of those of the columns.
+    possible : callable
+        Makes responses, shape (n, 1), that there are none of NaN, or refuses them.
 
     Raises
     ------
     DpmcError
         If they are no real numbers or do not fit each other, or a row is refused.
     """
-    features = matrix("x", x, "zero").x
+    if invalid_rows not in ("refuse", "zero"):
+        raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
+    features = as_numbers("data 'x':", x, invalid_rows)
+    if features.ndim != 2 or 0 in features.shape:
+        raise DpmcError(f"data 'x': `x` must have rows and columns, got shape {features.shape}")
     if y is None or isinstance(y, str):
         got = "None" if y is None else f"the text {y!r}"
         raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got {got}")
-    response = matrix("y", column(y), "zero").x
+    response = as_numbers("data 'y':", y, invalid_rows)
+    response = response[:, None] if response.ndim == 1 else response
     if response.shape != (len(features), 1):
         raise DpmcError(
-            f"`y` must have one response for each of {len(features)} rows of `x`, got {np.shape(y)}"
+            f"`y` must have one response for each of {len(features)} rows of `x`, got "
+            f"{response.shape}"
         )
-    joined = np.concatenate([features, response], axis=1)
-    return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1])
+    indexes: list[Any] = [getattr(part, "index", None) for part in (x, y)]
+    if all(hasattr(one, "equals") for one in indexes) and not indexes[0].equals(indexes[1]):
+        raise DpmcError(
+            "`y` must have the index of `x`, label for label, got another: align them, or give "
+            "y.to_numpy() to go by the order of rows"
+        )
+    joined = np.concatenate([features, possible(response)], axis=1)
+    return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1], names)
 
 
-def matrix(name: str, values: Any, invalid_rows: InvalidRows) -> Dataset:
-    """Return a two-dimensional array of real numbers as a data set.
+def with_columns(likelihood: Mapping[str, Any], x: Any) -> dict[str, Any]:
+    """Return what a plan says of responses, with the names of the columns if they have some."""
+    if not is_frame(x) or not all(map(is_name, labels(x))):
+        return dict(likelihood)
+    return {**likelihood, "columns": [str(label) for label in labels(x)]}
+
+
+def column_names(x: Any, num_columns: int, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names of the columns of a data frame; numbered ones of anything else.
+
+    Parameters
+    ----------
+    x : array_like or data frame
+    num_columns : int
+    names : sequence of str
+        What the components are called instead, if anything: columns need no names then.
 
     Raises
     ------
     DpmcError
-        If it is none, or a row is refused.
+        If a label is no name: that of a file without a header is an entry of a private row.
     """
-    return Dataset.of(name, values, invalid_rows)
-
-
-def column(y: Any) -> Any:
-    """Return responses in a row as one column."""
-    if np.ma.isMaskedArray(y):
-        return y  # refused with its reason
-    if is_frame(y):
-        return y
-    if hasattr(y, "to_frame"):  # a column of a data frame, whose missing values are told apart
-        return y.to_frame()
-    values = np.asarray(y)
-    return values[:, None] if values.ndim == 1 else values
-
-
-def with_columns(likelihood: Mapping[str, Any], x: Any) -> dict[str, Any]:
-    """Return what a plan says of responses, with the names of the columns if there are any."""
-    if not is_frame(x):
-        return dict(likelihood)
-    return {**likelihood, "columns": [str(label) for label in x.columns]}
-
-
-def column_names(x: Any, num_columns: int) -> tuple[str, ...]:
-    """Return the names of the columns of a data frame; numbered ones of anything else."""
-    columns = getattr(x, "columns", None)
-    if columns is None or len(columns) != num_columns:
+    if not is_frame(x) or names:
         return tuple(f"x{k}" for k in range(1, num_columns + 1))
-    return tuple(map(str, columns))
+    given = labels(x)
+    for k, label in enumerate(given):
+        if not is_name(label):
+            raise DpmcError(
+                f"`x` must have texts or integers for names of columns, and column {k} has none, "
+                "as in a file without a header: name its columns, or the components by `names`"
+            )
+    if len({*given}) < len(given):
+        twice = next(label for label in given if given.count(label) > 1)
+        raise DpmcError(f"`x` must have columns of different names, got {twice!r} twice")
+    return tuple(map(str, given))
 
 
-def named(names: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
+def named(
+    names: Sequence[str], default: tuple[str, ...], others: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Return names of the components, as given or the default.
+
+    Parameters
+    ----------
+    names, default : sequence of str
+    others : tuple of str
+        Names of further components.
 
     Raises
     ------
@@ -95,9 +136,18 @@ def named(names: Sequence[str], default: tuple[str, ...]) -> tuple[str, ...]:
         If there are not so many different ones.
     """
     listed = isinstance(names, Iterable) and not isinstance(names, str)
-    given = (tuple(names) if listed else (None,)) or default
+    given = tuple(names) if listed else (None,)
+    if not given:
+        both = (*default, *others)
+        if len({*both}) < len(both):
+            taken = next(name for name in default if both.count(name) > 1)
+            raise DpmcError(
+                f"`x` must have no column {taken!r}, which is another component of the fit: "
+                "rename it, or name all components by `names`"
+            )
+        return default
     texts = tuple(name for name in given if isinstance(name, str))
-    if len(given) != len(default) or len(set(texts)) != len(default):
+    if len(given) != len(default) or len({*texts, *others}) != len(default) + len(others):
         shown = list(given) if listed else names
         raise DpmcError(f"`names` must be {len(default)} different names, got {shown!r}")
     return texts

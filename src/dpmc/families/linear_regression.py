@@ -139,13 +139,13 @@ def linear_regression(
     clipped = {"x_bound": x_bound, "y_bound": y_bound} if module is data_augmentation else {}
     settings = registry.parameters(module, lengths | clipped | params)
     noise = noise_of(noise, published=seed is not None)
-    rows, columns = _rows(x, y, invalid_rows)
+    rows, columns = _rows(x, y, invalid_rows, names)
     _check_nodes(rows, num_nodes)
     dim = len(columns)
     if prior_sd is None:
         prior_sd = WIDE * y_bound / x_bound
     checks.positive("prior_sd", prior_sd)
-    components = (*_arrays.named(names, columns), "log_sigma")
+    components = (*_arrays.named(names, columns, ("log_sigma",)), "log_sigma")
     prior = default_prior(dim, prior_sd, x_bound, y_bound)
     noisy, ledger = _released(
         rows,
@@ -190,11 +190,11 @@ def linear_regression(
 
 
 def _rows(
-    x: Any, y: Any, invalid_rows: InvalidRows
+    x: Any, y: Any, invalid_rows: InvalidRows, names: Sequence[str]
 ) -> tuple[Dataset | ShardedRows | Federation, tuple[str, ...]]:
     """Return rows whose last column is the response, and the names of the features."""
     if not isinstance(x, ShardedRows | Federation):
-        return _arrays.rows_of(x, y, invalid_rows)
+        return _arrays.rows_of(x, y, invalid_rows, names)
     if y is not None:
         kind = "a federation" if isinstance(x, Federation) else "rows in files"
         raise DpmcError(

@@ -20,6 +20,7 @@ from dpmc.rng import stream
 from dpmc.types import (
     Array,
     Budget,
+    Dataset,
     DpmcError,
     InvalidRows,
     Model,
@@ -107,7 +108,7 @@ def mixture(
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     noise = noise_of(noise, published=seed is not None)
     settings = parameters(dp_sep, params)
-    dataset = _arrays.matrix("rows", rows, invalid_rows)
+    dataset = Dataset.of("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
     components = _arrays.named(names, default)
     with progress_bar.shown(progress, "step") as report:

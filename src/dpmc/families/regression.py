@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def regression(
         As of `dpmc.fit`.
     names : sequence of str
         Names of the coefficients, that of the intercept first; by default those of the columns
-        of a data frame.
+        of a data frame, which must be texts that are no numbers, or integers.
     **options
         Of `dpmc.fit`, such as ``num_draws``, ``seed`` or ``method``.
 
@@ -97,20 +98,21 @@ def regression(
     """
     checks.one_of("likelihood", likelihood, tuple(MODELS))
     checks.flag("intercept", intercept)
-    dataset, columns = _arrays.rows_of(x, _possible(likelihood, y, invalid_rows), invalid_rows)
+    possible = partial(_possible, likelihood, invalid_rows)
+    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, possible)
     coefficients = (*(("intercept",) if intercept else ()), *columns)
-    named = _arrays.named(names, coefficients)
+    scale = ("log_sigma",) if likelihood in SCALED else ()
+    named = _arrays.named(names, coefficients, scale)
     model, predictive = built(
         likelihood, len(columns), intercept, prior_sd=prior_sd, freedom=degrees_of_freedom
     )
-    scale = ("log_sigma",) if likelihood in SCALED else ()
     fitted = fit(model, dataset, epsilon=epsilon, delta=delta, names=(*named, *scale), **options)
     told = _arrays.with_columns(predictive, x)
     plan = {"family": "regression", **fitted.plan, "likelihood": told}
     return replace(fitted, plan=plan)
 
 
-def _possible(likelihood: str, y: Any, invalid_rows: InvalidRows) -> Any:
+def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
     """Return responses, those that a likelihood has none of refused or marked as invalid.
 
     Raises
@@ -118,11 +120,10 @@ def _possible(likelihood: str, y: Any, invalid_rows: InvalidRows) -> Any:
     DpmcError
         If there is one, and rows are not to count as zero; nothing is said of a value.
     """
-    if likelihood not in RESPONSES or y is None:
+    if likelihood not in RESPONSES:
         return y
-    values = _arrays.matrix("y", _arrays.column(y), "zero").x[:, 0]
     wanted, allowed = RESPONSES[likelihood]
-    wrong = np.isfinite(values) & ~allowed(values)
+    wrong = np.isfinite(y) & ~allowed(y)
     if not wrong.any():
         return y
     if invalid_rows != "zero":
@@ -130,7 +131,7 @@ def _possible(likelihood: str, y: Any, invalid_rows: InvalidRows) -> Any:
             f"`y` must be {wanted} with likelihood {likelihood!r}, unless `invalid_rows` is "
             "'zero', got others"
         )
-    return np.where(wrong, np.nan, values)
+    return np.where(wrong, np.nan, y)
 
 
 def built(

@@ -119,7 +119,8 @@ def select_statistic(
     checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     noise = noise_of(noise, published=seed is not None)
-    num_records = checks.real_array("x", x).size
+    x = checks.real_array("x", x, invalid_rows)
+    num_records = x.size
     ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
     _check_chain(population, chosen, mechanism, num_records, epsilon, delta, prior, method, params)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.types import Array, DpmcError, is_frame
+from dpmc.types import Array, DpmcError, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NETWORK, MIXTURE = "network", "mixture"
@@ -75,11 +75,10 @@ def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
     fitted = likelihood.get("columns")
     if fitted is None or not is_frame(x):
         return rows
-    given = [str(label) for label in x.columns]
+    given = [str(label) for label in labels(x)]
     missing = [label for label in fitted if label not in given]
     if missing:
-        known = ", ".join(given)
-        raise DpmcError(f"`x` must have the column {missing[0]!r} of the fit, got {known}")
+        raise DpmcError(f"`x` must have the column {missing[0]!r} of the fit, and has not")
     return rows[:, [given.index(label) for label in fitted]]
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpmc.checks import at_least, one_of, positive
 from dpmc.linreg.sensitivity import check_scale
 from dpmc.linreg.types import NodeStatistics
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, as_numbers
 
 Rows = tuple[Array, Array]
 
@@ -122,9 +122,8 @@ def node_statistics(
                 "`chunks` must be a pair (x, y) of arrays or an iterable of pairs, got "
                 f"{type(pair).__name__}"
             )
-        if any(map(np.ma.isMaskedArray, pair)):
-            raise DpmcError("x and y in `chunks` must be real numbers, got a masked array")
-        sums.add(*map(np.asarray, pair))
+        x, y = (as_numbers("x and y in `chunks`", part, invalid_rows) for part in pair)
+        sums.add(x, y)
     return sums.finish()
 
 
@@ -200,10 +199,6 @@ class _Sums:
             raise DpmcError(f"x in `chunks` must have shape (m, {dim or 'd >= 1'}), got {x.shape}")
         if y.shape != (len(x),):
             raise DpmcError(f"y in `chunks` must have shape {(len(x),)}, got {y.shape}")
-        if x.dtype.kind not in "fiub" or y.dtype.kind not in "fiub":
-            raise DpmcError(
-                f"x and y in `chunks` must be real numbers, got dtypes {x.dtype} and {y.dtype}"
-            )
         if dim is None:
             dim = x.shape[1]
             if self.sizes[0] < dim:

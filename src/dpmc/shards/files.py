@@ -50,7 +50,8 @@ def list_files(folder: Path) -> list[Path]:
         If it is no folder, holds none, files of two kinds, or anything else.
     """
     if not folder.is_dir():
-        raise DpmcError(f"`folder` must be a folder of shards, and {folder} is not there")
+        reason = "a file: read it, or give its folder" if folder.exists() else "not there"
+        raise DpmcError(f"`folder` must be a folder of shards, and {folder} is {reason}")
     files = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
     if not files:
         raise DpmcError(f"folder {folder}: must hold Parquet or .npy files, got none")

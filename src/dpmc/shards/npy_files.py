@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.shards.content import Content
-from dpmc.types import Array, DpmcError
+from dpmc.shards.content import DOUBLE, OTHER, PARSED, SINGLE, Content
+from dpmc.types import Array, DpmcError, numbers
 
 # Rows that the system is asked to read, in units of those that are needed now.
 AHEAD = 3
@@ -23,27 +23,28 @@ def content(path: Path) -> Content:
     Raises
     ------
     DpmcError
-        If it is damaged, or holds no rows of numbers.
+        If it is damaged, or holds no rows.
     """
     x = _mapped(path)
     if x.ndim != 2 or 0 in x.shape:
         raise DpmcError(f"shard {path.name}: must hold rows and columns, got shape {x.shape}")
-    if x.dtype.kind not in "biuf":
-        raise DpmcError(f"shard {path.name}: must hold real numbers, got {x.dtype}")
     names = tuple(str(k) for k in range(x.shape[1]))
-    return Content(len(x), names, (x.dtype.name,) * len(names))
+    kind = x.dtype.kind
+    dtype = x.dtype.name if kind in "biuf" else PARSED if kind in "USc" else OTHER
+    return Content(len(x), names, (dtype,) * len(names))
 
 
 def pieces(
     path: str, content: Content, first: int, last: int, columns: Sequence[int]
 ) -> Iterator[Array]:
-    """Return rows of a file."""
+    """Return rows of a file; an entry that is no number is NaN."""
     x = _mapped(Path(path))
     _read_ahead(path, x, first, last)
     rows = x[first:last]
     if len(columns) < x.shape[1]:
         rows = rows[:, list(columns)]
-    yield rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+    found, dtype = numbers("entries must be", rows, "zero"), content.dtypes[0]
+    yield found.astype(dtype) if dtype in (SINGLE, DOUBLE) and found.dtype.name != dtype else found
 
 
 def _read_ahead(path: str, x: np.memmap[Any, Any], first: int, last: int) -> None:

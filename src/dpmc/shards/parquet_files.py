@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmc.shards.content import Content
-from dpmc.types import Array, DpmcError
+from dpmc.shards import arrow_schema
+from dpmc.shards.content import Content, dtype_of
+from dpmc.types import Array, DpmcError, arrow_entries, numbers
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -25,27 +26,35 @@ def content(path: Path) -> Content:
     Raises
     ------
     DpmcError
-        If it is damaged, or a column holds no numbers.
+        If it is damaged, or columns have no names.
     """
     with _opened(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
-        dtypes = tuple(_dtype(path, field) for field in schema)
-        if not (metadata.num_rows and dtypes):
+        places, index = arrow_schema.columns(schema, f"shard {path.name}:")
+        if not (metadata.num_rows and places):
             raise DpmcError(
                 f"shard {path.name}: must hold rows and columns, got shape "
-                f"({metadata.num_rows}, {len(dtypes)})"
+                f"({metadata.num_rows}, {len(places)})"
             )
+        fields = [schema.field(k) for k in places]
         groups = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-        return Content(metadata.num_rows, tuple(schema.names), dtypes, max(groups))
+        return Content(
+            metadata.num_rows,
+            tuple(field.name for field in fields),
+            tuple(arrow_schema.dtype(field.type) for field in fields),
+            max(groups),
+            index,
+        )
 
 
 def pieces(
     path: str, content: Content, first: int, last: int, columns: Sequence[int]
 ) -> Iterator[Array]:
-    """Return rows of a file; a number that is missing is NaN."""
+    """Return rows of a file; an entry that is missing or no number is NaN."""
+    import pyarrow as pa
+
     names = [content.columns[k] for k in columns]
-    dtypes = {content.dtypes[k] for k in columns}
-    dtype = np.dtype(np.float32 if dtypes <= {"float16", "float32"} else np.float64)
+    dtype = np.dtype(dtype_of({content.dtypes[k] for k in columns}))
     with _opened(Path(path)) as file:
         groups, start = _groups(file, first, last)
         skip, wanted = first - start, last - first
@@ -58,12 +67,12 @@ def pieces(
                 skip = 0
                 wanted -= rows.num_rows
                 out = np.empty((len(names), rows.num_rows), dtype)
-                for k in range(len(names)):
-                    out[k] = _numbers(rows.column(k))
+                for k, name in enumerate(names):
+                    out[k] = _numbers(rows.column(name))
                 yield out.T
                 if not wanted:
                     return
-        except OSError:
+        except (OSError, pa.ArrowException):
             raise _damaged(Path(path)) from None
 
 
@@ -84,22 +93,11 @@ def _numbers(column: Any) -> Any:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return numbers("entries must be", arrow_entries(column), "zero")
     if column.null_count:
         return column.to_numpy(zero_copy_only=False).astype(np.float64)
     return column.to_numpy(zero_copy_only=True)
-
-
-def _dtype(path: Path, field: Any) -> str:
-    import pyarrow as pa
-
-    kind = field.type
-    if pa.types.is_boolean(kind):
-        return "bool"
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise DpmcError(
-            f"shard {path.name}: column {field.name!r} must hold real numbers, got {kind}"
-        )
-    return str(np.dtype(kind.to_pandas_dtype()).name)
 
 
 @contextlib.contextmanager

@@ -11,8 +11,9 @@ from typing import Any, Literal
 from dpmc import checks
 from dpmc.rows.sources import SPAN
 from dpmc.shards import workers as engines
+from dpmc.shards.content import dtype_of
 from dpmc.shards.files import Shard, list_files, read_shards, refuse_change
-from dpmc.types import Array, DpmcError, InvalidRows
+from dpmc.types import Array, DpmcError, InvalidRows, is_unnamed
 
 # Parts have so many groups of rows that are decoded together: at either end of a part one is
 # decoded in vain, in part.
@@ -132,7 +133,8 @@ def open_rows(
         Each with files of one kind and the same columns.
     columns : sequence of str, optional
         The columns to read, in this order; by default all of them, as they stand in the first
-        shard. Columns of .npy files are called "0", "1", and so on.
+        shard, which is refused where one was the index of a data frame. Columns of .npy files are
+        called "0", "1", and so on.
     workers : int, concurrent.futures.Executor or distributed.Client, optional
         Threads of this process, by default one for each processor; or who is given the parts.
         Workers on other machines have to see the files under the same paths.
@@ -174,12 +176,14 @@ def open_rows(
     checks.one_of("bounds_source", bounds_source, ("public", "data"))
     checks.one_of("invalid_rows", invalid_rows, ("refuse", "zero"))
     shards = read_shards(paths)
+    chosen = _columns(shards, columns)
+    shards = _typed(shards, chosen, invalid_rows)
     group = max(shard.content.group_rows for shard in shards)
     rows = ShardedRows(
         name=str(paths[0]) if len(paths) == 1 else ", ".join(path.name for path in paths),
         folders=tuple(map(str, paths)),
         shards=shards,
-        columns=_columns(shards[0].content.columns, columns),
+        columns=chosen,
         part_rows=SPAN * max(1, -(-GROUPS * group // SPAN) if group > 1 else 2),
         workers=_workers(workers),
         time_limit=float(time_limit),
@@ -197,8 +201,18 @@ def _folder(folder: Any) -> Path:
     return Path(folder).expanduser().absolute()
 
 
-def _columns(known: tuple[str, ...], wanted: Sequence[str] | None) -> tuple[int, ...]:
+def _columns(shards: Sequence[Shard], wanted: Sequence[str] | None) -> tuple[int, ...]:
+    known = shards[0].content.columns
     if wanted is None:
+        for shard in shards:
+            content = shard.content
+            others = [*content.index, *(name for name in content.columns if is_unnamed(name))]
+            if others:
+                raise DpmcError(
+                    f"shard {Path(shard.path).name}: {others[0]!r} was written as the index of a "
+                    "frame: name the columns to read by `columns` of `dpmc.open_rows`, among "
+                    f"{list(known)}"
+                )
         return tuple(range(len(known)))
     names = list(wanted)
     for name in names:
@@ -207,6 +221,20 @@ def _columns(known: tuple[str, ...], wanted: Sequence[str] | None) -> tuple[int,
     if not names or len(set(names)) < len(names):
         raise DpmcError(f"`columns` must be different names, got {names}")
     return tuple(map(known.index, names))
+
+
+def _typed(
+    shards: Sequence[Shard], columns: Sequence[int], invalid_rows: InvalidRows
+) -> tuple[Shard, ...]:
+    """Return shards whose columns are read in one type, refusing types that hold no numbers."""
+    first = shards[0].content
+    for shard in shards:
+        first.refuse_types(shard.content, Path(shard.path).name, columns, invalid_rows)
+    found = [{shard.content.dtypes[k] for k in columns} for shard in shards]
+    if all(dtypes == found[0] for dtypes in found):
+        return tuple(shards)
+    dtype = dtype_of(set().union(*found))
+    return tuple(replace(shard, content=shard.content.read_as(dtype)) for shard in shards)
 
 
 def _workers(workers: Any) -> Any:

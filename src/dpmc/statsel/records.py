@@ -20,20 +20,6 @@ def check_invalid_rows(invalid_rows: str) -> None:
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
 
 
-def count(x: npt.ArrayLike) -> int:
-    """Return the number of records.
-
-    Raises
-    ------
-    DpmcError
-        If there is none, or they are no sequence.
-    """
-    shape = np.shape(x)
-    if len(shape) != 1 or shape[0] == 0:
-        raise DpmcError(f"`x` must be one or more numbers in a row, got shape {shape}")
-    return int(shape[0])
-
-
 def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     """Return records as finite numbers.
 
@@ -42,7 +28,7 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     x : array_like of shape (n,)
         n >= 1.
     invalid_rows : {"refuse", "zero"}
-        What becomes of a record that is NaN or infinite: it is an error, or it counts as 0
+        What becomes of a record that is no finite number: it is an error, or it counts as 0
         before it is clipped.
 
     Raises
@@ -52,8 +38,9 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
         there is such a record, which no budget covers; its text shows neither which nor what it is.
     """
     check_invalid_rows(invalid_rows)
-    count(x)
-    records = checks.real_array("x", x)
+    records = checks.real_array("x", x, invalid_rows)
+    if records.ndim != 1 or records.size == 0:
+        raise DpmcError(f"`x` must be one or more numbers in a row, got shape {records.shape}")
     finite = np.isfinite(records)
     if finite.all():
         return records

@@ -119,11 +119,14 @@ class ExactStatistic:
         Scale of the noise.
     num_clipped : int
         Records beyond the support of the population.
+    n : int
+        Records, whose number is public.
     """
 
     value: float | Array
     scale: float
     num_clipped: int
+    n: int
 
 
 def release(
@@ -167,8 +170,8 @@ def release(
         :mod:`dpmc.privacy.single_releases`: the guarantee of continuous noise is that of real
         numbers, which its floating-point numbers do not keep.
     invalid_rows : {"refuse", "zero"}
-        What becomes of a record that is NaN, infinite or, for randomised response, no bit: it
-        is an error, which reveals that there is one, or it counts as 0 before it is clipped.
+        What becomes of a record that is no finite number or, for randomised response, no bit:
+        it is an error, which reveals that there is one, or it counts as 0 before it is clipped.
 
     Returns
     -------
@@ -199,11 +202,11 @@ def release(
     guarantee = mechanism.guarantee(epsilon, delta if mechanism.needs_delta else None)
     exact = before_noise(population, statistic, mechanism, x, epsilon, delta, invalid_rows)
     spread = statistic.range(population.support)
-    rounding = rounding_of_mean(spread, np.size(x)) if statistic.kind == "mean" else ROUNDING
+    rounding = rounding_of_mean(spread, exact.n) if statistic.kind == "mean" else ROUNDING
     y = _noisy(mechanism, exact, epsilon, rng, ledger, kind, rounding, spread)
     scale = float("nan") if mechanism.constants else exact.scale
     terms = ReleaseTerms(population, statistic, mechanism, float(epsilon), delta)
-    return Release(y, scale, guarantee, np.size(x), kind, terms)
+    return Release(y, scale, guarantee, exact.n, kind, terms)
 
 
 def before_noise(
@@ -235,9 +238,9 @@ def before_noise(
         if delta is None:
             raise DpmcError(f"`delta` must be in (0, 1) for {mechanism.name}, got None")
         _, beta = mechanism.constants(epsilon, delta)
-    size = records.count(x)
-    scale = mechanism.scale(sensitivity, 1 if statistic.kind == "order" else size, epsilon)
     checked = records.checked(x, invalid_rows)
+    size = len(checked)
+    scale = mechanism.scale(sensitivity, 1 if statistic.kind == "order" else size, epsilon)
     clipped = records.clip(checked, population.support)
     if mechanism.noise == "bits":
         clipped = records.bits(clipped, invalid_rows)
@@ -250,7 +253,7 @@ def before_noise(
         # The larger of two smooth bounds is one: noise never falls below what floats resolve.
         sensitivity = max(smooth.of(s, statistic, population.support, beta), LEAST_SENSITIVITY)
         scale = mechanism.scale(sensitivity, 1, epsilon)
-    return ExactStatistic(value, scale, int(np.count_nonzero(checked != clipped)))
+    return ExactStatistic(value, scale, int(np.count_nonzero(checked != clipped)), size)
 
 
 def check_range(statistic: Statistic, support: tuple[float, float]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dpmc.types.dataset import Dataset, InvalidRows
+from dpmc.types.dataset import Dataset
+from dpmc.types.entries import InvalidRows, number, numbers
 from dpmc.types.errors import UNAVAILABLE, DpmcError, MemoryLimitError, UnavailableError
-from dpmc.types.frames import frame_numbers, is_frame
+from dpmc.types.frames import arrow_entries, as_numbers, is_frame, is_name, is_unnamed, labels
 from dpmc.types.guarantee import (
     LOW_BITS,
     NEIGHBOURS,
@@ -55,11 +56,17 @@ __all__ = [
     "Neighbours",
     "NoParams",
     "UnavailableError",
+    "arrow_entries",
+    "as_numbers",
     "check_delta",
     "check_epsilon",
     "check_epsilon_delta",
-    "frame_numbers",
     "is_frame",
     "is_integer",
+    "is_name",
     "is_real",
+    "is_unnamed",
+    "labels",
+    "number",
+    "numbers",
 ]

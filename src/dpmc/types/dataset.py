@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpmc.types.entries import InvalidRows
 from dpmc.types.errors import DpmcError
-from dpmc.types.frames import frame_numbers, is_frame
+from dpmc.types.frames import as_numbers
 from dpmc.types.numbers import Array, is_real
-
-InvalidRows = Literal["refuse", "zero"]
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,16 @@ class Dataset:
     truth : ndarray of shape (d,), optional
         The parameter that generated synthetic rows.
     invalid_rows : {"refuse", "zero"}
-        What becomes of rows with an entry that is not finite. To refuse them depends on
+        What becomes of rows with an entry that is no finite number. To refuse them depends on
         private rows, and no guarantee covers it. ``"zero"`` makes all of such a row NaN, in
-        a copy: it contributes nothing to any sum.
+        a copy: it contributes nothing to any sum. Each entry is then read by itself, texts too,
+        and none is refused, whatever its type.
 
     Raises
     ------
     DpmcError
-        If `x` is not a two-dimensional floating-point array with at least one row, or not
-        finite and to be refused; the message names a column, never a row or a value.
+        If `x` has no rows and columns, or holds what is no finite number and is to be refused;
+        the message names a column, never a row or a value.
 
     Examples
     --------
@@ -53,21 +53,18 @@ class Dataset:
     """
 
     name: str
-    x: Array
+    x: Array = field(repr=False)
     bounds: Mapping[str, float] = field(default_factory=dict)
     bounds_source: Literal["public", "data"] = "public"
     truth: Array | None = None
     invalid_rows: InvalidRows = "refuse"
 
     def __post_init__(self) -> None:
-        if np.ma.isMaskedArray(self.x):
-            raise DpmcError(
-                f"data {self.name!r}: `x` must be an ordinary array (with NaN in masked entries "
-                "and invalid_rows='zero'), got a masked one"
-            )
         if not isinstance(self.name, str):
-            raise DpmcError(f"`name` must be a text, got {self.name!r}")
-        x = _real_numbers(self.name, self.x)
+            raise DpmcError(f"`name` must be a text, got {type(self.name).__name__}")
+        if self.invalid_rows not in ("refuse", "zero"):
+            raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {self.invalid_rows!r}")
+        x = as_numbers(f"data {self.name!r}:", self.x, self.invalid_rows)
         if x.ndim != 2 or 0 in x.shape:
             raise DpmcError(
                 f"data {self.name!r}: `x` must have rows and columns, got shape {x.shape}"
@@ -79,8 +76,6 @@ class Dataset:
             raise DpmcError(
                 f"`bounds_source` must be 'public' or 'data', got {self.bounds_source!r}"
             )
-        if self.invalid_rows not in ("refuse", "zero"):
-            raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {self.invalid_rows!r}")
         columns = _columns_not_finite(x)
         if columns and self.invalid_rows == "refuse":
             raise DpmcError(
@@ -107,34 +102,6 @@ class Dataset:
     def num_rows(self) -> int:
         """Number of rows, public under the substitution relation."""
         return int(self.x.shape[0])
-
-
-def _real_numbers(name: str, data: Any) -> Array:
-    """Return an array of floating-point numbers of any real numbers.
-
-    Raises
-    ------
-    DpmcError
-        If they are no real numbers or their rows differ in length; nothing is said of a value.
-    """
-    kind = "None" if data is None else type(data).__name__
-    if is_frame(data):
-        return frame_numbers(data, f"data {name!r}: ")
-    try:
-        x = np.asarray(data)
-    except ValueError:
-        raise DpmcError(f"data {name!r}: must be rows of equal length, got {kind}") from None
-    if x.ndim == 0:
-        raise DpmcError(f"data {name!r}: must be rows of numbers, got {kind}")
-    if x.dtype.kind == "O" and x.ndim == 2:  # columns that differ in type
-        columns = [np.array(column.tolist()) for column in x.T]
-        if all(column.ndim == 1 and column.dtype.kind in "biuf" for column in columns):
-            x = np.stack([column.astype(np.float64) for column in columns], axis=1)
-    if x.dtype.kind in "biu":
-        x = x.astype(np.float64)
-    if x.dtype.kind != "f":
-        raise DpmcError(f"data {name!r}: the entries must be real numbers, got {x.dtype}")
-    return x
 
 
 def _check_bounds(name: str, bounds: Any) -> None:

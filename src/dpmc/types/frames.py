@@ -1,51 +1,156 @@
-"""Data frames, of pandas, polars or alike, by what they have: named columns."""
+"""Arrays, lists and data frames of users as arrays of numbers, and names of columns."""
 
 from __future__ import annotations
 
-import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dpmc.types.entries import InvalidRows, numbers
 from dpmc.types.errors import DpmcError
-from dpmc.types.numbers import Array, is_real
+from dpmc.types.numbers import Array, is_integer
+
+# What pandas calls a column or an index that has no name.
+UNNAMED = re.compile(r"(Unnamed: \d+(_level_\d+)?|__index_level_\d+__)?")
+EXPONENT = re.compile(r"(?<=[\d.])[eE][-+]?(?=\d)")
+# Numbers with letters, and flags; a second one of a kind has a number behind it in pandas.
+WORDS = re.compile(r"[-+]?(nan|inf|infinity|true|false|0x[\da-f]*)(\.\d+)?", re.IGNORECASE)
 
 
 def is_frame(data: object) -> bool:
-    """Return whether data are a data frame, of pandas, polars or alike: named columns."""
-    return hasattr(data, "columns") and hasattr(data, "to_numpy")
+    """Return whether data are a data frame, of pandas, polars, Arrow or alike: named columns."""
+    return _is_arrow(data) or (hasattr(data, "columns") and hasattr(data, "to_numpy"))
 
 
-def frame_numbers(frame: Any, told: str) -> Array:
-    """Return the numbers of a data frame, shape (n, p); what is missing is NaN.
+def _is_arrow(data: object) -> bool:
+    """Return whether data are a table of Arrow, whose `columns` are values and no names."""
+    return hasattr(data, "column_names") and hasattr(data, "schema")
+
+
+def labels(frame: Any) -> list[Any]:
+    """Labels of the columns of a data frame."""
+    return list(frame.column_names if _is_arrow(frame) else frame.columns)
+
+
+def is_name(label: object) -> bool:
+    """Return whether a label is one that somebody gave: an integer, or a text that is no number.
+
+    A file without a header that is read as if it had one has a private row in the place of names.
+
+    Examples
+    --------
+    >>> is_name("age"), is_name("2nd visit"), is_name(0)
+    (True, True, True)
+    >>> is_name("0.12573"), is_name("-1e-05.1"), is_name("1,5"), is_name("nan"), is_name(0.5)
+    (False, False, False, False, False)
+    """
+    if is_integer(label):
+        return True
+    if not isinstance(label, str):
+        return False
+    text = EXPONENT.sub("", label).strip()
+    digits, letters = any(map(str.isdigit, text)), any(map(str.isalpha, text))
+    return not (WORDS.fullmatch(text) or (digits and not letters))
+
+
+def is_unnamed(label: object) -> bool:
+    """Return whether a label says that a column has no name, as an index written as a column."""
+    return label is None or (isinstance(label, str) and UNNAMED.fullmatch(label) is not None)
+
+
+def as_numbers(what: str, data: Any, invalid_rows: InvalidRows) -> Array:
+    """Numbers that data hold, of any shape; an array of floats as it is.
+
+    Each entry is a number by itself. With ``invalid_rows="zero"`` one that is none is NaN, and
+    makes no other something else, as texts in a list would by way of NumPy.
 
     Parameters
     ----------
-    frame : data frame
-    told : str
-        Before the message.
+    what : str
+        Before a message, such as "`y`" or "data 'rows':".
+    data : array_like or data frame
+    invalid_rows : {"refuse", "zero"}
 
     Raises
     ------
     DpmcError
-        Naming the first column that does not hold real numbers; nothing is said of a value.
+        If data are masked, rows differ in length, or an entry is refused; the message may name a
+        column, and says nothing of an entry.
     """
+    if np.ma.isMaskedArray(data):
+        raise DpmcError(
+            f"{what} must be an ordinary array, with NaN for masked entries and "
+            "invalid_rows='zero', got a masked one"
+        )
+    if is_frame(data):
+        return _frame_numbers(what, data, invalid_rows)
+    return numbers(f"{what} must be", _array(what, data), invalid_rows)
+
+
+def _frame_numbers(what: str, frame: Any, invalid_rows: InvalidRows) -> Array:
     columns = []
-    for k, label in enumerate(frame.columns):
-        column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame[label]
-        values = np.asarray(column)
-        if values.dtype.kind == "O":
-            entries = [math.nan if _is_missing(entry) else entry for entry in values]
-            if all(is_real(entry) or isinstance(entry, bool | np.bool_) for entry in entries):
-                values = np.array(entries, dtype=np.float64)
-        if values.dtype.kind not in "biuf":
+    for k, label in enumerate(labels(frame)):
+        told = f"{what.removesuffix(':')}: column {repr(str(label)) if is_name(label) else k}"
+        if is_unnamed(label):
             raise DpmcError(
-                f"{told}column {str(label)!r} must hold real numbers, got dtype {column.dtype}"
+                f"{told} must be no index that was written as a column, and has no name: leave it "
+                "out or name it"
             )
-        columns.append(values.astype(np.float64, copy=False))
+        values = numbers(f"{told} must hold", _column(frame, k, label), invalid_rows)
+        with np.errstate(over="ignore", invalid="ignore"):  # longer floats become infinite
+            columns.append(values.astype(np.float64, copy=False))
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
-def _is_missing(entry: object) -> bool:
-    """Return whether an entry of a data frame says that there is no number."""
-    return entry is None or type(entry).__name__ == "NAType"
+def _column(frame: Any, k: int, label: Any) -> np.ndarray[Any, Any]:
+    """Entries of a column of a data frame."""
+    if _is_arrow(frame):
+        return arrow_entries(frame.column(k))
+    column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame[label]
+    return np.asarray(column)
+
+
+def arrow_entries(column: Any) -> np.ndarray[Any, Any]:
+    """Entries of a column of Arrow: categories by what they say, texts as bytes of any encoding."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):  # in NumPy what is missing has the last category
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type):  # which need not be UTF-8
+        column = column.cast(pa.binary())
+    elif pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary())
+    return np.asarray(column)
+
+
+def _array(what: str, data: Any) -> np.ndarray[Any, Any]:
+    """Array of data; those in lists keep their types where one of them is no number."""
+    if isinstance(data, np.ndarray):
+        return data
+    if type(data).__module__.startswith("pyarrow"):
+        return arrow_entries(data)
+    found: np.ndarray[Any, Any] | None
+    try:
+        found = np.asarray(data)
+    except Exception:  # of rows that differ in length, and of entries of any type
+        found = None
+    listed = isinstance(data, Sequence) and not isinstance(data, str | bytes)
+    if listed and found is not None and found.dtype.kind in "biuf":
+        return found.astype(np.float64)  # one entry of another precision changes no other
+    if found is None or listed:
+        try:
+            found = np.array(data, dtype=object)
+        except Exception:
+            found = None
+    kind = "None" if data is None else type(data).__name__
+    if found is None or (found.ndim == 1 and found.size and all(map(_is_row, found))):
+        raise DpmcError(f"{what} must be rows of equal length, got {kind}")
+    if found.ndim == 0:
+        raise DpmcError(f"{what} must be rows of numbers, got {kind}")
+    return found
+
+
+def _is_row(entry: object) -> bool:
+    return isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim > 0)

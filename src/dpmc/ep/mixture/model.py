@@ -238,7 +238,7 @@ def checked_rows(rows: Array, model: MixtureModel, invalid_rows: InvalidRows = "
     DpmcError
         If there are no rows, they have another number of columns, or one is refused.
     """
-    values = as_floats("rows", rows)
+    values = as_floats("rows", rows, invalid_rows)
     if values.ndim != 2 or values.shape[1] != model.dim or len(values) == 0:
         raise DpmcError(f"`rows` must have shape (>= 1, {model.dim}), got {values.shape}")
     return without_invalid(invalid_rows, rows=values)[0]

@@ -229,7 +229,7 @@ def _record_pass(ledger: Ledger, settings: NetworkSettings, num_rows: int) -> No
 
 def _checked_rows(x: Array, y: Array, invalid_rows: InvalidRows) -> tuple[Array, Array]:
     """Return features and targets as compiled code reads them, or refuse them."""
-    rows, targets = as_floats("x", x), as_floats("y", y)
+    rows, targets = (as_floats(*part, invalid_rows) for part in (("x", x), ("y", y)))
     if rows.ndim != 2 or 0 in rows.shape:
         raise DpmcError(f"`x` must have at least one row and one column, got shape {rows.shape}")
     if targets.shape != (len(rows),):

@@ -100,7 +100,7 @@ def release(
         Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`. Discrete
         by default, and continuous with `rng`, as published.
     invalid_rows : {"refuse", "zero"}
-        A record that is NaN or infinite is an error, or counts as 0 before it is clipped.
+        A record that is no finite number is an error, or counts as 0 before it is clipped.
 
     Raises
     ------
@@ -111,11 +111,9 @@ def release(
     kind = noise_of(noise, published=rng is not None)
     for statistic in (plan.first, *plan.candidates):
         releases.check_range(statistic, plan.population.support)
-    if records.count(x) != sum(plan.sizes):
-        raise DpmcError(
-            f"`x` must have {sum(plan.sizes)} records as planned, got {records.count(x)}"
-        )
     checked = records.checked(x, invalid_rows)[None]
+    if checked.size != sum(plan.sizes):
+        raise DpmcError(f"`x` must have {sum(plan.sizes)} records as planned, got {checked.size}")
     if kind == "continuous":
         drawn = draw_noise(plan.mechanism, single_releases.generator(rng), 1)
         return run(plan, checked, drawn), plan.guarantee
