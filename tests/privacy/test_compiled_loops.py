@@ -170,6 +170,13 @@ def network_step(target: float) -> np.ndarray:
     return np.concatenate([*shift, fit.noise_gamma])
 
 
+def test_a_row_whose_residual_is_large_moves_the_noise_precision_within_the_same_bound():
+    """Its part of a factor is clipped together with those of the weights, as one vector."""
+    plain = network_step(0.0)
+    for far in (5.0, 20.0, 1e3):
+        assert np.linalg.norm(network_step(far) - plain) / (2 * STEP * 0.1) <= 1 + 1e-6
+
+
 @pytest.mark.parametrize(("step", "far"), [(mixture_step, 1e6), (network_step, 2.0)])
 def test_a_row_moves_a_step_by_no_more_than_twice_the_bound_and_some_do_by_most_of_it(step, far):
     moved = float(np.linalg.norm(step(far) - step(-far)))
