@@ -14,6 +14,7 @@ MODULES = (
     "exact_regressions",
     "measure_tables",
     "real_tables",
+    "report_tables",
     "rivals_of_tables",
     "simulated_tables",
 )
@@ -28,6 +29,7 @@ def yardstick(monkeypatch: pytest.MonkeyPatch):
     import exact_regressions
     import measure_tables
     import real_tables
+    import report_tables
     import rivals_of_tables
     import simulated_tables
 
@@ -36,6 +38,7 @@ def yardstick(monkeypatch: pytest.MonkeyPatch):
         exact=exact_regressions,
         measure=measure_tables,
         real=real_tables,
+        report=report_tables,
         rivals=rivals_of_tables,
         simulated=simulated_tables,
     )
@@ -143,14 +146,14 @@ def test_fits_are_measured_once_and_read_back(yardstick, tmp_path: Path) -> None
 
 
 def test_a_far_fit_counts_as_silent_without_a_remark_that_is_true(yardstick, capsys) -> None:
-    measure = yardstick.measure
+    report = yardstick.report
 
     def record(error: float, remarks: str) -> object:
         one, told = np.array([error, 0.0]), ("variance", "", remarks)
-        return measure.Record("case", 1.0, True, "linear", 9, one, one, one, 1, 1, 0, 0, 1, *told)
+        return report.Record("case", 1.0, True, "linear", 9, one, one, one, 1, 1, 0, 0, 1, *told)
 
     fits = [record(4, ""), record(9, "wide"), record(9, "dispersion"), record(0, "wide")]
-    measure.report_silence({("case", 1.0): [*fits, record(0, "")]})
+    report.of_silence({("case", 1.0): [*fits, record(0, "")]})
     told = capsys.readouterr().out
     assert "far off and say so: 2 of 3" in told
     assert "far off and name a cause that is true: 1 of 3" in told
