@@ -1,0 +1,104 @@
+"""Noisy counts of residuals: how large they are, and which bound on them costs least."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.types import Array
+
+# Sizes of residuals, in their usual unit, by halves of octaves.
+SIZES = 2.0 ** (np.arange(-16, 21) / 2)
+EDGES = np.concatenate([-SIZES[::-1], [0.0], SIZES])
+CLEAR = 4.0
+MEDIAN = 0.6744897501960817
+
+
+# Logarithms of rates for which the mean of clipped counts is tabulated.
+RATES = np.linspace(-8.0, 6.0, 141)
+
+
+def clipped_counts(bound: float) -> Array:
+    """Return the mean of a Poisson count less its rate, clipped to +-bound, for `RATES`."""
+    rates = np.exp(RATES)[:, None]
+    counts = np.arange(0, int(rates[-1, 0] + 12 * math.sqrt(rates[-1, 0])) + 1)[None, :]
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, counts.shape[1])))])
+    chances = np.exp(counts * np.log(rates) - rates - logs)
+    return np.asarray((chances * np.clip(counts - rates, -bound, bound)).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Counts of residuals by size, of either sign.
+
+    Parameters
+    ----------
+    above, below : ndarray of shape (k,)
+        Rows whose residual is positive, or negative, of each size; 0 where noise hides them.
+    sizes : ndarray of shape (k,)
+    """
+
+    above: Array
+    below: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, counts: Array, noise: float, unit: float) -> Residuals:
+        """Return them from noisy counts between `EDGES` times a unit."""
+        clear = np.where(counts > CLEAR * noise, counts, 0.0)
+        half = len(clear) // 2
+        sizes = unit * np.append(SIZES[0] / 2, SIZES * 2**0.25)
+        return cls(clear[half:], clear[:half][::-1], sizes)
+
+    def median(self) -> float:
+        """Return the median size, 0 where there is none."""
+        both = self.above + self.below
+        total = np.cumsum(both)
+        if not total[-1]:
+            return 0.0
+        k = int(np.searchsorted(total, total[-1] / 2))
+        share = (total[-1] / 2 - (total[k - 1] if k else 0.0)) / max(both[k], 1.0)
+        return float(self.sizes[k] * 2 ** ((share - 0.5) / 2))
+
+    def bound(self, noise: float, dim: int, least: float, most: float) -> float:
+        """Return the bound that costs least: noise for each of it, against what it takes away.
+
+        Parameters
+        ----------
+        noise : float
+            Of a gradient per unit of the bound.
+        dim : int
+        least, most : float
+            Bounds between which to choose.
+        """
+        best, found = math.inf, most
+        for bound in SIZES * self.sizes[1] / (SIZES[0] * 2**0.25):
+            if not least <= bound <= most:
+                continue
+            over = np.maximum(self.sizes - bound, 0.0)
+            one_way = float((self.above - self.below) @ over)
+            apart = float((self.above + self.below) @ over**2)
+            error = one_way**2 + dim * apart + dim * (noise * bound) ** 2
+            if error < best:
+                best, found = error, float(bound)
+        return found
+
+    def score_bound(self, noise: float, num_rows: float) -> tuple[float, float]:
+        """Return a bound on squared residuals, and the sum of what they have beyond it.
+
+        That is what normal residuals have, or more where counts show it.
+        """
+        both = self.above + self.below
+        best, found, lost = math.inf, 9.0, 0.0
+        for bound in np.array([6.0, 9.0, 12.0, 18.0, 27.0, 40.0, 80.0, 160.0, 640.0]):
+            root = math.sqrt(bound)
+            density = math.exp(-bound / 2) / math.sqrt(2 * math.pi)
+            normal = 2 * root * density + (1 - bound) * math.erfc(root / math.sqrt(2))
+            counted = float(both @ np.maximum(self.sizes**2 - bound, 0.0))
+            over = max(counted, num_rows * normal)
+            error = (0.5 * over) ** 2 + (noise * bound) ** 2
+            if error < best:
+                best, found, lost = error, float(bound), over
+        return found, lost
