@@ -128,7 +128,7 @@ def fit(
         "warm_up": 0,
         "noise": noise,
         "statement": cost.statement(),
-        "prior": {"mean": coefficients.mean.tolist(), "precision": coefficients.precision.tolist()},
+        "prior": _prior(coefficients, frame, kind, prior_sd is not None),
         "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
         "dispersion": found.dispersion[0],
         "steps": found.steps,
@@ -217,6 +217,15 @@ def _sigma(
     precision = 1 / whole + LOG_SCALE**-2
     mean = (likelihood / whole + centre * LOG_SCALE**-2) / precision
     return mean, 1 / precision, 1 / (1 / rows + LOG_SCALE**-2)
+
+
+def _prior(coefficients: Normal, frame: Frame, kind: int, given: bool) -> dict[str, Any]:
+    """Return the prior as a user has it, that of the logarithm of the scale last."""
+    mean, precision = coefficients.mean, coefficients.precision
+    if kind in SCALED:
+        mean = np.append(mean, 0.0 if given else frame.log_scale)
+        precision = _joined(precision, LOG_SCALE**-2)
+    return {"mean": mean.tolist(), "precision": precision.tolist()}
 
 
 def _joined(covariance: Array, variance: float) -> Array:
