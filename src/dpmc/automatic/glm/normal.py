@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,8 +28,7 @@ class Normal:
 
     def covariance(self) -> Array:
         """Return its covariance, shape (d, d)."""
-        inverse = np.linalg.pinv(self.precision, rcond=1e-14, hermitian=True)
-        return np.asarray((inverse + inverse.T) / 2, dtype=np.float64)
+        return _inverse(self.precision)
 
     def through(self, matrix: Array, offset: Array) -> Normal:
         """Return the distribution of x for ``matrix @ x + offset`` of this one."""
@@ -72,35 +71,6 @@ class Observed:
     bend: float
     inferred: Callable[[Array], Array]
 
-    def posterior(self, prior: Normal) -> Normal:
-        """Return the posterior given a prior.
-
-        The gradient is the mean curvature on the way to the mode times the distance, but for the
-        error of the rows, noise, and what is wrong or bent with the curvature over the distance,
-        which are independent. What noise hides of the likelihood is thereby left to the prior.
-        """
-        step = np.zeros(len(self.point))
-        found = prior
-        for _ in range(ITERATIONS):
-            mean = self._with(self.changed(0.5 * step), step, prior).mean
-            step = mean - self.point
-            found = Normal(mean, self._with(self.changed(step), step, prior).precision)
-        return found
-
-    def _with(self, curvature: Array, step: Array, prior: Normal) -> Normal:
-        """Return the posterior for one curvature, after a step of some length."""
-        observed = self.gradient + curvature @ self.point
-        distance = float(step @ step)
-        bent = self.bend * (curvature @ step) * math.sqrt(distance)
-        covariance = self.robust if self.robust is not None else self.share * curvature
-        variance = self.noise**2 + self.wrong**2 * distance
-        covariance = covariance + variance * np.eye(len(step)) + np.outer(bent, bent)
-        weight = curvature @ np.linalg.solve(covariance, np.eye(len(step)))
-        precision = weight @ curvature + prior.precision
-        precision = (precision + precision.T) / 2
-        mean = np.linalg.solve(precision, weight @ observed + prior.precision @ prior.mean)
-        return Normal(mean, precision)
-
     def times(self, factor: float) -> Observed:
         """Return what was released of this log-likelihood times a factor."""
         robust = None if self.robust is None else factor**2 * self.robust
@@ -117,6 +87,45 @@ class Observed:
     def changed(self, step: Array) -> Array:
         """Return the curvature after a step, as far as second moments let expect it."""
         return positive(self.curvature + self.inferred(self.point + step) - self.inferred(self.point))
+
+
+def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
+    """Return the posterior given what was released at several points, and a prior.
+
+    Each gradient is the mean curvature on the way to the mode times the distance, but for noise
+    and for what is wrong or bent with the curvature over the distance: equations for the mode of
+    the likelihood, with independent errors. The error of the rows is that of the mode. What noise
+    hides of the likelihood is thereby left to the prior.
+    """
+    last = stages[-1]
+    found = Normal(last.point, prior.precision)
+    for _ in range(ITERATIONS):
+        centre = found.mean
+        information, weighted = np.zeros_like(prior.precision), np.zeros_like(prior.mean)
+        for stage in stages:
+            step = centre - stage.point
+            curvature = stage.changed(0.5 * step)
+            distance = float(step @ step)
+            variance = stage.noise**2 + stage.wrong**2 * distance
+            bent = stage.bend * (curvature @ step) * math.sqrt(distance)
+            # The inverse of a multiple of the identity and a product of one vector.
+            inverse = np.eye(len(step)) - np.outer(bent, bent) / (variance + float(bent @ bent))
+            weight = curvature @ inverse / variance
+            information += weight @ curvature
+            weighted += weight @ (stage.gradient + curvature @ stage.point)
+        here = last.changed(centre - last.point)
+        rows = here / last.share if last.robust is None else here @ _inverse(last.robust) @ here
+        share = information @ _inverse(information + rows)
+        precision = information - share @ information + prior.precision
+        precision = (precision + precision.T) / 2
+        weighted = weighted - share @ weighted + prior.precision @ prior.mean
+        found = Normal(np.linalg.solve(precision, weighted), precision)
+    return found
+
+
+def _inverse(matrix: Array) -> Array:
+    inverse = np.linalg.pinv((matrix + matrix.T) / 2, rcond=1e-13, hermitian=True)
+    return np.asarray(inverse, dtype=np.float64)
 
 
 def positive(matrix: Array) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
-from dpmc.automatic.glm.normal import Normal, Observed, positive
+from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
 from dpmc.automatic.glm.residuals import MEDIAN, Residuals, clipped_counts
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
@@ -29,15 +29,17 @@ from dpmc.types import Array
 # Squared length at which features in their units are clipped for second moments, over d.
 LONG = 2.0
 # Exploring stages: most of them, and shares of the budget.
-STAGES = 7
+STAGES = 6
 # each; share that all before the last may have.
-LEAST, MOST, EXPLORE = 0.004, 0.08, 0.4
+LEAST, MOST, EXPLORE = 0.004, 0.08, 0.35
 # Change of a curvature over a step of length 1 of the linear predictor, as a share, and the length
 # of a step that is taken at once.
-BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.15, POISSON: 0.5}
+BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.15, POISSON: 0.3}
 TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 # Error of a curvature that is inferred from second moments, as a share.
 INFERRED = 0.35
+# Shares of a stage that its curvature may have.
+SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.015
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
@@ -145,6 +147,7 @@ class Search:
             phi = root @ start
         elif self.rows.constant:
             phi = root[:, 0] * alpha
+        known: list[Observed] = []
         steps, settled, growth, total = [], False, 1.0, self.till.total
         for _ in range(STAGES):
             self._bounds(phi, white, lengths)
@@ -157,38 +160,42 @@ class Search:
             )
             self.numbers[kernels.SAFE] = 1.0
             observed = self._stage(phi, white, lengths, cost)
-            posterior = observed.posterior(prior)
-            step = posterior.mean - phi
+            known.append(observed)
+            found = posterior(known, prior)
+            step = found.mean - phi
             size = math.sqrt(float(step @ step))
             reach = TRUST[kind]
             phi = phi + step * min(1.0, reach / max(size, 1e-12))
             steps.append(size)
-            noise = math.sqrt(float(np.trace(posterior.covariance())))
+            noise = math.sqrt(float(np.trace(found.covariance())))
             self.distance = min(noise, 1.0)
-            drowned = size <= 1.2 * noise
-            if size <= min(reach, 1.5 * target) or (drowned and cost >= 0.99 * most * total):
+            if max(size, noise) <= min(reach, 1.5 * target):
                 settled = True
                 break
-            if drowned:
+            if noise > target:
                 growth *= 2.0
+            if self.till.left <= (1 - EXPLORE) * total:
+                break
         self._bounds(phi, white, lengths)
         self.numbers[kernels.SAFE] = 0.0
         check = CHECK * self.till.total
         scaled = SCALE * self.till.left if kind in (LINEAR, STUDENT_T) else 0.0
         observed = self._stage(phi, white, lengths, self.till.left - check - scaled, last=True)
-        posterior = observed.posterior(prior)
-        sigma = self._sigma(observed, posterior, white, scaled)
+        known.append(observed)
+        found = posterior(known, prior)
+        sigma = self._sigma(observed, found, white, scaled)
         if sigma is not None:
             # The likelihood of coefficients is that of the scale as it is known now.
             observed = observed.times((self.numbers[kernels.SIGMA] / math.exp(sigma[0])) ** 2)
-            posterior = observed.posterior(prior)
+            known[-1] = observed
+            found = posterior(known, prior)
             self.numbers[kernels.SIGMA] = math.exp(sigma[0])
-        steps.append(float(np.linalg.norm(posterior.mean - phi)))
+        steps.append(float(np.linalg.norm(found.mean - phi)))
         kept, _ = lengths.kept(self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST], dim)
-        dispersion, remaining = self._check(posterior, white, observed, prior)
+        dispersion, remaining = self._check(found, white, observed)
         self._tell()
         return Found(
-            observed, posterior, white.basis, kept, sigma, dispersion, remaining,
+            observed, found, white.basis, kept, sigma, dispersion, remaining,
             self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
         )  # fmt: skip
@@ -301,16 +308,19 @@ class Search:
             rest -= cost * MEAT
             noisy, noise = self.till.matrix("squares", squares, bound**2, cost * MEAT)
         steep = float(numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE])
+        first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
         signed = math.sqrt(2) if kind == STUDENT_T and last else 1.0
-        ratio = self.distance * steep * signed / (2 * bound) / sigma
-        share = min(max(ratio / (1 + ratio), 0.05), 0.35)
+        inferred = self._inferred(phi, white) * self.num_rows * first
+        expected = INFERRED * float(np.trace(inferred)) / dim
+        share = min(
+            SHARES,
+            key=lambda one: (2 * bound) ** 2 / (1 - one)
+            + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2),
+        )
         second_of = _clipped_normal(numbers[kernels.RESIDUAL]) if kind == LINEAR else (1.0, 1.0)
         curved, wrong = self.till.matrix("curvature", curvature, signed * steep, share * rest)
         slope, noise = self.till.release("gradient", gradient, 2 * bound, (1 - share) * rest)
         self._tell()
-        first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
-        inferred = self._inferred(phi, white) * self.num_rows * first
-        expected = INFERRED * float(np.trace(inferred)) / dim
         known = expected**2 / (expected**2 + wrong**2 / 2)
         shrunk = positive(inferred + known * (curved - inferred))
         error = math.sqrt(known**2 * wrong**2 / 2 + (1 - known) ** 2 * expected**2)
@@ -319,7 +329,7 @@ class Search:
         observed = Observed(
             phi, slope / sigma, noise / sigma, shrunk / sigma**2, error / sigma**2,
             second * second_of[0] / second_of[1],
-            positive(noisy) / sigma**2 if robust else None, BEND[kind] / 4,
+            positive(noisy) / sigma**2 if robust else None, BEND[kind],
             lambda place: level * self._inferred(place, white),
         )  # fmt: skip
         return observed
@@ -355,7 +365,7 @@ class Search:
         )
 
     def _sigma(
-        self, observed: Observed, posterior: Normal, white: Whitening, cost: float
+        self, observed: Observed, found: Normal, white: Whitening, cost: float
     ) -> tuple[float, float, float] | None:
         """Return the logarithm of the scale at the centre, its variance over rows, and in all."""
         kind, n, numbers = self.rows.kind, self.num_rows, self.numbers
@@ -366,10 +376,10 @@ class Search:
             assert self.tails is not None
             limit, lost = self.tails.score_bound(1 / math.sqrt(cost), n)
         numbers[kernels.SCORE] = limit
-        *_, extra = self.rows.scores(white.basis, posterior.mean, numbers, False)
+        *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
         noisy, noise = self.till.release("scale", float(extra[kernels.SCALE]), limit, cost)
         # Residuals at a centre that noise has displaced are larger than those at the mode.
-        displaced = float(np.trace(observed.curvature @ posterior.covariance())) - self.rows.dim
+        displaced = float(np.trace(observed.curvature @ found.covariance())) - self.rows.dim
         total = noisy + lost - min(max(displaced, 0.0), 0.5 * n)
         before = math.log(numbers[kernels.SIGMA])
         if kind == LINEAR:
@@ -382,11 +392,11 @@ class Search:
         return before + move, 1 / information, 1 / information + (noise / information) ** 2
 
     def _check(
-        self, posterior: Normal, white: Whitening, observed: Observed, prior: Normal
+        self, found: Normal, white: Whitening, observed: Observed
     ) -> tuple[tuple[float, float], float]:
         """Return the dispersion of gradients, its noise, and how much is left of the residual."""
-        numbers, dim = self.numbers, self.rows.dim
-        *_, extra = self.rows.scores(white.basis, posterior.mean, numbers, False)
+        numbers = self.numbers
+        *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
         reach, bound = numbers[kernels.LENGTH], numbers[kernels.RESIDUAL]
         square = max(bound**2, numbers[kernels.CURVATURE])

@@ -22,9 +22,11 @@ WIDEST, FARTHEST = 50.0, 50.0
 # Octaves to which a scale is found, scales to which a location is, and rounds that has at most.
 FINE, NEAR, ROUNDS = 0.4, 1.0, 40
 # Noise of a count as a share of those it halves: aimed at, and too much to look at all.
-NOISE, BLIND = 0.06, 0.25
+NOISE, BLIND = 0.03, 0.25
 # Shares of the budget, least and most, and counts of a column that it is shared by.
-LEAST, MOST, COUNTS = 0.001, 0.08, 20
+LEAST, MOST, COUNTS = 0.001, 0.06, 20
+# Logarithm by which the odds of a unit fall per octave away from 1.
+RARE = 0.3
 # Deviations of its noise that a count of differing rows has to exceed.
 CLEAR = 3.0
 
@@ -90,7 +92,7 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
     while len(active := np.flatnonzero(varied & (high - low > FINE))):
         middle = (low + high) / 2
         beyond, _ = _beyond(till, sizes, middle, active, cost)
-        above = beyond > differ[active] / 2
+        above = _beyond_half(beyond, differ[active], deviation, middle[active])
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     scale[varied] = np.exp2((low + high) / 2)[varied]
     if not centred:
@@ -104,10 +106,21 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
         middle = (low + high) / 2
         places_ = scale * np.sinh(middle * math.log(2))
         beyond, _ = _beyond(till, rows, places_, active, cost)
-        above = beyond > len(rows) / 2
+        above = _beyond_half(
+            beyond, np.full(len(active), float(len(rows))), deviation, middle[active]
+        )
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     location = scale * np.sinh((low + high) / 2 * math.log(2))
     return Units(location, scale, varied, True)
+
+
+def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> Array:
+    """Return whether more than half of some rows are beyond a place, given as its log2.
+
+    Units are rather near 1 than far from it: far away that takes more than a count by chance.
+    """
+    odds = RARE * np.maximum(np.abs(place) - 2.0, 0.0) * np.sign(place)
+    return np.asarray(beyond > whole / 2 + odds * deviation**2 / np.maximum(whole, deviation))
 
 
 def upper(till: Till, y: Array, share: float, cost: float) -> float:
