@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,11 +39,14 @@ class Residuals:
     above, below : ndarray of shape (k,)
         Rows whose residual is positive, or negative, of each size; 0 where noise hides them.
     sizes : ndarray of shape (k,)
+    noise : float
+        Standard deviation of a count.
     """
 
     above: Array
     below: Array
     sizes: Array
+    noise: float = 0.0
 
     @classmethod
     def of(cls, counts: Array, noise: float, unit: float) -> Residuals:
@@ -50,7 +54,7 @@ class Residuals:
         clear = np.where(counts > CLEAR * noise, counts, 0.0)
         half = len(clear) // 2
         sizes = unit * np.append(SIZES[0] / 2, SIZES * 2**0.25)
-        return cls(clear[half:], clear[:half][::-1], sizes)
+        return cls(clear[half:], clear[:half][::-1], sizes, noise)
 
     def median(self) -> float:
         """Return the median size, 0 where there is none."""
@@ -62,7 +66,14 @@ class Residuals:
         share = (total[-1] / 2 - (total[k - 1] if k else 0.0)) / max(both[k], 1.0)
         return float(self.sizes[k] * 2 ** ((share - 0.5) / 2))
 
-    def bound(self, noise: float, dim: int, least: float, most: float) -> float:
+    def heavy(self, num_rows: float) -> bool:
+        """Return whether more residuals lie beyond four deviations than normal ones would."""
+        beyond = float((self.above + self.below)[self.sizes > 4.0].sum())
+        return beyond > 1e-4 * num_rows + 4 * self.noise
+
+    def bound(
+        self, noise: float, dim: int, least: float, most: float, usual: Callable[[float], float]
+    ) -> float:
         """Return the bound that costs least: noise for each of it, against what it takes away.
 
         Parameters
@@ -72,13 +83,15 @@ class Residuals:
         dim : int
         least, most : float
             Bounds between which to choose.
+        usual : callable
+            What the model itself has beyond a bound in all rows, above less below: no bias.
         """
         best, found = math.inf, most
         for bound in SIZES * self.sizes[1] / (SIZES[0] * 2**0.25):
             if not least <= bound <= most:
                 continue
             over = np.maximum(self.sizes - bound, 0.0)
-            one_way = float((self.above - self.below) @ over)
+            one_way = float((self.above - self.below) @ over) - usual(bound)
             apart = float((self.above + self.below) @ over**2)
             error = one_way**2 + dim * apart + dim * (noise * bound) ** 2
             if error < best:

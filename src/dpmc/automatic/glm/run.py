@@ -94,7 +94,7 @@ def fit(
     streams = Streams.of(seed, NAME, 0)
     ledger = Ledger(budget, noise)
     till = Till(ledger, streams.noise)
-    found, frame, units_, prior, num_rows = search(
+    found, frame, units_, prior = search(
         till, dataset, KINDS[likelihood], intercept, prior_sd, freedom, robust, start, progress
     )
     kind = KINDS[likelihood]
@@ -134,7 +134,11 @@ def fit(
         "steps": found.steps,
         "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant},
     }
-    judged = Judged(found, units_, cost, names, intercept, kind, prior_sd is not None, num_rows, robust)
+    judged = Judged(
+        found, units_, cost, coefficients, mean[: len(coefficients.mean)],
+        np.sqrt(np.diag(covariance))[: len(coefficients.mean)], names, intercept, kind,
+        prior_sd is not None, robust,
+    )  # fmt: skip
     return Fit(
         draws=draws,
         info={},
@@ -158,7 +162,7 @@ def search(
     robust: bool,
     start: Array | None = None,
     progress: Progress = silent,
-) -> tuple[Found, Frame, Units, Normal, float]:
+) -> tuple[Found, Frame, Units, Normal]:
     """Return what a search finds: all that is computed from rows and not released by others."""
     x = dataset.x
     num_rows = float(len(x))
@@ -179,7 +183,7 @@ def search(
         count = rows.dim
         start = np.linalg.solve(frame.matrix, start[:count] - frame.offset)
     one = Search(rows, found_units, till, prior, freedom, robust, num_rows, progress)
-    return one.run(start), frame, found_units, prior, num_rows
+    return one.run(start), frame, found_units, prior
 
 
 def _outside(found: Found, frame: Frame) -> tuple[Array, Array]:

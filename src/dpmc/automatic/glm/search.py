@@ -11,14 +11,14 @@ deviations, v being the mean of the variances of residual scores: p (1 - p) for 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
-from dpmc.automatic.glm.residuals import MEDIAN, Residuals, clipped_counts
+from dpmc.automatic.glm.residuals import MEDIAN, RATES, Residuals, clipped_counts
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
 from dpmc.automatic.glm.till import Till
@@ -31,7 +31,7 @@ LONG = 2.0
 # Exploring stages: most of them, and shares of the budget.
 STAGES = 6
 # each; share that all before the last may have.
-LEAST, MOST, EXPLORE = 0.004, 0.08, 0.35
+LEAST, MOST, EXPLORE = 0.006, 0.08, 0.35
 # Change of a curvature over a step of length 1 of the linear predictor, as a share, and the length
 # of a step that is taken at once.
 BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.15, POISSON: 0.3}
@@ -72,6 +72,9 @@ class Found:
     settled : bool
     ones : float
         Mean response of the null model, of which the variance of a score follows.
+    whitening : Whitening
+    heavy : bool
+        Whether residuals of a normal model have heavier tails.
     """
 
     observed: Observed
@@ -88,6 +91,7 @@ class Found:
     settled: bool
     ones: float
     whitening: Whitening
+    heavy: bool
 
 
 @dataclass
@@ -130,7 +134,7 @@ class Search:
         alpha, mean = self._null()
         bound = math.sqrt(LONG * dim)
         noise_at_one = math.sqrt(2) * bound**2
-        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.1 * self.num_rows, 0.001, 0.05)
+        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.05 * self.num_rows, 0.001, 0.04)
         noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), bound**2, cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
@@ -150,13 +154,13 @@ class Search:
         known: list[Observed] = []
         steps, settled, growth, total = [], False, 1.0, self.till.total
         for _ in range(STAGES):
-            self._bounds(phi, white, lengths)
+            self._bounds(phi, white, lengths, 0.004)
             target = self._target()
             per_row = self.num_rows * self.variance * self.kept
             wanted = 2 * self._gradient_bound() * math.sqrt(dim) / per_row
             most = max(min(MOST, self.till.left / total - 1 + EXPLORE), LEAST)
             cost = self.till.part(
-                wanted * self.numbers[kernels.SIGMA] * growth, target / 2, LEAST, most
+                wanted * self.numbers[kernels.SIGMA] * growth, target / 3, LEAST, most
             )
             self.numbers[kernels.SAFE] = 1.0
             observed = self._stage(phi, white, lengths, cost)
@@ -176,7 +180,7 @@ class Search:
                 growth *= 2.0
             if self.till.left <= (1 - EXPLORE) * total:
                 break
-        self._bounds(phi, white, lengths)
+        self._bounds(phi, white, lengths, 0.001)
         self.numbers[kernels.SAFE] = 0.0
         check = CHECK * self.till.total
         scaled = SCALE * self.till.left if kind in (LINEAR, STUDENT_T) else 0.0
@@ -198,6 +202,7 @@ class Search:
             observed, found, white.basis, kept, sigma, dispersion, remaining,
             self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
+            kind == LINEAR and self.tails is not None and self.tails.heavy(self.num_rows),
         )  # fmt: skip
 
     def _tell(self) -> None:
@@ -239,12 +244,12 @@ class Search:
             self.variance = (self.freedom + 1) / (self.freedom + 3)
         return 0.0, 0.0
 
-    def _bounds(self, phi: Array, white: Whitening, lengths: Lengths) -> None:
+    def _bounds(self, phi: Array, white: Whitening, lengths: Lengths, aim: float) -> None:
         """Choose the bounds of a stage, from counts of residuals at its point."""
         kind, numbers, dim = self.rows.kind, self.numbers, self.rows.dim
         noise = 2 / math.sqrt(0.8 * self.till.left)
         if kind != LOGISTIC:
-            cost = self.till.part(math.sqrt(2), 0.004 * self.num_rows, 0.0005, 0.01)
+            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.01)
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
             noisy, deviation = self.till.release("residuals", counts, math.sqrt(2), cost)
@@ -253,7 +258,7 @@ class Search:
                 usual = MEDIAN if kind == LINEAR else _median_t(self.freedom)
                 factor = median / usual
                 numbers[kernels.SIGMA] *= factor
-                tails = Residuals(tails.above, tails.below, tails.sizes / factor)
+                tails = replace(tails, sizes=tails.sizes / factor)
                 self.tails = tails
             reach = numbers[kernels.LENGTH] or 1.5 * math.sqrt(dim)
             if kind == STUDENT_T:
@@ -261,9 +266,11 @@ class Search:
                     (self.freedom + 1) / (2 * math.sqrt(self.freedom)), 5.0
                 )
             else:
-                least = 2.0 if kind == LINEAR else max(1.0, 3 * math.sqrt(self.variance))
+                least = 2.5 if kind == LINEAR else max(1.0, 3 * math.sqrt(self.variance))
                 most = max(32.0 * least, least)
-                numbers[kernels.RESIDUAL] = tails.bound(reach * noise, dim, least, most)
+                numbers[kernels.RESIDUAL] = tails.bound(
+                    reach * noise, dim, least, most, self._usual_excess
+                )
             if kind == POISSON:
                 numbers[kernels.CURVATURE] = max(1.0, numbers[kernels.RESIDUAL] ** 2 / 4)
                 self.rows.table[:] = clipped_counts(float(numbers[kernels.RESIDUAL]))
@@ -272,6 +279,13 @@ class Search:
         )
         numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
         self.kept, _ = lengths.kept(reach, longest, dim)
+
+    def _usual_excess(self, bound: float) -> float:
+        """Return what counts of the null model have beyond a bound, above less below, in all."""
+        if self.rows.kind != POISSON:
+            return 0.0
+        means = clipped_counts(bound)
+        return -self.num_rows * float(np.interp(math.log(self.variance), RATES, means))
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])

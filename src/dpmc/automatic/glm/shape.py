@@ -17,6 +17,9 @@ SMALLEST = 1e-6
 EDGES = 2.0 ** (np.arange(-8, 25) / 4)
 # Of the trace of the curvature: what longer features may take of it.
 LOST = 0.02
+# How far weights move the linear predictor, per share of the curvature that they take, where the
+# model is not quite right.
+MISSPECIFIED = 0.1
 MOST = 8.0
 # Deviations of noise below which a count is none.
 CLEAR = 4.0
@@ -94,11 +97,14 @@ class Lengths:
         """
         best, found = math.inf, 1.0
         squares = self.sizes**2
+        whole = float(self.shares @ squares) / dim
         for reach in EDGES * math.sqrt(dim):
             weights = np.minimum(1.0, reach / self.sizes)
-            kept = num_rows * float(self.shares @ (weights * squares)) / dim
-            rows = num_rows * variance * float(self.shares @ (weights**2 * squares)) / dim
-            error = (rows + (reach * noise) ** 2) / kept**2
+            first = float(self.shares @ (weights * squares)) / dim
+            second = float(self.shares @ (weights**2 * squares)) / dim
+            apart = (second / first**2 - 1 / whole) / (num_rows * variance)
+            bias = (MISSPECIFIED * (1 - first / whole)) ** 2
+            error = apart + bias + (reach * noise / (num_rows * variance * first)) ** 2
             if error < best * (1 + 1e-6):
                 best, found = error, float(reach)
         weights = np.minimum(1.0, found / self.sizes) * squares

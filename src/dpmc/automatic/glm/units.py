@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmc.automatic.glm.till import Till
 from dpmc.types import Array
@@ -18,17 +19,19 @@ from dpmc.types import Array
 # Rows that are looked at, every so many: a number that is public, as is which they are.
 ROWS = 1 << 16
 # Log2 of the smallest and the largest scale, and of the largest location over its scale.
-WIDEST, FARTHEST = 50.0, 50.0
+WIDEST, FARTHEST = 30.0, 30.0
 # Octaves to which a scale is found, scales to which a location is, and rounds that has at most.
-FINE, NEAR, ROUNDS = 0.4, 1.0, 40
+FINE, NEAR, ROUNDS = 0.5, 1.0, 40
 # Noise of a count as a share of those it halves: aimed at, and too much to look at all.
 NOISE, BLIND = 0.03, 0.25
 # Shares of the budget, least and most, and counts of a column that it is shared by.
-LEAST, MOST, COUNTS = 0.001, 0.06, 20
+LEAST, MOST, COUNTS = 0.001, 0.08, 18
 # Logarithm by which the odds of a unit fall per octave away from 1.
 RARE = 0.3
 # Deviations of its noise that a count of differing rows has to exceed.
-CLEAR = 3.0
+CLEAR = 4.0
+# What the count of differing rows costs, in other counts.
+DIFFER = 4
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,15 @@ class Units:
     Parameters
     ----------
     location, scale : ndarray of shape (q,)
-    varied : ndarray of shape (q,), bool
-        Whether more rows differ in a column than noise hides.
+    still : ndarray of shape (q,), bool
+        Whether no more rows differ in a column than noise hides.
     seen : bool
         Whether the budget let scales be looked for: otherwise they are 1, around 0.
     """
 
     location: Array
     scale: Array
-    varied: Array
+    still: NDArray[np.bool_]
     seen: bool
 
 
@@ -84,9 +87,12 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
     ) / (COUNTS * num_columns)  # of one count
     location, scale = np.zeros(num_columns), np.ones(num_columns)
     if 1 / math.sqrt(cost) > BLIND * count:
-        return Units(location, scale, np.ones(num_columns, dtype=bool), False)
+        return Units(location, scale, np.zeros(num_columns, dtype=bool), False)
     all_columns = np.arange(num_columns)
-    differ, deviation = _beyond(till, sizes, np.full(num_columns, -math.inf), all_columns, cost)
+    lowest = np.full(num_columns, -math.inf)
+    differ, noise_of_it = _beyond(till, sizes, lowest, all_columns, DIFFER * cost)
+    deviation = 1 / math.sqrt(cost)
+    still = differ < CLEAR * noise_of_it
     varied = differ > CLEAR * deviation
     low, high = np.full(num_columns, -WIDEST), np.full(num_columns, WIDEST)
     while len(active := np.flatnonzero(varied & (high - low > FINE))):
@@ -96,7 +102,7 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     scale[varied] = np.exp2((low + high) / 2)[varied]
     if not centred:
-        return Units(location, scale, varied, True)
+        return Units(location, scale, still, True)
     low, high = np.full(num_columns, -FARTHEST), np.full(num_columns, FARTHEST)
     for _ in range(ROUNDS):
         ends = scale * np.sinh(high * math.log(2)) - scale * np.sinh(low * math.log(2))
@@ -111,7 +117,7 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
         )
         low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
     location = scale * np.sinh((low + high) / 2 * math.log(2))
-    return Units(location, scale, varied, True)
+    return Units(location, scale, still, True)
 
 
 def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> Array:
