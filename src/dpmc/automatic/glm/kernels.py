@@ -23,7 +23,9 @@ LARGEST = 300.0
 # Where the table of mean clipped counts begins, and its entries per unit.
 FIRST_RATE, PER_RATE = -8.0, 10.0
 # What a pass adds up beside gradient and curvature.
-SCALE, DISPERSION, MEAN = range(3)
+SCALE, DISPERSION, MEAN, FAR = range(4)
+# Deviations from which on a residual of a normal model is far.
+FAR_AWAY = 3.5
 
 
 @njit
@@ -186,7 +188,8 @@ def scores(
     dim = basis.shape[0]
     v, u = np.empty(dim), np.empty(dim)
     reach, longest = numbers[LENGTH], numbers[LONGEST]
-    square = max(numbers[RESIDUAL] ** 2, numbers[CURVATURE])
+    bound = numbers[RESIDUAL]
+    square = max(bound**2, numbers[CURVATURE])
     for i in range(x.shape[0]):
         y = x[i, x.shape[1] - 1]
         _described(x[i], location, inverse, constant, v)
@@ -227,6 +230,10 @@ def scores(
         most = reach * reach * square
         extra[DISPERSION] += min(max(change, -most), most)
         extra[MEAN] += rho
+        if kind == LINEAR and abs(rho) >= min(bound, FAR_AWAY):
+            r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]
+            if abs(r) > FAR_AWAY:
+                extra[FAR] += 1.0
 
 
 def mirrored(upper: Array) -> Array:

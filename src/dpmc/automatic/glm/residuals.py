@@ -21,10 +21,18 @@ MEDIAN = 0.6744897501960817
 RATES = np.linspace(-8.0, 6.0, 141)
 
 
-def clipped_counts(bound: float) -> Array:
-    """Return the mean of a Poisson count less its rate, clipped to +-bound, for `RATES`."""
-    rates = np.exp(RATES)[:, None]
-    counts = np.arange(0, int(rates[-1, 0] + 12 * math.sqrt(rates[-1, 0])) + 1)[None, :]
+def clipped_counts(bound: float, logarithms: Array = RATES) -> Array:
+    """Return the mean of a Poisson count less its rate, clipped to +-bound, for some rates.
+
+    Parameters
+    ----------
+    bound : float
+    logarithms : ndarray of shape (k,)
+        Of the rates.
+    """
+    rates = np.exp(logarithms)[:, None]
+    largest = float(rates.max())
+    counts = np.arange(int(largest + 12 * math.sqrt(largest) + 12))[None, :]
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, counts.shape[1])))])
     chances = np.exp(counts * np.log(rates) - rates - logs)
     return np.asarray((chances * np.clip(counts - rates, -bound, bound)).sum(axis=1))
@@ -66,11 +74,6 @@ class Residuals:
         share = (total[-1] / 2 - (total[k - 1] if k else 0.0)) / max(both[k], 1.0)
         return float(self.sizes[k] * 2 ** ((share - 0.5) / 2))
 
-    def heavy(self, num_rows: float) -> bool:
-        """Return whether more residuals lie beyond four deviations than normal ones would."""
-        beyond = float((self.above + self.below)[self.sizes > 4.0].sum())
-        return beyond > 1e-4 * num_rows + 4 * self.noise
-
     def bound(
         self, noise: float, dim: int, least: float, most: float, usual: Callable[[float], float]
     ) -> float:
@@ -87,11 +90,11 @@ class Residuals:
             What the model itself has beyond a bound in all rows, above less below: no bias.
         """
         best, found = math.inf, most
-        for bound in SIZES * self.sizes[1] / (SIZES[0] * 2**0.25):
-            if not least <= bound <= most:
-                continue
+        for bound in np.geomspace(least, most, 41):
             over = np.maximum(self.sizes - bound, 0.0)
-            one_way = float((self.above - self.below) @ over) - usual(bound)
+            one_way = abs(float((self.above - self.below) @ over) - usual(bound))
+            seen = over * (self.above + self.below > 0)
+            one_way = max(one_way - 2 * self.noise * math.sqrt(float(seen @ seen)), 0.0)
             apart = float((self.above + self.below) @ over**2)
             error = one_way**2 + dim * apart + dim * (noise * bound) ** 2
             if error < best:

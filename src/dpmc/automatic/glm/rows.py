@@ -80,7 +80,7 @@ class Rows:
     ) -> tuple[Array, Array, Array, Array]:
         """Return sums of weighted gradients, curvatures, squares of gradients, and the rest."""
         dim = self.dim
-        gradient, extra = np.zeros(dim), np.zeros(3)
+        gradient, extra = np.zeros(dim), np.zeros(4)
         curvature = np.zeros((dim, dim) if curved else (0, 0))
         squares = np.zeros((dim, dim) if meat else (0, 0))
         for rows, location, inverse in self._parts():

@@ -34,14 +34,16 @@ STAGES = 6
 LEAST, MOST, EXPLORE = 0.006, 0.08, 0.35
 # Change of a curvature over a step of length 1 of the linear predictor, as a share, and the length
 # of a step that is taken at once.
-BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.15, POISSON: 0.3}
+BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.25, POISSON: 0.4}
 TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 # Error of a curvature that is inferred from second moments, as a share.
 INFERRED = 0.35
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
-SCALE, MEAT, CHECK = 0.08, 0.05, 0.015
+SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
+# Deviations of its noise that a count of far residuals has to exceed.
+CLEAR = 3.5
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -196,13 +198,13 @@ class Search:
             self.numbers[kernels.SIGMA] = math.exp(sigma[0])
         steps.append(float(np.linalg.norm(found.mean - phi)))
         kept, _ = lengths.kept(self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST], dim)
-        dispersion, remaining = self._check(found, white, observed)
+        dispersion, remaining, heavy = self._check(found, white, observed)
         self._tell()
         return Found(
             observed, found, white.basis, kept, sigma, dispersion, remaining,
             self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
-            kind == LINEAR and self.tails is not None and self.tails.heavy(self.num_rows),
+            heavy,
         )  # fmt: skip
 
     def _tell(self) -> None:
@@ -284,8 +286,8 @@ class Search:
         """Return what counts of the null model have beyond a bound, above less below, in all."""
         if self.rows.kind != POISSON:
             return 0.0
-        means = clipped_counts(bound)
-        return -self.num_rows * float(np.interp(math.log(self.variance), RATES, means))
+        rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
+        return -self.num_rows * float(clipped_counts(bound, rate)[0])
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])
@@ -407,16 +409,22 @@ class Search:
 
     def _check(
         self, found: Normal, white: Whitening, observed: Observed
-    ) -> tuple[tuple[float, float], float]:
-        """Return the dispersion of gradients, its noise, and how much is left of the residual."""
+    ) -> tuple[tuple[float, float], float, bool]:
+        """Return the dispersion of gradients and its noise, what is left of the residual, tails."""
         numbers = self.numbers
         *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
         reach, bound = numbers[kernels.LENGTH], numbers[kernels.RESIDUAL]
         square = max(bound**2, numbers[kernels.CURVATURE])
         spread, noise = self.till.release(
-            "check of variance", float(extra[kernels.DISPERSION]), 2 * reach**2 * square, 0.7 * left
+            "check of variance", float(extra[kernels.DISPERSION]), 2 * reach**2 * square, 0.5 * left
         )
+        heavy = False
+        if self.rows.kind == LINEAR:
+            far, far_noise = self.till.release(
+                "check of tails", float(extra[kernels.FAR]), 1.0, 0.3 * left
+            )
+            heavy = far > 1e-3 * self.num_rows + CLEAR * far_noise
         rest, rest_noise = self.till.release(
             "check of mean", float(extra[kernels.MEAN]), 2 * bound, self.till.left
         )
@@ -428,7 +436,7 @@ class Search:
         deviation = math.sqrt(
             rest_noise**2 + self.num_rows * self.variance + observed.noise**2 * scale
         )
-        return (1 + spread / usual, noise / usual), rest / deviation
+        return (1 + spread / usual, noise / usual), rest / deviation, heavy
 
 
 def _clipped_normal(bound: float) -> tuple[float, float]:
