@@ -2,7 +2,8 @@
 
 A row of features x is described by v = (1, (x - location) / scale), and u = basis @ v. Its weight
 w = min(1, R / |u|, R T / |u|^2) bounds |w u| by R and w |u|^2 by R T, whatever the row and the
-point. What is not a finite number contributes nothing.
+point. Residuals of counts are relative to their usual size at a rate, and may have weights of this
+size instead of 1. What is not a finite number contributes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dpmc.types import Array
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = range(4)
 # Places in the array of numbers that a pass reads: of the response, the likelihood and the bounds.
-Y_LOCATION, Y_INVERSE, SIGMA, FREEDOM, RESIDUAL, CURVATURE, LENGTH, LONGEST, SCORE, SAFE = range(10)
+Y_LOCATION, Y_INVERSE, SIGMA, FREEDOM, RATE, RESIDUAL, CURVATURE, LENGTH, LONGEST, SCORE = range(10)
+SAFE, NUMBERS = 10, 11
 # Logarithms of a rate beyond this have rates beyond any bound on a residual.
 LARGEST = 300.0
 # Where the table of mean clipped counts begins, and its entries per unit.
@@ -91,6 +93,12 @@ def lengths(
 
 
 @njit
+def _usual_size(rate: float, numbers: Any) -> float:
+    """Return the size of a residual of a count, over that at the mean rate; at least 1."""
+    return max(1.0, math.sqrt(rate / numbers[RATE]))
+
+
+@njit
 def _scores(y: float, eta: float, kind: int, numbers: Any, table: Any) -> Any:
     """Return the residual score of a row, its curvature, and its score of log sigma.
 
@@ -98,14 +106,15 @@ def _scores(y: float, eta: float, kind: int, numbers: Any, table: Any) -> Any:
     within that on scores.
     """
     bound, largest = numbers[RESIDUAL], numbers[CURVATURE]
-    score = 0.0
+    score, size = 0.0, 1.0
     if kind == LOGISTIC:
         small = math.exp(-abs(eta))
         p = 1.0 / (1.0 + small) if eta >= 0 else small / (1.0 + small)
         rho, h = y - p, small / ((1.0 + small) * (1.0 + small))
     elif kind == POISSON:
         rate = math.exp(min(eta, LARGEST))
-        rho, h = y - rate, rate
+        size = _usual_size(rate, numbers)
+        rho, h = (y - rate) / size, rate / size
     else:
         r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]
         if kind == LINEAR:
@@ -133,7 +142,7 @@ def _scores(y: float, eta: float, kind: int, numbers: Any, table: Any) -> Any:
         mean = table[below] + (place - below) * (table[below + 1] - table[below])
         rho = min(max(rho - mean, -bound), bound)
     h = min(max(h, -largest), largest)
-    return rho, h, score
+    return rho, h, score, size
 
 
 @njit(cache=True)
@@ -158,7 +167,8 @@ def residuals(
             eta += v[j] * beta[j]
         y = x[i, x.shape[1] - 1]
         if kind == POISSON:
-            r = y - math.exp(min(eta, LARGEST))
+            rate = math.exp(min(eta, LARGEST))
+            r = (y - rate) / _usual_size(rate, numbers)
         else:
             r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]
         if not math.isnan(r):
@@ -201,13 +211,12 @@ def scores(
             eta += u[k] * phi[k]
         if math.isnan(eta):
             continue
-        weight = 1.0
-        if length > reach * reach:
-            root = math.sqrt(length)
+        rho, h, score, size = _scores(y, eta, kind, numbers, table)
+        weight, root = size, math.sqrt(length)
+        if root * weight > reach:
             weight = reach / root
-            if root > longest:
-                weight *= longest / root
-        rho, h, score = _scores(y, eta, kind, numbers, table)
+        if length * weight > reach * longest:
+            weight = reach * longest / length
         if math.isnan(rho) or math.isnan(h) or math.isnan(score):
             continue
         factor = weight * rho
@@ -226,7 +235,7 @@ def scores(
                 for k in range(j, dim):
                     meat[j, k] += value * u[k]
         extra[SCALE] += score
-        change = weight * weight * length * (rho * rho - h)
+        change = weight * weight * length * (rho * rho - h / size)
         most = reach * reach * square
         extra[DISPERSION] += min(max(change, -most), most)
         extra[MEAN] += rho

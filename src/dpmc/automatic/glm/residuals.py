@@ -21,21 +21,24 @@ MEDIAN = 0.6744897501960817
 RATES = np.linspace(-8.0, 6.0, 141)
 
 
-def clipped_counts(bound: float, logarithms: Array = RATES) -> Array:
-    """Return the mean of a Poisson count less its rate, clipped to +-bound, for some rates.
+def clipped_counts(bound: float, mean: float, logarithms: Array = RATES) -> Array:
+    """Return the mean of clipped residuals of Poisson counts, for some rates.
 
     Parameters
     ----------
     bound : float
+    mean : float
+        Rate from which on residuals are relative to their usual size.
     logarithms : ndarray of shape (k,)
         Of the rates.
     """
     rates = np.exp(logarithms)[:, None]
+    sizes = np.maximum(1.0, np.sqrt(rates / mean))
     largest = float(rates.max())
     counts = np.arange(int(largest + 12 * math.sqrt(largest) + 12))[None, :]
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, counts.shape[1])))])
     chances = np.exp(counts * np.log(rates) - rates - logs)
-    return np.asarray((chances * np.clip(counts - rates, -bound, bound)).sum(axis=1))
+    return np.asarray((chances * np.clip((counts - rates) / sizes, -bound, bound)).sum(axis=1))
 
 
 @dataclass(frozen=True)

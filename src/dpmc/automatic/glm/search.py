@@ -124,7 +124,7 @@ class Search:
     robust: bool
     num_rows: float
     progress: Progress
-    numbers: Array = field(default_factory=lambda: np.zeros(10))
+    numbers: Array = field(default_factory=lambda: np.zeros(kernels.NUMBERS))
     variance: float = 1.0
     tails: Residuals | None = None
     kept: float = 1.0
@@ -220,7 +220,7 @@ class Search:
         n = self.num_rows
         if kind == LOGISTIC:
             cost = self.till.part(1.0, 0.002 * n, 0.0005, 0.01)
-            count, noise = self.till.release("mean response", float(np.nansum(y)), 1.0, cost)
+            count, noise = self.till.release("mean response", float(np.sum(y == 1)), 1.0, cost)
             rate = min(max(count, noise, 0.5), n - max(noise, 0.5)) / n
             if not 0 < rate < 1:
                 rate = 0.5
@@ -231,11 +231,11 @@ class Search:
             cost = self.till.part(1.0, 0.003 * n, 0.0005, 0.01)
             cap = units.upper(self.till, y, 0.01, cost)
             with np.errstate(invalid="ignore"):
-                total = float(np.nansum(np.minimum(y, cap)))
+                total = float(np.nansum(np.clip(y, 0.0, cap)))
             cost = self.till.part(cap, 0.01 * n, 0.0005, 0.01)
             noisy, noise = self.till.release("mean response", total, cap, cost)
             mean = max(noisy, noise, 1.0) / n
-            self.variance = mean
+            self.variance = numbers[kernels.RATE] = mean
             return math.log(mean), mean
         numbers[kernels.Y_LOCATION] = self.units.location[-1]
         numbers[kernels.Y_INVERSE] = 1 / self.units.scale[-1]
@@ -275,7 +275,9 @@ class Search:
                 )
             if kind == POISSON:
                 numbers[kernels.CURVATURE] = max(1.0, numbers[kernels.RESIDUAL] ** 2 / 4)
-                self.rows.table[:] = clipped_counts(float(numbers[kernels.RESIDUAL]))
+                self.rows.table[:] = clipped_counts(
+                    float(numbers[kernels.RESIDUAL]), self.variance
+                )
         reach, longest = lengths.bounds(
             round(self.num_rows), dim, self.variance, noise * numbers[kernels.RESIDUAL]
         )
@@ -287,7 +289,7 @@ class Search:
         if self.rows.kind != POISSON:
             return 0.0
         rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
-        return -self.num_rows * float(clipped_counts(bound, rate)[0])
+        return -self.num_rows * float(clipped_counts(bound, self.variance, rate)[0])
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])
@@ -396,16 +398,20 @@ class Search:
         noisy, noise = self.till.release("scale", float(extra[kernels.SCALE]), limit, cost)
         # Residuals at a centre that noise has displaced are larger than those at the mode.
         displaced = float(np.trace(observed.curvature @ found.covariance())) - self.rows.dim
-        total = noisy + lost - min(max(displaced, 0.0), 0.5 * n)
+        displaced = min(max(displaced, 0.0), 0.5 * n)
+        total = noisy + lost - displaced
         before = math.log(numbers[kernels.SIGMA])
         if kind == LINEAR:
             total = max(total, noise, 0.05 * n)
             rows = 1 / (2 * n)
-            variance = (noise / (2 * total)) ** 2 + (0.25 * lost / total) ** 2
+            unsure = noise / (2 * total)
+            variance = unsure**2 * (1 + 16 * unsure**2) + (0.25 * (lost + displaced) / total) ** 2
             return before + 0.5 * math.log(total / n), rows, rows + variance
         information = 2 * n * self.freedom / (self.freedom + 3)
         move = min(max((total - n) / information, -1.0), 1.0)
-        return before + move, 1 / information, 1 / information + (noise / information) ** 2
+        rows = 1 / information
+        variance = (noise / information) ** 2 + (0.3 * move) ** 2 + (0.25 * displaced / n) ** 2
+        return before + move, rows, rows + variance
 
     def _check(
         self, found: Normal, white: Whitening, observed: Observed
