@@ -78,9 +78,10 @@ def remarks(judged: Judged) -> Iterator[str]:
     yield from _units(judged)
     yield from _columns(judged)
     yield from _budget(judged)
-    yield from _prior(judged)
+    pulled = list(_prior(judged))
+    yield from pulled
     yield from _model(judged)
-    if abs(judged.found.remaining) > CLEAR:
+    if abs(judged.found.remaining) > CLEAR and not pulled:
         yield (
             f"The mean residual at the centre is {judged.found.remaining:.2g} standard deviations "
             "from 0: the search had not arrived. A larger epsilon, or a public `start`, helps."
@@ -133,7 +134,7 @@ def _columns(judged: Judged) -> Iterator[str]:
 def _budget(judged: Judged) -> Iterator[str]:
     widest = float(judged.cost.widening.max())
     displaced = judged.cost.displacement
-    if widest <= WORTH_HAVING and displaced <= WORTH_HAVING:
+    if widest <= WORTH_HAVING:
         return
     epsilon, num_rows = judged.cost.enough()
     help_ = f"About epsilon {epsilon:.2g}, or {num_rows:,} such rows, would bring that to 2."

@@ -101,13 +101,13 @@ def fit(
     mean, covariance = _outside(found, frame)
     without = _without(found, frame, prior)
     widening = np.sqrt(np.diag(covariance) / np.diag(without))
-    displaced = _displacement(found)
+    displaced = float(np.mean(np.maximum(widening**2 - 1, 1e-12)))
     sigma = _sigma(found, frame, prior_sd is not None)
     if sigma is not None:
         mean, covariance = np.append(mean, sigma[0]), _joined(covariance, sigma[1])
         widening = np.append(widening, math.sqrt(sigma[1] / sigma[2]))
     draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
-    cost = Cost(np.maximum(widening, 1.0), displaced**-2, budget.mu, delta, dataset.num_rows)
+    cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows)
     records = ledger.records()
     audited = audit(parse(records), delta)
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
@@ -195,18 +195,12 @@ def _outside(found: Found, frame: Frame) -> tuple[Array, Array]:
 def _without(found: Found, frame: Frame, prior: Normal) -> Array:
     """Return the covariance as it would be with neither noise nor weights."""
     phi = prior.through(found.basis, np.zeros(len(prior.mean)))
-    whole = Normal(phi.mean, found.observed.curvature / found.kept + phi.precision)
+    observed = found.observed
+    # Noise may hide a curvature that second moments let expect.
+    curvature = (observed.curvature + observed.inferred(observed.point)) / 2
+    whole = Normal(phi.mean, curvature / found.kept + phi.precision)
     matrix = frame.matrix @ found.basis
     return np.asarray(matrix @ whole.covariance() @ matrix.T, dtype=np.float64)
-
-
-def _displacement(found: Found) -> float:
-    """Return the root mean square of the displacement by noise, in posterior deviations."""
-    observed = found.observed
-    values = np.linalg.eigvalsh(observed.curvature)
-    values = np.maximum(values, 1e-6 * max(float(values.max()), 1e-300))
-    per_direction = observed.noise**2 / values / found.kept
-    return math.sqrt(float(np.mean(per_direction)))
 
 
 def _sigma(

@@ -128,6 +128,7 @@ class Search:
     variance: float = 1.0
     tails: Residuals | None = None
     kept: float = 1.0
+    dispersed: float = 0.0
     distance: float = 1.0
 
     def run(self, start: Array | None) -> Found:
@@ -262,13 +263,16 @@ class Search:
                 numbers[kernels.SIGMA] *= factor
                 tails = replace(tails, sizes=tails.sizes / factor)
                 self.tails = tails
+            if kind == POISSON:
+                self.dispersed = self.tails.dispersion(self.num_rows, self.variance)
             reach = numbers[kernels.LENGTH] or 1.5 * math.sqrt(dim)
             if kind == STUDENT_T:
                 numbers[kernels.RESIDUAL] = min(
                     (self.freedom + 1) / (2 * math.sqrt(self.freedom)), 5.0
                 )
             else:
-                least = 2.5 if kind == LINEAR else max(1.0, 3 * math.sqrt(self.variance))
+                varied = self.variance * (1 + self.dispersed * self.variance)
+                least = 2.5 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
                 most = max(32.0 * least, least)
                 numbers[kernels.RESIDUAL] = tails.bound(
                     reach * noise, dim, least, most, self._usual_excess
@@ -276,7 +280,7 @@ class Search:
             if kind == POISSON:
                 numbers[kernels.CURVATURE] = max(1.0, numbers[kernels.RESIDUAL] ** 2 / 4)
                 self.rows.table[:] = clipped_counts(
-                    float(numbers[kernels.RESIDUAL]), self.variance
+                    float(numbers[kernels.RESIDUAL]), self.variance, self.dispersed
                 )
         reach, longest = lengths.bounds(
             round(self.num_rows), dim, self.variance, noise * numbers[kernels.RESIDUAL]
@@ -289,7 +293,7 @@ class Search:
         if self.rows.kind != POISSON:
             return 0.0
         rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
-        return -self.num_rows * float(clipped_counts(bound, self.variance, rate)[0])
+        return -self.num_rows * float(clipped_counts(bound, self.variance, self.dispersed, rate)[0])
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])
@@ -410,7 +414,7 @@ class Search:
         information = 2 * n * self.freedom / (self.freedom + 3)
         move = min(max((total - n) / information, -1.0), 1.0)
         rows = 1 / information
-        variance = (noise / information) ** 2 + (0.3 * move) ** 2 + (0.25 * displaced / n) ** 2
+        variance = (noise / information) ** 2 + (0.12 * move) ** 2 + (0.25 * displaced / n) ** 2
         return before + move, rows, rows + variance
 
     def _check(
