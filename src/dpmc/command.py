@@ -19,7 +19,7 @@ from dpmc import checks
 from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
-from dpmc.families.regression import built, regression
+from dpmc.families.regression import PRIOR_SD, built, regression
 from dpmc.fitting import AUTOMATIC, PosteriorWarning, fit
 from dpmc.league.submission import rivals
 from dpmc.league.table import Row, play, summary, write
@@ -63,7 +63,7 @@ class FitFile(Settings, frozen=True):
     likelihood: Literal["linear", "student_t", "logistic", "poisson"] | None = None
     model: Annotated[Text, Meta(description="FILE.py:NAME, a dpmc.Model")] | None = None
     intercept: bool = True
-    prior_sd: Positive = 10.0
+    prior_sd: Positive | None = None
     degrees_of_freedom: Positive = 4.0
     num_chains: Count = 4
     num_draws: Count = 2000
@@ -145,7 +145,7 @@ def plan_file(path: str | Path) -> str:
             settings.likelihood,
             shape[1] - 1,
             settings.intercept,
-            prior_sd=settings.prior_sd,
+            prior_sd=PRIOR_SD if settings.prior_sd is None else settings.prior_sd,
             freedom=settings.degrees_of_freedom,
         )
     return str(plan(model, shape, epsilon=settings.epsilon, delta=settings.delta))

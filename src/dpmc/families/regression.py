@@ -9,13 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import checks
+from dpmc import checks, progress_bar
+from dpmc.automatic.glm import run
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR, LOGISTIC, POISSON, STUDENT_T
-from dpmc.fitting import fit
+from dpmc.fitting import (
+    AUTOMATIC,
+    NUM_DRAWS,
+    OF_METHODS,
+    fit,
+    is_automatic,
+    refuse_beside_auto,
+)
+from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
-from dpmc.types import Array, DpmcError, InvalidRows, Model
+from dpmc.privacy.ledger import Noise
+from dpmc.types import Array, Dataset, DpmcError, InvalidRows, Model, check_delta, check_epsilon
 
 MODELS: Mapping[str, Any] = {
     LINEAR: linear,
@@ -24,6 +34,9 @@ MODELS: Mapping[str, Any] = {
     POISSON: poisson,
 }
 SCALED = (LINEAR, STUDENT_T)
+COVARIANCES = "model", "robust"
+# Of each coefficient, for a method of one's own choice.
+PRIOR_SD = 10.0
 # What responses must be, where not every number is one.
 RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
     LOGISTIC: ("0 or 1", lambda y: (y == 0) | (y == 1)),
@@ -39,18 +52,19 @@ def regression(
     delta: float,
     likelihood: str = LINEAR,
     intercept: bool = True,
-    prior_sd: float = 10.0,
+    prior_sd: float | Sequence[float] | None = None,
     degrees_of_freedom: float = 4.0,
+    covariance: str = "model",
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     **options: Any,
 ) -> Fit:
-    """Return the posterior of the coefficients of a regression under a privacy budget.
+    """Posterior of the coefficients of a regression under a privacy budget.
 
     Parameters
     ----------
     x : array_like of shape (n, p) or data frame
-        Features, private. Whatever scales they have, the prior is in their units.
+        Features, private, in any units: their location and scale are released with noise.
     y : array_like of shape (n,)
         Responses, private: 0 and 1 for ``"logistic"``, counts for ``"poisson"``. A row with another
         one is invalid: see `invalid_rows`.
@@ -61,10 +75,16 @@ def regression(
         Bernoulli with the logit, or Poisson with the logarithm, as link.
     intercept : bool
         Whether a constant comes before the features.
-    prior_sd : float
-        Of each coefficient: normal around 0.
+    prior_sd : float or sequence of float, optional
+        Of each coefficient, in units of the rows: normal around 0. By default the prior is in
+        units of the columns: a slope times a typical difference between two rows has a standard
+        deviation of 2.5, for responses with a scale of 2.5 typical differences between them; the
+        linear predictor of a typical row one of 10. `Fit.plan` has this prior.
     degrees_of_freedom : float
         Of the Student-t distribution.
+    covariance : {"model", "robust"}
+        Whether widths follow the variance that the likelihood says responses have, or what
+        residuals show, for which 5 % of the budget is spent. A remark tells where they differ.
     invalid_rows
         As of `dpmc.fit`.
     names : sequence of str
@@ -98,18 +118,100 @@ def regression(
     """
     checks.one_of("likelihood", likelihood, tuple(MODELS))
     checks.flag("intercept", intercept)
+    checks.one_of("covariance", covariance, COVARIANCES)
     possible = partial(_possible, likelihood, invalid_rows)
     dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, possible)
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     scale = ("log_sigma",) if likelihood in SCALED else ()
-    named = _arrays.named(names, coefficients, scale)
+    named = (*_arrays.named(names, coefficients, scale), *scale)
+    several = np.ndim(prior_sd) > 0
+    one_sd: Any = PRIOR_SD if prior_sd is None or several else prior_sd
     model, predictive = built(
-        likelihood, len(columns), intercept, prior_sd=prior_sd, freedom=degrees_of_freedom
+        likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
     )
-    fitted = fit(model, dataset, epsilon=epsilon, delta=delta, names=(*named, *scale), **options)
+    if not is_automatic(options.get("method", AUTOMATIC)):
+        if several:
+            raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {prior_sd!r}")
+        if covariance != "model":
+            raise DpmcError(f"`covariance` must be 'model' beside a `method`, got {covariance!r}")
+        fitted = fit(model, dataset, epsilon=epsilon, delta=delta, names=named, **options)
+    else:
+        sds = None if prior_sd is None else _deviations(prior_sd, len(coefficients))
+        options = {key: value for key, value in options.items() if key != "method"}
+        settings = {
+            "likelihood": likelihood,
+            "intercept": intercept,
+            "prior_sd": sds,
+            "freedom": float(degrees_of_freedom),
+            "robust": covariance == "robust",
+            "names": named,
+        }
+        fitted = _automatic(dataset, model, epsilon, delta, settings, **options)
     told = _arrays.with_columns(predictive, x)
     plan = {"family": "regression", **fitted.plan, "likelihood": told}
     return replace(fitted, plan=plan)
+
+
+def _automatic(
+    dataset: Dataset,
+    model: Model,
+    epsilon: float,
+    delta: float,
+    settings: dict[str, Any],
+    *,
+    num_chains: int = 4,
+    num_draws: int | None = None,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise | None = None,
+    progress: bool = True,
+    **others: Any,
+) -> Fit:
+    """Return the fit of the automatic method, with options as of `dpmc.fit`."""
+    refuse_beside_auto([name for name in others if name not in OF_METHODS], others)
+    if len(set(settings["names"])) != model.dim:
+        raise DpmcError(f"`names` must be {model.dim} different names, got {settings['names']!r}")
+    seed = checks.seed(seed)
+    checks.at_least("num_chains", num_chains, 1)
+    num_draws = NUM_DRAWS if num_draws is None else num_draws
+    checks.at_least("num_draws", num_draws, 1)
+    check_epsilon(epsilon)
+    delta = check_delta(delta, "the automatic method")
+    point = None
+    if start is not None:
+        points = checks.real_array("start", start)
+        point = chains.start_points(points, model.dim, 1)[0]
+    with progress_bar.shown(progress, "% of the budget") as report:
+        fitted = run.fit(
+            dataset,
+            epsilon=float(epsilon),
+            delta=delta,
+            num_chains=int(num_chains),
+            num_draws=int(num_draws),
+            start=point,
+            seed=seed,
+            noise=noise,
+            progress=report,
+            **settings,
+        )
+    return _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+
+
+def _deviations(prior_sd: Any, count: int) -> Array:
+    """Return standard deviations of coefficients, one for each.
+
+    Raises
+    ------
+    DpmcError
+        If they are not so many, finite and positive.
+    """
+    checks.positive_scales("prior_sd", prior_sd)
+    given = np.atleast_1d(np.asarray(prior_sd, dtype=np.float64))
+    if len(given) not in (1, count):
+        raise DpmcError(
+            f"`prior_sd` must be one number, or {count}, one for each coefficient, got {len(given)}"
+        )
+    return np.broadcast_to(given, (count,)).copy()
 
 
 def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:

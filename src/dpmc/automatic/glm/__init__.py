@@ -1,0 +1,1 @@
+"""A search for regressions whose clip bounds do not follow the point: see :mod:`.run`."""

@@ -1,0 +1,250 @@
+"""Sums over private rows of a regression, in coordinates that whiten its features.
+
+A row of features x is described by v = (1, (x - location) / scale), and u = basis @ v. Its weight
+w = min(1, R / |u|, R T / |u|^2) bounds |w u| by R and w |u|^2 by R T, whatever the row and the
+point. Residuals of counts are relative to their usual size at a rate, and may have weights of this
+size instead of 1. What is not a finite number contributes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpmc.numerics.jit import njit
+from dpmc.types import Array
+
+LINEAR, STUDENT_T, LOGISTIC, POISSON = range(4)
+# Places in the array of numbers that a pass reads: of the response, the likelihood and the bounds.
+Y_LOCATION, Y_INVERSE, SIGMA, FREEDOM, RATE, RESIDUAL, CURVATURE, LENGTH, LONGEST, SCORE = range(10)
+SAFE, NUMBERS = 10, 11
+# Logarithms of a rate beyond this have rates beyond any bound on a residual.
+LARGEST = 300.0
+# Where the table of mean clipped counts begins, and its entries per unit.
+FIRST_RATE, PER_RATE = -8.0, 10.0
+# What a pass adds up beside gradient and curvature.
+SCALE, DISPERSION, MEAN, FAR = range(4)
+# Deviations from which on a residual of a normal model is far.
+FAR_AWAY = 3.5
+
+
+@njit
+def _described(x: Any, location: Any, inverse: Any, constant: int, v: Any) -> float:
+    """Write the description of a row, and return its squared length."""
+    total = 0.0
+    if constant:
+        v[0] = 1.0
+        total = 1.0
+    for j in range(len(location)):
+        value = (x[j] - location[j]) * inverse[j]
+        v[constant + j] = value
+        total += value * value
+    return total
+
+
+@njit
+def _whitened(v: Any, basis: Any, u: Any) -> float:
+    """Write the whitened description of a row, and return its squared length."""
+    for k in range(len(v)):
+        u[k] = 0.0
+    for j in range(len(v)):
+        value = v[j]
+        for k in range(len(v)):
+            u[k] += value * basis[j, k]
+    total = 0.0
+    for k in range(len(v)):
+        total += u[k] * u[k]
+    return total
+
+
+@njit(cache=True)
+def moments(
+    x: Any, location: Any, inverse: Any, constant: int, bound: float, total: Any
+) -> None:
+    """Add the upper triangle of the second moments of rows, clipped to length `bound`."""
+    dim = total.shape[0]
+    v = np.empty(dim)
+    for i in range(x.shape[0]):
+        length = _described(x[i], location, inverse, constant, v)
+        y = x[i, x.shape[1] - 1]
+        if not (math.isfinite(length) and math.isfinite(y)):
+            continue
+        factor = 1.0 if length <= bound * bound else bound * bound / length
+        for j in range(dim):
+            value = factor * v[j]
+            for k in range(j, dim):
+                total[j, k] += value * v[k]
+
+
+@njit(cache=True)
+def lengths(
+    x: Any, location: Any, inverse: Any, basis: Any, constant: int, edges: Any, counts: Any
+) -> None:
+    """Count rows by the whitened length of their features: bins between squared `edges`."""
+    dim = basis.shape[0]
+    v, u = np.empty(dim), np.empty(dim)
+    for i in range(x.shape[0]):
+        _described(x[i], location, inverse, constant, v)
+        length = _whitened(v, basis, u)
+        if math.isfinite(length) and math.isfinite(x[i, x.shape[1] - 1]):
+            counts[np.searchsorted(edges, length)] += 1.0
+
+
+@njit
+def _usual_size(rate: float, numbers: Any) -> float:
+    """Return the size of a residual of a count, over that at the mean rate; at least 1."""
+    return max(1.0, math.sqrt(rate / numbers[RATE]))
+
+
+@njit
+def _scores(y: float, eta: float, kind: int, numbers: Any, table: Any) -> Any:
+    """Return the residual score of a row, its curvature, and its score of log sigma.
+
+    The first is within the bound on residuals, the second within that on curvatures, the third
+    within that on scores.
+    """
+    bound, largest = numbers[RESIDUAL], numbers[CURVATURE]
+    score, size = 0.0, 1.0
+    if kind == LOGISTIC:
+        small = math.exp(-abs(eta))
+        p = 1.0 / (1.0 + small) if eta >= 0 else small / (1.0 + small)
+        rho, h = y - p, small / ((1.0 + small) * (1.0 + small))
+    elif kind == POISSON:
+        rate = math.exp(min(eta, LARGEST))
+        size = _usual_size(rate, numbers)
+        rho, h = (y - rate) / size, rate / size
+    else:
+        r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]
+        if kind == LINEAR:
+            rho, h = r, 1.0
+            score = min(r * r, numbers[SCORE])
+        else:
+            freedom = numbers[FREEDOM]
+            share = (freedom + 1.0) / (freedom + r * r)
+            rho = share * r
+            if math.isinf(r * r):
+                rho = 0.0
+            h = share
+            if not numbers[SAFE]:
+                h = share * (freedom - r * r) / (freedom + r * r)
+            score = min(share * r * r, numbers[SCORE]) if math.isfinite(r * r) else freedom + 1.0
+            score = min(score, numbers[SCORE])
+    if kind == LINEAR or kind == POISSON:
+        if abs(rho) > bound:
+            h = 0.0
+    rho = min(max(rho, -bound), bound)
+    if kind == POISSON:
+        # Less its mean under the model, so that a model that is right keeps its parameters.
+        place = min(max((eta - FIRST_RATE) * PER_RATE, 0.0), len(table) - 1.0)
+        below = min(int(place), len(table) - 2)
+        mean = table[below] + (place - below) * (table[below + 1] - table[below])
+        rho = min(max(rho - mean, -bound), bound)
+    h = min(max(h, -largest), largest)
+    return rho, h, score, size
+
+
+@njit(cache=True)
+def residuals(
+    x: Any,
+    location: Any,
+    inverse: Any,
+    constant: int,
+    beta: Any,
+    kind: int,
+    numbers: Any,
+    edges: Any,
+    counts: Any,
+) -> None:
+    """Count rows by their residual: bins between `edges`, of either sign."""
+    dim = len(beta)
+    v = np.empty(dim)
+    for i in range(x.shape[0]):
+        _described(x[i], location, inverse, constant, v)
+        eta = 0.0
+        for j in range(dim):
+            eta += v[j] * beta[j]
+        y = x[i, x.shape[1] - 1]
+        if kind == POISSON:
+            rate = math.exp(min(eta, LARGEST))
+            r = (y - rate) / _usual_size(rate, numbers)
+        else:
+            r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]
+        if not math.isnan(r):
+            counts[np.searchsorted(edges, r)] += 1.0
+
+
+@njit(cache=True)
+def scores(
+    x: Any,
+    location: Any,
+    inverse: Any,
+    basis: Any,
+    constant: int,
+    phi: Any,
+    kind: int,
+    numbers: Any,
+    table: Any,
+    gradient: Any,
+    curvature: Any,
+    meat: Any,
+    extra: Any,
+) -> None:
+    """Add weighted gradients, the upper triangles of curvatures and of squares, and sums.
+
+    Curvatures and squares are left out where their arrays have no rows.
+    """
+    dim = basis.shape[0]
+    v, u = np.empty(dim), np.empty(dim)
+    reach, longest = numbers[LENGTH], numbers[LONGEST]
+    bound = numbers[RESIDUAL]
+    square = max(bound**2, numbers[CURVATURE])
+    for i in range(x.shape[0]):
+        y = x[i, x.shape[1] - 1]
+        _described(x[i], location, inverse, constant, v)
+        length = _whitened(v, basis, u)
+        if not (math.isfinite(length) and math.isfinite(y)):
+            continue
+        eta = 0.0
+        for k in range(dim):
+            eta += u[k] * phi[k]
+        if math.isnan(eta):
+            continue
+        rho, h, score, size = _scores(y, eta, kind, numbers, table)
+        weight, root = size, math.sqrt(length)
+        if root * weight > reach:
+            weight = reach / root
+        if length * weight > reach * longest:
+            weight = reach * longest / length
+        if math.isnan(rho) or math.isnan(h) or math.isnan(score):
+            continue
+        factor = weight * rho
+        for k in range(dim):
+            gradient[k] += factor * u[k]
+        if curvature.shape[0]:
+            factor = weight * h
+            for j in range(dim):
+                value = factor * u[j]
+                for k in range(j, dim):
+                    curvature[j, k] += value * u[k]
+        if meat.shape[0]:
+            factor = (weight * rho) ** 2
+            for j in range(dim):
+                value = factor * u[j]
+                for k in range(j, dim):
+                    meat[j, k] += value * u[k]
+        extra[SCALE] += score
+        change = weight * weight * length * (rho * rho - h / size)
+        most = reach * reach * square
+        extra[DISPERSION] += min(max(change, -most), most)
+        extra[MEAN] += rho
+        if kind == LINEAR and abs(rho) >= min(bound, FAR_AWAY):
+            r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]
+            if abs(r) > FAR_AWAY:
+                extra[FAR] += 1.0
+
+
+def mirrored(upper: Array) -> Array:
+    """Return the symmetric matrix of an upper triangle."""
+    return upper + np.triu(upper, 1).T

@@ -1,0 +1,134 @@
+"""Normal likelihoods as they are known through noise, times a normal prior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpmc.types import Array
+
+ITERATIONS = 4
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal distribution of coefficients.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+    precision : ndarray of shape (d, d)
+    """
+
+    mean: Array
+    precision: Array
+
+    def covariance(self) -> Array:
+        """Return its covariance, shape (d, d)."""
+        return _inverse(self.precision)
+
+    def through(self, matrix: Array, offset: Array) -> Normal:
+        """Return the distribution of x for ``matrix @ x + offset`` of this one."""
+        precision = matrix.T @ self.precision @ matrix
+        mean = np.linalg.solve(matrix, self.mean - offset)
+        return Normal(mean, (precision + precision.T) / 2)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was released of the likelihood at one point.
+
+    Parameters
+    ----------
+    point : ndarray of shape (d,)
+    gradient : ndarray of shape (d,)
+        With noise.
+    noise : float
+        Standard deviation of an entry.
+    curvature : ndarray of shape (d, d)
+    wrong : float
+        Standard deviation by which an entry of it may be wrong.
+    share : float
+        Covariance of the gradient over data sets, relative to the curvature.
+    robust : ndarray of shape (d, d), optional
+        This covariance, where it was released.
+    bend : float
+        Unexpected change of the curvature over a step of length 1, as a share of it.
+    inferred : callable
+        Gives the curvature that second moments let expect at a point.
+    """
+
+    point: Array
+    gradient: Array
+    noise: float
+    curvature: Array
+    wrong: float
+    share: float
+    robust: Array | None
+    bend: float
+    inferred: Callable[[Array], Array]
+
+    def times(self, factor: float) -> Observed:
+        """Return what was released of this log-likelihood times a factor."""
+        robust = None if self.robust is None else factor**2 * self.robust
+        return replace(
+            self,
+            gradient=factor * self.gradient,
+            noise=factor * self.noise,
+            curvature=factor * self.curvature,
+            wrong=factor * self.wrong,
+            robust=robust,
+            inferred=lambda place: factor * self.inferred(place),
+        )
+
+    def changed(self, step: Array) -> Array:
+        """Return the curvature after a step, as far as second moments let expect it."""
+        return positive(self.curvature + self.inferred(self.point + step) - self.inferred(self.point))
+
+
+def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
+    """Return the posterior given what was released at several points, and a prior.
+
+    Each gradient is the mean curvature on the way to the mode times the distance, but for noise
+    and for what is wrong or bent with the curvature over the distance: equations for the mode of
+    the likelihood, with independent errors. The error of the rows is that of the mode. What noise
+    hides of the likelihood is thereby left to the prior.
+    """
+    last = stages[-1]
+    found = Normal(last.point, prior.precision)
+    for _ in range(ITERATIONS):
+        centre = found.mean
+        information, weighted = np.zeros_like(prior.precision), np.zeros_like(prior.mean)
+        for stage in stages:
+            step = centre - stage.point
+            curvature = stage.changed(0.5 * step)
+            distance = float(step @ step)
+            variance = stage.noise**2 + stage.wrong**2 * distance
+            bent = stage.bend * (curvature @ step) * math.sqrt(distance)
+            # The inverse of a multiple of the identity and a product of one vector.
+            inverse = np.eye(len(step)) - np.outer(bent, bent) / (variance + float(bent @ bent))
+            weight = curvature @ inverse / variance
+            information += weight @ curvature
+            weighted += weight @ (stage.gradient + curvature @ stage.point)
+        here = last.changed(centre - last.point)
+        rows = here / last.share if last.robust is None else here @ _inverse(last.robust) @ here
+        share = information @ _inverse(information + rows)
+        precision = information - share @ information + prior.precision
+        precision = (precision + precision.T) / 2
+        weighted = weighted - share @ weighted + prior.precision @ prior.mean
+        found = Normal(np.linalg.solve(precision, weighted), precision)
+    return found
+
+
+def _inverse(matrix: Array) -> Array:
+    inverse = np.linalg.pinv((matrix + matrix.T) / 2, rcond=1e-13, hermitian=True)
+    return np.asarray(inverse, dtype=np.float64)
+
+
+def positive(matrix: Array) -> Array:
+    """Return a symmetric matrix with eigenvalues below zero set to zero."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T, dtype=np.float64)

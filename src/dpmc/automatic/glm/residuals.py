@@ -1,0 +1,149 @@
+"""Noisy counts of residuals: how large they are, and which bound on them costs least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.types import Array
+
+# Sizes of residuals, in their usual unit, by halves of octaves.
+SIZES = 2.0 ** (np.arange(-16, 21) / 2)
+EDGES = np.concatenate([-SIZES[::-1], [0.0], SIZES])
+CLEAR = 4.0
+MEDIAN = 0.6744897501960817
+# Ratio of variances up to which counts are taken for Poisson ones, and the largest of use.
+TELLING, MOST_DISPERSED = 1.3, 30.0
+
+
+# Logarithms of rates for which the mean of clipped counts is tabulated.
+RATES = np.linspace(-8.0, 6.0, 141)
+
+
+def clipped_counts(
+    bound: float, mean: float, dispersion: float, logarithms: Array = RATES
+) -> Array:
+    """Return the mean of clipped residuals of counts, for some rates.
+
+    Parameters
+    ----------
+    bound : float
+    mean : float
+        Rate from which on residuals are relative to their usual size.
+    dispersion : float
+        Counts are negative binomial with variance ``rate + dispersion * rate**2``.
+    logarithms : ndarray of shape (k,)
+        Of the rates.
+    """
+    rates = np.exp(logarithms)[:, None]
+    sizes = np.maximum(1.0, np.sqrt(rates / mean))
+    # Clipped means follow from those of counts that end somewhere: beyond, residuals are clipped.
+    last = rates + bound * sizes
+    counts = np.arange(int(last.max()) + 2)[None, :]
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[0, 1:]))])
+    if dispersion > 0:
+        shape = 1 / dispersion
+        rising = np.concatenate([[0.0], np.cumsum(np.log(shape + counts[0, :-1]))])
+        logs = rising - factorials + shape * np.log(shape / (shape + rates))
+        logs = logs + counts * np.log(rates / (shape + rates))
+    else:
+        logs = counts * np.log(rates) - rates - factorials
+    chances = np.exp(logs)
+    residuals = np.clip((counts - rates) / sizes, -bound, bound)
+    inside = (chances * residuals).sum(axis=1)
+    return np.asarray(inside + bound * np.maximum(1 - chances.sum(axis=1), 0.0))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Counts of residuals by size, of either sign.
+
+    Parameters
+    ----------
+    above, below : ndarray of shape (k,)
+        Rows whose residual is positive, or negative, of each size; 0 where noise hides them.
+    sizes : ndarray of shape (k,)
+    noise : float
+        Standard deviation of a count.
+    """
+
+    above: Array
+    below: Array
+    sizes: Array
+    noise: float = 0.0
+
+    @classmethod
+    def of(cls, counts: Array, noise: float, unit: float) -> Residuals:
+        """Return them from noisy counts between `EDGES` times a unit."""
+        clear = np.where(counts > CLEAR * noise, counts, 0.0)
+        half = len(clear) // 2
+        sizes = unit * np.append(SIZES[0] / 2, SIZES * 2**0.25)
+        return cls(clear[half:], clear[:half][::-1], sizes, noise)
+
+    def median(self) -> float:
+        """Return the median size, 0 where there is none."""
+        both = self.above + self.below
+        total = np.cumsum(both)
+        if not total[-1]:
+            return 0.0
+        k = int(np.searchsorted(total, total[-1] / 2))
+        share = (total[-1] / 2 - (total[k - 1] if k else 0.0)) / max(both[k], 1.0)
+        return float(self.sizes[k] * 2 ** ((share - 0.5) / 2))
+
+    def dispersion(self, num_rows: float, mean: float) -> float:
+        """Return how much more counts vary than Poisson ones, as far as noise shows.
+
+        Residuals of rates above the mean are relative to their usual size, and have the variance
+        of those at the mean, but for the dispersion.
+        """
+        squares = float((self.above + self.below) @ self.sizes**2) / num_rows
+        ratio = squares / mean
+        return min(max(ratio - TELLING, 0.0), MOST_DISPERSED) / max(mean, 1e-3)
+
+    def bound(
+        self, noise: float, dim: int, least: float, most: float, usual: Callable[[float], float]
+    ) -> float:
+        """Return the bound that costs least: noise for each of it, against what it takes away.
+
+        Parameters
+        ----------
+        noise : float
+            Of a gradient per unit of the bound.
+        dim : int
+        least, most : float
+            Bounds between which to choose.
+        usual : callable
+            What the model itself has beyond a bound in all rows, above less below: no bias.
+        """
+        best, found = math.inf, most
+        for bound in np.geomspace(least, most, 41):
+            over = np.maximum(self.sizes - bound, 0.0)
+            one_way = abs(float((self.above - self.below) @ over) - usual(bound))
+            seen = over * (self.above + self.below > 0)
+            one_way = max(one_way - 2 * self.noise * math.sqrt(float(seen @ seen)), 0.0)
+            apart = float((self.above + self.below) @ over**2)
+            error = one_way**2 + dim * apart + dim * (noise * bound) ** 2
+            if error < best:
+                best, found = error, float(bound)
+        return found
+
+    def score_bound(self, noise: float, num_rows: float) -> tuple[float, float]:
+        """Return a bound on squared residuals, and the sum of what they have beyond it.
+
+        That is what normal residuals have, or more where counts show it.
+        """
+        both = self.above + self.below
+        best, found, lost = math.inf, 9.0, 0.0
+        for bound in np.array([6.0, 9.0, 12.0, 18.0, 27.0, 40.0, 80.0, 160.0, 640.0]):
+            root = math.sqrt(bound)
+            density = math.exp(-bound / 2) / math.sqrt(2 * math.pi)
+            normal = 2 * root * density + (1 - bound) * math.erfc(root / math.sqrt(2))
+            counted = float(both @ np.maximum(self.sizes**2 - bound, 0.0))
+            over = max(counted, num_rows * normal)
+            error = (0.5 * over) ** 2 + (noise * bound) ** 2
+            if error < best:
+                best, found, lost = error, float(bound), over
+        return found, lost

@@ -1,0 +1,247 @@
+"""Regressions: the posterior of coefficients given what a budget lets know of the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmc.automatic.glm import kernels, units
+from dpmc.automatic.glm.normal import Normal
+from dpmc.automatic.glm.prior import LOG_SCALE, Frame
+from dpmc.automatic.glm.remarks import Judged, remarks
+from dpmc.automatic.glm.rows import Rows
+from dpmc.automatic.glm.search import Found, Search
+from dpmc.automatic.glm.till import Till
+from dpmc.automatic.glm.units import Units
+from dpmc.automatic.statement import Cost
+from dpmc.fits import Fit
+from dpmc.privacy.audit import audit
+from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.events import parse
+from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.privacy.spending import told
+from dpmc.progress import Progress, silent
+from dpmc.rng import Streams
+from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee
+
+NAME = "regression"
+KINDS = {
+    "linear": kernels.LINEAR,
+    "student_t": kernels.STUDENT_T,
+    "logistic": kernels.LOGISTIC,
+    "poisson": kernels.POISSON,
+}
+SCALED = (kernels.LINEAR, kernels.STUDENT_T)
+
+
+def fit(
+    dataset: Dataset,
+    likelihood: str,
+    epsilon: float,
+    delta: float,
+    *,
+    intercept: bool = True,
+    prior_sd: Array | None = None,
+    freedom: float = 4.0,
+    robust: bool = False,
+    num_chains: int = 4,
+    num_draws: int = 2000,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise | None = None,
+    names: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Fit:
+    """Return draws from the posterior of a regression.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Private: features, and the response in the last column.
+    likelihood : {"linear", "student_t", "logistic", "poisson"}
+    epsilon, delta : float
+        The budget under substitution of one row: all of it is spent.
+    intercept : bool
+    prior_sd : ndarray of shape (d,), optional
+        Of the coefficients, around 0; by default the prior is in units of the columns.
+    freedom : float
+        Of the Student-t distribution.
+    robust : bool
+        Whether widths follow the variance of gradients, and not that of the model.
+    num_chains, num_draws : int
+        Chains, and draws of each; they cost no privacy.
+    start : ndarray of shape (d,), optional
+        A public point to begin at; by default the search begins at the null model.
+    seed, noise
+        As of `dpmc.fit`.
+    names : sequence of str
+        Of the coefficients, and of the logarithm of the scale.
+    progress : callable
+        Told after each release how many hundredths of the budget are spent.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    DpmcError
+        If the budget is refused, before any row is used.
+    """
+    noise = noise_of(noise, published=seed is not None)
+    budget = GaussianBudget.of(epsilon, delta)
+    streams = Streams.of(seed, NAME, 0)
+    ledger = Ledger(budget, noise)
+    till = Till(ledger, streams.noise)
+    outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
+    outside += [] if seed is None else [SEED]
+    outside += [] if noise == "discrete" else [LOW_BITS]
+    guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
+    kind = KINDS[likelihood]
+    with told(guarantee, ledger.records):
+        found, frame, units_, prior = search(
+            till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress
+        )
+    mean, covariance = _outside(found, frame)
+    without = _without(found, frame, prior)
+    widening = np.sqrt(np.diag(covariance) / np.diag(without))
+    displaced = float(np.mean(np.maximum(widening**2 - 1, 1e-12)))
+    sigma = _sigma(found, frame, prior_sd is not None)
+    if sigma is not None:
+        mean, covariance = np.append(mean, sigma[0]), _joined(covariance, sigma[1])
+        widening = np.append(widening, math.sqrt(sigma[1] / sigma[2]))
+    draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
+    cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows)
+    records = ledger.records()
+    audited = audit(parse(records), delta)
+    coefficients = frame.outside(prior)
+    plan: dict[str, Any] = {
+        "method": "noise-aware regression",
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": "replace",
+        "accountant": "gaussian",
+        "mu": budget.mu,
+        "stages": till.stages,
+        "gradient_clip_bound": found.reach * found.bound,
+        "effective_draws": cost.effective_draws,
+        "widening": cost.widening.tolist(),
+        "acceptance": 1.0,
+        "noise": noise,
+        "statement": cost.statement(),
+        "prior": _prior(coefficients, frame, kind, prior_sd is not None),
+        "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
+        "dispersion": found.dispersion[0],
+        "steps": found.steps,
+        "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant},
+    }
+    judged = Judged(
+        found, units_, cost, coefficients, mean[: len(coefficients.mean)],
+        np.sqrt(np.diag(covariance))[: len(coefficients.mean)], names, intercept, kind,
+        prior_sd is not None, robust,
+    )  # fmt: skip
+    return Fit(
+        draws=draws,
+        info={},
+        totals={},
+        status="complete",
+        ledger=records,
+        guarantee=guarantee,
+        plan=plan,
+        names=tuple(names),
+        remarks=tuple(remarks(judged)),
+    )
+
+
+def search(
+    till: Till,
+    dataset: Dataset,
+    kind: int,
+    intercept: bool,
+    prior_sd: Array | None,
+    freedom: float,
+    robust: bool,
+    start: Array | None = None,
+    progress: Progress = silent,
+) -> tuple[Found, Frame, Units, Normal]:
+    """Return what a search finds: all that is computed from rows and not released by others."""
+    x = dataset.x
+    num_rows = float(len(x))
+    if dataset.invalid_rows == "zero":
+        valid = float(np.isfinite(x).all(axis=1).sum())
+        noisy, _ = till.release("valid rows", valid, 1.0, 0.002 * till.total)
+        num_rows = min(max(noisy, 1.0), num_rows)
+    scaled = kind in SCALED
+    wide = x.shape[1] - (not scaled)
+    found_units = units.find(till, x[:, :wide], intercept)
+    features = slice(0, x.shape[1] - 1)
+    location, scale = found_units.location[features], found_units.scale[features]
+    response = (found_units.location[-1], found_units.scale[-1]) if scaled else (0.0, 1.0)
+    frame = Frame.of(location, scale, response, intercept)
+    prior = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
+    rows = Rows(x, location, scale, intercept, kind)
+    if start is not None:
+        count = rows.dim
+        start = np.linalg.solve(frame.matrix, start[:count] - frame.offset)
+    one = Search(rows, found_units, till, prior, freedom, robust, num_rows, progress)
+    return one.run(start), frame, found_units, prior
+
+
+def _outside(found: Found, frame: Frame) -> tuple[Array, Array]:
+    matrix = frame.matrix @ found.basis
+    covariance = matrix @ found.posterior.covariance() @ matrix.T
+    return matrix @ found.posterior.mean + frame.offset, covariance
+
+
+def _without(found: Found, frame: Frame, prior: Normal) -> Array:
+    """Return the covariance as it would be with neither noise nor weights."""
+    phi = prior.through(found.basis, np.zeros(len(prior.mean)))
+    observed = found.observed
+    # Noise may hide a curvature that second moments let expect.
+    curvature = (observed.curvature + observed.inferred(observed.point)) / 2
+    whole = Normal(phi.mean, curvature / found.kept + phi.precision)
+    matrix = frame.matrix @ found.basis
+    return np.asarray(matrix @ whole.covariance() @ matrix.T, dtype=np.float64)
+
+
+def _sigma(
+    found: Found, frame: Frame, given: bool
+) -> tuple[float, float, float] | None:
+    """Return mean and variance of the log scale, and the variance without privacy."""
+    if found.sigma is None:
+        return None
+    value, rows, whole = found.sigma
+    likelihood = value + frame.log_scale
+    centre = 0.0 if given else frame.log_scale
+    precision = 1 / whole + LOG_SCALE**-2
+    mean = (likelihood / whole + centre * LOG_SCALE**-2) / precision
+    return mean, 1 / precision, 1 / (1 / rows + LOG_SCALE**-2)
+
+
+def _prior(coefficients: Normal, frame: Frame, kind: int, given: bool) -> dict[str, Any]:
+    """Return the prior as a user has it, that of the logarithm of the scale last."""
+    mean, precision = coefficients.mean, coefficients.precision
+    if kind in SCALED:
+        mean = np.append(mean, 0.0 if given else frame.log_scale)
+        precision = _joined(precision, LOG_SCALE**-2)
+    return {"mean": mean.tolist(), "precision": precision.tolist()}
+
+
+def _joined(covariance: Array, variance: float) -> Array:
+    out = np.zeros((len(covariance) + 1, len(covariance) + 1))
+    out[:-1, :-1], out[-1, -1] = covariance, variance
+    return out
+
+
+def _draws(
+    mean: Array, covariance: Array, num_draws: int, num_chains: int, rng: np.random.Generator
+) -> Array:
+    size = np.sqrt(np.diag(covariance))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    root = size[:, None] * (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    normal = rng.standard_normal((num_chains, num_draws, len(mean)))
+    return np.ascontiguousarray(np.moveaxis(mean + normal @ root.T, 0, 1))

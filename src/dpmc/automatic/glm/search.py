@@ -1,0 +1,462 @@
+"""The search: units, whitening, a null model, and a few noisy Newton steps from there.
+
+No bound follows the point. A row moves the gradient, a sum of w rho u, by at most R b: features are
+whitened and shortened by a weight that depends on them alone, and the residual score is bounded by
+what is public of it, or by released counts of residuals. Weights are known, and rows have a score
+of mean zero whatever their features are: a model that is right keeps its parameters. So one
+gradient with noise 2 R b / mu displaces the mean by 2 R b / (mu sqrt(n v)) posterior standard
+deviations, v being the mean of the variances of residual scores: p (1 - p) for a probability p.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dpmc.automatic.glm import kernels, units
+from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
+from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
+from dpmc.automatic.glm.residuals import MEDIAN, RATES, Residuals, clipped_counts
+from dpmc.automatic.glm.rows import Rows
+from dpmc.automatic.glm.shape import Lengths, Whitening
+from dpmc.automatic.glm.till import Till
+from dpmc.automatic.glm.units import Units
+from dpmc.progress import Progress
+from dpmc.types import Array
+
+# Squared length at which features in their units are clipped for second moments, over d.
+LONG = 2.0
+# Exploring stages: most of them, and shares of the budget.
+STAGES = 6
+# each; share that all before the last may have.
+LEAST, MOST, EXPLORE = 0.006, 0.08, 0.35
+# Change of a curvature over a step of length 1 of the linear predictor, as a share, and the length
+# of a step that is taken at once.
+BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.25, POISSON: 0.4}
+TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
+# Error of a curvature that is inferred from second moments, as a share.
+INFERRED = 0.35
+# Shares of a stage that its curvature may have.
+SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
+# Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
+SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
+# Deviations of its noise that a count of far residuals has to exceed.
+CLEAR = 3.5
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found, in whitened coordinates phi: ``beta = basis @ phi`` in units.
+
+    Parameters
+    ----------
+    observed : Observed
+        The last stage.
+    posterior : Normal
+        Of phi.
+    basis : ndarray of shape (d, d)
+    kept : float
+        Share of the curvature that weights leave.
+    sigma : tuple of float, optional
+        Mean, and variance over rows alone and of all, of the logarithm of the scale of responses.
+    dispersion : tuple of float
+        Variance of gradients over what the model says, and its noise.
+    remaining : float
+        Mean residual at the centre, in standard deviations that it should have.
+    reach, longest, bound : float
+        Bounds of the last stage: R, T, and that of residual scores.
+    steps : list of float
+        Lengths of the steps, of the linear predictor.
+    settled : bool
+    ones : float
+        Mean response of the null model, of which the variance of a score follows.
+    whitening : Whitening
+    heavy : bool
+        Whether residuals of a normal model have heavier tails.
+    """
+
+    observed: Observed
+    posterior: Normal
+    basis: Array
+    kept: float
+    sigma: tuple[float, float, float] | None
+    dispersion: tuple[float, float]
+    remaining: float
+    reach: float
+    longest: float
+    bound: float
+    steps: list[float]
+    settled: bool
+    ones: float
+    whitening: Whitening
+    heavy: bool
+
+
+@dataclass
+class Search:
+    """A search under way.
+
+    Parameters
+    ----------
+    rows : Rows
+    units : Units
+    till : Till
+    prior : Callable
+        Gives the prior of ``beta`` in units.
+    freedom : float
+        Of the Student-t distribution.
+    robust : bool
+        Whether the variance of gradients is released.
+    num_rows : float
+        Rows that are valid.
+    progress : Callable
+    """
+
+    rows: Rows
+    units: Units
+    till: Till
+    prior: Normal
+    freedom: float
+    robust: bool
+    num_rows: float
+    progress: Progress
+    numbers: Array = field(default_factory=lambda: np.zeros(kernels.NUMBERS))
+    variance: float = 1.0
+    tails: Residuals | None = None
+    kept: float = 1.0
+    dispersed: float = 0.0
+    distance: float = 1.0
+
+    def run(self, start: Array | None) -> Found:
+        """Return what is found, with all of the budget."""
+        kind, dim = self.rows.kind, self.rows.dim
+        alpha, mean = self._null()
+        bound = math.sqrt(LONG * dim)
+        noise_at_one = math.sqrt(2) * bound**2
+        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.05 * self.num_rows, 0.001, 0.04)
+        noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), bound**2, cost)
+        self._tell()
+        white = Whitening.of(noisy, noise, self.num_rows)
+        cost = self.till.part(math.sqrt(2), 0.004 * self.num_rows, 0.0005, 0.01)
+        counts, noise = self.till.release(
+            "lengths", self.rows.lengths(white.basis), math.sqrt(2), cost
+        )
+        self._tell()
+        lengths = Lengths.of(counts, noise, dim)
+        root = np.linalg.inv(white.basis)
+        prior = self.prior.through(white.basis, np.zeros(dim))
+        phi = np.zeros(dim)
+        if start is not None:
+            phi = root @ start
+        elif self.rows.constant:
+            phi = root[:, 0] * alpha
+        known: list[Observed] = []
+        steps, settled, growth, total = [], False, 1.0, self.till.total
+        for _ in range(STAGES):
+            self._bounds(phi, white, lengths, 0.004)
+            target = self._target()
+            per_row = self.num_rows * self.variance * self.kept
+            wanted = 2 * self._gradient_bound() * math.sqrt(dim) / per_row
+            most = max(min(MOST, self.till.left / total - 1 + EXPLORE), LEAST)
+            cost = self.till.part(
+                wanted * self.numbers[kernels.SIGMA] * growth, target / 3, LEAST, most
+            )
+            self.numbers[kernels.SAFE] = 1.0
+            observed = self._stage(phi, white, lengths, cost)
+            known.append(observed)
+            found = posterior(known, prior)
+            step = found.mean - phi
+            size = math.sqrt(float(step @ step))
+            reach = TRUST[kind]
+            phi = phi + step * min(1.0, reach / max(size, 1e-12))
+            steps.append(size)
+            noise = math.sqrt(float(np.trace(found.covariance())))
+            self.distance = min(noise, 1.0)
+            if max(size, noise) <= min(reach, 1.5 * target):
+                settled = True
+                break
+            if noise > target:
+                growth *= 2.0
+            if self.till.left <= (1 - EXPLORE) * total:
+                break
+        self._bounds(phi, white, lengths, 0.001)
+        self.numbers[kernels.SAFE] = 0.0
+        check = CHECK * self.till.total
+        scaled = SCALE * self.till.left if kind in (LINEAR, STUDENT_T) else 0.0
+        observed = self._stage(phi, white, lengths, self.till.left - check - scaled, last=True)
+        known.append(observed)
+        found = posterior(known, prior)
+        sigma = self._sigma(observed, found, white, scaled)
+        if sigma is not None:
+            # The likelihood of coefficients is that of the scale as it is known now.
+            observed = observed.times((self.numbers[kernels.SIGMA] / math.exp(sigma[0])) ** 2)
+            known[-1] = observed
+            found = posterior(known, prior)
+            self.numbers[kernels.SIGMA] = math.exp(sigma[0])
+        steps.append(float(np.linalg.norm(found.mean - phi)))
+        kept, _ = lengths.kept(self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST], dim)
+        dispersion, remaining, heavy = self._check(found, white, observed)
+        self._tell()
+        return Found(
+            observed, found, white.basis, kept, sigma, dispersion, remaining,
+            self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
+            self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
+            heavy,
+        )  # fmt: skip
+
+    def _tell(self) -> None:
+        total = self.till.total
+        self.progress(round(100 * (total - self.till.left) / total), 100, self.till.stages[-1]["release"])
+
+    def _null(self) -> tuple[float, float]:
+        """Return the linear predictor of the null model, and its mean response."""
+        kind, numbers = self.rows.kind, self.numbers
+        numbers[kernels.SIGMA], numbers[kernels.Y_INVERSE] = 1.0, 1.0
+        numbers[kernels.FREEDOM] = self.freedom
+        y = self.rows.x[:, -1]
+        n = self.num_rows
+        if kind == LOGISTIC:
+            cost = self.till.part(1.0, 0.002 * n, 0.0005, 0.01)
+            count, noise = self.till.release("mean response", float(np.sum(y == 1)), 1.0, cost)
+            rate = min(max(count, noise, 0.5), n - max(noise, 0.5)) / n
+            if not 0 < rate < 1:
+                rate = 0.5
+            numbers[kernels.RESIDUAL], numbers[kernels.CURVATURE] = 1.0, 0.25
+            self.variance = rate * (1 - rate)
+            return math.log(rate / (1 - rate)), rate
+        if kind == POISSON:
+            cost = self.till.part(1.0, 0.003 * n, 0.0005, 0.01)
+            cap = units.upper(self.till, y, 0.01, cost)
+            with np.errstate(invalid="ignore"):
+                total = float(np.nansum(np.clip(y, 0.0, cap)))
+            cost = self.till.part(cap, 0.01 * n, 0.0005, 0.01)
+            noisy, noise = self.till.release("mean response", total, cap, cost)
+            mean = max(noisy, noise, 1.0) / n
+            self.variance = numbers[kernels.RATE] = mean
+            return math.log(mean), mean
+        numbers[kernels.Y_LOCATION] = self.units.location[-1]
+        numbers[kernels.Y_INVERSE] = 1 / self.units.scale[-1]
+        if kind == LINEAR:
+            numbers[kernels.CURVATURE] = 1.0
+        else:
+            numbers[kernels.CURVATURE] = (self.freedom + 1) / self.freedom
+            self.variance = (self.freedom + 1) / (self.freedom + 3)
+        return 0.0, 0.0
+
+    def _bounds(self, phi: Array, white: Whitening, lengths: Lengths, aim: float) -> None:
+        """Choose the bounds of a stage, from counts of residuals at its point."""
+        kind, numbers, dim = self.rows.kind, self.numbers, self.rows.dim
+        noise = 2 / math.sqrt(0.8 * self.till.left)
+        if kind != LOGISTIC:
+            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.01)
+            unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
+            counts = self.rows.residuals(white.basis @ phi, numbers, unit)
+            noisy, deviation = self.till.release("residuals", counts, math.sqrt(2), cost)
+            self.tails = tails = Residuals.of(noisy, deviation, unit)
+            if kind != POISSON and (median := tails.median()) > 0:
+                usual = MEDIAN if kind == LINEAR else _median_t(self.freedom)
+                factor = median / usual
+                numbers[kernels.SIGMA] *= factor
+                tails = replace(tails, sizes=tails.sizes / factor)
+                self.tails = tails
+            if kind == POISSON:
+                self.dispersed = self.tails.dispersion(self.num_rows, self.variance)
+            reach = numbers[kernels.LENGTH] or 1.5 * math.sqrt(dim)
+            if kind == STUDENT_T:
+                numbers[kernels.RESIDUAL] = min(
+                    (self.freedom + 1) / (2 * math.sqrt(self.freedom)), 5.0
+                )
+            else:
+                varied = self.variance * (1 + self.dispersed * self.variance)
+                least = 2.5 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
+                most = max(32.0 * least, least)
+                numbers[kernels.RESIDUAL] = tails.bound(
+                    reach * noise, dim, least, most, self._usual_excess
+                )
+            if kind == POISSON:
+                numbers[kernels.CURVATURE] = max(1.0, numbers[kernels.RESIDUAL] ** 2 / 4)
+                self.rows.table[:] = clipped_counts(
+                    float(numbers[kernels.RESIDUAL]), self.variance, self.dispersed
+                )
+        reach, longest = lengths.bounds(
+            round(self.num_rows), dim, self.variance, noise * numbers[kernels.RESIDUAL]
+        )
+        numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
+        self.kept, _ = lengths.kept(reach, longest, dim)
+
+    def _usual_excess(self, bound: float) -> float:
+        """Return what counts of the null model have beyond a bound, above less below, in all."""
+        if self.rows.kind != POISSON:
+            return 0.0
+        rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
+        return -self.num_rows * float(clipped_counts(bound, self.variance, self.dispersed, rate)[0])
+
+    def _gradient_bound(self) -> float:
+        return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])
+
+    def _target(self) -> float:
+        """Return how near, in the linear predictor, the last stage should begin.
+
+        There the bend of the likelihood costs less than the noise of the last gradient.
+        """
+        information = math.sqrt(self.num_rows * self.variance) / self.numbers[kernels.SIGMA]
+        noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
+        noise /= self.kept
+        worth = 0.4 * max(1.0, noise) * math.sqrt(self.rows.dim)
+        return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
+
+    def _stage(
+        self,
+        phi: Array,
+        white: Whitening,
+        lengths: Lengths,
+        cost: float,
+        last: bool = False,
+    ) -> Observed:
+        """Return what is released at a point."""
+        kind, dim, numbers = self.rows.kind, self.rows.dim, self.numbers
+        sigma = float(numbers[kernels.SIGMA])
+        robust = self.robust and last
+        gradient, curvature, squares, _ = self.rows.scores(
+            white.basis, phi, numbers, True, robust
+        )
+        bound = self._gradient_bound()
+        rest = cost
+        if robust:
+            rest -= cost * MEAT
+            noisy, noise = self.till.matrix("squares", squares, bound**2, cost * MEAT)
+        steep = float(numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE])
+        first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
+        signed = math.sqrt(2) if kind == STUDENT_T and last else 1.0
+        inferred = self._inferred(phi, white) * self.num_rows * first
+        expected = INFERRED * float(np.trace(inferred)) / dim
+        share = min(
+            SHARES,
+            key=lambda one: (2 * bound) ** 2 / (1 - one)
+            + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2),
+        )
+        second_of = _clipped_normal(numbers[kernels.RESIDUAL]) if kind == LINEAR else (1.0, 1.0)
+        curved, wrong = self.till.matrix("curvature", curvature, signed * steep, share * rest)
+        slope, noise = self.till.release("gradient", gradient, 2 * bound, (1 - share) * rest)
+        self._tell()
+        known = expected**2 / (expected**2 + wrong**2 / 2)
+        shrunk = positive(inferred + known * (curved - inferred))
+        error = math.sqrt(known**2 * wrong**2 / 2 + (1 - known) ** 2 * expected**2)
+        level = float(np.trace(shrunk)) / max(float(np.trace(inferred)), 1e-300)
+        level *= self.num_rows * first / sigma**2
+        observed = Observed(
+            phi, slope / sigma, noise / sigma, shrunk / sigma**2, error / sigma**2,
+            second * second_of[0] / second_of[1],
+            positive(noisy) / sigma**2 if robust else None, BEND[kind],
+            lambda place: level * self._inferred(place, white),
+        )  # fmt: skip
+        return observed
+
+    def _inferred(self, phi: Array, white: Whitening) -> Array:
+        """Return the curvature of a row as second moments and normal features let expect."""
+        kind, dim = self.rows.kind, self.rows.dim
+        if kind in (LINEAR, STUDENT_T):
+            usual = 1.0 if kind == LINEAR else (self.freedom + 1) / (self.freedom + 3)
+            if kind == STUDENT_T and self.numbers[kernels.SAFE]:
+                usual = 1.0
+            return usual * np.eye(dim)
+        centre = np.zeros(dim)
+        if self.rows.constant:
+            centre = white.basis @ white.moments[:, 0]
+        spread = positive(np.eye(dim) - np.outer(centre, centre))
+        along = spread @ phi
+        deviation = math.sqrt(max(float(phi @ along), 1e-12))
+        eta = float(centre @ phi) + deviation * NODES
+        if kind == LOGISTIC:
+            small = np.exp(-np.abs(eta))
+            values = small / (1 + small) ** 2
+        else:
+            values = np.minimum(np.exp(np.minimum(eta, 50.0)), self.numbers[kernels.CURVATURE])
+        along = along / deviation
+        zero, one, two = (float(WEIGHTS @ (values * NODES**k)) for k in range(3))
+        both = np.outer(centre, along)
+        return np.asarray(
+            zero * (spread + np.outer(centre, centre))
+            + one * (both + both.T)
+            + (two - zero) * np.outer(along, along),
+            dtype=np.float64,
+        )
+
+    def _sigma(
+        self, observed: Observed, found: Normal, white: Whitening, cost: float
+    ) -> tuple[float, float, float] | None:
+        """Return the logarithm of the scale at the centre, its variance over rows, and in all."""
+        kind, n, numbers = self.rows.kind, self.num_rows, self.numbers
+        if kind not in (LINEAR, STUDENT_T):
+            return None
+        limit, lost = self.freedom + 1, 0.0
+        if kind == LINEAR:
+            assert self.tails is not None
+            limit, lost = self.tails.score_bound(1 / math.sqrt(cost), n)
+        numbers[kernels.SCORE] = limit
+        *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
+        noisy, noise = self.till.release("scale", float(extra[kernels.SCALE]), limit, cost)
+        # Residuals at a centre that noise has displaced are larger than those at the mode.
+        displaced = float(np.trace(observed.curvature @ found.covariance())) - self.rows.dim
+        displaced = min(max(displaced, 0.0), 0.5 * n)
+        total = noisy + lost - displaced
+        before = math.log(numbers[kernels.SIGMA])
+        if kind == LINEAR:
+            total = max(total, noise, 0.05 * n)
+            rows = 1 / (2 * n)
+            unsure = noise / (2 * total)
+            variance = unsure**2 * (1 + 16 * unsure**2) + (0.25 * (lost + displaced) / total) ** 2
+            return before + 0.5 * math.log(total / n), rows, rows + variance
+        information = 2 * n * self.freedom / (self.freedom + 3)
+        move = min(max((total - n) / information, -1.0), 1.0)
+        rows = 1 / information
+        variance = (noise / information) ** 2 + (0.12 * move) ** 2 + (0.25 * displaced / n) ** 2
+        return before + move, rows, rows + variance
+
+    def _check(
+        self, found: Normal, white: Whitening, observed: Observed
+    ) -> tuple[tuple[float, float], float, bool]:
+        """Return the dispersion of gradients and its noise, what is left of the residual, tails."""
+        numbers = self.numbers
+        *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
+        left = self.till.left
+        reach, bound = numbers[kernels.LENGTH], numbers[kernels.RESIDUAL]
+        square = max(bound**2, numbers[kernels.CURVATURE])
+        spread, noise = self.till.release(
+            "check of variance", float(extra[kernels.DISPERSION]), 2 * reach**2 * square, 0.5 * left
+        )
+        heavy = False
+        if self.rows.kind == LINEAR:
+            far, far_noise = self.till.release(
+                "check of tails", float(extra[kernels.FAR]), 1.0, 0.3 * left
+            )
+            heavy = far > 1e-3 * self.num_rows + CLEAR * far_noise
+        rest, rest_noise = self.till.release(
+            "check of mean", float(extra[kernels.MEAN]), 2 * bound, self.till.left
+        )
+        scale = numbers[kernels.SIGMA] ** 2
+        usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
+        if self.rows.kind == LINEAR:
+            squares, inside = _clipped_normal(bound)
+            spread -= (squares - inside) / squares * usual
+        deviation = math.sqrt(
+            rest_noise**2 + self.num_rows * self.variance + observed.noise**2 * scale
+        )
+        return (1 + spread / usual, noise / usual), rest / deviation, heavy
+
+
+def _clipped_normal(bound: float) -> tuple[float, float]:
+    """Return the mean square of a normal number clipped to a bound, and how often it is within."""
+    outside = math.erfc(bound / math.sqrt(2))
+    density = math.exp(-(bound**2) / 2) / math.sqrt(2 * math.pi)
+    return 1 - outside - 2 * bound * density + bound**2 * outside, 1 - outside
+
+
+def _median_t(freedom: float) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(0.75, freedom))

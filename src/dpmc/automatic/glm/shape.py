@@ -1,0 +1,125 @@
+"""Whitening of features, and how long they may be: from noisy second moments and lengths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmc.types import Array
+
+# Second moments of features in their units, relative to 1: what is expected before any row is seen.
+EXPECTED = 0.5
+# Eigenvalues of second moments below this, for the largest 1, are those of equal columns.
+SMALLEST = 1e-6
+# Lengths over sqrt(d), by fourths of octaves.
+EDGES = 2.0 ** (np.arange(-8, 25) / 4)
+# Of the trace of the curvature: what longer features may take of it.
+LOST = 0.02
+# How far weights move the linear predictor, per share of the curvature that they take, where the
+# model is not quite right.
+MISSPECIFIED = 0.1
+MOST = 8.0
+# Deviations of noise below which a count is none.
+CLEAR = 4.0
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Second moments of features in units, and what whitens them.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (d, d)
+        Of a row, shrunk to what noise lets know.
+    basis : ndarray of shape (d, d)
+        The symmetric inverse root: `basis @ v` has second moments of about 1.
+    values, vectors : ndarray
+        Eigenvalues and eigenvectors of the moments.
+    noise : float
+        Of an eigenvalue.
+    """
+
+    moments: Array
+    basis: Array
+    values: Array
+    vectors: Array
+    noise: float
+
+    @classmethod
+    def of(cls, noisy: Array, noise: float, num_rows: int) -> Whitening:
+        """Return it for noisy second moments, a sum over rows, with noise of one diagonal entry."""
+        dim = len(noisy)
+        moments, spread = noisy / num_rows, noise / num_rows
+        known = EXPECTED**2 / (EXPECTED**2 + spread**2 / 2)
+        shrunk = known * moments + (1 - known) * np.eye(dim)
+        largest = known * spread * math.sqrt(2 * dim)
+        values, vectors = np.linalg.eigh(shrunk)
+        floor = max(min(largest, 1.0), SMALLEST * float(values.max()))
+        kept = np.maximum(values, floor)
+        root = (vectors * kept**-0.5) @ vectors.T
+        return cls((vectors * kept) @ vectors.T, (root + root.T) / 2, values, vectors, largest)
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long whitened features are: noisy counts, shares of all rows.
+
+    Parameters
+    ----------
+    shares, sizes : ndarray of shape (k,)
+        Of rows, and the length of their features.
+    """
+
+    shares: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, counts: Array, noise: float, dim: int) -> Lengths:
+        """Return them; those of a normal distribution where noise hides the counts."""
+        middles = np.append(EDGES[0] / 2, EDGES * 2 ** (1 / 8)) * math.sqrt(dim)
+        clear = np.where(counts > CLEAR * noise, counts, 0.0)
+        if clear.sum() < 5 * noise:
+            return cls(np.ones(1), np.array([math.sqrt(dim)]))
+        return cls(clear / clear.sum(), middles)
+
+    def bounds(self, num_rows: int, dim: int, variance: float, noise: float) -> tuple[float, float]:
+        """Return R and T of the weights: least error of the mode, and curvature nearly whole.
+
+        Parameters
+        ----------
+        num_rows, dim : int
+        variance : float
+            Of a residual score.
+        noise : float
+            Of a gradient whose features have length 1 at most.
+        """
+        best, found = math.inf, 1.0
+        squares = self.sizes**2
+        whole = float(self.shares @ squares) / dim
+        for reach in EDGES * math.sqrt(dim):
+            weights = np.minimum(1.0, reach / self.sizes)
+            first = float(self.shares @ (weights * squares)) / dim
+            second = float(self.shares @ (weights**2 * squares)) / dim
+            apart = (second / first**2 - 1 / whole) / (num_rows * variance)
+            bias = (MISSPECIFIED * (1 - first / whole)) ** 2
+            error = apart + bias + (reach * noise / (num_rows * variance * first)) ** 2
+            if error < best * (1 + 1e-6):
+                best, found = error, float(reach)
+        weights = np.minimum(1.0, found / self.sizes) * squares
+        longest = found
+        while longest < MOST * found:
+            lost = float(self.shares @ np.maximum(weights - found * longest, 0.0))
+            if lost <= LOST * float(self.shares @ weights):
+                break
+            longest *= 2**0.25
+        return found, longest
+
+    def kept(self, reach: float, longest: float, dim: int) -> tuple[float, float]:
+        """Return the mean of w |u|^2 / d, and of w^2 |u|^2 / d over it."""
+        weights = np.minimum(1.0, reach / self.sizes)
+        weights *= np.minimum(1.0, longest / np.maximum(self.sizes, longest))
+        first = float(self.shares @ (weights * self.sizes**2)) / dim
+        second = float(self.shares @ (weights**2 * self.sizes**2)) / dim
+        return first, second / first

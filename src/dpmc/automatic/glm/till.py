@@ -1,0 +1,89 @@
+"""Releases of a search, paid for by parts of one budget, each with its name in the plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpmc.privacy.clipped import asserted
+from dpmc.privacy.ledger import Ledger
+from dpmc.rows.vectors import pack, unpack
+from dpmc.types import Array
+
+# Sums are rounded: a row may move one by so much more than its bound.
+ROUNDING = 1 + 1e-9
+
+
+@dataclass
+class Till:
+    """A ledger that is a filter, the generator of its noise, and what was paid for.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Made with a `GaussianBudget`.
+    rng : numpy.random.Generator
+        Of privacy noise alone.
+    """
+
+    ledger: Ledger
+    rng: np.random.Generator
+    total: float = field(init=False)
+    stages: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.total = self.ledger.remaining
+
+    @property
+    def left(self) -> float:
+        """What is left of mu^2."""
+        return self.ledger.remaining
+
+    def part(self, noise: float, target: float, least: float, most: float) -> float:
+        """Return the cost at which noise is `target`, within shares of the budget.
+
+        Parameters
+        ----------
+        noise : float
+            Standard deviation at a cost of 1.
+        target : float
+        least, most : float
+            Shares of mu^2.
+        """
+        wanted = (noise / target) ** 2 if target > 0 else math.inf
+        return min(max(wanted, least * self.total), most * self.total, self.left)
+
+    def release(self, name: str, value: Any, sensitivity: float, cost: float) -> tuple[Any, float]:
+        """Return a number or an array with noise, and the standard deviation of the noise.
+
+        Parameters
+        ----------
+        name : str
+            Of the release, in the plan.
+        value : float or ndarray
+            Private.
+        sensitivity : float
+            Euclidean distance by which substituting one row moves it at most.
+        cost : float
+            Part of mu^2.
+        """
+        multiplier = max(1 / math.sqrt(cost), self.ledger.least_multiplier())
+        noisy = self.ledger.release(asserted(value, ROUNDING * sensitivity), multiplier, self.rng)
+        share = 1 / multiplier**2 / self.total
+        if self.stages and self.stages[-1]["release"] == name:
+            self.stages[-1]["share"] += share
+        else:
+            self.stages.append({"release": name, "share": share})
+        return noisy, sensitivity * multiplier
+
+    def matrix(self, name: str, value: Array, bound: float, cost: float) -> tuple[Array, float]:
+        """Return a sum of positive multiples of u u', each of Frobenius norm at most `bound`.
+
+        Two such matrices of rank one have an inner product of at least 0: substitution moves the
+        sum by at most sqrt(2) times the bound. Curvatures that may be negative need twice it.
+        """
+        noisy, noise = self.release(name, pack(value[None])[0], math.sqrt(2) * bound, cost)
+        return unpack(noisy, len(value)), noise

@@ -1,0 +1,153 @@
+"""Location and scale of every column, from bisections with noisy counts: the units of a search.
+
+The scale of a column is a typical difference between two rows that differ in it, so that a rare 0/1
+column has the scale of a frequent one; its location is about its median. A search, its clip bounds
+and its default prior in these units do not depend on those of the rows, up to noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmc.automatic.glm.till import Till
+from dpmc.types import Array
+
+# Rows that are looked at, every so many: a number that is public, as is which they are.
+ROWS = 1 << 16
+# Log2 of the smallest and the largest scale, and of the largest location over its scale.
+WIDEST, FARTHEST = 30.0, 30.0
+# Octaves to which a scale is found, scales to which a location is, and rounds that has at most.
+FINE, NEAR, ROUNDS = 0.5, 1.0, 40
+# Noise of a count as a share of those it halves: aimed at, and too much to look at all.
+NOISE, BLIND = 0.03, 0.25
+# Shares of the budget, least and most, and counts of a column that it is shared by.
+LEAST, MOST, COUNTS = 0.001, 0.08, 18
+# Logarithm by which the odds of a unit fall per octave away from 1.
+RARE = 0.3
+# Deviations of its noise that a count of differing rows has to exceed.
+CLEAR = 4.0
+# What the count of differing rows costs, in other counts.
+DIFFER = 4
+
+
+@dataclass(frozen=True)
+class Units:
+    """What one unit of each column is; the response, where it has a scale, is the last column.
+
+    Parameters
+    ----------
+    location, scale : ndarray of shape (q,)
+    still : ndarray of shape (q,), bool
+        Whether no more rows differ in a column than noise hides.
+    seen : bool
+        Whether the budget let scales be looked for: otherwise they are 1, around 0.
+    """
+
+    location: Array
+    scale: Array
+    still: NDArray[np.bool_]
+    seen: bool
+
+
+def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
+    """Return the units of columns, shape (n, q), some of them NaN.
+
+    Sensitivity: a row is one of those that are looked at, and in one pair of them, or in neither.
+    Each count moves by at most 1, the counts of q columns together by sqrt(q).
+
+    Parameters
+    ----------
+    till : Till
+    x : ndarray of shape (n, q)
+        Private.
+    centred : bool
+        Whether columns have a location: otherwise it is 0, and a scale is a typical size.
+    noise : float
+        Aim of the noise of a count, as a share of the rows.
+    """
+    num_columns = x.shape[1]
+    step = -(-len(x) // ROWS)
+    rows = x[::step]
+    if centred:
+        half = len(rows) // 2
+        places = np.random.default_rng(0).permutation(len(rows))  # public: the same each time
+        with np.errstate(all="ignore"):
+            sizes = np.abs(rows[places[:half]] - rows[places[half : 2 * half]])
+    else:
+        sizes = np.abs(rows)
+    with np.errstate(all="ignore"):
+        sizes = np.where(np.isnan(sizes), -math.inf, np.log2(sizes))
+    count = max(len(sizes), 1)
+    cost = till.part(
+        math.sqrt(COUNTS * num_columns), noise * count, LEAST, MOST
+    ) / (COUNTS * num_columns)  # of one count
+    location, scale = np.zeros(num_columns), np.ones(num_columns)
+    if 1 / math.sqrt(cost) > BLIND * count:
+        return Units(location, scale, np.zeros(num_columns, dtype=bool), False)
+    all_columns = np.arange(num_columns)
+    lowest = np.full(num_columns, -math.inf)
+    differ, noise_of_it = _beyond(till, sizes, lowest, all_columns, DIFFER * cost)
+    deviation = 1 / math.sqrt(cost)
+    still = differ < CLEAR * noise_of_it
+    varied = differ > CLEAR * deviation
+    low, high = np.full(num_columns, -WIDEST), np.full(num_columns, WIDEST)
+    while len(active := np.flatnonzero(varied & (high - low > FINE))):
+        middle = (low + high) / 2
+        beyond, _ = _beyond(till, sizes, middle, active, cost)
+        above = _beyond_half(beyond, differ[active], deviation, middle[active])
+        low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
+    scale[varied] = np.exp2((low + high) / 2)[varied]
+    if not centred:
+        return Units(location, scale, still, True)
+    low, high = np.full(num_columns, -FARTHEST), np.full(num_columns, FARTHEST)
+    for _ in range(ROUNDS):
+        ends = scale * np.sinh(high * math.log(2)) - scale * np.sinh(low * math.log(2))
+        active = np.flatnonzero(ends > NEAR * scale)
+        if not len(active):
+            break
+        middle = (low + high) / 2
+        places_ = scale * np.sinh(middle * math.log(2))
+        beyond, _ = _beyond(till, rows, places_, active, cost)
+        above = _beyond_half(
+            beyond, np.full(len(active), float(len(rows))), deviation, middle[active]
+        )
+        low[active[above]], high[active[~above]] = middle[active[above]], middle[active[~above]]
+    location = scale * np.sinh((low + high) / 2 * math.log(2))
+    return Units(location, scale, still, True)
+
+
+def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> Array:
+    """Return whether more than half of some rows are beyond a place, given as its log2.
+
+    Units are rather near 1 than far from it: far away that takes more than a count by chance.
+    """
+    odds = RARE * np.maximum(np.abs(place) - 2.0, 0.0) * np.sign(place)
+    return np.asarray(beyond > whole / 2 + odds * deviation**2 / np.maximum(whole, deviation))
+
+
+def upper(till: Till, y: Array, share: float, cost: float) -> float:
+    """Return a number >= 1 that about a share of responses, at least 0, exceed; sensitivity 1."""
+    rows = y[:: -(-len(y) // ROWS)]
+    rounds = 7
+    deviation = math.sqrt(rounds / cost)
+    target = max(share * len(rows), 4 * deviation)
+    low, high = 0.0, 40.0
+    for _ in range(rounds):
+        middle = (low + high) / 2
+        beyond = float(np.sum(rows > 2.0**middle))
+        noisy, _ = till.release("units", beyond, 1.0, cost / rounds)
+        low, high = (middle, high) if noisy > target else (low, middle)
+    return float(2.0**high)
+
+
+def _beyond(
+    till: Till, values: Array, places: Array, columns: Array, cost: float
+) -> tuple[Array, float]:
+    """Return noisy counts of entries of columns that are beyond a place of each."""
+    counts = np.array([float(np.sum(values[:, k] > places[k])) for k in columns])
+    size = len(columns)
+    return till.release("units", counts, math.sqrt(size), size * cost)

@@ -1,0 +1,117 @@
+"""Regressions as an attacker sees them: no release tells more of a row than it is charged for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmc.automatic.glm import kernels, run
+from dpmc.automatic.glm.rows import Rows
+from dpmc.automatic.glm.till import Till
+from tests.automatic.glm.searches import LIKELIHOODS, fitted, rows_of, search
+
+MU = 0.8
+# Rows that a neighbour has in place of its last, and whether its response is a possible one.
+HOSTILE = {
+    "huge": (1e300, -1e300, 1.0),
+    "largest": (1.7e308, 1.7e308, 1.7e308),
+    "opposite": (-1.7e308, 1.7e308, 1.0),
+    "tiny": (1e-300, 0.0, 0.0),
+    "outlier": (30.0, 30.0, 1.0),
+    "nothing": (math.nan, 1.0, 1.0),
+    "infinite": (math.inf, -math.inf, 1.0),
+}
+
+
+def pair(likelihood, kind, num_rows=400):
+    rows = rows_of(likelihood, num_rows)
+    other = rows.copy()
+    other[-1] = HOSTILE[kind]
+    if likelihood == "logistic":
+        other[-1, -1] = min(other[-1, -1], 1.0)
+    return rows, other
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_release_moves_by_more_than_its_sensitivity(likelihood, kind):
+    for seed, (first, second) in enumerate((pair(likelihood, kind), pair(likelihood, kind)[::-1])):
+        seen = search(likelihood, first, MU, seed, None, "zero", robust=True)
+        there = search(likelihood, second, MU, seed, seen.transcript, "zero", robust=True)
+        exact = zip(seen.transcript.exact, there.transcript.exact, strict=True)
+        moves = [float(np.linalg.norm(a - b)) for a, b in exact]
+        assert seen.sensitivities == there.sensitivities  # the same questions
+        for move, sensitivity in zip(moves, seen.sensitivities, strict=True):
+            assert move <= sensitivity
+        assert 0 < seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
+        assert seen.spent == pytest.approx(MU**2, rel=1e-9)
+
+
+def costs(likelihood="logistic"):
+    """Return the largest cost of rows as unlike as two can be, over mu^2."""
+    found = []
+    for seed in range(3):
+        rows = rows_of(likelihood, 1000, rate=0.05)
+        first, second = rows.copy(), rows.copy()
+        # Events of opposite features; responses far off in opposite directions.
+        first[-1], second[-1] = (2.0, -2.0, 1.0), (-2.0, 2.0, 1.0)
+        if likelihood == "linear":
+            first[-1], second[-1] = (2.0, -2.0, 1e3), (2.0, -2.0, -1e3)
+        seen = search(likelihood, first, MU, seed)
+        there = search(likelihood, second, MU, seed, seen.transcript)
+        found.append(seen.transcript.cost(there.transcript))
+    return max(found) / MU**2
+
+
+@pytest.mark.parametrize("likelihood", ["logistic", "linear"])
+def test_the_worst_pair_comes_near_the_budget(likelihood):
+    # Without power against opposite rows the tests above would prove little.
+    assert 0.3 < costs(likelihood) <= 1 + 1e-9
+
+
+def test_half_the_sensitivity_costs_more(monkeypatch):
+    original = Till.release
+
+    def halved(self, name, value, sensitivity, cost):
+        return original(self, name, value, sensitivity / 2, cost)
+
+    monkeypatch.setattr(Till, "release", halved)
+    assert costs() > 1.05
+
+
+def test_rows_without_weights_cost_more(monkeypatch):
+    original = Rows.scores
+
+    def unweighted(self, basis, phi, numbers, *more, **options):
+        numbers = numbers.copy()
+        numbers[[kernels.LENGTH, kernels.LONGEST]] = 1e9
+        return original(self, basis, phi, numbers, *more, **options)
+
+    monkeypatch.setattr(Rows, "scores", unweighted)
+    assert costs() > 1.05
+
+
+def test_residuals_without_a_bound_cost_more(monkeypatch):
+    original = Rows.scores
+
+    def unbounded(self, basis, phi, numbers, *more, **options):
+        numbers = numbers.copy()
+        numbers[kernels.RESIDUAL] = 1e9
+        return original(self, basis, phi, numbers, *more, **options)
+
+    monkeypatch.setattr(Rows, "scores", unbounded)
+    assert costs("linear") > 1.05
+
+
+def test_every_release_has_its_name_and_all_of_the_budget_is_named():
+    rows = rows_of("linear", 2000)
+    fit, _, _ = fitted(rows, "linear", seed=1)
+    stages = fit.plan["stages"]
+    assert sum(stage["share"] for stage in stages) == pytest.approx(1.0, rel=1e-6)
+    assert {"units", "second moments", "lengths", "residuals", "curvature", "gradient", "scale"} <= {
+        stage["release"] for stage in stages
+    }
+    assert fit.plan["audit"]["epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert run.KINDS[fit.plan["likelihood"]["name"]] == kernels.LINEAR
