@@ -226,7 +226,8 @@ def main() -> None:
     if given.part in ("tables", "plan"):
         known = list(real_tables.specifications())
         load = functools.lru_cache(maxsize=1)(real_tables.load)
-        cases = [Case(name, lambda _, name=name: load(name)) for name in given.names or known]
+        chosen = dict.fromkeys(given.names or known)
+        cases = [Case(name, lambda _, name=name: load(name)) for name in chosen]
     elif given.part == "coverage":
         families = given.names or [LINEAR, STUDENT_T, LOGISTIC, POISSON]
         cases = coverage_cases(families, given.rows or [2_000, 20_000, 200_000])

@@ -289,7 +289,7 @@ def main() -> None:
     given = parser.parse_args()
     done = {(one["table"], one["rival"], float(one["epsilon"])) for one in read(given.output)}
     for rival in given.rivals:
-        for name in given.names or known:
+        for name in dict.fromkeys(given.names or known):
             epsilons = [epsilon for epsilon in EPSILONS if (name, rival, epsilon) not in done]
             if not epsilons:
                 continue
