@@ -52,10 +52,7 @@ class NormalPrior:
         if not (np.isfinite(mode).all() and np.isfinite(prior.log_density(mode))):
             mode = start
         mean = mode if _is_normal(prior, mode) else _mass(prior, mode)
-        precision, basis = prior.precision(mean), prior.spread(mean)
-        values, vectors = np.linalg.eigh(precision)
-        unknown = np.where(values > 1e-12, 0.0, (FARTHEST * FLAT_SPREAD) ** -2)
-        return cls(mean, precision + (vectors * unknown) @ vectors.T, basis)
+        return cls(mean, proper(prior.precision(mean)), prior.spread(mean))
 
     def gradient(self, theta: Array) -> Array:
         """Return the gradient of the log-density, shape (d,)."""
@@ -65,6 +62,14 @@ class NormalPrior:
     def length(self, step: Array) -> float:
         """Return the length of a step in deviations."""
         return math.sqrt(max(0.0, float(step @ self.precision @ step)))
+
+
+def proper(precision: Array) -> Array:
+    """Return a precision with a deviation, far but finite, where it says nothing."""
+    values, vectors = np.linalg.eigh(precision)
+    unknown = np.where(values > 1e-12, 0.0, (FARTHEST * FLAT_SPREAD) ** -2)
+    filled: Array = precision + (vectors * unknown) @ vectors.T
+    return filled
 
 
 def _is_normal(prior: Prior, mode: Array) -> bool:

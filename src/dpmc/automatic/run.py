@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from dpmc.automatic import bounds
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
-from dpmc.automatic.statement import Cost
+from dpmc.automatic.statement import Cost, nothing_known
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.fits import Fit
 from dpmc.privacy.audit import audit
@@ -90,10 +91,23 @@ def fit(
         rows, nodes = FederatedRows(given, dataset), dataset.node_noise(seed, NAME)
     else:
         rows, nodes = WhitenedRows(given, dataset), None
-    centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point, progress)
-    posterior = NoiseAware.of(centre, prior)
-    draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
-    cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+    purse = Purse(ledger, streams.noise, nodes)
+    spent: dict[str, Any]
+    if dataset.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
+        draws, accepted = NoiseAware.of_nothing(prior, point).draws(
+            num_draws, num_chains, streams.chain
+        )
+        spent, remarks = (
+            _nothing(model.dim),
+            [nothing_known(dataset.num_rows, budget.mu, purse.spread, delta)],
+        )
+    else:
+        centre = locate(rows, prior, purse, point, progress)
+        posterior = NoiseAware.of(centre, prior)
+        draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
+        cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+        spent, remarks = _spent(centre, cost, dataset.num_rows), [*_remarks(centre, cost)]
+    remarks += _correlated(accepted)
     records = ledger.records()
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
     outside += [] if seed is None else ["a known seed"]
@@ -105,38 +119,41 @@ def fit(
         status="complete",
         ledger=records,
         guarantee=Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside)),
-        plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise, dataset.num_rows)
-        | {"audit": _audited(records, delta)},
+        plan={
+            "epsilon": epsilon,
+            "delta": delta,
+            "neighbours": "replace",
+            "accountant": "gaussian",
+            "mu": budget.mu,
+            "acceptance": accepted,
+            "noise": noise,
+            "audit": _audited(records, delta),
+        }
+        | spent,
         names=names,
-        remarks=tuple(_remarks(centre, cost, accepted)),
+        remarks=tuple(remarks),
     )
 
 
-def _plan(
-    centre: Centre,
-    budget: GaussianBudget,
-    cost: Cost,
-    epsilon: float,
-    delta: float,
-    accepted: float,
-    noise: Noise,
-    num_rows: int,
-) -> dict[str, Any]:
+def _spent(centre: Centre, cost: Cost, num_rows: int) -> dict[str, Any]:
     return {
         "method": "noise-aware Laplace",
-        "epsilon": epsilon,
-        "delta": delta,
-        "neighbours": "replace",
-        "accountant": "gaussian",
-        "mu": budget.mu,
         "stages": centre.stages,
         "gradient_clip_bound": centre.gradient_bound,
         "clipped_share": centre.clipped / num_rows,
         "effective_draws": cost.effective_draws,
         "widening": cost.widening.tolist(),
-        "acceptance": accepted,
-        "noise": noise,
         "statement": cost.statement(),
+    }
+
+
+def _nothing(dim: int) -> dict[str, Any]:
+    return {
+        "method": "prior",
+        "stages": [],
+        "effective_draws": 0.0,
+        "widening": [math.inf] * dim,
+        "statement": "No row was used, and nothing was released: these are draws from the prior.",
     }
 
 
@@ -145,7 +162,7 @@ def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, An
     return {"epsilon": audited.epsilon, "accountant": audited.accountant}
 
 
-def _remarks(centre: Centre, cost: Cost, accepted: float) -> Iterator[str]:
+def _remarks(centre: Centre, cost: Cost) -> Iterator[str]:
     bent = 0.5 * centre.step**2 / math.sqrt(cost.num_rows)
     if centre.step > FAR * centre.step_noise and bent > BENT:
         yield (
@@ -154,6 +171,9 @@ def _remarks(centre: Centre, cost: Cost, accepted: float) -> Iterator[str]:
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
     yield from cost.remarks()
+
+
+def _correlated(accepted: float) -> Iterator[str]:
     if accepted < 0.2:
         yield (
             f"The prior is far from normal near the posterior (a share of {accepted:.2g} of "

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmc.automatic.bounds import fewest_rows
 from dpmc.automatic.centre import Centre
-from dpmc.automatic.noise_aware import NoiseAware
+from dpmc.automatic.noise_aware import NoiseAware, inverse_of_sum
 from dpmc.privacy import events
 from dpmc.privacy.accountants import gaussian
 from dpmc.types import Array
@@ -51,14 +52,15 @@ class Cost:
         """Return what was found."""
         step, covariance = posterior.approximation()
         theta = centre.theta + centre.basis @ step
-        prior = centre.basis.T @ posterior.prior.precision(theta) @ centre.basis
-        without = np.linalg.pinv(centre.curvature.for_steps() + prior, rcond=1e-12, hermitian=True)
+        without = inverse_of_sum(
+            centre.curvature.for_steps(), posterior.prior.precision(theta), centre.basis
+        )
         widths = [
             np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centre.basis, one, centre.basis), 0.0))
             for one in (covariance, without)
         ]
         widening = widths[0] / np.maximum(widths[1], 1e-300)
-        unknown = int(np.sum(centre.curvature.values <= 1.5 * centre.curvature.floor))
+        unknown = int(np.sum(centre.curvature.values <= centre.curvature.reach))
         draws = centre.gradient_noise**-2
         return cls(np.maximum(widening, 1.0), draws, mu, delta, num_rows, unknown)
 
@@ -101,3 +103,15 @@ class Cost:
                 f"times what the rows allow. About epsilon {epsilon:.2g}, or {num_rows:,} such "
                 f"rows, would bring that to {WORTH_HAVING:g}."
             )
+
+
+def nothing_known(num_rows: int, mu: float, spread: float, delta: float) -> str:
+    """Return what a user has to know of a budget whose counts are noise."""
+    enough = fewest_rows(mu, spread)
+    epsilon = gaussian.epsilon({events.gaussian(num_rows / (mu * enough)): 1}, delta)
+    return (
+        f"The budget does not carry this posterior: the noise of a count would exceed "
+        f"{num_rows:,} rows. No row was used, and the prior has the word. With less than about "
+        f"epsilon {epsilon:.2g}, or {math.ceil(enough):,} rows, nothing can be known of them; "
+        "`dpmc.plan` tells what would do."
+    )
