@@ -64,6 +64,11 @@ def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float
     return max(shares.COUNTS * cost, min(needed, MOST_FIRST * total))
 
 
+def is_least(found: Bounds) -> bool:
+    """Return whether the first search found next to no row that contributes anything."""
+    return found.gradient <= -WIDEST + 2 * WIDEST / 2**FIRST_BISECTIONS
+
+
 def fewest_rows(mu: float, spread: float = 1.0) -> float:
     """Return the number of rows from which on the first counts tell anything.
 

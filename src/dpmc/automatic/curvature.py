@@ -60,6 +60,11 @@ class Curvature:
         """
         return float(np.sqrt(2.0)) * self.floor
 
+    @property
+    def matrix(self) -> Array:
+        """What is seen, noise and all."""
+        return self._with(self.values)
+
     def for_steps(self) -> Array:
         """Return it with the size of eigenvalues, of at least the floor.
 

@@ -84,6 +84,31 @@ class NoiseAware:
                 break
         return step, covariance
 
+    def against_prior(self) -> tuple[float, float]:
+        """Return how far rows and prior are apart, and how far the prior moves the posterior.
+
+        Returns
+        -------
+        apart : float
+            Squared distance between the means of likelihood and prior, in deviations of both:
+            chi-squared of d degrees of freedom where parameters are from the prior. Zero for a
+            prior that is not normal, which has no such distance.
+        pulled : float
+            Length of the move from the mean of the likelihood to that of the posterior where rows
+            say much more than the prior, in deviations of the posterior.
+        """
+        normal = NormalPrior.of(self.prior, self.origin)
+        if not normal.is_exact:
+            return 0.0, 0.0
+        values, vectors = np.linalg.eigh(normal.precision)
+        inside = in_basis(self.basis, vectors / np.sqrt(values))
+        offset = in_basis(self.basis, self.origin - normal.mean)
+        known, axes = np.linalg.eigh(inside.T @ self.precision @ inside)
+        known = np.maximum(known, 1e-12)
+        mean = axes.T @ (inside.T @ (self.weighted + self.precision @ offset)) / (1 + known)
+        apart, pulled = np.sum(mean**2 * (1 + known) / known), np.sum(mean**2 / (1 + known))
+        return float(apart), math.sqrt(pulled)
+
     def _height(self, step: Array) -> float:
         """Return the log-density of one step; minus infinity where it is not a number."""
         value = float(self.log_densities(step[None])[0])

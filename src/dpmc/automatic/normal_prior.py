@@ -39,11 +39,14 @@ class NormalPrior:
     basis : ndarray of shape (d, d)
         Its columns are steps to begin with: a deviation, and the usual spread where the prior says
         nothing.
+    is_exact : bool
+        Whether the prior is a normal one, as far as it was looked at.
     """
 
     mean: Array
     precision: Array
     basis: Array
+    is_exact: bool
 
     @classmethod
     def of(cls, prior: Prior, start: Array) -> NormalPrior:
@@ -51,8 +54,9 @@ class NormalPrior:
         mode = prior.mode(start)
         if not (np.isfinite(mode).all() and np.isfinite(prior.log_density(mode))):
             mode = start
-        mean = mode if _is_normal(prior, mode) else _mass(prior, mode)
-        return cls(mean, proper(prior.precision(mean)), prior.spread(mean))
+        is_normal = _is_normal(prior, mode)
+        mean = mode if is_normal else _mass(prior, mode)
+        return cls(mean, proper(prior.precision(mean)), prior.spread(mean), is_normal)
 
     def gradient(self, theta: Array) -> Array:
         """Return the gradient of the log-density, shape (d,)."""

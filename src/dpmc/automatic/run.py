@@ -106,7 +106,7 @@ def fit(
         posterior = NoiseAware.of(centre, prior)
         draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
         cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
-        spent, remarks = _spent(centre, cost, dataset.num_rows), [*_remarks(centre, cost)]
+        spent, remarks = _spent(centre, cost, dataset.num_rows), [*_remarks(centre, cost, names)]
     remarks += _correlated(accepted)
     records = ledger.records()
     outside = [] if dataset.bounds_source == "public" else ["bounds taken from the data"]
@@ -162,7 +162,7 @@ def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, An
     return {"epsilon": audited.epsilon, "accountant": audited.accountant}
 
 
-def _remarks(centre: Centre, cost: Cost) -> Iterator[str]:
+def _remarks(centre: Centre, cost: Cost, names: tuple[str, ...]) -> Iterator[str]:
     bent = 0.5 * centre.step**2 / math.sqrt(cost.num_rows)
     if centre.step > FAR * centre.step_noise and bent > BENT:
         yield (
@@ -170,7 +170,7 @@ def _remarks(centre: Centre, cost: Cost) -> Iterator[str]:
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
-    yield from cost.remarks()
+    yield from cost.remarks(names)
 
 
 def _correlated(accepted: float) -> Iterator[str]:
