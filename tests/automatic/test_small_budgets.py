@@ -71,7 +71,7 @@ def test_what_cannot_be_known_is_the_prior_and_is_said(tmp_path):
     assert fit.plan["method"] == "prior"
     assert fit.plan["audit"]["epsilon"] == 0
     (remark,) = fit.remarks
-    assert "does not carry this posterior: the noise of a count would exceed 100 rows" in remark
+    assert "does not carry this posterior: the noise of a count hides the number of rows" in remark
     assert "No row was used" in str(fit.summary())
     draws = fit.draws[:, 0]
     # Standard errors are 0.7 % of a deviation for means, and 0.5 % for deviations.

@@ -66,7 +66,7 @@ def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float
 
 def is_least(found: Bounds) -> bool:
     """Return whether the first search found next to no row that contributes anything."""
-    return found.gradient <= -WIDEST + 2 * WIDEST / 2**FIRST_BISECTIONS
+    return found.gradient <= 2 * WIDEST / 2.0**FIRST_BISECTIONS - WIDEST
 
 
 def fewest_rows(mu: float, spread: float = 1.0) -> float:

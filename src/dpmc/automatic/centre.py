@@ -69,8 +69,8 @@ class Centre:
     step, step_noise : float
         Length of the last step, in posterior standard deviations, and of its noise.
     surprise : float
-        Squared distance between what rows were seen to add up to at the posterior mean, with a bound
-        that clips few, and what the last stage says of it, in deviations of both: about
+        Squared distance between what rows were seen to add up to at the posterior mean, under a
+        bound that clips few, and what the last stage says of it, in deviations of both: about
         chi-squared of d degrees of freedom, if the search has found the posterior.
     silent : bool
         Whether the first counts saw next to no row that contributes anything.
@@ -310,8 +310,8 @@ class _Search:
     def _look(self, score: Array, step: Array) -> float:
         """Return how far rows are from what the last stage says of them, a step away.
 
-        The clip bound is the largest of all stages, in units of the first: it covers rows that later
-        ones may have clipped to where they do not count.
+        The clip bound is the largest of all stages, in units of the first: it covers rows that
+        later ones may have clipped to where they do not count.
         """
         end = self.theta + self.basis @ step
         if not np.isfinite(self.exact_prior.log_density(end)):
