@@ -188,7 +188,7 @@ class _Search:
     def _next(self) -> tuple[float, bool]:
         """Return the cost of the next stage, and whether it is the last."""
         left = self.purse.left - self.kept
-        room = left - (1 - shares.EXPLORE) * self.total
+        room = self.purse.left - (1 - shares.EXPLORE) * self.total
         explored = (
             len(self.stages) == MOST_STAGES - 1
             or room < shares.NOTHING * self.total
