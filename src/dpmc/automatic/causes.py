@@ -15,6 +15,11 @@ from dpmc.types import Array
 
 # Share of right searches, and of parameters from the prior, that a remark doubts.
 DOUBTS = 1e-3
+# Deviations between rows and prior from which on nothing else is to blame: where noise is about as
+# large as the rows it may come to a few.
+FAR_APART = 10.0
+# Directions are named if the others are clear of noise by this factor.
+CLEAR = 3.0
 # Weight of a component in a direction, in its own deviations and over the largest, to be named.
 NAMED = 0.3
 # Size of a component's slopes over that of the others, from which on it drowns them.
@@ -32,7 +37,7 @@ class Causes:
     unknown : int
         Directions whose curvature drowns in noise: there the prior has the word.
     tied : tuple of int
-        Components that weigh most in these directions.
+        Components that weigh most in these directions, if the others are clear of noise.
     silent : bool
         Whether next to no row contributed anything where the search began.
     surprise : float
@@ -57,7 +62,8 @@ class Causes:
         sizes = np.sqrt(np.einsum("ij,ik,kj->j", inverse, curvature.for_steps(), inverse))
         unknown = curvature.values <= curvature.reach
         tied: tuple[int, ...] = ()
-        if unknown.any():
+        others = curvature.values[~unknown]
+        if unknown.any() and (others > CLEAR * curvature.reach).all():
             weights = np.abs(sizes[:, None] * (centre.basis @ curvature.vectors[:, unknown]))
             weights /= weights.max(axis=0)
             tied = tuple(np.flatnonzero(weights.max(axis=1) > NAMED).tolist())
@@ -70,8 +76,8 @@ class Causes:
             *posterior.against_prior(),
         )
 
-    def remark(self, names: tuple[str, ...], troubled: bool) -> str | None:
-        """Return the first cause that is seen, and what helps; None if there is none.
+    def certain(self, names: tuple[str, ...], troubled: bool) -> str | None:
+        """Return a cause beside which the budget is none, and what helps; None if none is seen.
 
         Parameters
         ----------
@@ -80,14 +86,13 @@ class Causes:
         troubled : bool
             Whether the posterior is much wider than the rows allow.
         """
-        doubtful = stats.chi2.isf(DOUBTS, len(self.sizes))
         if self.silent:
             return (
                 "Next to no row says anything of the parameters where the search began, and the "
                 "prior has the word: rows that are invalid count as zero, and so do those where "
                 "the model has no slope. No budget helps."
             )
-        if self.surprise > doubtful:
+        if self.surprise > self._doubtful:
             return (
                 "The search has not found the posterior: under a clip bound that clips fewer, rows "
                 f"add up to something else than it says, by {math.sqrt(self.surprise):.2g} "
@@ -96,26 +101,38 @@ class Causes:
                 "intervals may be in the wrong place. What helps is a prior or a public `start` "
                 "nearer to the posterior, or narrower public bounds; a larger epsilon need not."
             )
-        if self.apart > doubtful and (troubled or self.pulled > 1):
-            return (
-                f"Rows and prior are {math.sqrt(self.apart):.2g} deviations apart: the prior is in "
-                "other units than the rows, or too narrow, and intervals may be in the wrong "
-                "place. What helps is a prior in the units of the rows (`prior_sd` of "
-                "`dpmc.regression`), or columns divided by and counted from public numbers, so "
-                "that parameters are as large as the prior says; a larger epsilon need not."
-            )
         large = np.flatnonzero(self.sizes > UNEVEN * np.median(self.sizes)).tolist()
+        if self.apart > (self._doubtful if large else FAR_APART**2):
+            return self.possible(troubled)
         if large and troubled:
             return (
                 f"Units differ by much: {_listed(large, names)} counts so much more than the other "
                 "components that noise hides those. What helps is to count its column from a "
-                "public number, and divide it by another; a larger epsilon need not."
+                "public number, and divide it by another, or to do so with a response that is in "
+                "other units than the prior; a larger epsilon need not."
             )
         return None
 
+    def possible(self, troubled: bool) -> str | None:
+        """Return that rows and prior are apart, as a search that is mostly noise may make them."""
+        if not (self.apart > self._doubtful and (troubled or self.pulled > 1)):
+            return None
+        return (
+            f"Rows and prior are {math.sqrt(self.apart):.2g} deviations apart: the prior may be in "
+            "other units than the rows, or too narrow, and intervals in the wrong place. What "
+            "helps then is a prior in the units of the rows (`prior_sd` of `dpmc.regression`), or "
+            "columns divided by and counted from public numbers, so that parameters are as large "
+            "as the prior says; a larger epsilon need not."
+        )
+
+    @property
+    def _doubtful(self) -> float:
+        return float(stats.chi2.isf(DOUBTS, len(self.sizes)))
+
     def ties(self, names: tuple[str, ...]) -> str:
         """Return which components the unknown directions are of, if most directions are known."""
-        if 2 * self.unknown > len(self.sizes) or len(self.tied) == len(self.sizes):
+        most = 2 * self.unknown > len(self.sizes) or len(self.tied) == len(self.sizes)
+        if most or not self.tied:
             return ""
         return (
             f"They are those of {_listed(self.tied, names)}: where a column is constant, or "

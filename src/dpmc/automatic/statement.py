@@ -102,10 +102,15 @@ class Cost:
             Of the components; their numbers by default.
         """
         widest, unknown = float(self.widening.max()), self.causes.unknown
-        other = self.causes.remark(names, bool(unknown) or widest > WORTH_HAVING)
-        if other:
-            yield other
-        elif unknown:
+        troubled = bool(unknown) or widest > WORTH_HAVING
+        certain = self.causes.certain(names, troubled)
+        if certain:
+            yield certain
+            return
+        possible = self.causes.possible(troubled)
+        if possible:
+            yield possible
+        if unknown:
             yield (
                 f"The budget does not carry this posterior: in {unknown} of {len(self.widening)} "
                 "directions the rows drown in noise, and the prior has the word. "
