@@ -173,10 +173,11 @@ def test_noise_alone_is_hardly_believed(dim):
 
 def test_a_direction_of_which_nothing_is_known_is_the_priors():
     """Beside one that is known far better: rounding used to take it for exactly known."""
-    basis, seen = np.diag([1.0, 1e-9]), np.outer([1.0, 0.3], [1.0, 0.3])
+    basis, eye = np.diag([1e-9, 1e-5, 1.0]), np.eye(3)
+    seen = np.array([[2.0, 0.5, 0.3], [0.5, 1.0, 0.2], [0.3, 0.2, 1.0]])
     precision = basis @ seen @ basis
-    covariance = basis @ inverse_of_sum(precision, 0.25 * np.eye(2), basis) @ basis
-    np.testing.assert_allclose(covariance, np.linalg.inv(seen + 0.25 * np.eye(2)), rtol=1e-6)
-    both = precision + basis @ (0.25 * np.eye(2)) @ basis
+    covariance = basis @ inverse_of_sum(precision, 0.25 * eye, basis) @ basis
+    np.testing.assert_allclose(covariance, np.linalg.inv(seen + 0.25 * eye), rtol=1e-6)
+    both = precision + basis @ (0.25 * eye) @ basis
     cut = basis @ np.linalg.pinv(both, rcond=1e-12, hermitian=True) @ basis
-    assert cut[1, 1] < 1e-6
+    assert cut[0, 0] < 1e-6
