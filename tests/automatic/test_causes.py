@@ -32,7 +32,7 @@ def remarks_of(x: np.ndarray, y: np.ndarray, seed: int = 0, epsilon: float = 4.0
         rows = np.column_stack([x, y])
         fit = dpmc.fit(
             model, rows, epsilon=epsilon, delta=1e-6, names=names, seed=seed, progress=False,
-            num_draws=20, **settings,
+            num_draws=50, **settings,
         )  # fmt: skip
     return fit.remarks
 
@@ -93,7 +93,7 @@ def rare_remarks(rate: float, seeds: range) -> Iterator[bool]:
             warnings.simplefilter("ignore", dpmc.PosteriorWarning)
             fit = dpmc.fit(
                 model, np.column_stack([x, y]), epsilon=4, delta=1e-6, seed=seed, progress=False,
-                num_draws=20,
+                num_draws=50,
             )  # fmt: skip
         yield any("has not found the posterior" in one for one in fit.remarks)
 
@@ -126,7 +126,7 @@ def test_the_last_look_is_about_chi_squared_where_the_search_is_right(monkeypatc
     for seed in range(40):
         x = stream(0, "look", seed).standard_normal((2000, 2))
         dpmc.fit(
-            gaussian_model(), x, epsilon=2, delta=1e-6, seed=seed, progress=False, num_draws=20
+            gaussian_model(), x, epsilon=2, delta=1e-6, seed=seed, progress=False, num_draws=50
         )
     surprises = np.array([one.surprise for one in found])
     assert 0.3 < surprises.mean() < 3

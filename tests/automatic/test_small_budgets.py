@@ -17,6 +17,7 @@ from dpmc.automatic.noise_aware import inverse_of_sum
 from dpmc.automatic.purse import WIDEST, Purse, search
 from dpmc.models import gaussian_mean
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import row_count
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from tests.automatic.test_search import counted
@@ -114,7 +115,7 @@ class SizedRows:
         self.num_rows = num_rows
 
     def gradients_beyond(self, theta, basis, lengths):
-        return dict.fromkeys(lengths, 0)
+        return dict.fromkeys(lengths, row_count(0))
 
     curvatures_beyond = gradients_beyond
 
