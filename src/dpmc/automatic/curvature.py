@@ -10,7 +10,7 @@ from dpmc.types import Array
 
 # Of an eigenvalue that the noise alone does not exceed, what is left for inference, over its square
 # and the reach of the noise.
-WITHIN_NOISE = 0.2
+WITHIN_NOISE = 0.3
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,15 @@ class Curvature:
         """Return it with eigenvalues shrunk by what noise adds to them: widths are rather large.
 
         A direction whose curvature drowns in noise is one that the release says nothing of, and
-        the prior has the word. Elsewhere noise turns an eigenvalue e into e + r^2 / (4 e), r its
-        reach, and tilts its direction: of all multiples sqrt(v^2 - r^2) of what is seen, v, has the
-        least squared error.
+        the prior has the word. One eigenvalue e above all others is seen as v = e + r^2 / (4 e), r
+        being the reach of the noise, and sqrt(v^2 - r^2) has the least squared error. Several of a
+        size are spread by noise, and not raised: less is taken, sqrt(v^2 - r^4 / v^2), which is
+        nothing at the reach as well.
         """
         values = np.maximum(self.values, 0.0)
         within = np.minimum(values, self.reach) ** 2 * WITHIN_NOISE / self.reach
-        beyond = np.sqrt(np.maximum(values**2 - self.reach**2, 0.0))
+        lost = self.reach**2 / np.maximum(values, self.reach)
+        beyond = np.sqrt(np.maximum(values**2 - lost**2, 0.0))
         return self._with(np.maximum(beyond, within))
 
     def _with(self, values: Array) -> Array:
