@@ -13,7 +13,7 @@ from dpmc import command
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc.chains import Run
 from dpmc.models import gaussian_mean
-from dpmc.privacy import Releases, compose, gaussian, spending
+from dpmc.privacy import Releases, asserted, compose, gaussian, spending
 from dpmc.privacy.nodes import ASSUMED, OWN_SHARE
 from dpmc.types import SEED, DpmcError, Guarantee, NoParams
 
@@ -49,7 +49,7 @@ def of_releases(made, planned=20, status="complete", diverged=None):
     def sampler(posterior, settings):
         def run(start, num_iterations, streams, ledger, progress=None):
             for _ in range(made):
-                ledger.release(0.0, 1.0, 20.0, streams[0].noise)
+                ledger.release(asserted(0.0, 1.0), 20.0, streams[0].noise)
             totals = {} if diverged is None else {"diverged": np.array([diverged])}
             return Run(np.zeros((num_iterations, len(start), 2)), {}, totals, status)
 
@@ -136,7 +136,7 @@ def test_an_error_between_search_and_chains_tells_of_the_search(monkeypatch):
 def test_an_error_in_a_chain_tells_of_all():
     def sampler(posterior, settings):
         def run(start, num_iterations, streams, ledger, progress=None):
-            ledger.release(0.0, 1.0, 20.0, streams[0].noise)
+            ledger.release(asserted(0.0, 1.0), 20.0, streams[0].noise)
             raise RuntimeError("gone")
 
         return run

@@ -35,8 +35,12 @@ def test_a_budget_that_is_too_small_is_told_what_would_do(model):
     expected = dpmc.plan(model, (200, 3), epsilon=0.1, delta=1e-6)
     assert expected.widening > 2
     assert "or" in str(expected)
+    assert not expected.uses_rows
+    assert str(expected).startswith("No row would be used")
     enough = dpmc.plan(model, (200, 3), epsilon=expected.enough_epsilon, delta=1e-6)
     assert enough.widening == pytest.approx(2, rel=0.01)
+    assert enough.uses_rows
+    assert "No row" not in str(enough)
     more = dpmc.plan(model, (expected.enough_rows, 3), epsilon=0.1, delta=1e-6)
     assert more.widening == pytest.approx(2, rel=0.01)
 

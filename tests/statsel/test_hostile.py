@@ -346,7 +346,7 @@ def test_a_selection_can_have_discrete_noise(mechanism):
     for column in np.reshape(noise, (-1, 2)).T:
         assert stats.kstest(column, distribution).pvalue > 1e-6
         assert stats.kstest(3 * column, distribution).pvalue < 1e-6
-    assert two_stage.release(plan, x)[0].noise == "continuous"
+    assert two_stage.release(plan, x)[0].noise == "discrete"
 
 
 def test_the_grid_hardly_changes_a_likelihood():

@@ -22,8 +22,13 @@ GRADIENT_COUNTS = 0.75
 # of the last, which knows more.
 FIRST_BISECTIONS, BISECTIONS, REACH = 7, 3, 1.5
 LAST_BISECTIONS, LAST_REACH = 3, 0.75
-# Standard deviations of a count that the rows to clip lie above zero, and of the last stage.
-CLEAR, LAST_CLEAR = 2.5, 1.0
+# Standard deviations of a count that the rows to clip lie above zero: of the first search, as long
+# as they are at most half of all rows, of later ones, and of the last.
+FIRST_CLEAR, CLEAR, LAST_CLEAR = 4.0, 2.5, 1.0
+# Largest noise of a count that decides anything, as a share of the rows. The first search is wrong
+# by orders of magnitude if one of its counts is: at this noise no row and all of them are 3.5
+# deviations from half of the rows. A later count moves a bound that is about right by little.
+FIRST_DECIDES, DECIDES = 1 / 7, 1 / 2
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,26 @@ def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float
     # The first search is wrong by orders of magnitude if one count is.
     needed = 2 * FIRST_BISECTIONS / (FIRST_COUNTS * num_rows) ** 2
     return max(shares.COUNTS * cost, min(needed, MOST_FIRST * total))
+
+
+def is_least(found: Bounds) -> bool:
+    """Return whether the first search found next to no row that contributes anything."""
+    return found.gradient <= 2 * WIDEST / 2.0**FIRST_BISECTIONS - WIDEST
+
+
+def fewest_rows(mu: float, spread: float = 1.0) -> float:
+    """Return the number of rows from which on the first counts tell anything.
+
+    Of fewer nothing can be known, not even the scale of what they contribute.
+
+    Parameters
+    ----------
+    mu : float
+        The budget.
+    spread : float
+        Of `Purse`.
+    """
+    return spread * count_noise(2 * FIRST_BISECTIONS, MOST_FIRST * mu**2) / FIRST_DECIDES
 
 
 def find(
@@ -97,6 +122,9 @@ def find(
     ):
         noise = purse.spread * count_noise(steps, part)
         targets.append(_target(rows, noise, known is not None, last_left))
+        if known is not None and noise > DECIDES * rows.num_rows:
+            found.append(middle)
+            continue
         counts = functools.partial(beyond, *place)
         bound = search(purse, counts, targets[-1], middle - reach, middle + reach, steps, part)
         found.append(math.log2(bound))
@@ -112,9 +140,10 @@ def _target(
     in each direction: m of 2 sqrt(d) / mu makes them alike.
     """
     most = rows.num_rows / 4
+    if not known:
+        return max(most, min(FIRST_CLEAR * noise, 2 * most))
     if last_left is not None:
         target = max(LAST_CLEAR * noise, 2 * math.sqrt(rows.dim / last_left))
     else:
-        # One wrong count of the first search is a wrong order of magnitude.
-        target = CLEAR * noise if known else most
+        target = CLEAR * noise
     return min(max(target, 1.0), most)

@@ -68,6 +68,12 @@ class Centre:
         Rows that this bound clips, by the counts that were released.
     step, step_noise : float
         Length of the last step, in posterior standard deviations, and of its noise.
+    surprise : float
+        Squared distance between what rows were seen to add up to at the posterior mean, under a
+        bound that clips few, and what the last stage says of it, in deviations of both: about
+        chi-squared of d degrees of freedom, if the search has found the posterior.
+    silent : bool
+        Whether the first counts saw next to no row that contributes anything.
     stages : list of dict
         What each stage did, in released numbers.
     """
@@ -81,6 +87,8 @@ class Centre:
     clipped: float
     step: float
     step_noise: float
+    surprise: float
+    silent: bool
     stages: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -123,8 +131,12 @@ class _Search:
         self.dim, self.num_rows = rows.dim, rows.num_rows
         self.theta, self.basis = start, self.prior.basis
         self.total = purse.left
+        self.kept = shares.CHECK * self.total
         self.cost = (math.sqrt(self.dim) / (shares.FIRST_NOISE * self.num_rows)) ** 2
         self.bounds: Bounds | None = None
+        # Units of the first stage, and what clip bounds have been there: it may not fall.
+        self.public, self.wide = self.basis, 0.0
+        self.silent, self.surprise = False, 0.0
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
         self.tail = Tail.unknown(self.dim, self.num_rows, TAIL_RATIO)
@@ -145,6 +157,10 @@ class _Search:
             cost if last else None,
         )
         self.bound = 2.0**found.gradient
+        change = curvatures.in_basis(self.basis, self.public)
+        self.wide = max(self.wide, self.bound * float(np.linalg.norm(change, 2)))
+        if not self.stages:
+            self.silent = bounds.is_least(found)
         line = 0.0 if last else shares.LINE * cost
         tail = shares.TAIL * cost if cost >= shares.TAIL_WORTH * self.total else 0.0
         counted = (shares.LAST_COUNTS if last else shares.COUNTS) * cost
@@ -155,21 +171,23 @@ class _Search:
             self.tail = self._find_tail(tail)
         score, self.noise = self.purse.total(
             self.rows.gradient_sum(self.theta, self.basis, self.bound),
-            self.purse.left if last else both - curve,
+            self.purse.left - self.kept if last else both - curve,
         )
         self._measure(score, last)
         step, self.step_noise = self._solve(for_inference=last)
         self.length = math.sqrt(float(step @ self.curvature.for_steps() @ step))
         self._note(cost)
-        if not last:
+        if last:
+            self.surprise = self._look(score, step)
+        else:
             self._move(step, line)
             self._whiten(found)
         return last
 
     def _next(self) -> tuple[float, bool]:
         """Return the cost of the next stage, and whether it is the last."""
-        left = self.purse.left
-        room = left - (1 - shares.EXPLORE) * self.total
+        left = self.purse.left - self.kept
+        room = self.purse.left - (1 - shares.EXPLORE) * self.total
         explored = (
             len(self.stages) == MOST_STAGES - 1
             or room < shares.NOTHING * self.total
@@ -228,6 +246,8 @@ class _Search:
             ),
             self.length,
             self.step_noise,
+            self.surprise,
+            self.silent,
             self.stages,
         )
 
@@ -285,6 +305,28 @@ class _Search:
             step = np.asarray(np.linalg.lstsq(both, slope, rcond=1e-14)[0], dtype=np.float64)
         error = np.linalg.pinv(self.estimate.precision, rcond=1e-12, hermitian=True)
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
+
+    def _look(self, score: Array, step: Array) -> float:
+        """Return how far rows are from what the last stage says of them, a step away.
+
+        The clip bound is the largest of all stages, in units of the first: it covers rows that
+        later ones may have clipped to where they do not count.
+        """
+        end = self.theta + self.basis @ step
+        if not np.isfinite(self.exact_prior.log_density(end)):
+            end, step = self.theta, np.zeros(self.dim)
+        seen, noise = self.purse.total(
+            self.rows.gradient_sum(end, self.public, self.wide), self.purse.left
+        )
+        change = curvatures.in_basis(self.basis, self.public)
+        squared, eye = float(step @ step), np.eye(self.dim)
+        taken, apart = self.tail.taken(self.bound, self.basis, self.measurements[-1].clipped)
+        error = (self.noise**2 + apart + (knowledge.UNSEEN_CHANGE**2) * squared) * eye
+        error += 0.5 * self.curvature.noise**2 * (squared * eye + np.outer(step, step))
+        error += (knowledge.UNCERTAINTY**2 + knowledge.UNCERTAIN_COUNT**2) * np.outer(taken, taken)
+        away = seen - change.T @ (score + taken - self.curvature.matrix @ step)
+        covariance = noise**2 * eye + change.T @ error @ change
+        return float(away @ np.linalg.lstsq(covariance, away, rcond=1e-14)[0])
 
     def _line_search(self, step: Array, share: float, cost: float) -> float:
         """Return the share of a step to take: as long as the slope at its end is not negative.

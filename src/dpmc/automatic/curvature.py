@@ -8,6 +8,10 @@ import numpy as np
 
 from dpmc.types import Array
 
+# Of an eigenvalue that the noise alone does not exceed, what is left for inference, over its square
+# and the reach of the noise.
+WITHIN_NOISE = 0.3
+
 
 @dataclass(frozen=True)
 class NoisyCurvature:
@@ -45,8 +49,21 @@ class Curvature:
 
     @property
     def floor(self) -> float:
-        """What the eigenvalues of the noise alone reach: below, nothing is known."""
+        """What the eigenvalues of the noise alone are like."""
         return self.noise * float(np.sqrt(len(self.values)))
+
+    @property
+    def reach(self) -> float:
+        """Where the eigenvalues of the noise alone end, d being large: below, nothing is known.
+
+        Entries of the noise beside the diagonal are smaller by sqrt(2) than those on it.
+        """
+        return float(np.sqrt(2.0)) * self.floor
+
+    @property
+    def matrix(self) -> Array:
+        """What is seen, noise and all."""
+        return self._with(self.values)
 
     def for_steps(self) -> Array:
         """Return it with the size of eigenvalues, of at least the floor.
@@ -56,14 +73,19 @@ class Curvature:
         return self._with(np.maximum(np.abs(self.values), self.floor))
 
     def for_inference(self) -> Array:
-        """Return it with eigenvalues near the floor or below shrunk: widths are rather too large.
+        """Return it with eigenvalues shrunk by what noise adds to them: widths are rather large.
 
         A direction whose curvature drowns in noise is one that the release says nothing of, and
-        the prior has the word.
+        the prior has the word. One eigenvalue e above all others is seen as v = e + r^2 / (4 e), r
+        being the reach of the noise, and sqrt(v^2 - r^2) has the least squared error. Several of a
+        size are spread by noise, and not raised: less is taken, sqrt(v^2 - r^4 / v^2), which is
+        nothing at the reach as well.
         """
-        known = 1.5 * self.floor
-        shrunk = 0.3 * np.maximum(self.values, 0.0) ** 2 / known + 1e-9 * self.floor
-        return self._with(np.where(self.values > known, self.values, shrunk))
+        values = np.maximum(self.values, 0.0)
+        within = np.minimum(values, self.reach) ** 2 * WITHIN_NOISE / self.reach
+        lost = self.reach**2 / np.maximum(values, self.reach)
+        beyond = np.sqrt(np.maximum(values**2 - lost**2, 0.0))
+        return self._with(np.maximum(beyond, within))
 
     def _with(self, values: Array) -> Array:
         matrix: Array = (self.vectors * values) @ self.vectors.T

@@ -58,6 +58,8 @@ class Expectation:
         On this machine, compiling left out.
     enough_epsilon, enough_rows : float and int
         Epsilon, or number of rows, at which widening is 2.
+    uses_rows : bool
+        Whether the budget is large enough for anything to be learned: the fit is the prior if not.
     """
 
     mu: float
@@ -69,6 +71,7 @@ class Expectation:
     seconds: float
     enough_epsilon: float
     enough_rows: int
+    uses_rows: bool
 
     def __str__(self) -> str:
         lines = [
@@ -77,6 +80,8 @@ class Expectation:
             "fits the rows.",
             f"About {self.row_gradients:.2g} row gradients, {self.seconds:.2g} seconds here.",
         ]
+        if not self.uses_rows:
+            lines = ["No row would be used: noise hides how many they are, and the prior is left."]
         if self.widening > WORTH_HAVING:
             lines.append(
                 f"The budget does not carry this posterior: about epsilon {self.enough_epsilon:.2g}"
@@ -138,6 +143,7 @@ def plan(model: Model, shape: tuple[int, int], *, epsilon: float, delta: float) 
         seconds=passes * num_rows * _seconds_per_row(model, num_columns),
         enough_epsilon=max(at_least, epsilon),
         enough_rows=math.ceil(enough_rows),
+        uses_rows=num_rows >= bounds.fewest_rows(mu),
     )
 
 

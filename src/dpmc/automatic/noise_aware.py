@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc.automatic.centre import Centre, likelihood
+from dpmc.automatic.curvature import in_basis
+from dpmc.automatic.normal_prior import NormalPrior, proper
 from dpmc.automatic.prior import Prior
 from dpmc.types import Array
 
@@ -15,6 +17,8 @@ from dpmc.types import Array
 MOST_STEPS = 100
 # Least share of such a step that is tried where the density does not rise over all of it.
 LEAST_SHARE = 1e-12
+# Least precision in any direction over the largest: below rounding errors are not far.
+ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,26 @@ class NoiseAware:
         precision, weighted = likelihood(centre.estimate, centre.curvature.for_inference())
         return cls(prior, centre.theta, centre.basis, precision, weighted)
 
+    @classmethod
+    def of_nothing(cls, prior: Prior, start: Array) -> NoiseAware:
+        """Return what is known before any row is asked: the prior."""
+        normal, dim = NormalPrior.of(prior, start), prior.dim
+        return cls(prior, normal.mean, normal.basis, np.zeros((dim, dim)), np.zeros(dim))
+
     def approximation(self) -> tuple[Array, Array]:
         """Return mode and covariance of its normal approximation, in steps."""
         step: Array = np.zeros(len(self.weighted))
-        both, height = self.precision, self._height(step)
+        covariance, height = np.zeros_like(self.precision), self._height(step)
         for _ in range(MOST_STEPS):
             theta = self.origin + self.basis @ step
-            both = self.precision + self.basis.T @ self.prior.precision(theta) @ self.basis
             slope = (
                 self.weighted - self.precision @ step + self.basis.T @ self.prior.gradient(theta)
             )
-            if not (np.isfinite(slope).all() and np.isfinite(both).all()):
+            newer = inverse_of_sum(self.precision, self.prior.precision(theta), self.basis)
+            if not (np.isfinite(slope).all() and np.isfinite(newer).all()):
                 break
-            change = np.linalg.lstsq(both, slope, rcond=1e-12)[0]
+            covariance = newer
+            change = covariance @ slope
             share, small = 1.0, 1e-9 * max(1.0, abs(height))
             while not (higher := self._height(step + share * change)) >= height - small:
                 share /= 2
@@ -71,10 +82,32 @@ class NoiseAware:
                 step, height = step + share * change, higher
             if np.abs(share * change).max() < 1e-9 * max(1.0, float(np.abs(step).max())):
                 break
-        covariance: Array = np.asarray(
-            np.linalg.pinv(both, rcond=1e-12, hermitian=True), dtype=np.float64
-        )
         return step, covariance
+
+    def against_prior(self) -> tuple[float, float]:
+        """Return how far rows and prior are apart, and how far the prior moves the posterior.
+
+        Returns
+        -------
+        apart : float
+            Squared distance between the means of likelihood and prior, in deviations of both:
+            chi-squared of d degrees of freedom where parameters are from the prior. Zero for a
+            prior that is not normal, which has no such distance.
+        pulled : float
+            Length of the move from the mean of the likelihood to that of the posterior where rows
+            say much more than the prior, in deviations of the posterior.
+        """
+        normal = NormalPrior.of(self.prior, self.origin)
+        if not normal.is_exact:
+            return 0.0, 0.0
+        values, vectors = np.linalg.eigh(normal.precision)
+        inside = in_basis(self.basis, vectors / np.sqrt(values))
+        offset = in_basis(self.basis, self.origin - normal.mean)
+        known, axes = np.linalg.eigh(inside.T @ self.precision @ inside)
+        known = np.maximum(known, 1e-12)
+        mean = axes.T @ (inside.T @ (self.weighted + self.precision @ offset)) / (1 + known)
+        apart, pulled = np.sum(mean**2 * (1 + known) / known), np.sum(mean**2 / (1 + known))
+        return float(apart), math.sqrt(pulled)
 
     def _height(self, step: Array) -> float:
         """Return the log-density of one step; minus infinity where it is not a number."""
@@ -115,3 +148,34 @@ class NoiseAware:
                 states[k] = current
             out[:, chain] = self.origin + steps[states] @ self.basis.T
         return out, accepted / (num_draws * num_chains)
+
+
+def inverse_of_sum(likelihood_precision: Array, prior_precision: Array, basis: Array) -> Array:
+    """Return the inverse of the sum of two precisions, in steps of a basis.
+
+    What is next to nothing beside other directions is no rounding error there: where the rows say
+    little the prior has the word.
+
+    Parameters
+    ----------
+    likelihood_precision : ndarray of shape (d, d)
+        In steps.
+    prior_precision : ndarray of shape (d, d)
+        In coordinates of theta.
+    basis : ndarray of shape (d, d)
+    """
+    both = likelihood_precision + basis.T @ prior_precision @ basis
+    if not np.isfinite(both).all():
+        return np.full_like(both, math.nan)
+    values, vectors = np.linalg.eigh(both)
+    root: Array
+    if values[0] > ROUNDING * values[-1]:
+        root = vectors / np.sqrt(values)
+    else:
+        # In deviations of the prior the sum is the identity and something that is not negative.
+        values, vectors = np.linalg.eigh(proper(prior_precision))
+        deviations = in_basis(basis, vectors / np.sqrt(values))
+        inside = deviations.T @ likelihood_precision @ deviations
+        known, axes = np.linalg.eigh(0.5 * (inside + inside.T))
+        root = deviations @ (axes / np.sqrt(1 + np.maximum(known, 0.0)))
+    return root @ root.T

@@ -39,11 +39,14 @@ class NormalPrior:
     basis : ndarray of shape (d, d)
         Its columns are steps to begin with: a deviation, and the usual spread where the prior says
         nothing.
+    is_exact : bool
+        Whether the prior is a normal one, as far as it was looked at.
     """
 
     mean: Array
     precision: Array
     basis: Array
+    is_exact: bool
 
     @classmethod
     def of(cls, prior: Prior, start: Array) -> NormalPrior:
@@ -51,11 +54,9 @@ class NormalPrior:
         mode = prior.mode(start)
         if not (np.isfinite(mode).all() and np.isfinite(prior.log_density(mode))):
             mode = start
-        mean = mode if _is_normal(prior, mode) else _mass(prior, mode)
-        precision, basis = prior.precision(mean), prior.spread(mean)
-        values, vectors = np.linalg.eigh(precision)
-        unknown = np.where(values > 1e-12, 0.0, (FARTHEST * FLAT_SPREAD) ** -2)
-        return cls(mean, precision + (vectors * unknown) @ vectors.T, basis)
+        is_normal = _is_normal(prior, mode)
+        mean = mode if is_normal else _mass(prior, mode)
+        return cls(mean, proper(prior.precision(mean)), prior.spread(mean), is_normal)
 
     def gradient(self, theta: Array) -> Array:
         """Return the gradient of the log-density, shape (d,)."""
@@ -65,6 +66,14 @@ class NormalPrior:
     def length(self, step: Array) -> float:
         """Return the length of a step in deviations."""
         return math.sqrt(max(0.0, float(step @ self.precision @ step)))
+
+
+def proper(precision: Array) -> Array:
+    """Return a precision with a deviation, far but finite, where it says nothing."""
+    values, vectors = np.linalg.eigh(precision)
+    unknown = np.where(values > 1e-12, 0.0, (FARTHEST * FLAT_SPREAD) ** -2)
+    filled: Array = precision + (vectors * unknown) @ vectors.T
+    return filled
 
 
 def _is_normal(prior: Prior, mode: Array) -> bool:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from dpmc.automatic import bounds
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
-from dpmc.automatic.statement import Cost
+from dpmc.automatic.statement import Cost, nothing_known
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.fits import Fit
 from dpmc.fits.remarks import few
@@ -98,11 +99,22 @@ def fit(
     outside += [] if noise == "discrete" else [LOW_BITS]
     outside += [] if nodes is None else nodes.outside
     guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
+    purse = Purse(ledger, streams.noise, nodes)
+    spent: dict[str, Any]
     with told(guarantee, ledger.records):
-        centre = locate(rows, prior, Purse(ledger, streams.noise, nodes), point, progress)
-        posterior = NoiseAware.of(centre, prior)
-        draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
-        cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+        if dataset.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
+            draws, accepted = NoiseAware.of_nothing(prior, point).draws(
+                num_draws, num_chains, streams.chain
+            )
+            spent = _nothing(model.dim)
+            remarks = [nothing_known(dataset.num_rows, budget.mu, purse.spread, delta)]
+        else:
+            centre = locate(rows, prior, purse, point, progress)
+            posterior = NoiseAware.of(centre, prior)
+            draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
+            cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
+            spent = _spent(centre, cost, dataset.num_rows)
+            remarks = [*_remarks(centre, cost, names)]
         records = ledger.records()
         return Fit(
             draws=draws,
@@ -111,38 +123,41 @@ def fit(
             status="complete",
             ledger=records,
             guarantee=guarantee,
-            plan=_plan(centre, budget, cost, epsilon, delta, accepted, noise, dataset.num_rows)
-            | {"audit": _audited(records, delta)},
+            plan={
+                "epsilon": epsilon,
+                "delta": delta,
+                "neighbours": "replace",
+                "accountant": "gaussian",
+                "mu": budget.mu,
+                "acceptance": accepted,
+                "noise": noise,
+                "audit": _audited(records, delta),
+            }
+            | spent,
             names=names,
-            remarks=(*_remarks(centre, cost, accepted), *few(draws)),
+            remarks=(*remarks, *_correlated(accepted), *few(draws)),
         )
 
 
-def _plan(
-    centre: Centre,
-    budget: GaussianBudget,
-    cost: Cost,
-    epsilon: float,
-    delta: float,
-    accepted: float,
-    noise: Noise,
-    num_rows: int,
-) -> dict[str, Any]:
+def _spent(centre: Centre, cost: Cost, num_rows: int) -> dict[str, Any]:
     return {
         "method": "noise-aware Laplace",
-        "epsilon": epsilon,
-        "delta": delta,
-        "neighbours": "replace",
-        "accountant": "gaussian",
-        "mu": budget.mu,
         "stages": centre.stages,
         "gradient_clip_bound": centre.gradient_bound,
         "clipped_share": centre.clipped / num_rows,
         "effective_draws": cost.effective_draws,
         "widening": cost.widening.tolist(),
-        "acceptance": accepted,
-        "noise": noise,
         "statement": cost.statement(),
+    }
+
+
+def _nothing(dim: int) -> dict[str, Any]:
+    return {
+        "method": "prior",
+        "stages": [],
+        "effective_draws": 0.0,
+        "widening": [math.inf] * dim,
+        "statement": "No row was used, and nothing was released: these are draws from the prior.",
     }
 
 
@@ -151,7 +166,7 @@ def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, An
     return {"epsilon": audited.epsilon, "accountant": audited.accountant}
 
 
-def _remarks(centre: Centre, cost: Cost, accepted: float) -> Iterator[str]:
+def _remarks(centre: Centre, cost: Cost, names: tuple[str, ...]) -> Iterator[str]:
     bent = 0.5 * centre.step**2 / math.sqrt(cost.num_rows)
     if centre.step > FAR * centre.step_noise and bent > BENT:
         yield (
@@ -159,7 +174,10 @@ def _remarks(centre: Centre, cost: Cost, accepted: float) -> Iterator[str]:
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
-    yield from cost.remarks()
+    yield from cost.remarks(names)
+
+
+def _correlated(accepted: float) -> Iterator[str]:
     if accepted < 0.2:
         yield (
             f"The prior is far from normal near the posterior (a share of {accepted:.2g} of "

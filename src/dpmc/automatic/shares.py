@@ -24,6 +24,8 @@ COUNTS, LAST_COUNTS = 0.15, 0.1
 LINE = 0.08
 # Share of a stage for the tail of row gradients, and of the budget that such a stage has.
 TAIL, TAIL_WORTH = 0.1, 0.03
+# Share of the budget for a look at the rows after the last stage.
+CHECK = 0.02
 # What the last gradient has of its stage, about.
 LAST_GRADIENT = 0.68
 # Of curvature and gradient together, for the curvature: least and most, of a stage and of the last.

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmc.automatic.bounds import fewest_rows
+from dpmc.automatic.causes import Causes
 from dpmc.automatic.centre import Centre
-from dpmc.automatic.noise_aware import NoiseAware
+from dpmc.automatic.noise_aware import NoiseAware, inverse_of_sum
 from dpmc.privacy import events
 from dpmc.privacy.accountants import gaussian
 from dpmc.types import Array
@@ -33,8 +35,8 @@ class Cost:
     mu, delta : float
         The budget.
     num_rows : int
-    unknown : int
-        Directions whose curvature drowns in noise: there the prior has the word.
+    causes : Causes
+        Of what is wrong beside the budget.
     """
 
     widening: Array
@@ -42,7 +44,7 @@ class Cost:
     mu: float
     delta: float
     num_rows: int
-    unknown: int = 0
+    causes: Causes
 
     @classmethod
     def of(
@@ -51,16 +53,22 @@ class Cost:
         """Return what was found."""
         step, covariance = posterior.approximation()
         theta = centre.theta + centre.basis @ step
-        prior = centre.basis.T @ posterior.prior.precision(theta) @ centre.basis
-        without = np.linalg.pinv(centre.curvature.for_steps() + prior, rcond=1e-12, hermitian=True)
+        without = inverse_of_sum(
+            centre.curvature.for_steps(), posterior.prior.precision(theta), centre.basis
+        )
         widths = [
             np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centre.basis, one, centre.basis), 0.0))
             for one in (covariance, without)
         ]
         widening = widths[0] / np.maximum(widths[1], 1e-300)
-        unknown = int(np.sum(centre.curvature.values <= 1.5 * centre.curvature.floor))
-        draws = centre.gradient_noise**-2
-        return cls(np.maximum(widening, 1.0), draws, mu, delta, num_rows, unknown)
+        return cls(
+            np.maximum(widening, 1.0),
+            centre.gradient_noise**-2,
+            mu,
+            delta,
+            num_rows,
+            Causes.of(centre, posterior),
+        )
 
     @property
     def displacement(self) -> float:
@@ -85,14 +93,29 @@ class Cost:
         epsilon = gaussian.epsilon({event: 1}, self.delta)
         return epsilon, math.ceil(self.num_rows * max(factor, 1.0) ** 2)
 
-    def remarks(self) -> Iterator[str]:
-        """Return what a user has to know before using the posterior."""
-        widest = float(self.widening.max())
-        if self.unknown:
+    def remarks(self, names: tuple[str, ...] = ()) -> Iterator[str]:
+        """Return what a user has to know before using the posterior.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Of the components; their numbers by default.
+        """
+        widest, unknown = float(self.widening.max()), self.causes.unknown
+        troubled = bool(unknown) or widest > WORTH_HAVING
+        certain = self.causes.certain(names, troubled)
+        if certain:
+            yield certain
+            return
+        possible = self.causes.possible(troubled)
+        if possible:
+            yield possible
+        if unknown:
             yield (
-                f"The budget does not carry this posterior: in {self.unknown} of "
-                f"{len(self.widening)} directions the rows drown in noise, and the prior has the "
-                "word. `dpmc.plan` tells the epsilon, or the number of rows, that would do."
+                f"The budget does not carry this posterior: in {unknown} of {len(self.widening)} "
+                "directions the rows drown in noise, and the prior has the word. "
+                f"{self.causes.ties(names)}`dpmc.plan` tells the epsilon, or the number of rows, "
+                "that would do."
             )
         elif widest > WORTH_HAVING:
             epsilon, num_rows = self.enough()
@@ -101,3 +124,15 @@ class Cost:
                 f"times what the rows allow. About epsilon {epsilon:.2g}, or {num_rows:,} such "
                 f"rows, would bring that to {WORTH_HAVING:g}."
             )
+
+
+def nothing_known(num_rows: int, mu: float, spread: float, delta: float) -> str:
+    """Return what a user has to know of a budget whose counts are noise."""
+    enough = fewest_rows(mu, spread)
+    epsilon = gaussian.epsilon({events.gaussian(num_rows / (mu * enough)): 1}, delta)
+    return (
+        "The budget does not carry this posterior: the noise of a count hides the number of rows, "
+        f"{num_rows:,}. No row was used, and the prior has the word. With less than about "
+        f"epsilon {epsilon:.2g}, or {math.ceil(enough):,} rows, nothing can be known of them; "
+        "`dpmc.plan` tells what would do."
+    )

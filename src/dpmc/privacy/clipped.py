@@ -32,6 +32,11 @@ class Clipped(NamedTuple, Generic[V]):
         where nothing was clipped, which no ledger releases.
     neighbours : {"replace", "add_remove"}
         How neighbouring data sets differ.
+
+    Examples
+    --------
+    >>> asserted(0.25, sensitivity=0.01).sensitivity
+    0.01
     """
 
     value: V
