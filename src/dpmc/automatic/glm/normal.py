@@ -33,7 +33,7 @@ class Normal:
     def through(self, matrix: Array, offset: Array) -> Normal:
         """Return the distribution of x for ``matrix @ x + offset`` of this one."""
         precision = matrix.T @ self.precision @ matrix
-        mean = np.linalg.solve(matrix, self.mean - offset)
+        mean = np.asarray(np.linalg.solve(matrix, self.mean - offset), dtype=np.float64)
         return Normal(mean, (precision + precision.T) / 2)
 
 
@@ -86,7 +86,9 @@ class Observed:
 
     def changed(self, step: Array) -> Array:
         """Return the curvature after a step, as far as second moments let expect it."""
-        return positive(self.curvature + self.inferred(self.point + step) - self.inferred(self.point))
+        return positive(
+            self.curvature + self.inferred(self.point + step) - self.inferred(self.point)
+        )
 
 
 def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
@@ -119,7 +121,8 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
         precision = information - share @ information + prior.precision
         precision = (precision + precision.T) / 2
         weighted = weighted - share @ weighted + prior.precision @ prior.mean
-        found = Normal(np.linalg.solve(precision, weighted), precision)
+        mean = np.asarray(np.linalg.solve(precision, weighted), dtype=np.float64)
+        found = Normal(mean, precision)
     return found
 
 

@@ -181,7 +181,8 @@ def search(
     rows = Rows(x, location, scale, intercept, kind)
     if start is not None:
         count = rows.dim
-        start = np.linalg.solve(frame.matrix, start[:count] - frame.offset)
+        away = start[:count] - frame.offset
+        start = np.asarray(np.linalg.solve(frame.matrix, away), dtype=np.float64)
     one = Search(rows, found_units, till, prior, freedom, robust, num_rows, progress)
     return one.run(start), frame, found_units, prior
 
@@ -203,9 +204,7 @@ def _without(found: Found, frame: Frame, prior: Normal) -> Array:
     return np.asarray(matrix @ whole.covariance() @ matrix.T, dtype=np.float64)
 
 
-def _sigma(
-    found: Found, frame: Frame, given: bool
-) -> tuple[float, float, float] | None:
+def _sigma(found: Found, frame: Frame, given: bool) -> tuple[float, float, float] | None:
     """Return mean and variance of the log scale, and the variance without privacy."""
     if found.sigma is None:
         return None

@@ -147,11 +147,11 @@ class Search:
         )
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
-        root = np.linalg.inv(white.basis)
+        root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
         prior = self.prior.through(white.basis, np.zeros(dim))
-        phi = np.zeros(dim)
+        phi: Array = np.zeros(dim)
         if start is not None:
-            phi = root @ start
+            phi = np.asarray(root @ start, dtype=np.float64)
         elif self.rows.constant:
             phi = root[:, 0] * alpha
         known: list[Observed] = []
@@ -210,7 +210,9 @@ class Search:
 
     def _tell(self) -> None:
         total = self.till.total
-        self.progress(round(100 * (total - self.till.left) / total), 100, self.till.stages[-1]["release"])
+        self.progress(
+            round(100 * (total - self.till.left) / total), 100, self.till.stages[-1]["release"]
+        )
 
     def _null(self) -> tuple[float, float]:
         """Return the linear predictor of the null model, and its mean response."""
@@ -272,8 +274,10 @@ class Search:
                 )
             else:
                 varied = self.variance * (1 + self.dispersed * self.variance)
-                least = 2.5 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
+                least = 2.0 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
                 most = max(32.0 * least, least)
+                if kind == LINEAR:
+                    reach = math.sqrt(dim)
                 numbers[kernels.RESIDUAL] = tails.bound(
                     reach * noise, dim, least, most, self._usual_excess
                 )
@@ -287,6 +291,11 @@ class Search:
         )
         numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
         self.kept, _ = lengths.kept(reach, longest, dim)
+        numbers[kernels.GRADIENT] = reach * numbers[kernels.RESIDUAL]
+        if kind == LINEAR:
+            # Of a row of usual length; shorter ones may have larger residuals.
+            numbers[kernels.GRADIENT] = math.sqrt(dim) * numbers[kernels.RESIDUAL]
+            numbers[kernels.RESIDUAL] *= 2.0
 
     def _usual_excess(self, bound: float) -> float:
         """Return what counts of the null model have beyond a bound, above less below, in all."""
@@ -296,7 +305,7 @@ class Search:
         return -self.num_rows * float(clipped_counts(bound, self.variance, self.dispersed, rate)[0])
 
     def _gradient_bound(self) -> float:
-        return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])
+        return float(self.numbers[kernels.GRADIENT])
 
     def _target(self) -> float:
         """Return how near, in the linear predictor, the last stage should begin.
@@ -304,7 +313,11 @@ class Search:
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
         information = math.sqrt(self.num_rows * self.variance) / self.numbers[kernels.SIGMA]
-        noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
+        noise = (
+            2
+            * self._gradient_bound()
+            / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
+        )
         noise /= self.kept
         worth = 0.4 * max(1.0, noise) * math.sqrt(self.rows.dim)
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
@@ -321,25 +334,27 @@ class Search:
         kind, dim, numbers = self.rows.kind, self.rows.dim, self.numbers
         sigma = float(numbers[kernels.SIGMA])
         robust = self.robust and last
-        gradient, curvature, squares, _ = self.rows.scores(
-            white.basis, phi, numbers, True, robust
-        )
+        gradient, curvature, squares, _ = self.rows.scores(white.basis, phi, numbers, True, robust)
         bound = self._gradient_bound()
         rest = cost
         if robust:
             rest -= cost * MEAT
             noisy, noise = self.till.matrix("squares", squares, bound**2, cost * MEAT)
-        steep = float(numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE])
+        steep = float(
+            numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE]
+        )
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
         signed = math.sqrt(2) if kind == STUDENT_T and last else 1.0
         inferred = self._inferred(phi, white) * self.num_rows * first
         expected = INFERRED * float(np.trace(inferred)) / dim
         share = min(
             SHARES,
-            key=lambda one: (2 * bound) ** 2 / (1 - one)
-            + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2),
+            key=lambda one: (
+                (2 * bound) ** 2 / (1 - one)
+                + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2)
+            ),
         )
-        second_of = _clipped_normal(numbers[kernels.RESIDUAL]) if kind == LINEAR else (1.0, 1.0)
+        second_of = _clipped_normal(bound / math.sqrt(dim)) if kind == LINEAR else (1.0, 1.0)
         curved, wrong = self.till.matrix("curvature", curvature, signed * steep, share * rest)
         slope, noise = self.till.release("gradient", gradient, 2 * bound, (1 - share) * rest)
         self._tell()
@@ -425,9 +440,10 @@ class Search:
         *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
         reach, bound = numbers[kernels.LENGTH], numbers[kernels.RESIDUAL]
-        square = max(bound**2, numbers[kernels.CURVATURE])
+        steepest = self._gradient_bound()
+        most = max(steepest**2, reach**2 * numbers[kernels.CURVATURE])
         spread, noise = self.till.release(
-            "check of variance", float(extra[kernels.DISPERSION]), 2 * reach**2 * square, 0.5 * left
+            "check of variance", float(extra[kernels.DISPERSION]), 2 * most, 0.5 * left
         )
         heavy = False
         if self.rows.kind == LINEAR:
@@ -441,7 +457,7 @@ class Search:
         scale = numbers[kernels.SIGMA] ** 2
         usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
         if self.rows.kind == LINEAR:
-            squares, inside = _clipped_normal(bound)
+            squares, inside = _clipped_normal(steepest / math.sqrt(self.rows.dim))
             spread -= (squares - inside) / squares * usual
         deviation = math.sqrt(
             rest_noise**2 + self.num_rows * self.variance + observed.noise**2 * scale

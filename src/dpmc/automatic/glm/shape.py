@@ -48,7 +48,7 @@ class Whitening:
     noise: float
 
     @classmethod
-    def of(cls, noisy: Array, noise: float, num_rows: int) -> Whitening:
+    def of(cls, noisy: Array, noise: float, num_rows: float) -> Whitening:
         """Return it for noisy second moments, a sum over rows, with noise of one diagonal entry."""
         dim = len(noisy)
         moments, spread = noisy / num_rows, noise / num_rows
