@@ -363,13 +363,12 @@ class Search:
         error = math.sqrt(known**2 * wrong**2 / 2 + (1 - known) ** 2 * expected**2)
         level = float(np.trace(shrunk)) / max(float(np.trace(inferred)), 1e-300)
         level *= self.num_rows * first / sigma**2
-        observed = Observed(
+        return Observed(
             phi, slope / sigma, noise / sigma, shrunk / sigma**2, error / sigma**2,
             second * second_of[0] / second_of[1],
             positive(noisy) / sigma**2 if robust else None, BEND[kind],
             lambda place: level * self._inferred(place, white),
         )  # fmt: skip
-        return observed
 
     def _inferred(self, phi: Array, white: Whitening) -> Array:
         """Return the curvature of a row as second moments and normal features let expect."""
