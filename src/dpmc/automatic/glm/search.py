@@ -6,6 +6,17 @@ what is public of it, or by released counts of residuals. Weights are known, and
 of mean zero whatever their features are: a model that is right keeps its parameters. So one
 gradient with noise 2 R b / mu displaces the mean by 2 R b / (mu sqrt(n v)) posterior standard
 deviations, v being the mean of the variances of residual scores: p (1 - p) for a probability p.
+
+Sensitivities, under substitution of one row, with numbers of rows public:
+
+- counts of rows in bins, of lengths and of residuals: one bin less, another more, sqrt(2);
+- second moments, clipped to length L: sqrt(2) L^2, see `Till.matrix`;
+- gradients: |w u rho| is at most G = R b, and for normal models bounded by G itself: 2 G;
+- curvatures: w |u|^2 |h| is at most R T c, where c bounds h: sqrt(2) R T c, and 2 R T c where h may
+  be negative, in the last stage of a Student-t model;
+- squares of gradients: sqrt(2) G^2;
+- scores of the scale, between 0 and a limit, and counts of all kinds: the limit, and 1;
+- checks: the ends of the interval in which each term lies, twice.
 """
 
 from __future__ import annotations
