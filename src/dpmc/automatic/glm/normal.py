@@ -28,7 +28,9 @@ class Normal:
 
     def covariance(self) -> Array:
         """Return its covariance, shape (d, d)."""
-        return _inverse(self.precision)
+        size = 1 / np.sqrt(np.diag(self.precision))
+        scaled = _inverse(self.precision * np.outer(size, size))
+        return np.asarray(scaled * np.outer(size, size), dtype=np.float64)
 
     def through(self, matrix: Array, offset: Array) -> Normal:
         """Return the distribution of x for ``matrix @ x + offset`` of this one."""

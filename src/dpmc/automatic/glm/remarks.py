@@ -155,7 +155,7 @@ def _budget(judged: Judged) -> Iterator[str]:
 
 
 def _prior(judged: Judged) -> Iterator[str]:
-    sds = np.sqrt(np.diag(judged.prior.covariance()))
+    sds = np.maximum(np.sqrt(np.diag(judged.prior.covariance())), 1e-300)
     away = np.abs(judged.mean - judged.prior.mean) / sds
     worst = int(np.argmax(away))
     if away[worst] > FAR:

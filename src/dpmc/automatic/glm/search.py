@@ -388,11 +388,11 @@ class Search:
             usual = 1.0 if kind == LINEAR else (self.freedom + 1) / (self.freedom + 3)
             if kind == STUDENT_T and self.numbers[kernels.SAFE]:
                 usual = 1.0
-            return usual * np.eye(dim)
+            return np.asarray(usual * white.whitened, dtype=np.float64)
         centre = np.zeros(dim)
         if self.rows.constant:
             centre = white.basis @ white.moments[:, 0]
-        spread = positive(np.eye(dim) - np.outer(centre, centre))
+        spread = positive(white.whitened - np.outer(centre, centre))
         along = spread @ phi
         deviation = math.sqrt(max(float(phi @ along), 1e-12))
         eta = float(centre @ phi) + deviation * NODES

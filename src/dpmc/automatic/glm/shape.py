@@ -35,6 +35,8 @@ class Whitening:
         Of a row, shrunk to what noise lets know.
     basis : ndarray of shape (d, d)
         The symmetric inverse root: `basis @ v` has second moments of about 1.
+    whitened : ndarray of shape (d, d)
+        Second moments of whitened features: 1 where noise does not hide them, less elsewhere.
     values, vectors : ndarray
         Eigenvalues and eigenvectors of the moments.
     noise : float
@@ -43,6 +45,7 @@ class Whitening:
 
     moments: Array
     basis: Array
+    whitened: Array
     values: Array
     vectors: Array
     noise: float
@@ -59,7 +62,9 @@ class Whitening:
         floor = max(min(largest, 1.0), SMALLEST * float(values.max()))
         kept = np.maximum(values, floor)
         root = (vectors * kept**-0.5) @ vectors.T
-        return cls((vectors * kept) @ vectors.T, (root + root.T) / 2, values, vectors, largest)
+        whitened = (vectors * (np.maximum(values, 0.0) / kept)) @ vectors.T
+        moments = (vectors * kept) @ vectors.T
+        return cls(moments, (root + root.T) / 2, whitened, values, vectors, largest)
 
 
 @dataclass(frozen=True)
