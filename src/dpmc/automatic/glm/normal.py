@@ -11,6 +11,8 @@ import numpy as np
 from dpmc.types import Array
 
 ITERATIONS = 4
+# Squared distance to the mode, at most, that a wrong curvature is multiplied by beside a step.
+FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
     hides of the likelihood is thereby left to the prior.
     """
     last = stages[-1]
-    found = Normal(last.point, prior.precision)
+    found, unsure = Normal(last.point, prior.precision), 0.0
     for _ in range(ITERATIONS):
         centre = found.mean
         information, weighted = np.zeros_like(prior.precision), np.zeros_like(prior.mean)
@@ -110,7 +112,7 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
             step = centre - stage.point
             curvature = stage.changed(0.5 * step)
             distance = float(step @ step)
-            variance = stage.noise**2 + stage.wrong**2 * distance
+            variance = stage.noise**2 + stage.wrong**2 * (distance + unsure)
             bent = stage.bend * (curvature @ step) * math.sqrt(distance)
             # The inverse of a multiple of the identity and a product of one vector.
             inverse = np.eye(len(step)) - np.outer(bent, bent) / (variance + float(bent @ bent))
@@ -125,6 +127,7 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
         weighted = weighted - share @ weighted + prior.precision @ prior.mean
         mean = np.asarray(np.linalg.solve(precision, weighted), dtype=np.float64)
         found = Normal(mean, precision)
+        unsure = min(float(np.trace(found.covariance())), FARTHEST)
     return found
 
 
