@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmc.types import Array
 
-ITERATIONS = 4
+ITERATIONS = 10
 # Squared distance to the mode, at most, that a wrong curvature is multiplied by beside a step.
 FARTHEST = 4.0
 
@@ -105,8 +105,10 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
     """
     last = stages[-1]
     found, unsure = Normal(last.point, prior.precision), 0.0
+    centre = last.point
     for _ in range(ITERATIONS):
-        centre = found.mean
+        # Half the way: what is discounted for its distance decides the distance.
+        centre = (centre + found.mean) / 2
         information, weighted = np.zeros_like(prior.precision), np.zeros_like(prior.mean)
         for stage in stages:
             step = centre - stage.point

@@ -187,7 +187,11 @@ class Search:
             steps.append(size)
             noise = math.sqrt(float(np.trace(found.covariance())))
             self.distance = min(noise, 1.0)
-            if max(size, noise) <= min(reach, 1.5 * target):
+            alone = posterior([observed], prior)
+            spread = math.sqrt(float(np.trace(alone.covariance())))
+            far = float(np.linalg.norm(alone.mean - observed.point))
+            near = far <= max(2.0 * target, 2.0 * spread)
+            if near and max(size, noise) <= min(reach, 1.5 * target):
                 settled = True
                 break
             if noise > target:
