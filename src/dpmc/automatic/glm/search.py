@@ -148,7 +148,7 @@ class Search:
         alpha, mean = self._null()
         bound = math.sqrt(LONG * dim)
         noise_at_one = math.sqrt(2) * bound**2
-        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.05 * self.num_rows, 0.001, 0.04)
+        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.008 * self.num_rows, 0.001, 0.04)
         noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), bound**2, cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
