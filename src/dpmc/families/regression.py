@@ -124,8 +124,9 @@ def regression(
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     scale = ("log_sigma",) if likelihood in SCALED else ()
     named = (*_arrays.named(names, coefficients, scale), *scale)
-    several = np.ndim(prior_sd) > 0
-    one_sd: Any = PRIOR_SD if prior_sd is None or several else prior_sd
+    sds: Any = prior_sd
+    several = np.ndim(sds) > 0
+    one_sd = PRIOR_SD if prior_sd is None or several else sds
     model, predictive = built(
         likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
     )

@@ -71,6 +71,6 @@ def test_a_prior_in_units_of_the_rows_breaks_the_law_and_is_remarked_on():
     other, back = change("response", "linear", rows)
     first = fitted(rows, "linear", epsilon=4.0, seed=1)
     second = fitted(other, "linear", epsilon=4.0, seed=2, prior_sd=10.0)
-    apart, ratio = compared(first, second, back)
+    apart, _ = compared(first, second, back)
     assert apart > FAR
     assert any("prior_sd" in remark for remark in second[0].remarks)

@@ -98,7 +98,7 @@ def test_residuals_without_a_bound_cost_more(monkeypatch):
 
     def unbounded(self, basis, phi, numbers, *more, **options):
         numbers = numbers.copy()
-        numbers[kernels.RESIDUAL] = 1e9
+        numbers[[kernels.RESIDUAL, kernels.GRADIENT]] = 1e9
         return original(self, basis, phi, numbers, *more, **options)
 
     monkeypatch.setattr(Rows, "scores", unbounded)
@@ -110,8 +110,14 @@ def test_every_release_has_its_name_and_all_of_the_budget_is_named():
     fit, _, _ = fitted(rows, "linear", seed=1)
     stages = fit.plan["stages"]
     assert sum(stage["share"] for stage in stages) == pytest.approx(1.0, rel=1e-6)
-    assert {"units", "second moments", "lengths", "residuals", "curvature", "gradient", "scale"} <= {
-        stage["release"] for stage in stages
-    }
+    assert {
+        "units",
+        "second moments",
+        "lengths",
+        "residuals",
+        "curvature",
+        "gradient",
+        "scale",
+    } <= {stage["release"] for stage in stages}
     assert fit.plan["audit"]["epsilon"] == pytest.approx(1.0, rel=1e-6)
     assert run.KINDS[fit.plan["likelihood"]["name"]] == kernels.LINEAR

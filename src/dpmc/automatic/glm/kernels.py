@@ -2,8 +2,9 @@
 
 A row of features x is described by v = (1, (x - location) / scale), and u = basis @ v. Its weight
 w = min(1, R / |u|, R T / |u|^2) bounds |w u| by R and w |u|^2 by R T, whatever the row and the
-point. Residuals of counts are relative to their usual size at a rate, and may have weights of this
-size instead of 1. What is not a finite number contributes nothing.
+point. Residuals of a normal model are bounded such that |w u rho| is. Residuals of counts are
+relative to their usual size at a rate, and may have weights of this size instead of 1. What is not
+a finite number contributes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dpmc.types import Array
 LINEAR, STUDENT_T, LOGISTIC, POISSON = range(4)
 # Places in the array of numbers that a pass reads: of the response, the likelihood and the bounds.
 Y_LOCATION, Y_INVERSE, SIGMA, FREEDOM, RATE, RESIDUAL, CURVATURE, LENGTH, LONGEST, SCORE = range(10)
-SAFE, NUMBERS = 10, 11
+SAFE, GRADIENT, NUMBERS = 10, 11, 12
 # Logarithms of a rate beyond this have rates beyond any bound on a residual.
 LARGEST = 300.0
 # Where the table of mean clipped counts begins, and its entries per unit.
@@ -60,9 +61,7 @@ def _whitened(v: Any, basis: Any, u: Any) -> float:
 
 
 @njit(cache=True)
-def moments(
-    x: Any, location: Any, inverse: Any, constant: int, bound: float, total: Any
-) -> None:
+def moments(x: Any, location: Any, inverse: Any, constant: int, bound: float, total: Any) -> None:
     """Add the upper triangle of the second moments of rows, clipped to length `bound`."""
     dim = total.shape[0]
     v = np.empty(dim)
@@ -99,13 +98,13 @@ def _usual_size(rate: float, numbers: Any) -> float:
 
 
 @njit
-def _scores(y: float, eta: float, kind: int, numbers: Any, table: Any) -> Any:
+def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: Any) -> Any:
     """Return the residual score of a row, its curvature, and its score of log sigma.
 
-    The first is within the bound on residuals, the second within that on curvatures, the third
+    The first is within `bound`, the second within that on curvatures, the third
     within that on scores.
     """
-    bound, largest = numbers[RESIDUAL], numbers[CURVATURE]
+    largest = numbers[CURVATURE]
     score, size = 0.0, 1.0
     if kind == LOGISTIC:
         small = math.exp(-abs(eta))
@@ -131,9 +130,8 @@ def _scores(y: float, eta: float, kind: int, numbers: Any, table: Any) -> Any:
                 h = share * (freedom - r * r) / (freedom + r * r)
             score = min(share * r * r, numbers[SCORE]) if math.isfinite(r * r) else freedom + 1.0
             score = min(score, numbers[SCORE])
-    if kind == LINEAR or kind == POISSON:
-        if abs(rho) > bound:
-            h = 0.0
+    if kind in (LINEAR, POISSON) and abs(rho) > bound:
+        h = 0.0
     rho = min(max(rho, -bound), bound)
     if kind == POISSON:
         # Less its mean under the model, so that a model that is right keeps its parameters.
@@ -198,8 +196,7 @@ def scores(
     dim = basis.shape[0]
     v, u = np.empty(dim), np.empty(dim)
     reach, longest = numbers[LENGTH], numbers[LONGEST]
-    bound = numbers[RESIDUAL]
-    square = max(bound**2, numbers[CURVATURE])
+    spread = max(numbers[GRADIENT] ** 2, reach**2 * numbers[CURVATURE])
     for i in range(x.shape[0]):
         y = x[i, x.shape[1] - 1]
         _described(x[i], location, inverse, constant, v)
@@ -211,12 +208,15 @@ def scores(
             eta += u[k] * phi[k]
         if math.isnan(eta):
             continue
-        rho, h, score, size = _scores(y, eta, kind, numbers, table)
-        weight, root = size, math.sqrt(length)
-        if root * weight > reach:
-            weight = reach / root
-        if length * weight > reach * longest:
-            weight = reach * longest / length
+        root = math.sqrt(length)
+        most = min(reach, reach * longest / root) if root > 0 else reach
+        bound = numbers[RESIDUAL]
+        if kind == LINEAR and bound * min(root, most) > numbers[GRADIENT]:
+            bound = numbers[GRADIENT] / min(root, most)
+        rho, h, score, size = _scores(y, eta, kind, bound, numbers, table)
+        weight = size
+        if root * weight > most:
+            weight = most / root
         if math.isnan(rho) or math.isnan(h) or math.isnan(score):
             continue
         factor = weight * rho
@@ -236,8 +236,7 @@ def scores(
                     meat[j, k] += value * u[k]
         extra[SCALE] += score
         change = weight * weight * length * (rho * rho - h / size)
-        most = reach * reach * square
-        extra[DISPERSION] += min(max(change, -most), most)
+        extra[DISPERSION] += min(max(change, -spread), spread)
         extra[MEAN] += rho
         if kind == LINEAR and abs(rho) >= min(bound, FAR_AWAY):
             r = ((y - numbers[Y_LOCATION]) * numbers[Y_INVERSE] - eta) / numbers[SIGMA]

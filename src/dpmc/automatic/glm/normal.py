@@ -10,7 +10,9 @@ import numpy as np
 
 from dpmc.types import Array
 
-ITERATIONS = 4
+ITERATIONS = 10
+# Squared distance to the mode, at most, that a wrong curvature is multiplied by beside a step.
+FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,14 @@ class Normal:
 
     def covariance(self) -> Array:
         """Return its covariance, shape (d, d)."""
-        return _inverse(self.precision)
+        size = 1 / np.sqrt(np.diag(self.precision))
+        scaled = _inverse(self.precision * np.outer(size, size))
+        return np.asarray(scaled * np.outer(size, size), dtype=np.float64)
 
     def through(self, matrix: Array, offset: Array) -> Normal:
         """Return the distribution of x for ``matrix @ x + offset`` of this one."""
         precision = matrix.T @ self.precision @ matrix
-        mean = np.linalg.solve(matrix, self.mean - offset)
+        mean = np.asarray(np.linalg.solve(matrix, self.mean - offset), dtype=np.float64)
         return Normal(mean, (precision + precision.T) / 2)
 
 
@@ -86,7 +90,9 @@ class Observed:
 
     def changed(self, step: Array) -> Array:
         """Return the curvature after a step, as far as second moments let expect it."""
-        return positive(self.curvature + self.inferred(self.point + step) - self.inferred(self.point))
+        return positive(
+            self.curvature + self.inferred(self.point + step) - self.inferred(self.point)
+        )
 
 
 def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
@@ -98,15 +104,17 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
     hides of the likelihood is thereby left to the prior.
     """
     last = stages[-1]
-    found = Normal(last.point, prior.precision)
+    found, unsure = Normal(last.point, prior.precision), 0.0
+    centre = last.point
     for _ in range(ITERATIONS):
-        centre = found.mean
+        # Half the way: what is discounted for its distance decides the distance.
+        centre = (centre + found.mean) / 2
         information, weighted = np.zeros_like(prior.precision), np.zeros_like(prior.mean)
         for stage in stages:
             step = centre - stage.point
             curvature = stage.changed(0.5 * step)
             distance = float(step @ step)
-            variance = stage.noise**2 + stage.wrong**2 * distance
+            variance = stage.noise**2 + stage.wrong**2 * (distance + unsure)
             bent = stage.bend * (curvature @ step) * math.sqrt(distance)
             # The inverse of a multiple of the identity and a product of one vector.
             inverse = np.eye(len(step)) - np.outer(bent, bent) / (variance + float(bent @ bent))
@@ -119,7 +127,9 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
         precision = information - share @ information + prior.precision
         precision = (precision + precision.T) / 2
         weighted = weighted - share @ weighted + prior.precision @ prior.mean
-        found = Normal(np.linalg.solve(precision, weighted), precision)
+        mean = np.asarray(np.linalg.solve(precision, weighted), dtype=np.float64)
+        found = Normal(mean, precision)
+        unsure = min(float(np.trace(found.covariance())), FARTHEST)
     return found
 
 

@@ -24,8 +24,9 @@ RARE = {LOGISTIC: 0.15, POISSON: 0.3}
 DISPERSED, CLEAR = 0.2, 4.0
 # Share of second moments below which columns are combinations of others, where noise is below.
 SEEN = 0.15
-# Width of a posterior, over that of the prior, from which on it tells next to nothing.
-UNKNOWN = 0.4
+# Width of a posterior, over that of the prior, from which on it tells next to nothing; of collinear
+# columns, whose curvature is noise.
+UNKNOWN, COLLINEAR = 0.4, 0.1
 # Deviations of the prior that a coefficient may be from its mean.
 FAR = 3.0
 
@@ -101,8 +102,8 @@ def _columns(judged: Judged) -> Iterator[str]:
     columns = judged.columns
     # Of a slope that is as unknown as before.
     prior = np.sqrt(np.diag(judged.prior.covariance()))[int(judged.intercept) :]
-    unknown = judged.sds[int(judged.intercept) :] > UNKNOWN * prior
-    both = zip(columns, judged.units.still, unknown, strict=False)
+    width = judged.sds[int(judged.intercept) :] / prior
+    both = zip(columns, judged.units.still, width > UNKNOWN, strict=False)
     still = [name for name, one, open_ in both if one and open_]
     if still:
         yield (
@@ -120,7 +121,7 @@ def _columns(judged: Judged) -> Iterator[str]:
         loadings = np.abs(vector[int(judged.intercept) :])
         alike = [
             name
-            for name, one, open_ in zip(columns, loadings, unknown, strict=True)
+            for name, one, open_ in zip(columns, loadings, width > COLLINEAR, strict=True)
             if one > 0.3 and open_
         ]
         if alike and not set(alike) <= set(still):
@@ -155,7 +156,7 @@ def _budget(judged: Judged) -> Iterator[str]:
 
 
 def _prior(judged: Judged) -> Iterator[str]:
-    sds = np.sqrt(np.diag(judged.prior.covariance()))
+    sds = np.maximum(np.sqrt(np.diag(judged.prior.covariance())), 1e-300)
     away = np.abs(judged.mean - judged.prior.mean) / sds
     worst = int(np.argmax(away))
     if away[worst] > FAR:

@@ -85,7 +85,7 @@ class Rows:
         squares = np.zeros((dim, dim) if meat else (0, 0))
         for rows, location, inverse in self._parts():
             kernels.scores(
-                rows, location, inverse, basis, int(self.constant), phi, self.kind, numbers, self.table,
-                gradient, curvature, squares, extra,
+                rows, location, inverse, basis, int(self.constant), phi, self.kind, numbers,
+                self.table, gradient, curvature, squares, extra,
             )  # fmt: skip
         return gradient, kernels.mirrored(curvature), kernels.mirrored(squares), extra

@@ -108,7 +108,7 @@ def fit(
     mean, covariance = _outside(found, frame)
     without = _without(found, frame, prior)
     widening = np.sqrt(np.diag(covariance) / np.diag(without))
-    displaced = float(np.mean(np.maximum(widening**2 - 1, 1e-12)))
+    displaced = _displaced(found, frame, without)
     sigma = _sigma(found, frame, prior_sd is not None)
     if sigma is not None:
         mean, covariance = np.append(mean, sigma[0]), _joined(covariance, sigma[1])
@@ -185,7 +185,8 @@ def search(
     rows = Rows(x, location, scale, intercept, kind)
     if start is not None:
         count = rows.dim
-        start = np.linalg.solve(frame.matrix, start[:count] - frame.offset)
+        away = start[:count] - frame.offset
+        start = np.asarray(np.linalg.solve(frame.matrix, away), dtype=np.float64)
     one = Search(rows, found_units, till, prior, freedom, robust, num_rows, progress)
     return one.run(start), frame, found_units, prior
 
@@ -207,9 +208,17 @@ def _without(found: Found, frame: Frame, prior: Normal) -> Array:
     return np.asarray(matrix @ whole.covariance() @ matrix.T, dtype=np.float64)
 
 
-def _sigma(
-    found: Found, frame: Frame, given: bool
-) -> tuple[float, float, float] | None:
+def _displaced(found: Found, frame: Frame, without: Array) -> float:
+    """Return the mean square displacement of a mean by noise, in posterior deviations."""
+    observed, dim = found.observed, len(found.basis)
+    rows = observed.share * observed.curvature + observed.noise**2 * np.eye(dim)
+    pull = found.posterior.covariance() @ observed.curvature @ np.linalg.inv(rows)
+    matrix = frame.matrix @ found.basis @ pull
+    moved = observed.noise**2 * np.einsum("ij,ij->i", matrix, matrix)
+    return max(float(np.mean(moved / np.diag(without))), 1e-12)
+
+
+def _sigma(found: Found, frame: Frame, given: bool) -> tuple[float, float, float] | None:
     """Return mean and variance of the log scale, and the variance without privacy."""
     if found.sigma is None:
         return None

@@ -6,6 +6,17 @@ what is public of it, or by released counts of residuals. Weights are known, and
 of mean zero whatever their features are: a model that is right keeps its parameters. So one
 gradient with noise 2 R b / mu displaces the mean by 2 R b / (mu sqrt(n v)) posterior standard
 deviations, v being the mean of the variances of residual scores: p (1 - p) for a probability p.
+
+Sensitivities, under substitution of one row, with numbers of rows public:
+
+- counts of rows in bins, of lengths and of residuals: one bin less, another more, sqrt(2);
+- second moments, clipped to length L: sqrt(2) L^2, see `Till.matrix`;
+- gradients: |w u rho| is at most G = R b, and for normal models bounded by G itself: 2 G;
+- curvatures: w |u|^2 |h| is at most R T c, where c bounds h: sqrt(2) R T c, and 2 R T c where h may
+  be negative, in the last stage of a Student-t model;
+- squares of gradients: sqrt(2) G^2;
+- scores of the scale, between 0 and a limit, and counts of all kinds: the limit, and 1;
+- checks: the ends of the interval in which each term lies, twice.
 """
 
 from __future__ import annotations
@@ -137,7 +148,7 @@ class Search:
         alpha, mean = self._null()
         bound = math.sqrt(LONG * dim)
         noise_at_one = math.sqrt(2) * bound**2
-        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.05 * self.num_rows, 0.001, 0.04)
+        cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.008 * self.num_rows, 0.001, 0.04)
         noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), bound**2, cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
@@ -147,11 +158,11 @@ class Search:
         )
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
-        root = np.linalg.inv(white.basis)
+        root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
         prior = self.prior.through(white.basis, np.zeros(dim))
-        phi = np.zeros(dim)
+        phi: Array = np.zeros(dim)
         if start is not None:
-            phi = root @ start
+            phi = np.asarray(root @ start, dtype=np.float64)
         elif self.rows.constant:
             phi = root[:, 0] * alpha
         known: list[Observed] = []
@@ -176,7 +187,11 @@ class Search:
             steps.append(size)
             noise = math.sqrt(float(np.trace(found.covariance())))
             self.distance = min(noise, 1.0)
-            if max(size, noise) <= min(reach, 1.5 * target):
+            alone = posterior([observed], prior)
+            spread = math.sqrt(float(np.trace(alone.covariance())))
+            far = float(np.linalg.norm(alone.mean - observed.point))
+            near = far <= max(2.0 * target, 2.0 * spread)
+            if near and max(size, noise) <= min(reach, 1.5 * target):
                 settled = True
                 break
             if noise > target:
@@ -210,7 +225,9 @@ class Search:
 
     def _tell(self) -> None:
         total = self.till.total
-        self.progress(round(100 * (total - self.till.left) / total), 100, self.till.stages[-1]["release"])
+        self.progress(
+            round(100 * (total - self.till.left) / total), 100, self.till.stages[-1]["release"]
+        )
 
     def _null(self) -> tuple[float, float]:
         """Return the linear predictor of the null model, and its mean response."""
@@ -272,8 +289,10 @@ class Search:
                 )
             else:
                 varied = self.variance * (1 + self.dispersed * self.variance)
-                least = 2.5 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
+                least = 2.0 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
                 most = max(32.0 * least, least)
+                if kind == LINEAR:
+                    reach = math.sqrt(dim)
                 numbers[kernels.RESIDUAL] = tails.bound(
                     reach * noise, dim, least, most, self._usual_excess
                 )
@@ -287,6 +306,11 @@ class Search:
         )
         numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
         self.kept, _ = lengths.kept(reach, longest, dim)
+        numbers[kernels.GRADIENT] = reach * numbers[kernels.RESIDUAL]
+        if kind == LINEAR:
+            # Of a row of usual length; shorter ones may have larger residuals.
+            numbers[kernels.GRADIENT] = math.sqrt(dim) * numbers[kernels.RESIDUAL]
+            numbers[kernels.RESIDUAL] *= 2.0
 
     def _usual_excess(self, bound: float) -> float:
         """Return what counts of the null model have beyond a bound, above less below, in all."""
@@ -296,7 +320,7 @@ class Search:
         return -self.num_rows * float(clipped_counts(bound, self.variance, self.dispersed, rate)[0])
 
     def _gradient_bound(self) -> float:
-        return float(self.numbers[kernels.LENGTH] * self.numbers[kernels.RESIDUAL])
+        return float(self.numbers[kernels.GRADIENT])
 
     def _target(self) -> float:
         """Return how near, in the linear predictor, the last stage should begin.
@@ -304,7 +328,11 @@ class Search:
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
         information = math.sqrt(self.num_rows * self.variance) / self.numbers[kernels.SIGMA]
-        noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
+        noise = (
+            2
+            * self._gradient_bound()
+            / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
+        )
         noise /= self.kept
         worth = 0.4 * max(1.0, noise) * math.sqrt(self.rows.dim)
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
@@ -321,25 +349,27 @@ class Search:
         kind, dim, numbers = self.rows.kind, self.rows.dim, self.numbers
         sigma = float(numbers[kernels.SIGMA])
         robust = self.robust and last
-        gradient, curvature, squares, _ = self.rows.scores(
-            white.basis, phi, numbers, True, robust
-        )
+        gradient, curvature, squares, _ = self.rows.scores(white.basis, phi, numbers, True, robust)
         bound = self._gradient_bound()
         rest = cost
         if robust:
             rest -= cost * MEAT
             noisy, noise = self.till.matrix("squares", squares, bound**2, cost * MEAT)
-        steep = float(numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE])
+        steep = float(
+            numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE]
+        )
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
         signed = math.sqrt(2) if kind == STUDENT_T and last else 1.0
         inferred = self._inferred(phi, white) * self.num_rows * first
         expected = INFERRED * float(np.trace(inferred)) / dim
         share = min(
             SHARES,
-            key=lambda one: (2 * bound) ** 2 / (1 - one)
-            + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2),
+            key=lambda one: (
+                (2 * bound) ** 2 / (1 - one)
+                + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2)
+            ),
         )
-        second_of = _clipped_normal(numbers[kernels.RESIDUAL]) if kind == LINEAR else (1.0, 1.0)
+        second_of = _clipped_normal(bound / math.sqrt(dim)) if kind == LINEAR else (1.0, 1.0)
         curved, wrong = self.till.matrix("curvature", curvature, signed * steep, share * rest)
         slope, noise = self.till.release("gradient", gradient, 2 * bound, (1 - share) * rest)
         self._tell()
@@ -348,13 +378,12 @@ class Search:
         error = math.sqrt(known**2 * wrong**2 / 2 + (1 - known) ** 2 * expected**2)
         level = float(np.trace(shrunk)) / max(float(np.trace(inferred)), 1e-300)
         level *= self.num_rows * first / sigma**2
-        observed = Observed(
+        return Observed(
             phi, slope / sigma, noise / sigma, shrunk / sigma**2, error / sigma**2,
             second * second_of[0] / second_of[1],
             positive(noisy) / sigma**2 if robust else None, BEND[kind],
             lambda place: level * self._inferred(place, white),
         )  # fmt: skip
-        return observed
 
     def _inferred(self, phi: Array, white: Whitening) -> Array:
         """Return the curvature of a row as second moments and normal features let expect."""
@@ -363,11 +392,11 @@ class Search:
             usual = 1.0 if kind == LINEAR else (self.freedom + 1) / (self.freedom + 3)
             if kind == STUDENT_T and self.numbers[kernels.SAFE]:
                 usual = 1.0
-            return usual * np.eye(dim)
+            return np.asarray(usual * white.whitened, dtype=np.float64)
         centre = np.zeros(dim)
         if self.rows.constant:
             centre = white.basis @ white.moments[:, 0]
-        spread = positive(np.eye(dim) - np.outer(centre, centre))
+        spread = positive(white.whitened - np.outer(centre, centre))
         along = spread @ phi
         deviation = math.sqrt(max(float(phi @ along), 1e-12))
         eta = float(centre @ phi) + deviation * NODES
@@ -425,9 +454,10 @@ class Search:
         *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
         reach, bound = numbers[kernels.LENGTH], numbers[kernels.RESIDUAL]
-        square = max(bound**2, numbers[kernels.CURVATURE])
+        steepest = self._gradient_bound()
+        most = max(steepest**2, reach**2 * numbers[kernels.CURVATURE])
         spread, noise = self.till.release(
-            "check of variance", float(extra[kernels.DISPERSION]), 2 * reach**2 * square, 0.5 * left
+            "check of variance", float(extra[kernels.DISPERSION]), 2 * most, 0.5 * left
         )
         heavy = False
         if self.rows.kind == LINEAR:
@@ -441,7 +471,7 @@ class Search:
         scale = numbers[kernels.SIGMA] ** 2
         usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
         if self.rows.kind == LINEAR:
-            squares, inside = _clipped_normal(bound)
+            squares, inside = _clipped_normal(steepest / math.sqrt(self.rows.dim))
             spread -= (squares - inside) / squares * usual
         deviation = math.sqrt(
             rest_noise**2 + self.num_rows * self.variance + observed.noise**2 * scale

@@ -35,6 +35,8 @@ class Whitening:
         Of a row, shrunk to what noise lets know.
     basis : ndarray of shape (d, d)
         The symmetric inverse root: `basis @ v` has second moments of about 1.
+    whitened : ndarray of shape (d, d)
+        Second moments of whitened features: 1 where noise does not hide them, less elsewhere.
     values, vectors : ndarray
         Eigenvalues and eigenvectors of the moments.
     noise : float
@@ -43,12 +45,13 @@ class Whitening:
 
     moments: Array
     basis: Array
+    whitened: Array
     values: Array
     vectors: Array
     noise: float
 
     @classmethod
-    def of(cls, noisy: Array, noise: float, num_rows: int) -> Whitening:
+    def of(cls, noisy: Array, noise: float, num_rows: float) -> Whitening:
         """Return it for noisy second moments, a sum over rows, with noise of one diagonal entry."""
         dim = len(noisy)
         moments, spread = noisy / num_rows, noise / num_rows
@@ -59,7 +62,9 @@ class Whitening:
         floor = max(min(largest, 1.0), SMALLEST * float(values.max()))
         kept = np.maximum(values, floor)
         root = (vectors * kept**-0.5) @ vectors.T
-        return cls((vectors * kept) @ vectors.T, (root + root.T) / 2, values, vectors, largest)
+        whitened = (vectors * (np.maximum(values, 0.0) / kept)) @ vectors.T
+        moments = (vectors * kept) @ vectors.T
+        return cls(moments, (root + root.T) / 2, whitened, values, vectors, largest)
 
 
 @dataclass(frozen=True)

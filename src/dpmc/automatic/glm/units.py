@@ -82,9 +82,8 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
     with np.errstate(all="ignore"):
         sizes = np.where(np.isnan(sizes), -math.inf, np.log2(sizes))
     count = max(len(sizes), 1)
-    cost = till.part(
-        math.sqrt(COUNTS * num_columns), noise * count, LEAST, MOST
-    ) / (COUNTS * num_columns)  # of one count
+    several = COUNTS * num_columns
+    cost = till.part(math.sqrt(several), noise * count, LEAST, MOST) / several  # of one count
     location, scale = np.zeros(num_columns), np.ones(num_columns)
     if 1 / math.sqrt(cost) > BLIND * count:
         return Units(location, scale, np.zeros(num_columns, dtype=bool), False)
@@ -120,13 +119,14 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
     return Units(location, scale, still, True)
 
 
-def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> Array:
+def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> NDArray[np.bool_]:
     """Return whether more than half of some rows are beyond a place, given as its log2.
 
     Units are rather near 1 than far from it: far away that takes more than a count by chance.
     """
     odds = RARE * np.maximum(np.abs(place) - 2.0, 0.0) * np.sign(place)
-    return np.asarray(beyond > whole / 2 + odds * deviation**2 / np.maximum(whole, deviation))
+    needed = whole / 2 + odds * deviation**2 / np.maximum(whole, deviation)
+    return np.asarray(beyond > needed, dtype=np.bool_)
 
 
 def upper(till: Till, y: Array, share: float, cost: float) -> float:
@@ -145,7 +145,7 @@ def upper(till: Till, y: Array, share: float, cost: float) -> float:
 
 
 def _beyond(
-    till: Till, values: Array, places: Array, columns: Array, cost: float
+    till: Till, values: Array, places: Array, columns: NDArray[np.int64], cost: float
 ) -> tuple[Array, float]:
     """Return noisy counts of entries of columns that are beyond a place of each."""
     counts = np.array([float(np.sum(values[:, k] > places[k])) for k in columns])
