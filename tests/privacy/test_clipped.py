@@ -21,9 +21,17 @@ SOURCE = Path(dpmc.__file__).parent
 # Where rows are clipped, counted or averaged, beside the bound that it is done with; and where a
 # user, a regression whose statistics name their bounds, or a target without rows states one.
 MAKERS = {
-    "row_sum": {"rows/sums.py", "automatic/whitened.py"},
+    "row_sum": {"rows/sums.py", "automatic/whitened.py", "automatic/glm/rows.py"},
+    "row_span": {"automatic/glm/rows.py"},
+    "row_matrices": {"automatic/glm/rows.py"},
+    "row_histogram": {"automatic/glm/rows.py"},
+    "row_counts": {"automatic/glm/units.py"},
     "row_mean": {"rows/vectors.py"},
-    "row_count": {"automatic/whitened.py", "league/sep_clips.py"},
+    "row_count": {
+        "automatic/whitened.py",
+        *(f"automatic/glm/{name}.py" for name in ("rows", "run", "units")),
+        "league/sep_clips.py",
+    },
     "row_shares": {"mcmc/clip_shares.py"},
     "Clipped": {"privacy/clipped.py", "mcmc/batch_ratios.py"},
     "BarkerRatio": {"mcmc/batch_ratios.py"},

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpmc.automatic import bounds
+from dpmc.automatic.causes import Causes
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
@@ -114,7 +115,7 @@ def fit(
             draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
             spent = _spent(centre, cost, dataset.num_rows)
-            remarks = [*_remarks(centre, cost, names)]
+            remarks = [*_remarks(centre, posterior, cost, names)]
         records = ledger.records()
         return Fit(
             draws=draws,
@@ -166,7 +167,9 @@ def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, An
     return {"epsilon": audited.epsilon, "accountant": audited.accountant}
 
 
-def _remarks(centre: Centre, cost: Cost, names: tuple[str, ...]) -> Iterator[str]:
+def _remarks(
+    centre: Centre, posterior: NoiseAware, cost: Cost, names: tuple[str, ...]
+) -> Iterator[str]:
     bent = 0.5 * centre.step**2 / math.sqrt(cost.num_rows)
     if centre.step > FAR * centre.step_noise and bent > BENT:
         yield (
@@ -174,7 +177,7 @@ def _remarks(centre: Centre, cost: Cost, names: tuple[str, ...]) -> Iterator[str
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
-    yield from cost.remarks(names)
+    yield from cost.remarks(Causes.of(centre, posterior), names)
 
 
 def _correlated(accepted: float) -> Iterator[str]:

@@ -35,8 +35,6 @@ class Cost:
     mu, delta : float
         The budget.
     num_rows : int
-    causes : Causes
-        Of what is wrong beside the budget.
     """
 
     widening: Array
@@ -44,7 +42,6 @@ class Cost:
     mu: float
     delta: float
     num_rows: int
-    causes: Causes
 
     @classmethod
     def of(
@@ -61,14 +58,7 @@ class Cost:
             for one in (covariance, without)
         ]
         widening = widths[0] / np.maximum(widths[1], 1e-300)
-        return cls(
-            np.maximum(widening, 1.0),
-            centre.gradient_noise**-2,
-            mu,
-            delta,
-            num_rows,
-            Causes.of(centre, posterior),
-        )
+        return cls(np.maximum(widening, 1.0), centre.gradient_noise**-2, mu, delta, num_rows)
 
     @property
     def displacement(self) -> float:
@@ -93,28 +83,30 @@ class Cost:
         epsilon = gaussian.epsilon({event: 1}, self.delta)
         return epsilon, math.ceil(self.num_rows * max(factor, 1.0) ** 2)
 
-    def remarks(self, names: tuple[str, ...] = ()) -> Iterator[str]:
+    def remarks(self, causes: Causes, names: tuple[str, ...] = ()) -> Iterator[str]:
         """Return what a user has to know before using the posterior.
 
         Parameters
         ----------
+        causes : Causes
+            Of what is wrong beside the budget.
         names : tuple of str
             Of the components; their numbers by default.
         """
-        widest, unknown = float(self.widening.max()), self.causes.unknown
+        widest, unknown = float(self.widening.max()), causes.unknown
         troubled = bool(unknown) or widest > WORTH_HAVING
-        certain = self.causes.certain(names, troubled)
+        certain = causes.certain(names, troubled)
         if certain:
             yield certain
             return
-        possible = self.causes.possible(troubled)
+        possible = causes.possible(troubled)
         if possible:
             yield possible
         if unknown:
             yield (
                 f"The budget does not carry this posterior: in {unknown} of {len(self.widening)} "
                 "directions the rows drown in noise, and the prior has the word. "
-                f"{self.causes.ties(names)}`dpmc.plan` tells the epsilon, or the number of rows, "
+                f"{causes.ties(names)}`dpmc.plan` tells the epsilon, or the number of rows, "
                 "that would do."
             )
         elif widest > WORTH_HAVING:

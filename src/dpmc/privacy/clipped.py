@@ -106,6 +106,30 @@ def row_shares(values: Array, num_rows: int) -> Clipped[Array]:
     return Clipped(values, math.sqrt(values.size) / num_rows)
 
 
+def row_span(value: float, width: float) -> Clipped[float]:
+    """Return a sum over rows, each of which contributes a number of an interval of a width."""
+    return Clipped(value, width)
+
+
+def row_counts(numbers: Array) -> Clipped[Array]:
+    """Return numbers of rows, of which a substituted one may move each by 1."""
+    return Clipped(numbers, math.sqrt(numbers.size))
+
+
+def row_histogram(numbers: Array) -> Clipped[Array]:
+    """Return how many rows are in each of some bins: a substituted one leaves one for another."""
+    return Clipped(numbers, math.sqrt(2))
+
+
+def row_matrices(packed: Array, bound: float, signed: bool = False) -> Clipped[Array]:
+    """Return a packed sum over rows of multiples of a v v', each of Frobenius norm at most `bound`.
+
+    Two of them with multiples of at least 0 have an inner product of at least 0, so that one in
+    place of another moves the sum by sqrt(2) times the bound at most; by twice it if `signed`.
+    """
+    return Clipped(packed, (2 if signed else math.sqrt(2)) * bound)
+
+
 def asserted(
     value: float | Array, sensitivity: float, neighbours: Neighbours = "replace"
 ) -> Clipped[Any]:

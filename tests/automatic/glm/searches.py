@@ -25,9 +25,9 @@ class Sensed(Recording):
         super().__init__(budget, answers)
         self.sensitivities = []
 
-    def release(self, value, sensitivity, noise_multiplier, rng, batch=None):
-        self.sensitivities.append(sensitivity)
-        return super().release(value, sensitivity, noise_multiplier, rng, batch)
+    def release(self, clipped, noise_multiplier, rng, batch=None):
+        self.sensitivities.append(clipped.sensitivity)
+        return super().release(clipped, noise_multiplier, rng, batch)
 
 
 def search(

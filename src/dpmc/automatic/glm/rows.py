@@ -4,11 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmc.automatic.glm import kernels, residuals, shape
+from dpmc.privacy.clipped import (
+    Clipped,
+    row_count,
+    row_histogram,
+    row_matrices,
+    row_span,
+    row_sum,
+)
+from dpmc.rows.vectors import pack
 from dpmc.types import Array
+
+
+class Sums(NamedTuple):
+    """Sums over rows at a point, each with what one row moves it by; private.
+
+    Parameters
+    ----------
+    gradient : Clipped
+        Of weighted scores of the coefficients, shape (d,).
+    curvature, squares : Clipped
+        Packed; of no rows where they were not asked for.
+    scale : Clipped
+        Scores of the logarithm of the scale.
+    dispersion : Clipped
+        Squares of scores less the variance that the model says they have.
+    mean : Clipped
+        Residual scores.
+    far : Clipped
+        Rows with a residual far beyond the scale.
+    """
+
+    gradient: Clipped[Array]
+    curvature: Clipped[Array]
+    squares: Clipped[Array]
+    scale: Clipped[float]
+    dispersion: Clipped[float]
+    mean: Clipped[float]
+    far: Clipped[float]
+
 
 # Rows that are read at once, a fixed number: sums do not depend on where rows come from.
 CHUNK = 1 << 14
@@ -50,22 +89,30 @@ class Rows:
             rows = np.ascontiguousarray(self.x[first : first + CHUNK], dtype=np.float64)
             yield rows, self.location, inverse
 
-    def moments(self, bound: float) -> Array:
-        """Return the sum of v v' over rows, v shortened to `bound`: shape (d, d)."""
+    def ones(self) -> Clipped[float]:
+        """Return how many responses are 1."""
+        return row_count(int(np.sum(self.x[:, -1] == 1)))
+
+    def responses(self, cap: float) -> Clipped[float]:
+        """Return the sum of responses, clipped to the numbers from 0 to `cap`."""
+        return row_span(float(np.nansum(np.clip(self.x[:, -1], 0.0, cap))), cap)
+
+    def moments(self, bound: float) -> Clipped[Array]:
+        """Return the packed sum of v v' over rows, v shortened to `bound`."""
         total = np.zeros((self.dim, self.dim))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
-        return kernels.mirrored(total)
+        return _packed(total, bound**2)
 
-    def lengths(self, basis: Array) -> Array:
+    def lengths(self, basis: Array) -> Clipped[Array]:
         """Return how many rows have whitened features of each length, see `Lengths`."""
         counts = np.zeros(len(shape.EDGES) + 1)
         squares = shape.EDGES**2 * self.dim
         for rows, location, inverse in self._parts():
             kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, counts)
-        return counts
+        return row_histogram(counts)
 
-    def residuals(self, beta: Array, numbers: Array, unit: float) -> Array:
+    def residuals(self, beta: Array, numbers: Array, unit: float) -> Clipped[Array]:
         """Return how many rows have a residual of each size, see `Residuals`."""
         counts = np.zeros(len(residuals.EDGES) + 1)
         edges = residuals.EDGES * unit
@@ -73,12 +120,12 @@ class Rows:
             kernels.residuals(
                 rows, location, inverse, int(self.constant), beta, self.kind, numbers, edges, counts
             )
-        return counts
+        return row_histogram(counts)
 
     def scores(
         self, basis: Array, phi: Array, numbers: Array, curved: bool, meat: bool = False
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return sums of weighted gradients, curvatures, squares of gradients, and the rest."""
+    ) -> Sums:
+        """Return sums over rows at a point, by the bounds that stand in `numbers`."""
         dim = self.dim
         gradient, extra = np.zeros(dim), np.zeros(4)
         curvature = np.zeros((dim, dim) if curved else (0, 0))
@@ -88,4 +135,20 @@ class Rows:
                 rows, location, inverse, basis, int(self.constant), phi, self.kind, numbers,
                 self.table, gradient, curvature, squares, extra,
             )  # fmt: skip
-        return gradient, kernels.mirrored(curvature), kernels.mirrored(squares), extra
+        steepest, reach = float(numbers[kernels.GRADIENT]), float(numbers[kernels.LENGTH])
+        largest = float(numbers[kernels.CURVATURE])
+        signed = self.kind == kernels.STUDENT_T and not numbers[kernels.SAFE]
+        return Sums(
+            row_sum(gradient, steepest),
+            _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest, signed),
+            _packed(squares, steepest**2),
+            row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE])),
+            row_sum(float(extra[kernels.DISPERSION]), max(steepest**2, reach**2 * largest)),
+            row_sum(float(extra[kernels.MEAN]), float(numbers[kernels.RESIDUAL])),
+            row_count(int(extra[kernels.FAR])),
+        )
+
+
+def _packed(upper: Array, bound: float, signed: bool = False) -> Clipped[Array]:
+    packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
+    return row_matrices(packed, bound, signed)

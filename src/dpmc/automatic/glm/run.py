@@ -20,6 +20,7 @@ from dpmc.automatic.statement import Cost
 from dpmc.fits import Fit
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import row_count
 from dpmc.privacy.events import parse
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
@@ -171,8 +172,8 @@ def search(
     x = dataset.x
     num_rows = float(len(x))
     if dataset.invalid_rows == "zero":
-        valid = float(np.isfinite(x).all(axis=1).sum())
-        noisy, _ = till.release("valid rows", valid, 1.0, 0.002 * till.total)
+        valid = row_count(int(np.isfinite(x).all(axis=1).sum()))
+        noisy, _ = till.release("valid rows", valid, 0.002 * till.total)
         num_rows = min(max(noisy, 1.0), num_rows)
     scaled = kind in SCALED
     wide = x.shape[1] - (not scaled)

@@ -149,13 +149,11 @@ class Search:
         bound = math.sqrt(LONG * dim)
         noise_at_one = math.sqrt(2) * bound**2
         cost = self.till.part(noise_at_one * math.sqrt(2 * dim), 0.008 * self.num_rows, 0.001, 0.04)
-        noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), bound**2, cost)
+        noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
         cost = self.till.part(math.sqrt(2), 0.004 * self.num_rows, 0.0005, 0.01)
-        counts, noise = self.till.release(
-            "lengths", self.rows.lengths(white.basis), math.sqrt(2), cost
-        )
+        counts, noise = self.till.release("lengths", self.rows.lengths(white.basis), cost)
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
         root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
@@ -234,11 +232,10 @@ class Search:
         kind, numbers = self.rows.kind, self.numbers
         numbers[kernels.SIGMA], numbers[kernels.Y_INVERSE] = 1.0, 1.0
         numbers[kernels.FREEDOM] = self.freedom
-        y = self.rows.x[:, -1]
         n = self.num_rows
         if kind == LOGISTIC:
             cost = self.till.part(1.0, 0.002 * n, 0.0005, 0.01)
-            count, noise = self.till.release("mean response", float(np.sum(y == 1)), 1.0, cost)
+            count, noise = self.till.release("mean response", self.rows.ones(), cost)
             rate = min(max(count, noise, 0.5), n - max(noise, 0.5)) / n
             if not 0 < rate < 1:
                 rate = 0.5
@@ -247,11 +244,9 @@ class Search:
             return math.log(rate / (1 - rate)), rate
         if kind == POISSON:
             cost = self.till.part(1.0, 0.003 * n, 0.0005, 0.01)
-            cap = units.upper(self.till, y, 0.01, cost)
-            with np.errstate(invalid="ignore"):
-                total = float(np.nansum(np.clip(y, 0.0, cap)))
+            cap = units.upper(self.till, self.rows.x[:, -1], 0.01, cost)
             cost = self.till.part(cap, 0.01 * n, 0.0005, 0.01)
-            noisy, noise = self.till.release("mean response", total, cap, cost)
+            noisy, noise = self.till.release("mean response", self.rows.responses(cap), cost)
             mean = max(noisy, noise, 1.0) / n
             self.variance = numbers[kernels.RATE] = mean
             return math.log(mean), mean
@@ -272,7 +267,7 @@ class Search:
             cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.01)
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
-            noisy, deviation = self.till.release("residuals", counts, math.sqrt(2), cost)
+            noisy, deviation = self.till.release("residuals", counts, cost)
             self.tails = tails = Residuals.of(noisy, deviation, unit)
             if kind != POISSON and (median := tails.median()) > 0:
                 usual = MEDIAN if kind == LINEAR else _median_t(self.freedom)
@@ -349,29 +344,26 @@ class Search:
         kind, dim, numbers = self.rows.kind, self.rows.dim, self.numbers
         sigma = float(numbers[kernels.SIGMA])
         robust = self.robust and last
-        gradient, curvature, squares, _ = self.rows.scores(white.basis, phi, numbers, True, robust)
+        sums = self.rows.scores(white.basis, phi, numbers, True, robust)
         bound = self._gradient_bound()
         rest = cost
         if robust:
             rest -= cost * MEAT
-            noisy, noise = self.till.matrix("squares", squares, bound**2, cost * MEAT)
-        steep = float(
-            numbers[kernels.LENGTH] * numbers[kernels.LONGEST] * numbers[kernels.CURVATURE]
-        )
+            noisy, noise = self.till.matrix("squares", sums.squares, cost * MEAT)
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
-        signed = math.sqrt(2) if kind == STUDENT_T and last else 1.0
         inferred = self._inferred(phi, white) * self.num_rows * first
         expected = INFERRED * float(np.trace(inferred)) / dim
+        moved = sums.curvature.sensitivity
         share = min(
             SHARES,
             key=lambda one: (
                 (2 * bound) ** 2 / (1 - one)
-                + (self.distance / sigma) ** 2 / (expected**-2 + one * rest / (signed * steep) ** 2)
+                + (self.distance / sigma) ** 2 / (expected**-2 + 2 * one * rest / moved**2)
             ),
         )
         second_of = _clipped_normal(bound / math.sqrt(dim)) if kind == LINEAR else (1.0, 1.0)
-        curved, wrong = self.till.matrix("curvature", curvature, signed * steep, share * rest)
-        slope, noise = self.till.release("gradient", gradient, 2 * bound, (1 - share) * rest)
+        curved, wrong = self.till.matrix("curvature", sums.curvature, share * rest)
+        slope, noise = self.till.release("gradient", sums.gradient, (1 - share) * rest)
         self._tell()
         known = expected**2 / (expected**2 + wrong**2 / 2)
         shrunk = positive(inferred + known * (curved - inferred))
@@ -427,8 +419,8 @@ class Search:
             assert self.tails is not None
             limit, lost = self.tails.score_bound(1 / math.sqrt(cost), n)
         numbers[kernels.SCORE] = limit
-        *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
-        noisy, noise = self.till.release("scale", float(extra[kernels.SCALE]), limit, cost)
+        scale = self.rows.scores(white.basis, found.mean, numbers, False).scale
+        noisy, noise = self.till.release("scale", scale, cost)
         # Residuals at a centre that noise has displaced are larger than those at the mode.
         displaced = float(np.trace(observed.curvature @ found.covariance())) - self.rows.dim
         displaced = min(max(displaced, 0.0), 0.5 * n)
@@ -451,27 +443,18 @@ class Search:
     ) -> tuple[tuple[float, float], float, bool]:
         """Return the dispersion of gradients and its noise, what is left of the residual, tails."""
         numbers = self.numbers
-        *_, extra = self.rows.scores(white.basis, found.mean, numbers, False)
+        sums = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
-        reach, bound = numbers[kernels.LENGTH], numbers[kernels.RESIDUAL]
-        steepest = self._gradient_bound()
-        most = max(steepest**2, reach**2 * numbers[kernels.CURVATURE])
-        spread, noise = self.till.release(
-            "check of variance", float(extra[kernels.DISPERSION]), 2 * most, 0.5 * left
-        )
+        spread, noise = self.till.release("check of variance", sums.dispersion, 0.5 * left)
         heavy = False
         if self.rows.kind == LINEAR:
-            far, far_noise = self.till.release(
-                "check of tails", float(extra[kernels.FAR]), 1.0, 0.3 * left
-            )
+            far, far_noise = self.till.release("check of tails", sums.far, 0.3 * left)
             heavy = far > 1e-3 * self.num_rows + CLEAR * far_noise
-        rest, rest_noise = self.till.release(
-            "check of mean", float(extra[kernels.MEAN]), 2 * bound, self.till.left
-        )
+        rest, rest_noise = self.till.release("check of mean", sums.mean, self.till.left)
         scale = numbers[kernels.SIGMA] ** 2
         usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
         if self.rows.kind == LINEAR:
-            squares, inside = _clipped_normal(steepest / math.sqrt(self.rows.dim))
+            squares, inside = _clipped_normal(self._gradient_bound() / math.sqrt(self.rows.dim))
             spread -= (squares - inside) / squares * usual
         deviation = math.sqrt(
             rest_noise**2 + self.num_rows * self.variance + observed.noise**2 * scale

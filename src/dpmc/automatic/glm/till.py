@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.privacy.clipped import asserted
+from dpmc.privacy.clipped import Clipped, V
 from dpmc.privacy.ledger import Ledger
-from dpmc.rows.vectors import pack, unpack
+from dpmc.rows.vectors import unpack
 from dpmc.types import Array
-
-# Sums are rounded: a row may move one by so much more than its bound.
-ROUNDING = 1 + 1e-9
 
 
 @dataclass
@@ -56,34 +53,28 @@ class Till:
         wanted = (noise / target) ** 2 if target > 0 else math.inf
         return min(max(wanted, least * self.total), most * self.total, self.left)
 
-    def release(self, name: str, value: Any, sensitivity: float, cost: float) -> tuple[Any, float]:
-        """Return a number or an array with noise, and the standard deviation of the noise.
+    def release(self, name: str, value: Clipped[V], cost: float) -> tuple[V, float]:
+        """Return a value with noise, and the standard deviation of the noise.
 
         Parameters
         ----------
         name : str
             Of the release, in the plan.
-        value : float or ndarray
+        value : Clipped
             Private.
-        sensitivity : float
-            Euclidean distance by which substituting one row moves it at most.
         cost : float
             Part of mu^2.
         """
         multiplier = max(1 / math.sqrt(cost), self.ledger.least_multiplier())
-        noisy = self.ledger.release(asserted(value, ROUNDING * sensitivity), multiplier, self.rng)
+        noisy = self.ledger.release(value, multiplier, self.rng)
         share = 1 / multiplier**2 / self.total
         if self.stages and self.stages[-1]["release"] == name:
             self.stages[-1]["share"] += share
         else:
             self.stages.append({"release": name, "share": share})
-        return noisy, sensitivity * multiplier
+        return noisy, value.sensitivity * multiplier
 
-    def matrix(self, name: str, value: Array, bound: float, cost: float) -> tuple[Array, float]:
-        """Return a sum of positive multiples of u u', each of Frobenius norm at most `bound`.
-
-        Two such matrices of rank one have an inner product of at least 0: substitution moves the
-        sum by at most sqrt(2) times the bound. Curvatures that may be negative need twice it.
-        """
-        noisy, noise = self.release(name, pack(value[None])[0], math.sqrt(2) * bound, cost)
-        return unpack(noisy, len(value)), noise
+    def matrix(self, name: str, packed: Clipped[Array], cost: float) -> tuple[Array, float]:
+        """Return a symmetric matrix with noise, and the standard deviation on its diagonal."""
+        noisy, noise = self.release(name, packed, cost)
+        return unpack(noisy, (math.isqrt(8 * noisy.size + 1) - 1) // 2), noise

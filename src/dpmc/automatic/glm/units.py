@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmc.automatic.glm.till import Till
+from dpmc.privacy.clipped import row_count, row_counts
 from dpmc.types import Array
 
 # Rows that are looked at, every so many: a number that is public, as is which they are.
@@ -138,8 +139,8 @@ def upper(till: Till, y: Array, share: float, cost: float) -> float:
     low, high = 0.0, 40.0
     for _ in range(rounds):
         middle = (low + high) / 2
-        beyond = float(np.sum(rows > 2.0**middle))
-        noisy, _ = till.release("units", beyond, 1.0, cost / rounds)
+        beyond = row_count(int(np.sum(rows > 2.0**middle)))
+        noisy, _ = till.release("units", beyond, cost / rounds)
         low, high = (middle, high) if noisy > target else (low, middle)
     return float(2.0**high)
 
@@ -150,4 +151,4 @@ def _beyond(
     """Return noisy counts of entries of columns that are beyond a place of each."""
     counts = np.array([float(np.sum(values[:, k] > places[k])) for k in columns])
     size = len(columns)
-    return till.release("units", counts, math.sqrt(size), size * cost)
+    return till.release("units", row_counts(counts), size * cost)
