@@ -104,6 +104,7 @@ ELSEWHERE = {
         fits/predictive.py::_mixture choice
         fits/predictive.py::_mixture standard_normal
         fits/predictive.py::_network standard_normal
+        fits/predictive.py::_poisson normal
         fits/predictive.py::_poisson poisson
         fits/predictive.py::_student_t standard_t
     """,
