@@ -24,6 +24,7 @@ from dpmc.privacy import (
 from dpmc.privacy.clipped import BarkerRatio, Clip, asserted, row_sum
 from dpmc.types import Budget, DpmcError
 
+MASKED = np.ma.masked_array([1.5, 2.5], mask=[True, False])
 # Two-sided tests at this level, on fresh noise from the operating system: about one
 # run in a million fails by chance.
 LEVEL = 1e-6
@@ -179,9 +180,11 @@ def test_what_is_not_finite_counts_as_zero(value, sensitivity, rng):
     assert math.isfinite(ledger.release_barker(BarkerRatio(value, 0.5, event), rng))
 
 
-@pytest.mark.parametrize("value", [1j, np.array([1j]), np.float32(1), np.zeros(2, np.float32), "1"])
+@pytest.mark.parametrize(
+    "value", [1j, np.array([1j]), np.float32(1), np.zeros(2, np.float32), "1", MASKED]
+)
 def test_values_of_other_numbers_are_refused(value, rng):
-    """A complex one would keep a part without noise; the message never has the value."""
+    """Of a complex or a masked one a part would stay without noise; no message has the value."""
     ledger = Ledger()
     for act in (
         lambda: asserted(value, 1.0),

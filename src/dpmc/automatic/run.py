@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from dpmc import checks
 from dpmc.automatic.centre import Centre, locate
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.noise_aware import NoiseAware
@@ -86,6 +87,7 @@ def fit(
     model_checks.check(model, columns, dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(model)
     point = starting_point(model, prior, start)
+    checks.room("num_draws", (num_draws, num_chains, len(point)))
     streams = Streams.of(seed, NAME, 0)
     ledger = Ledger(budget, noise)
     rows: WhitenedRows | FederatedRows

@@ -146,8 +146,11 @@ def check_value(value: object) -> None:
     """
     if isinstance(value, float):
         return
-    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
-        kind = getattr(value, "dtype", type(value).__name__)
+    # A masked array keeps what is masked as it is, without noise.
+    if type(value) is not np.ndarray or value.dtype != np.float64:
+        plain = not np.ma.isMaskedArray(value)
+        kind = getattr(value, "dtype", None) if plain else None
+        kind = type(value).__name__ if kind is None else kind
         raise DpmcError(f"`value` must be a float or an array of float64, got {kind}")
 
 
