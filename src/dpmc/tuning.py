@@ -63,7 +63,7 @@ DRIFT, SPIN, FEWEST, HALF = 0.1, 0.05, 200, 0.5
 BATCH_VARIANCE, SMALLEST = 0.25, 0.02
 # The method whose noise is bounded by its batch; and a length that is none.
 BARKER, TINY = "dp_barker", 1e-3
-# Of the length of a row's gradient, over the inverse of the largest deviation, at least: that of 1e10
+# Least length of a row's gradient, over the inverse of the largest deviation: that of 1e10
 # rows that all say the same.
 FLAT = 1e-5
 
