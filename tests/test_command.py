@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -257,7 +259,7 @@ def test_remarks_are_told_once(folder, capsys):
         ({"rows": None}, "`rows` must be given"),
         ({"features": ["height"]}, "'height' must be a column of"),
         ({"features": []}, "`features` must be different names of columns, got []"),
-        ({"names": ["a", "a"]}, "`names` must be different names of columns, got ['a', 'a']"),
+        ({"names": ["a", "a"]}, "`names` must be different names of columns, texts"),
         (
             {"names": ["a"], "rows": "rows.parquet"},
             "`names` must be left out beside rows.parquet, which has some",
@@ -305,3 +307,25 @@ def test_a_python_file_that_does_not_run_is_refused_in_one_line(tmp_path, text, 
     told = capsys.readouterr().err
     assert told.startswith(f"dpmc: {path}: must be a Python file that runs, got {reason}")
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("source", ["ints.parquet", "bare.csv"])
+def test_integers_are_names_of_columns(folder, source):
+    frame = pd.read_csv(folder / "rows.csv")[["age", "dose", "survived"]]
+    frame.columns = pd.RangeIndex(3)
+    frame.to_parquet(folder / "ints.parquet")
+    frame.to_csv(folder / "bare.csv", index=False, header=False)
+    names = ["0", "1", "2"] if source == "bare.csv" else None
+    changes = {"rows": source, "names": names, "features": ["0", "1"], "response": "2"}
+    assert main(["fit", written(folder, **changes)]) == 0
+    assert dpmc.Fit.load(folder / "fit.parquet").names == ("intercept", "0", "1")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_columns_that_declare_no_numbers_are_refused_with_zero_too(folder, suffix, capsys):
+    frame = pd.read_csv(folder / "rows.csv")
+    for entry in ([1.0], {"a": 1.0}, datetime.time(1), datetime.date(2020, 1, 1)):
+        odd = frame.assign(dose=[entry] * len(frame))
+        (odd.to_parquet if suffix == "parquet" else odd.to_feather)(folder / f"odd.{suffix}")
+        assert main(["fit", written(folder, rows=f"odd.{suffix}", invalid_rows="zero")]) == 1
+        assert "column 'dose' must hold real numbers, got others" in capsys.readouterr().err

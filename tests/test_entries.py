@@ -277,9 +277,40 @@ def test_names_are_those_of_the_columns_of_any_frame():
     assert dpmc.regression(pd.DataFrame(X), Y, **SHORT).names[1:3] == ("0", "1")
 
 
-NAMES = ["age", "2nd visit", "1stFlrSF", "Na", "x.1", "#", "größe", "P(a|b)", "2019-Q1", 0, 2019]
+NAMES = [
+    "age",
+    "2nd visit",
+    "1stFlrSF",
+    "Na",
+    "x.1",
+    "#",
+    "größe",
+    "x1d2",
+    "12kg",
+    "j",
+    "P(a|b)",
+    "2019-Q1",
+    0,
+    2019,
+]
 NONE = ["0.12573", "-0.132105", "0.1.1", "1e-05", "1e-05.1", "nan", "NaN.1", "inf", "-Infinity"]
-NONE += ["True", "0x10", "1,234", "0,5", "12%", "2020-01-01", "34", 0.5, None, ("a", "b"), b"a"]
+NONE += [
+    "1.5D+03",
+    "(1.2e+00+4.5j)",
+    "3j",
+    "0x1.8p-3",
+    "True",
+    "0x10",
+    "1,234",
+    "0,5",
+    "12%",
+    "2020-01-01",
+    "34",
+    0.5,
+    None,
+    ("a", "b"),
+    b"a",
+]
 
 
 def test_names_are_texts_that_are_no_numbers_or_integers():
@@ -324,3 +355,31 @@ def test_columns_that_cannot_be_told_apart_are_refused(columns, told):
 def test_numbers_of_entries():
     assert [number(entry) for entry, _ in PLAIN.values()] == [value for _, value in PLAIN.values()]
     assert all(math.isnan(number(entry)) for entry in ODD.values())
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("invalid_rows", ["refuse", "zero"])
+def test_columns_whose_entries_are_rows_themselves_are_refused(invalid_rows):
+    pairs = pl.Series([{"a": 1.0}] * 3), pl.Series([[1.0, 2.0]] * 3, dtype=pl.Array(float, 2))
+    for column in pairs:
+        with pytest.raises(DpmcError, match="column 'p' must hold real numbers, got others"):
+            Dataset.of("rows", pl.DataFrame({"p": column}), invalid_rows)
+    with pytest.raises(DpmcError, match="must be rows of numbers, got LazyFrame"):
+        Dataset.of("rows", pl.DataFrame({"p": [1.0]}).lazy(), invalid_rows)
+
+
+def test_a_matrix_is_an_array():
+    rows = np.asmatrix(ROWS)
+    assert type(Dataset.of("rows", rows).x) is np.ndarray
+    assert (
+        dpmc.linear_regression(
+            rows, Y, epsilon=1.0, delta=1e-6, x_bound=1.0, y_bound=1.0, num_draws=5, progress=False
+        ).draws.shape[2]
+        == rows.shape[1] + 1
+    )
+
+
+@pytest.mark.parametrize("way", ["epsilon", "num_draws", "prior_sd"])
+def test_integers_beyond_all_floats_are_refused(way):
+    with pytest.raises(DpmcError, match=f"`{way}` must be "):
+        dpmc.regression(ROWS, Y, **{**SHORT, way: -(10**400) if way == "num_draws" else 10**400})

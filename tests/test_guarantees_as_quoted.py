@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from types import SimpleNamespace
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc import command
+from dpmc import command, statsel
+from dpmc.ep.mixture.model import MixtureModel
 from dpmc.mcmc import fit as chains
 from dpmc.mcmc.chains import Run
 from dpmc.models import gaussian_mean
@@ -112,6 +114,45 @@ def test_an_error_after_a_release_carries_what_is_spent(error, monkeypatch):
     assert caught.value.ledger
     told = [str(caught.value), *getattr(caught.value, "__notes__", [])]
     assert "(1, 1e-06) of privacy is spent" in " ".join(told)
+
+
+MEANS = MixtureModel.isotropic(1.0, [[-1.0, 0.0], [1.0, 0.0]], precision=0.1)
+POPULATION = statsel.population("normal_variance", bound=10.0)
+WAYS = {
+    "fit": lambda **more: dpmc.fit(MODEL, X, **BUDGET, **QUIET, **more),
+    "mixture": lambda **more: dpmc.mixture(X, MEANS, **BUDGET, **QUIET, num_passes=1, **more),
+    "network": lambda **more: dpmc.network(
+        X, X[:, 0], **BUDGET, **QUIET, x_range=(-3, 3), y_range=(-3, 3), hidden=2, num_passes=1,
+        **more,
+    ),
+    "linear_regression": lambda **more: dpmc.linear_regression(
+        X, X[:, 0], **BUDGET, **QUIET, x_bound=3.0, y_bound=3.0, **more
+    ),
+    "select_statistic": lambda **more: dpmc.select_statistic(
+        X[:, 0], POPULATION, [statsel.statistic("abs_1")], statsel.mechanism("laplace"), **BUDGET,
+        **QUIET, theta=2.0, prior=(0.1, 20.0), **more,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [10**15, 10**400])
+@pytest.mark.parametrize("way", WAYS)
+def test_more_draws_than_there_is_room_for_are_refused_before(way, number):
+    with pytest.raises(DpmcError, match="`num_draws` must be fewer") as told:
+        WAYS[way](num_draws=number)
+    assert told.value.spent is None
+
+
+@pytest.mark.parametrize("way", ["mixture", "network"])
+def test_an_error_after_the_last_release_carries_what_is_spent(way, monkeypatch):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.import_module(f"dpmc.families.{way}"), "_draws", stop)
+    with pytest.raises(KeyboardInterrupt) as told:
+        WAYS[way](num_draws=2)
+    assert (told.value.spent.epsilon, told.value.spent.delta) == (2.0, 1e-5)
+    assert told.value.ledger
 
 
 def test_an_error_between_search_and_chains_tells_of_the_search(monkeypatch):

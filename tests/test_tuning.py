@@ -227,6 +227,15 @@ def test_noise_may_be_discrete():
     assert fit(noise="discrete", max_iterations=20).plan["noise"] == "discrete"
 
 
+@pytest.mark.parametrize("method", tuning.RULES)
+def test_rows_that_say_nothing_leave_the_prior_and_are_no_error(method):
+    """Their gradients were so short that no grid had room for the noise of Langevin dynamics."""
+    nothing = np.full((300, 2), np.nan)
+    options = {"epsilon": 8.0, "delta": 1e-5, "num_chains": 1, "max_iterations": 20}
+    given = dict(**options, noise="discrete", seed=1, invalid_rows="zero", progress=False)
+    assert dpmc.fit(method, MODEL, nothing, **given).status in ("complete", "max_iterations")
+
+
 def test_others_say_what_they_lack():
     with pytest.raises(dpmc.DpmcError, match="`proposal_sd` must be given to rwmh"):
         fit("rwmh", epsilon=None, delta=None, num_iterations=5)

@@ -34,6 +34,20 @@ def at_least(name: str, value: int, least: int) -> None:
         raise DpmcError(f"`{name}` must be an integer of at least {least}, got {value!r}")
 
 
+def room(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse a number that sizes an array of floats which memory has no room for.
+
+    Before rows are used: afterwards the budget would be spent on an array that there is none of.
+    """
+    try:
+        np.empty(shape)
+    except (MemoryError, ValueError, OverflowError):
+        pass
+    else:
+        return
+    raise DpmcError(f"`{name}` must be fewer: memory has no room for them")
+
+
 def flag(name: str, value: object) -> None:
     """Refuse anything but true and false."""
     if not isinstance(value, bool | np.bool_):

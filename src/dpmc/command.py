@@ -35,7 +35,7 @@ from dpmc.shards.csv_lines import (
     refuse_other_delimiter,
     shown,
 )
-from dpmc.types import Array, DpmcError, Model, check_epsilon, is_unnamed
+from dpmc.types import Array, DpmcError, Model, check_epsilon, is_name, is_unnamed
 
 # Tasks of a league that names none: minutes.
 SMALL = "banana-2-v1", "gaussian-2-v1", "gaussian-10-v1", "logistic-3-v1", "poisson-3-v1"
@@ -93,7 +93,7 @@ def fit_file(path: str | Path) -> str:
         else:
             assert settings.likelihood is not None
             fitted = regression(
-                pd.DataFrame(rows[:, :-1], columns=list(names[:-1])),
+                pd.DataFrame(rows[:, :-1], columns=list(map(_label, names[:-1]))),
                 rows[:, -1],
                 likelihood=settings.likelihood,
                 intercept=settings.intercept,
@@ -229,8 +229,11 @@ def read(path: Path) -> FitFile:
     if settings.model is not None and settings.response is not None:
         raise DpmcError(f"{path}: `response` must be left out with a `model`, which reads all rows")
     names = settings.names
-    if names is not None and len({*names}) < len(names):
-        raise DpmcError(f"{path}: `names` must be different names of columns, got {names}")
+    if names is not None and (len({*names}) < len(names) or not all(map(_is_given, names))):
+        raise DpmcError(
+            f"{path}: `names` must be different names of columns, texts that are no numbers or "
+            f"integers, got {names}"
+        )
     features = settings.features
     if features is not None:
         if not features or len({*features}) != len(features):
@@ -242,6 +245,15 @@ def read(path: Path) -> FitFile:
                 f"{path}: `features` must not have the response, got {settings.response!r} there"
             )
     return settings
+
+
+def _is_given(name: str) -> bool:
+    return is_name(name) or name.isdecimal()
+
+
+def _label(name: str) -> str | int:
+    """Return the name of a column, as an integer if it is one: in files all are texts."""
+    return name if is_name(name) else int(name)
 
 
 def _opened(path: Path, settings: FitFile) -> CsvFile | ArrowFile:

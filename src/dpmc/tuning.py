@@ -63,6 +63,9 @@ DRIFT, SPIN, FEWEST, HALF = 0.1, 0.05, 200, 0.5
 BATCH_VARIANCE, SMALLEST = 0.25, 0.02
 # The method whose noise is bounded by its batch; and a length that is none.
 BARKER, TINY = "dp_barker", 1e-3
+# Least length of a row's gradient, over the inverse of the largest deviation: that of 1e10
+# rows that all say the same.
+FLAT = 1e-5
 
 
 @dataclass(frozen=True)
@@ -443,4 +446,6 @@ def _scale(
     bound = centre.gradient_bound / float(np.linalg.svd(centre.basis, compute_uv=False)[-1])
     if model.lipschitz is not None:
         bound = min(bound, model.lipschitz)
-    return Scale(theta, covariance, bound, mu, num_chains, num_rows, model.tempering)
+    found = Scale(theta, covariance, bound, mu, num_chains, num_rows, model.tempering)
+    # Where rows have no gradients to speak of: multipliers would be beyond what grids resolve.
+    return replace(found, row_gradient=max(bound, FLAT / found.largest))

@@ -117,9 +117,9 @@ def test_a_budget_is_the_largest_that_keeps_epsilon_and_delta(epsilon, delta):
     assert Fraction(event.noise_multiplier) * Fraction(budget.mu) <= 1
 
 
-@pytest.mark.parametrize("mu", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("mu", [0.0, -1.0, 1e-320, math.inf, math.nan, 10**400, "1"])
 def test_a_budget_is_a_positive_number(mu):
-    with pytest.raises(DpmcError, match=r"`mu` must be positive and finite, got .*"):
+    with pytest.raises(DpmcError, match="`mu` must be from 1e-150 to"):
         GaussianBudget(mu)
 
 
@@ -226,3 +226,11 @@ def test_a_plan_still_refuses_what_it_does_not_hold():
         ledger.release(asserted(0.0, 1.0), 20.0, rng)
     with pytest.raises(DpmcError, match="by the plan"):
         ledger.release(asserted(0.0, 1.0), 20.0, rng)
+
+
+@pytest.mark.parametrize("mu", [1e-150, 1e-100, 1e-9, 1e-7])
+def test_a_small_budget_has_a_guarantee(mu):
+    """At epsilon 0 its delta is mu / sqrt(2 pi), the difference of two numbers near one half."""
+    assert GaussianBudget(mu).guarantee(1e-6).epsilon == 0
+    found = math.exp(log_delta(0.0, mu**2 / 2)) if mu > 1e-140 else None
+    assert found is None or found == pytest.approx(mu / math.sqrt(2 * math.pi), rel=1e-9)

@@ -235,6 +235,12 @@ def test_shapes_are_kept_and_a_constant_is_not_rounded():
             "`noise_multiplier` must be positive and finite, got nan",
         ),
         (lambda: add_laplace(1.0, 1.0, math.inf), "`epsilon` must be positive and finite, got inf"),
+        (lambda: add_gaussian(1 + 1j, 1.0, 1.0), "must be a float or an array of float64, got c"),
+        (lambda: add_laplace(np.float32(1), 1.0, 1.0), "or an array of float64, got float32"),
+        (lambda: add_laplace(["a"], 1.0, 1.0), "or an array of float64, got list"),
+        (lambda: add_gaussian(10**400, 1.0, 1.0), "or an array of float64, got int"),
+        (lambda: add_gaussian(1.0, 10**400, 1.0), "`sensitivity` must be finite"),
+        (lambda: add_gaussian(1.0, 1.0, "1"), "`noise_multiplier` must be positive and finite"),
         (lambda: add_gaussian(1.0, 1.0, 1.0, 0.3), "`grid` must be a power of two, got 0.3"),
         (
             lambda: add_gaussian(1.0, 1.0, 1.0, 2.0**-40),

@@ -176,6 +176,10 @@ def test_relations_have_to_agree():
             DELTA,
             r"an event must read gaussian\(...\), sampled_gaussian\(...\) or barker\(...\),",
         ),
+        ([("gaussian(5.0)", 1)], DELTA, "a record must be a text and a count, got 'gaussian"),
+        ([(("gaussian(5.0)", 1.5),)], DELTA, "must be an integer of at least 0, got 1.5"),
+        ([(("gaussian(5.0)", 10**400),)], DELTA, "must be an integer of at least 0, got 1000"),
+        (3.0, DELTA, "`parts` must be a list of parts, got a float"),
         ([], 0.0, r"`delta` must be in \(0, 1\), got 0.0"),
         (
             [Guarantee(1.0, 1.0)],

@@ -5,6 +5,7 @@ import math
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from dpmc.privacy import (
 from dpmc.privacy.clipped import BarkerRatio, Clip, asserted, row_sum
 from dpmc.types import Budget, DpmcError
 
+MASKED = np.ma.masked_array([1.5, 2.5], mask=[True, False])
 # Two-sided tests at this level, on fresh noise from the operating system: about one
 # run in a million fails by chance.
 LEVEL = 1e-6
@@ -178,9 +180,11 @@ def test_what_is_not_finite_counts_as_zero(value, sensitivity, rng):
     assert math.isfinite(ledger.release_barker(BarkerRatio(value, 0.5, event), rng))
 
 
-@pytest.mark.parametrize("value", [1j, np.array([1j]), np.float32(1), np.zeros(2, np.float32), "1"])
+@pytest.mark.parametrize(
+    "value", [1j, np.array([1j]), np.float32(1), np.zeros(2, np.float32), "1", MASKED]
+)
 def test_values_of_other_numbers_are_refused(value, rng):
-    """A complex one would keep a part without noise; the message never has the value."""
+    """Of a complex or a masked one a part would stay without noise; no message has the value."""
     ledger = Ledger()
     for act in (
         lambda: asserted(value, 1.0),
@@ -311,8 +315,10 @@ def test_what_a_compiled_loop_draws_itself_is_recorded_before_and_bound_by_the_p
         ledger.record(event, 3)
     with pytest.raises(DpmcError, match="at most 0 by the plan"):
         ledger.record(gaussian(1.0), 1)
-    with pytest.raises(DpmcError, match="`num_releases` must be at least 0, got -1"):
+    with pytest.raises(DpmcError, match="`num_releases` must be an integer of at least 0, got -1"):
         ledger.record(event, -1)
+    with pytest.raises(DpmcError, match="`num_releases` must be an integer of at least 0, got 1"):
+        ledger.record(event, 1.5)
     assert ledger.counts == before == {event: 3}
     ledger.record(event, 2)
     ledger.release(asserted(0.0, 1.0), 2.0, rng)
@@ -388,6 +394,67 @@ def test_releases_are_checked():
         Releases(((gaussian(1.0), 1),), ((gaussian(2.0), 0),))
     with pytest.raises(DpmcError, match=r"count of gaussian\(1.0\) must be at least 0, got -1"):
         Releases(((gaussian(1.0), -1),), ((gaussian(2.0), 1),))
+
+
+@pytest.mark.parametrize("plan", [GaussianBudget(1.0), {gaussian(10.0): 100}])
+@pytest.mark.parametrize("noise", ["continuous", "discrete"])
+def test_threads_that_share_a_ledger_spend_its_budget_once(plan, noise):
+    """Without a lock eight of them made up to ten times as many releases as there may be."""
+    made = []
+
+    def spend(ledger):
+        rng, value = np.random.default_rng(), asserted(0.0, 1.0)
+        for _ in range(100):
+            try:
+                ledger.release(value, 10.0, rng)
+            except DpmcError:
+                continue
+            made.append(1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            ledger = Ledger(plan, noise)
+            threads = [threading.Thread(target=spend, args=(ledger,)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert ledger.counts == {gaussian(10.0): 100}
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(made) == 500
+
+
+@pytest.mark.parametrize("plan", [3, "gaussian(1.0)", [(gaussian(1.0), 1)]])
+def test_what_is_no_plan_is_refused(plan):
+    with pytest.raises(DpmcError, match="`plan` must be a Plan, a mapping"):
+        Ledger(plan)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda rng: asserted(10**400, 1.0),
+        lambda rng: asserted(1.0, 10**400),
+        lambda rng: Ledger().release(asserted(1.0, 1.0), 10**400, rng),
+    ],
+)
+def test_integers_beyond_all_floats_are_refused_in_one_line(release, rng):
+    with pytest.raises(DpmcError, match="must be a float, got an integer beyond all floats"):
+        release(rng)
+
+
+def test_an_error_does_not_tell_the_variance_of_a_batch(rng):
+    with pytest.raises(DpmcError, match="got another") as caught:
+        Ledger().release_barker(BarkerRatio(0.1, 1.2345, BARKER), rng)
+    assert "1.2345" not in str(caught.value)
+
+
+def test_a_relation_that_there_is_not_is_refused():
+    with pytest.raises(DpmcError, match="`neighbours` must be one of replace, add_remove, got 'x'"):
+        asserted(1.0, 1.0, "x")
 
 
 def test_import_leaves_dp_accounting_for_later():

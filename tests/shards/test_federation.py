@@ -133,6 +133,8 @@ def test_a_fit_of_nodes_finds_the_mean_of_all_rows(sharing, tmp_path):
     ("nodes", "options", "text"),
     [
         ([], {}, "`nodes` must be at least one"),
+        (None, {}, "`nodes` must be a list of rows, got a NoneType"),
+        ("rows", {}, "`nodes` must be a list of rows, got a str"),
         ([np.zeros((3, 2)), np.zeros((3, 1))], {}, "must have 2 columns, as the first, got 1"),
         ([np.zeros((3, 2))] * 2, {"sharing": "open"}, "`sharing`"),
         ([np.zeros((3, 2))] * 2, {"colluding": 2}, "`colluding` must be an integer from 0 to 1"),

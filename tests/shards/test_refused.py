@@ -136,6 +136,15 @@ def test_names_that_may_be_a_row_are_refused_and_not_shown(tmp_path):
     assert dpmc.open_rows(tmp_path / "2").names == ("0", "1")
 
 
+@pytest.mark.parametrize(
+    "noted", [b"{", b'{"index_columns": 3}', b'{"column_indexes": [3]}', b"\xff"]
+)
+def test_what_is_noted_in_the_place_of_pandas_is_refused_in_one_line(tmp_path, noted):
+    table = pa.table({"a": [1.0], "b": [2.0]}).replace_schema_metadata({b"pandas": noted})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert "what pandas notes in a file must be its own" in message(tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
 @pytest.mark.parametrize("kept", [0, 10, 0.5, 0.99])
 def test_a_shard_that_is_cut_off_is_refused(tmp_path, kind, kept):
@@ -274,6 +283,17 @@ def test_a_worker_that_never_answers_ends_the_fit(folder, monkeypatch):
     assert "a worker must answer within 0.05 s (`time_limit`), and one did not" in text
     monkeypatch.setattr(ShardedRows, "pieces", lambda *_: threading.Event().wait())
     assert "a worker must answer" in message(folder, workers=2, time_limit=0.05)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_thread_that_fails_tells_nothing_of_rows(folder, monkeypatch, workers):
+    def fail(*_):
+        raise ValueError("row 17 is 3.5")
+
+    monkeypatch.setattr(ShardedRows, "pieces", fail)
+    text = message(folder, workers=workers)
+    assert "one was lost (ValueError)" in text
+    assert "3.5" not in text
 
 
 def test_a_worker_that_is_lost_ends_the_fit_and_tells_nothing_of_rows(folder):

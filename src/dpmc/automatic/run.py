@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from dpmc import checks
 from dpmc.automatic import bounds
 from dpmc.automatic.causes import Causes
 from dpmc.automatic.centre import Centre, locate
@@ -88,6 +89,7 @@ def fit(
     model_checks.check(model, columns, dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(model)
     point = starting_point(model, prior, start)
+    checks.room("num_draws", (num_draws, num_chains, len(point)))
     streams = Streams.of(seed, NAME, 0)
     ledger = Ledger(budget, noise)
     rows: WhitenedRows | FederatedRows

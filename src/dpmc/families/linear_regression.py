@@ -147,6 +147,7 @@ def linear_regression(
     checks.positive("prior_sd", prior_sd)
     components = (*_arrays.named(names, columns, ("log_sigma",)), "log_sigma")
     prior = default_prior(dim, prior_sd, x_bound, y_bound)
+    checks.room("num_draws", (2 * num_draws, num_chains, len(components)))
     noisy, ledger = _released(
         rows,
         num_nodes,

@@ -15,6 +15,7 @@ from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
 from dpmc.fits.remarks import few
 from dpmc.privacy.ledger import Noise, noise_of
+from dpmc.privacy.spending import told
 from dpmc.registry import parameters
 from dpmc.rng import stream
 from dpmc.types import (
@@ -111,6 +112,7 @@ def mixture(
     dataset = Dataset.of("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
     components = _arrays.named(names, default)
+    checks.room("num_draws", (num_draws, num_chains, len(default)))
     with progress_bar.shown(progress, "step") as report:
         fitted, guarantee = dp_sep.fit(
             dataset.x,
@@ -122,7 +124,9 @@ def mixture(
             invalid_rows,
             noise,
         )
-    draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
+    guarantee = _arrays.with_randomness(guarantee, seed, noise)
+    with told(guarantee, lambda: fitted.releases):
+        draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
     draws = draws.reshape(num_draws, num_chains, -1)
     fit = Fit(
         draws=draws,
@@ -130,7 +134,7 @@ def mixture(
         totals={},
         status=fitted.status,
         ledger=fitted.releases,
-        guarantee=_arrays.with_randomness(guarantee, seed, noise),
+        guarantee=guarantee,
         plan={
             "family": NAME,
             "method": "dp_sep",
@@ -158,17 +162,17 @@ def _draws(fitted: MixtureFit, number: int, rng: np.random.Generator) -> Array:
 
 
 def _remarks(fitted: MixtureFit) -> tuple[str, ...]:
-    told = []
+    remarks = []
     if fitted.status != "complete":
-        told.append(
+        remarks.append(
             f"The run stopped early ({fitted.status}). A smaller `clip_bound` or a larger epsilon "
             "would help."
         )
     steps, repaired = fitted.counters.get("steps", 0), fitted.counters.get("repaired", 0)
     if steps and repaired > 0.01 * steps:
-        told.append(
+        remarks.append(
             f"A share of {repaired / steps:.2g} of the steps left no proper precision and was "
             "repaired: the noise is large for the precision. A larger epsilon, more rows or a "
             "smaller `clip_bound` would help."
         )
-    return tuple(told)
+    return tuple(remarks)

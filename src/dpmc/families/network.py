@@ -16,6 +16,7 @@ from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import NETWORK, scaled_to_unit
 from dpmc.fits.remarks import few
+from dpmc.privacy.spending import told
 from dpmc.registry import parameters
 from dpmc.rng import stream
 from dpmc.types import Array, Budget, DpmcError, InvalidRows, check_delta, check_epsilon
@@ -106,6 +107,8 @@ def network(
     y_low, y_high = (float(end[0]) for end in _ends("y_range", y_range, 1))
     features = scaled_to_unit(np.clip(dataset.x[:, :-1], low, high), low, high)
     targets = scaled_to_unit(np.clip(dataset.x[:, -1], y_low, y_high), y_low, y_high)
+    size = hidden * (len(columns) + 2) + 2
+    checks.room("num_draws", (num_draws, num_chains, size))
     with progress_bar.shown(progress, "step") as report:
         fitted = dp_sep.fit(
             features,
@@ -119,7 +122,9 @@ def network(
         )
     weights = fitted.predictor
     assert isinstance(weights, NetworkFit)
-    draws = _draws(weights, num_draws * num_chains, stream(seed, "chain", NAME))
+    guarantee = _arrays.with_randomness(fitted.guarantee, seed, "continuous")
+    with told(guarantee, lambda: weights.releases):
+        draws = _draws(weights, num_draws * num_chains, stream(seed, "chain", NAME))
     draws = draws.reshape(num_draws, num_chains, -1)
     remarks = list(few(draws))
     if weights.status != "complete":
@@ -133,7 +138,7 @@ def network(
         totals={},
         status=weights.status,
         ledger=weights.releases,
-        guarantee=_arrays.with_randomness(fitted.guarantee, seed, "continuous"),
+        guarantee=guarantee,
         plan={
             "family": NAME,
             "method": "dp_sep",

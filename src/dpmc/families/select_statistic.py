@@ -119,6 +119,7 @@ def select_statistic(
     checks.flag("progress", progress)
     num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     noise = noise_of(noise, published=seed is not None)
+    checks.room("num_draws", (2 * num_draws, num_chains))
     x = checks.real_array("x", x, invalid_rows)
     num_records = x.size
     ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)

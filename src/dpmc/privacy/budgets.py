@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpmc.privacy import events
-from dpmc.types import DpmcError, Guarantee, check_epsilon_delta
+from dpmc.types import DpmcError, Guarantee, check_epsilon_delta, is_real
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Event
@@ -41,7 +41,7 @@ class GaussianBudget:
     Parameters
     ----------
     mu : float
-        Of Gaussian differential privacy; finite, > 0. The sum of 1 / z^2 stays within mu^2.
+        Of Gaussian differential privacy; 1e-150 to 1e150. The sum of 1 / z^2 stays within mu^2.
 
     Raises
     ------
@@ -64,8 +64,9 @@ class GaussianBudget:
     mu: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.mu < math.inf:
-            raise DpmcError(f"`mu` must be positive and finite, got {self.mu}")
+        least = events.LEAST_MULTIPLIER
+        if not (is_real(self.mu) and least <= self.mu <= 1 / least):
+            raise DpmcError(f"`mu` must be from {least:g} to {1 / least:g}, got {self.mu!r}")
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> GaussianBudget:

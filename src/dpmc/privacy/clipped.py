@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from dpmc.privacy.events import BarkerEvent
-from dpmc.types import Array, DpmcError, Neighbours
+from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 V = TypeVar("V", float, Array)
 
@@ -146,7 +146,8 @@ def asserted(
     Raises
     ------
     DpmcError
-        If `value` has other numbers than float64, or `sensitivity` is out of range.
+        If `value` has other numbers than float64, `sensitivity` is out of range, or there is no
+        such relation.
 
     Examples
     --------
@@ -156,8 +157,10 @@ def asserted(
     bound = number("sensitivity", sensitivity)
     if not 0 <= bound < math.inf:
         raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
+    if neighbours not in NEIGHBOURS:
+        raise DpmcError(f"`neighbours` must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        value = float(value)
+        value = number("value", value)
     check_value(value)
     return Clipped(value, bound, neighbours)
 
@@ -172,8 +175,11 @@ def check_value(value: object) -> None:
     """
     if isinstance(value, float):
         return
-    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
-        kind = getattr(value, "dtype", type(value).__name__)
+    # A masked array keeps what is masked as it is, without noise.
+    if type(value) is not np.ndarray or value.dtype != np.float64:
+        plain = not np.ma.isMaskedArray(value)
+        kind = getattr(value, "dtype", None) if plain else None
+        kind = type(value).__name__ if kind is None else kind
         raise DpmcError(f"`value` must be a float or an array of float64, got {kind}")
 
 
@@ -187,4 +193,8 @@ def number(name: str, value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, float | int | np.integer):
         raise DpmcError(f"`{name}` must be a float, got {type(value).__name__}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        pass  # and raise nothing from what has the value
+    raise DpmcError(f"`{name}` must be a float, got an integer beyond all floats")

@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from dpmc.types import Array, DpmcError
+from dpmc.privacy.clipped import check_value
+from dpmc.types import Array, DpmcError, check_epsilon, is_real
 
 # The grid is at most the standard deviation of the noise over 2**GRID_BITS.
 GRID_BITS = 24
@@ -110,7 +111,7 @@ def add_gaussian(
 
     Parameters
     ----------
-    value : float or ndarray
+    value : float or ndarray of float64
         NaN counts as 0. What is beyond 2**52 grid steps is clamped there.
     sensitivity : float
         Bound on the Euclidean change of `value` in real numbers; finite, >= 0. Enlarged by
@@ -140,8 +141,8 @@ def add_gaussian(
     >>> (noisy * 2**10).is_integer()
     True
     """
-    if not 0 < noise_multiplier < math.inf:
-        raise DpmcError(f"`noise_multiplier` must be positive and finite, got {noise_multiplier}")
+    if not (is_real(noise_multiplier) and 0 < noise_multiplier < math.inf):
+        raise DpmcError(f"`noise_multiplier` must be positive and finite, got {noise_multiplier!r}")
     return _add(value, _GAUSSIAN, sensitivity, noise_multiplier, grid, rng)
 
 
@@ -195,8 +196,7 @@ def add_laplace(
     >>> (noisy * 2**10).is_integer()
     True
     """
-    if not 0 < epsilon < math.inf:
-        raise DpmcError(f"`epsilon` must be positive and finite, got {epsilon}")
+    check_epsilon(epsilon)
     return _add(value, _LAPLACE, sensitivity, 1 / epsilon, grid, rng)
 
 
@@ -257,8 +257,9 @@ def _add(
     grid: float | None,
     rng: np.random.Generator | None,
 ) -> float | Array:
-    if not 0 <= sensitivity < math.inf:
-        raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
+    if not (is_real(sensitivity) and 0 <= sensitivity < math.inf):
+        raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity!r}")
+    check_value(value)
     if sensitivity == 0:
         return value
     noise_scale = math.nextafter(sensitivity * (1 + SLACK) * multiplier, math.inf)

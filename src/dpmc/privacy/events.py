@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from dpmc.types import DpmcError
+from dpmc.types import DpmcError, is_integer
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -257,13 +257,17 @@ def parse(records: Iterable[tuple[str, int]]) -> dict[Event, int]:
     Raises
     ------
     DpmcError
-        If a text names no known event, or a count is negative.
+        If they are no pairs, a text names no known event, or a count is no integer >= 0.
     """
     counts: dict[Event, int] = {}
-    for line, count in records:
+    for record in records:
+        pair = isinstance(record, tuple | list) and len(record) == 2
+        if not (pair and isinstance(record[0], str)):
+            raise DpmcError(f"a record must be a text and a count, got {record!r}")
+        line, count = record
         event = _parsed(line)
-        if count < 0:
-            raise DpmcError(f"the count of {line} must be at least 0, got {count}")
+        if not is_integer(count) or not 0 <= count < 2**62:
+            raise DpmcError(f"the count of {line} must be an integer of at least 0, got {count!r}")
         counts[event] = counts.get(event, 0) + int(count)
     return counts
 

@@ -78,6 +78,8 @@ def compose(
     True
     """
     check_delta(delta)
+    if isinstance(parts, str) or not isinstance(parts, Iterable):
+        raise DpmcError(f"`parts` must be a list of parts, got a {type(parts).__name__}")
     if neighbours not in NEIGHBOURS:
         raise DpmcError(f"`neighbours` must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
     return together(_with_one_seed(parts), delta, neighbours)

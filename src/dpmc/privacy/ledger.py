@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
@@ -12,7 +13,7 @@ import numpy as np
 from dpmc.privacy import events
 from dpmc.privacy.budgets import UNLIMITED, GaussianBudget, Meter, Tally
 from dpmc.privacy.clipped import BarkerRatio, Clip, Clipped, V, check_value, number
-from dpmc.types import Array, DpmcError, Neighbours
+from dpmc.types import Array, DpmcError, Neighbours, is_integer
 
 if TYPE_CHECKING:
     from dpmc.privacy.calibration import Plan
@@ -51,7 +52,7 @@ class Ledger:
     """Record of releases, kept before the noise of each is drawn, by what draws it.
 
     A ledger is neither copied nor pickled: both it and its copy would spend what is left. Pass
-    it on as it is, and between processes its `records`.
+    it on as it is, and between processes its `records`. Threads may share one.
 
     Parameters
     ----------
@@ -82,6 +83,7 @@ class Ledger:
         self, plan: Plan | Counts | GaussianBudget | None = None, noise: Noise = "continuous"
     ) -> None:
         self.noise = noise_of(noise, published=True)
+        _check_plan(plan)
         self.budget = plan if isinstance(plan, GaussianBudget) else None
         self._meter = None if self.budget is None else Meter(self.budget)
         self._allowed: dict[Event, int] | None = None
@@ -97,6 +99,8 @@ class Ledger:
 
             self._discrete = discrete
         self._tallies: dict[Event, Tally] = {}
+        # Between what is asked for and what is counted no other thread may come.
+        self._lock = threading.Lock()
         # Hashing an event costs more than the release: what it is made from, and the last of
         # the Barker test, lead to its tally.
         self._quick: dict[float | tuple[float, tuple[int, int]], Tally] = {}
@@ -151,14 +155,15 @@ class Ledger:
             tally = self._gaussian(noise_multiplier, batch)
         if not 0 <= sensitivity < inf:
             raise DpmcError(f"`sensitivity` must be finite and at least 0, got {sensitivity}")
-        if clipped.neighbours is not self.neighbours:
-            self._relate(clipped.neighbours)
         one = isinstance(value, float)
         if not one:
             check_value(value)
-        if tally.used >= tally.allowed:
-            tally.ask(1)
-        tally.used += 1
+        with self._lock:
+            if clipped.neighbours is not self.neighbours:
+                self._relate(clipped.neighbours)
+            if tally.used >= tally.allowed:
+                tally.ask(1)
+            tally.used += 1
         if not one or not isfinite(value):
             value = finite(value)
         scale = sensitivity * noise_multiplier
@@ -200,16 +205,16 @@ class Ledger:
         largest = event.clip_scale**2
         if not 0 <= batch_variance <= largest * (1 + 1e-9):
             raise DpmcError(
-                f"`batch_variance` must be from 0 to clip_scale**2 = {largest}, got "
-                f"{batch_variance}"
+                f"`batch_variance` must be from 0 to clip_scale**2 = {largest}, got another"
             )
         known, tally = self._barker
         if known is not event or tally is None:
             tally = self._tally(event)
             self._barker = event, tally
-        if tally.used >= tally.allowed:
-            tally.ask(1)
-        tally.used += 1
+        with self._lock:
+            if tally.used >= tally.allowed:
+                tally.ask(1)
+            tally.used += 1
         variance = event.noise_variance - min(batch_variance, largest)
         if self._discrete is not None:
             # The variance of the batch is private: the grid is that of the least noise.
@@ -277,7 +282,8 @@ class Ledger:
         tally = self._gaussian(noise_multiplier, batch)
         if grid != self.grid(clip, noise_multiplier):
             raise _refusal(self.noise)
-        tally.add(int(num_releases))
+        with self._lock:
+            tally.add(int(num_releases))
         if grid:
             std = self._discrete.on_grid(sensitivity, grid, dim) * noise_multiplier
             drawn: Array = self._discrete.gaussian_noise((num_releases, dim), std, grid, rng)
@@ -312,11 +318,15 @@ class Ledger:
             If the number is negative, the plan does not cover all releases, or the noise of the
             ledger is to be discrete and that of the caller is not.
         """
-        if num_releases < 0:
-            raise DpmcError(f"`num_releases` must be at least 0, got {num_releases}")
+        if not is_integer(num_releases) or num_releases < 0:
+            raise DpmcError(
+                f"`num_releases` must be an integer of at least 0, got {num_releases!r}"
+            )
         if self._discrete is not None and noise != "discrete":
             raise _refusal(self.noise)
-        self._tally(event).add(int(num_releases))
+        tally = self._tally(event)
+        with self._lock:
+            tally.add(int(num_releases))
 
     @property
     def counts(self) -> dict[Event, int]:
@@ -402,11 +412,20 @@ class Ledger:
         return tally
 
     def _tally(self, event: Event) -> Tally:
-        tally = self._tallies.get(event)
-        if tally is None:
-            allowed = UNLIMITED if self._allowed is None else self._allowed.get(event, 0)
-            tally = self._tallies[event] = Tally(event, allowed, self._meter)
+        with self._lock:
+            tally = self._tallies.get(event)
+            if tally is None:
+                allowed = UNLIMITED if self._allowed is None else self._allowed.get(event, 0)
+                tally = self._tallies[event] = Tally(event, allowed, self._meter)
         return tally
+
+
+def _check_plan(plan: object) -> None:
+    if not (plan is None or isinstance(plan, GaussianBudget | Mapping) or hasattr(plan, "counts")):
+        raise DpmcError(
+            "`plan` must be a Plan, a mapping of events to their numbers or a GaussianBudget, got "
+            f"{type(plan).__name__}"
+        )
 
 
 def finite(value: V) -> V:

@@ -93,7 +93,9 @@ def _fill(model: Model, x: Array, out: Array, nan_rows: bool) -> None:
     for first in range(0, len(x), CHUNK):
         rows = x[first : first + CHUNK]
         if model.features is not None:
-            rows = np.ascontiguousarray(rows)  # products of matrices differ with their layout
+            # Products of matrices differ with their layout, and in shorter floats so much with the
+            # number of rows that one that has to be taken alone would move the sum of all others.
+            rows = np.ascontiguousarray(rows, dtype=np.float64)
         part = _described(model, rows, len(out))
         if nan_rows:
             part = np.where(np.isnan(rows).all(axis=1), np.nan, part)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmc.shards import arrow_schema
+from dpmc.shards.content import OTHER
 from dpmc.types import Array, DpmcError, InvalidRows, as_numbers
 
 SUFFIXES = PARQUET, FEATHER = ".parquet", ".feather"
@@ -38,10 +39,13 @@ class ArrowFile:
         Raises
         ------
         DpmcError
-            If a column is refused: of dates or the like, or of texts unless `invalid_rows` is
+            If a column is refused: of dates, lists or alike, or of texts unless `invalid_rows` is
             ``"zero"``.
         """
         table, _ = _read(self.path, list(columns))
+        for name in columns:
+            if arrow_schema.dtype(table.schema.field(name).type) == OTHER:
+                raise DpmcError(f"{self.path}: column {name!r} must hold real numbers, got others")
         return as_numbers(f"{self.path}:", table.select(list(columns)), invalid_rows)
 
 

@@ -30,9 +30,12 @@ def columns(schema: Any, told: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
         If names are numbers, as those of a file are that was read without a header, or two are
         the same; a number is not shown.
     """
-    metadata = schema.pandas_metadata or {}
-    index = tuple(name for name in metadata.get("index_columns", ()) if isinstance(name, str))
-    kinds = [str(one.get("numpy_type")) for one in metadata.get("column_indexes", ())]
+    try:
+        metadata = schema.pandas_metadata or {}
+        index = tuple(name for name in metadata.get("index_columns", ()) if isinstance(name, str))
+        kinds = [str(one.get("numpy_type")) for one in metadata.get("column_indexes", ())]
+    except (ValueError, TypeError, AttributeError):  # of a writer that only looks like pandas
+        raise DpmcError(f"{told} what pandas notes in a file must be its own, got others") from None
     places = tuple(k for k, name in enumerate(schema.names) if not name.startswith(LEVEL))
     names = [schema.names[k] for k in places]
     # Integers that somebody gave are texts in a file, and pandas notes that they were none.
@@ -54,7 +57,7 @@ def dtype(kind: Any) -> str:
     import pyarrow as pa
 
     types = pa.types
-    if types.is_dictionary(kind):
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return dtype(kind.value_type)
     if types.is_boolean(kind):
         return "bool"

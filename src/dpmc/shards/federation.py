@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -110,6 +110,8 @@ def federation(
     >>> print(result.guarantee.outside[0])
     messages of single nodes (secure aggregation is assumed)
     """
+    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+        raise DpmcError(f"`nodes` must be a list of rows, got a {type(nodes).__name__}")
     given = tuple(_node(k, node, invalid_rows) for k, node in enumerate(nodes))
     if not given:
         raise DpmcError("`nodes` must be at least one, got none")

@@ -42,7 +42,7 @@ def run(
     """
     if isinstance(workers, int):
         if workers == 1:
-            yield from map(work, tasks)
+            yield from _in_order(lambda task: _Asked(work, task), tasks, 0, time_limit, name)
             return
         # Its threads end with the process, also one that never answers.
         with ThreadPool(workers) as pool:
@@ -59,6 +59,20 @@ def run(
     yield from _in_order(
         lambda task: workers.submit(work, task.packed(), **options), tasks, number, time_limit, name
     )
+
+
+class _Asked:
+    """A result that is computed when it is asked for, in this thread."""
+
+    def __init__(self, work: Work, task: Any) -> None:
+        self._work, self._task = work, task
+
+    def result(self, timeout: float) -> Array:
+        del timeout  # nobody is there to give up
+        return self._work(self._task)
+
+    def cancel(self) -> None:
+        """Do nothing: nothing was begun."""
 
 
 class _Waiting:

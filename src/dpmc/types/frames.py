@@ -14,14 +14,16 @@ from dpmc.types.numbers import Array, is_integer
 
 # What pandas calls a column or an index that has no name.
 UNNAMED = re.compile(r"(Unnamed: \d+(_level_\d+)?|__index_level_\d+__)?")
-EXPONENT = re.compile(r"(?<=[\d.])[eE][-+]?(?=\d)")
+EXPONENT = re.compile(r"(?<=[\d.])[eEdDqQ][-+]?(?=\d)|(?<=[\d.])[ijIJ](?![^\W\d_])")
 # Numbers with letters, and flags; a second one of a kind has a number behind it in pandas.
-WORDS = re.compile(r"[-+]?(nan|inf|infinity|true|false|0x[\da-f]*)(\.\d+)?", re.IGNORECASE)
+WORDS = re.compile(
+    r"[-+]?(nan|inf|infinity|true|false|0x[\da-f]*(\.[\da-f]*)?(p[-+]?\d+)?)(\.\d+)?", re.IGNORECASE
+)
 
 
 def is_frame(data: object) -> bool:
     """Return whether data are a data frame, of pandas, polars, Arrow or alike: named columns."""
-    return _is_arrow(data) or (hasattr(data, "columns") and hasattr(data, "to_numpy"))
+    return _is_arrow(data) or (hasattr(data, "to_numpy") and hasattr(data, "columns"))
 
 
 def _is_arrow(data: object) -> bool:
@@ -98,7 +100,10 @@ def _frame_numbers(what: str, frame: Any, invalid_rows: InvalidRows) -> Array:
                 f"{told} must be no index that was written as a column, and has no name: leave it "
                 "out or name it"
             )
-        values = numbers(f"{told} must hold", _column(frame, k, label), invalid_rows)
+        entries = _column(frame, k, label)
+        if entries.ndim != 1:  # of a type whose entries are rows themselves
+            raise DpmcError(f"{told} must hold real numbers, got others")
+        values = numbers(f"{told} must hold", entries, invalid_rows)
         with np.errstate(over="ignore", invalid="ignore"):  # longer floats become infinite
             columns.append(values.astype(np.float64, copy=False))
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
@@ -128,7 +133,7 @@ def arrow_entries(column: Any) -> np.ndarray[Any, Any]:
 def _array(what: str, data: Any) -> np.ndarray[Any, Any]:
     """Array of data; those in lists keep their types where one of them is no number."""
     if isinstance(data, np.ndarray):
-        return data
+        return np.asarray(data)  # a matrix multiplies, and is sliced, in another way
     if type(data).__module__.startswith("pyarrow"):
         return arrow_entries(data)
     found: np.ndarray[Any, Any] | None

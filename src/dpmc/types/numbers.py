@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,12 @@ Array = npt.NDArray[np.float64]
 
 
 def is_real(value: object) -> bool:
-    """Return whether a value is a real number of Python or NumPy; a flag is none."""
+    """Return whether a value is a real number of Python or NumPy; a flag is none.
+
+    Nor is an integer beyond all floats: comparing it is fine, and computing with it is not.
+    """
+    if isinstance(value, int) and value.bit_length() > sys.float_info.max_exp:
+        return False
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmc import checks
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.normal import Normal
 from dpmc.automatic.glm.prior import LOG_SCALE, Frame
@@ -102,6 +103,7 @@ def fit(
     outside += [] if noise == "discrete" else [LOW_BITS]
     guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
     kind = KINDS[likelihood]
+    checks.room("num_draws", (num_draws, num_chains, dataset.x.shape[1] + intercept))
     with told(guarantee, ledger.records):
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress

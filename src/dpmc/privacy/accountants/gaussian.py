@@ -29,6 +29,8 @@ _SQRT_HALF = math.sqrt(0.5)
 # Trapezoidal rule in ln t: exponentially convergent, and past 1e-17 at this spacing.
 _NODES = np.exp(np.arange(-24.0, 5.0, 0.1))
 _SPACING = 0.1
+# Of s: below it the two tails cancel, whatever epsilon is.
+_SMALL = 1e-6
 # What noise is computed for.
 LEAST_EPSILON, MOST_EPSILON = 1e-12, 1e8
 
@@ -63,7 +65,7 @@ def log_delta(epsilon: float, mu: float) -> float:
     b = (epsilon + mu) / s
     log_density = -(a**2) / 2 - _LOG_SQRT_2_PI
     upper = _SQRT_HALF_PI * float(erfcx(b * _SQRT_HALF))
-    if a < 0:  # the upper tail is of order one there: subtract probabilities
+    if a < 0 and s > _SMALL:  # the upper tail is of order one there: subtract probabilities
         above = float(log_ndtr(-a))
         return above + math.log1p(-upper * math.exp(log_density - above))
     lower = _SQRT_HALF_PI * float(erfcx(a * _SQRT_HALF))
