@@ -117,11 +117,13 @@ def test_a_budget_that_carries_no_posterior_is_said_to_be_too_small():
 
 @pytest.mark.parametrize(("step", "told"), [(8.0, False), (9.0, True)])
 def test_a_last_step_over_which_curvature_changes_is_said_to_be_too_long(step, told):
-    cost = SimpleNamespace(num_rows=5000, remarks=lambda names: iter(()))
-    remarks = [*automatic._remarks(SimpleNamespace(step=step, step_noise=1.0), cost, ())]
+    cost = SimpleNamespace(num_rows=5000, remarks=lambda causes, names: iter(()))
+    remarks = [*automatic._remarks(SimpleNamespace(step=step, step_noise=1.0), None, cost, ())]
     assert any("had not settled" in remark for remark in remarks) == told
     far = SimpleNamespace(step=step, step_noise=step / 3.9)
-    assert not [*automatic._remarks(far, cost, ())]  # where noise may have moved its end by as much
+    assert not [
+        *automatic._remarks(far, None, cost, ())
+    ]  # where noise may have moved its end by as much
 
 
 def test_discrete_noise_gives_a_posterior_too(data):

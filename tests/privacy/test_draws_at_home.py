@@ -88,6 +88,7 @@ ELSEWHERE = {
         families/mixture.py::_draws standard_normal
         families/network.py::_draws gamma
         families/network.py::_draws standard_normal
+        automatic/glm/run.py::_draws standard_normal
         automatic/noise_aware.py::NoiseAware.draws random
         automatic/noise_aware.py::NoiseAware.draws standard_normal
         linreg/methods/bayes_fixed_s_fast.py::fit standard_normal
@@ -179,6 +180,9 @@ ELSEWHERE = {
         statsel/types.py::Population.draw_base uniform
         experiments/config/problems.py::start_points standard_normal
     """,
+    "which rows are compared with each other, by a public seed": """
+        automatic/glm/units.py::find permutation
+    """,
     "made-up rows and parameters on which a model is checked before it sees private rows": """
         automatic/normal_prior.py::_is_normal choice
         rows/model_checks.py::_check_affine integers
@@ -206,6 +210,7 @@ DRAWERS = {
     "ledger.noise_block",
     "released_diagnostics",
     "Purse",  # holds a ledger, and gives it the stream with each release
+    "Till",  # the same
 }
 
 

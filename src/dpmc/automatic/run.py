@@ -117,7 +117,7 @@ def fit(
             draws, accepted = posterior.draws(num_draws, num_chains, streams.chain)
             cost = Cost.of(centre, posterior, budget.mu, dataset.num_rows, delta)
             spent = _spent(centre, cost, dataset.num_rows)
-            remarks = [*_remarks(centre, posterior, cost, names)]
+            remarks = [*_remarks(centre, Causes.of(centre, posterior), cost, names)]
         records = ledger.records()
         return Fit(
             draws=draws,
@@ -169,9 +169,7 @@ def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, An
     return {"epsilon": audited.epsilon, "accountant": audited.accountant}
 
 
-def _remarks(
-    centre: Centre, posterior: NoiseAware, cost: Cost, names: tuple[str, ...]
-) -> Iterator[str]:
+def _remarks(centre: Centre, causes: Causes, cost: Cost, names: tuple[str, ...]) -> Iterator[str]:
     bent = 0.5 * centre.step**2 / math.sqrt(cost.num_rows)
     if centre.step > FAR * centre.step_noise and bent > BENT:
         yield (
@@ -179,7 +177,7 @@ def _remarks(
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
         )
-    yield from cost.remarks(Causes.of(centre, posterior), names)
+    yield from cost.remarks(causes, names)
 
 
 def _correlated(accepted: float) -> Iterator[str]:

@@ -19,6 +19,7 @@ from dpmc.automatic.glm.till import Till
 from dpmc.automatic.glm.units import Units
 from dpmc.automatic.statement import Cost
 from dpmc.fits import Fit
+from dpmc.fits.remarks import few
 from dpmc.privacy.audit import audit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.clipped import row_count
@@ -155,7 +156,7 @@ def fit(
         guarantee=guarantee,
         plan=plan,
         names=tuple(names),
-        remarks=tuple(remarks(judged)),
+        remarks=(*remarks(judged), *few(draws)),
     )
 
 
