@@ -51,6 +51,8 @@ TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 INFERRED = 0.35
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
+# Bound on residuals of a normal model that the longest rows have at least, in deviations.
+ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
 # Deviations of its noise that a count of far residuals has to exceed.
@@ -287,7 +289,7 @@ class Search:
                 least = 2.0 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
                 most = max(32.0 * least, least)
                 if kind == LINEAR:
-                    reach = math.sqrt(dim)
+                    reach, tails = math.sqrt(dim), tails.continued()
                 numbers[kernels.RESIDUAL] = tails.bound(
                     reach * noise, dim, least, most, self._usual_excess
                 )
@@ -296,16 +298,28 @@ class Search:
                 self.rows.table[:] = clipped_counts(
                     float(numbers[kernels.RESIDUAL]), self.variance, self.dispersed
                 )
-        reach, longest = lengths.bounds(
-            round(self.num_rows), dim, self.variance, noise * numbers[kernels.RESIDUAL]
-        )
+        distance = self.distance / float(numbers[kernels.SIGMA])
+        curved = 0.5 * distance * float(numbers[kernels.CURVATURE])
+
+        def noisy(reach: float, longest: float) -> float:
+            # Half the sensitivities of the gradient, and of the curvature over the distance: the
+            # best shares of a budget for the two have the noise of their sum.
+            return noise * (self._steepest(reach) + curved * reach * longest)
+
+        reach, longest = lengths.bounds(round(self.num_rows), dim, self.variance, noisy)
         numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
         self.kept, _ = lengths.kept(reach, longest, dim)
-        numbers[kernels.GRADIENT] = reach * numbers[kernels.RESIDUAL]
+        numbers[kernels.GRADIENT] = self._steepest(reach)
         if kind == LINEAR:
             # Of a row of usual length; shorter ones may have larger residuals.
-            numbers[kernels.GRADIENT] = math.sqrt(dim) * numbers[kernels.RESIDUAL]
             numbers[kernels.RESIDUAL] *= 2.0
+
+    def _steepest(self, reach: float) -> float:
+        """Return the bound on gradients of rows whose weighted features have length `reach`."""
+        bound = float(self.numbers[kernels.RESIDUAL])
+        if self.rows.kind == LINEAR:
+            return max(math.sqrt(self.rows.dim) * bound, ROOM * reach)
+        return reach * bound
 
     def _usual_excess(self, bound: float) -> float:
         """Return what counts of the null model have beyond a bound, above less below, in all."""
