@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,8 +20,6 @@ TELLING, MOST_DISPERSED = 1.3, 30.0
 
 # Share of what a bound takes away that may pull one way.
 ONE_WAY = 0.2
-# Ratio of a count to that half an octave below, at most, where noise hides it.
-SLOWEST = 0.6
 # Logarithms of rates for which the mean of clipped counts is tabulated.
 RATES = np.linspace(-8.0, 6.0, 141)
 
@@ -86,22 +84,6 @@ class Residuals:
         sizes = unit * np.append(SIZES[0] / 2, SIZES * 2**0.25)
         return cls(clear[half:], clear[:half][::-1], sizes, noise)
 
-    def continued(self) -> Residuals:
-        """Return them with the tails that noise hides: counts fall on as the last that are seen.
-
-        Those of a normal distribution fall faster. None is more than noise would hide.
-        """
-        sides = []
-        for counts in (self.above, self.below):
-            tail, seen = counts.copy(), np.flatnonzero(counts)
-            if len(seen) > 2:
-                last = int(seen[-1])
-                falls = min(math.sqrt(tail[last] / tail[last - 2 :].max()), SLOWEST)
-                tail[last + 1 :] = tail[last] * falls ** np.arange(1, len(tail) - last)
-                tail[last + 1 :] = np.minimum(tail[last + 1 :], CLEAR * self.noise)
-            sides.append(tail)
-        return replace(self, above=sides[0], below=sides[1])
-
     def median(self) -> float:
         """Return the median size, 0 where there is none."""
         both = self.above + self.below
@@ -123,14 +105,19 @@ class Residuals:
         return min(max(ratio - TELLING, 0.0), MOST_DISPERSED) / max(mean, 1e-3)
 
     def bound(
-        self, noise: float, dim: int, least: float, most: float, usual: Callable[[float], float]
+        self,
+        noise: float,
+        dim: int,
+        least: float,
+        most: float,
+        usual: Callable[[float], tuple[float, float]],
     ) -> float:
         """Return the bound that costs least: noise for each of it, against what it takes away.
 
         What it takes from all rows moves the mode if it is more on one side than on the other. Rows
         that pull against each other here may be apart in other directions, if the model is not
-        right: so `ONE_WAY` of all that is taken counts as one way at least, and the bound grows
-        with the budget until it covers all rows.
+        right: so `ONE_WAY` of all that is taken and is not the model's counts as one way at least,
+        and the bound grows with the budget until it covers all such rows.
 
         Parameters
         ----------
@@ -140,15 +127,17 @@ class Residuals:
         least, most : float
             Bounds between which to choose.
         usual : callable
-            What the model itself has beyond a bound in all rows, above less below: no bias.
+            What the model itself has beyond a bound in all rows, above less below and in size:
+            no bias.
         """
         best, found = math.inf, most
         for bound in np.geomspace(least, most, 41):
             over = np.maximum(self.sizes - bound, 0.0)
-            one_way = abs(float((self.above - self.below) @ over) - usual(bound))
+            signed, size = usual(bound)
+            one_way = abs(float((self.above - self.below) @ over) - signed)
             seen = over * (self.above + self.below > 0)
             one_way = max(one_way - 2 * self.noise * math.sqrt(float(seen @ seen)), 0.0)
-            both = float((self.above + self.below) @ over) - abs(usual(bound))
+            both = float((self.above + self.below) @ over) - size
             one_way = max(one_way, ONE_WAY * both)
             apart = float((self.above + self.below) @ over**2)
             error = one_way**2 + dim * apart + dim * (noise * bound) ** 2

@@ -198,7 +198,7 @@ class Search:
                 growth *= 2.0
             if self.till.left <= (1 - EXPLORE) * total:
                 break
-        self._bounds(phi, white, lengths, 0.001)
+        self._bounds(phi, white, lengths, 0.0005)
         self.numbers[kernels.SAFE] = 0.0
         check = CHECK * self.till.total
         scaled = SCALE * self.till.left if kind in (LINEAR, STUDENT_T) else 0.0
@@ -266,7 +266,7 @@ class Search:
         kind, numbers, dim = self.rows.kind, self.numbers, self.rows.dim
         noise = 2 / math.sqrt(0.8 * self.till.left)
         if kind != LOGISTIC:
-            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.01)
+            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.02)
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
             noisy, deviation = self.till.release("residuals", counts, cost)
@@ -289,7 +289,7 @@ class Search:
                 least = 2.0 if kind == LINEAR else max(1.0, 3 * math.sqrt(varied))
                 most = max(32.0 * least, least)
                 if kind == LINEAR:
-                    reach, tails = math.sqrt(dim), tails.continued()
+                    reach = math.sqrt(dim)
                 numbers[kernels.RESIDUAL] = tails.bound(
                     reach * noise, dim, least, most, self._usual_excess
                 )
@@ -321,12 +321,18 @@ class Search:
             return max(math.sqrt(self.rows.dim) * bound, ROOM * reach)
         return reach * bound
 
-    def _usual_excess(self, bound: float) -> float:
-        """Return what counts of the null model have beyond a bound, above less below, in all."""
+    def _usual_excess(self, bound: float) -> tuple[float, float]:
+        """Return what residuals of the null model have beyond a bound, above less below, and all.
+
+        In all rows; of counts, whose residuals are skewed, nearly all is above.
+        """
         if self.rows.kind != POISSON:
-            return 0.0
+            density = math.exp(-(bound**2) / 2) * math.sqrt(2 / math.pi)
+            return 0.0, self.num_rows * (density - bound * math.erfc(bound / math.sqrt(2)))
         rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
-        return -self.num_rows * float(clipped_counts(bound, self.variance, self.dispersed, rate)[0])
+        mean = clipped_counts(bound, self.variance, self.dispersed, rate)
+        above = -self.num_rows * float(mean[0])
+        return above, abs(above)
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.GRADIENT])
