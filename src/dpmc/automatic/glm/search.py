@@ -56,7 +56,7 @@ ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
 # Deviations of its noise that a count of far residuals has to exceed.
-CLEAR = 3.5
+CLEAR = 3.0
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -301,12 +301,12 @@ class Search:
         distance = self.distance / float(numbers[kernels.SIGMA])
         curved = 0.5 * distance * float(numbers[kernels.CURVATURE])
 
-        def noisy(reach: float, longest: float) -> float:
+        def of_both(reach: float, longest: float) -> float:
             # Half the sensitivities of the gradient, and of the curvature over the distance: the
             # best shares of a budget for the two have the noise of their sum.
             return noise * (self._steepest(reach) + curved * reach * longest)
 
-        reach, longest = lengths.bounds(round(self.num_rows), dim, self.variance, noisy)
+        reach, longest = lengths.bounds(round(self.num_rows), dim, self.variance, of_both)
         numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
         self.kept, _ = lengths.kept(reach, longest, dim)
         numbers[kernels.GRADIENT] = self._steepest(reach)
@@ -465,15 +465,17 @@ class Search:
         numbers = self.numbers
         sums = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
-        spread, noise = self.till.release("check of variance", sums.dispersion, 0.5 * left)
+        linear = self.rows.kind == LINEAR
+        part = (0.3 if linear else 0.5) * left
+        spread, noise = self.till.release("check of variance", sums.dispersion, part)
         heavy = False
-        if self.rows.kind == LINEAR:
-            far, far_noise = self.till.release("check of tails", sums.far, 0.3 * left)
+        if linear:
+            far, far_noise = self.till.release("check of tails", sums.far, 0.5 * left)
             heavy = far > 1e-3 * self.num_rows + CLEAR * far_noise
         rest, rest_noise = self.till.release("check of mean", sums.mean, self.till.left)
         scale = numbers[kernels.SIGMA] ** 2
         usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
-        if self.rows.kind == LINEAR:
+        if linear:
             squares, inside = _clipped_normal(self._gradient_bound() / math.sqrt(self.rows.dim))
             spread -= (squares - inside) / squares * usual
         deviation = math.sqrt(

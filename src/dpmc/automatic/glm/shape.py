@@ -17,7 +17,7 @@ SMALLEST = 1e-6
 # Lengths over sqrt(d), by fourths of octaves.
 EDGES = 2.0 ** (np.arange(-8, 25) / 4)
 # By how much the linear predictor of a model that is not right is off, one way.
-MISSPECIFIED = 0.3
+MISSPECIFIED = 0.2
 # T over R.
 LONGER = 2.0 ** (np.arange(13) / 4)
 # Deviations of noise below which a count is none.
