@@ -54,6 +54,18 @@ def test_no_release_moves_by_more_than_its_sensitivity(likelihood, kind):
         assert seen.spent == pytest.approx(MU**2, rel=1e-9)
 
 
+def test_one_row_of_a_normal_model_is_within_the_bound_on_gradients():
+    numbers = np.zeros(kernels.NUMBERS)
+    numbers[[kernels.Y_INVERSE, kernels.SIGMA, kernels.CURVATURE, kernels.SCORE]] = 1.0
+    numbers[[kernels.LENGTH, kernels.LONGEST, kernels.RESIDUAL]] = 5.0, 1e3, 4.0
+    numbers[kernels.GRADIENT] = 6.0  # less than both factors at their bounds
+    row = np.array([[100.0, 100.0, 1e6]])
+    rows = Rows(row, np.zeros(2), np.ones(2), True, kernels.LINEAR)
+    sums = rows.scores(np.eye(3), np.zeros(3), numbers, True)
+    assert np.linalg.norm(sums.gradient.value) == pytest.approx(6.0)
+    assert sums.gradient.sensitivity == 12.0
+
+
 def test_what_is_found_follows_from_what_was_released():
     """Rows of another data set, and the same answers: the same is found."""
     first = rows_of("linear", 2000)
