@@ -10,8 +10,11 @@ import pytest
 from dpmc.automatic.glm import kernels, run
 from dpmc.automatic.glm.rows import Rows, Sums
 from dpmc.automatic.glm.till import Till
+from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.clipped import Clipped
+from dpmc.types import Dataset
 from tests.automatic.glm.searches import LIKELIHOODS, fitted, rows_of, search
+from tests.automatic.replay import Recording
 
 MU = 0.8
 # Rows that a neighbour has in place of its last, and whether its response is a possible one.
@@ -21,6 +24,7 @@ HOSTILE = {
     "opposite": (-1.7e308, 1.7e308, 1.0),
     "tiny": (1e-300, 0.0, 0.0),
     "outlier": (30.0, 30.0, 1.0),
+    "leverage": (30.0, 45.0, 1.0),  # with next to no residual
     "nothing": (math.nan, 1.0, 1.0),
     "infinite": (math.inf, -math.inf, 1.0),
 }
@@ -48,6 +52,35 @@ def test_no_release_moves_by_more_than_its_sensitivity(likelihood, kind):
             assert move <= sensitivity * (1 + 1e-9)
         assert 0 < seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
         assert seen.spent == pytest.approx(MU**2, rel=1e-9)
+
+
+def test_one_row_of_a_normal_model_is_within_the_bound_on_gradients():
+    numbers = np.zeros(kernels.NUMBERS)
+    numbers[[kernels.Y_INVERSE, kernels.SIGMA, kernels.CURVATURE, kernels.SCORE]] = 1.0
+    numbers[[kernels.LENGTH, kernels.LONGEST, kernels.RESIDUAL]] = 5.0, 1e3, 4.0
+    numbers[kernels.GRADIENT] = 6.0  # less than both factors at their bounds
+    row = np.array([[100.0, 100.0, 1e6]])
+    rows = Rows(row, np.zeros(2), np.ones(2), True, kernels.LINEAR)
+    sums = rows.scores(np.eye(3), np.zeros(3), numbers, True)
+    assert np.linalg.norm(sums.gradient.value) == pytest.approx(6.0)
+    assert sums.gradient.sensitivity == 12.0
+
+
+def test_what_is_found_follows_from_what_was_released():
+    """Rows of another data set, and the same answers: the same is found."""
+    first = rows_of("linear", 2000)
+    second = rows_of("student_t", 2000, seed=1)
+    second[:, -1] = np.where(second[:, -1] > 1.5, 100.0, second[:, -1])
+    answers, seen = None, []
+    for rows in (first, second):
+        ledger = Recording(GaussianBudget(2.0), answers)
+        till = Till(ledger, np.random.default_rng(0))
+        dataset = Dataset.of("rows", rows, "zero")
+        found, _, units, _ = run.search(till, dataset, kernels.LINEAR, True, None, 4.0, True)
+        seen.append((found.posterior.mean, found.sigma, found.dispersion, found.heavy, units))
+        answers = ledger.transcript
+    for one, other in zip(*seen, strict=True):
+        assert str(one) == str(other)
 
 
 def costs(likelihood="logistic"):

@@ -18,7 +18,8 @@ MEDIAN = 0.6744897501960817
 # Ratio of variances up to which counts are taken for Poisson ones, and the largest of use.
 TELLING, MOST_DISPERSED = 1.3, 30.0
 
-
+# Share of what a bound takes away that may pull one way.
+ONE_WAY = 0.2
 # Logarithms of rates for which the mean of clipped counts is tabulated.
 RATES = np.linspace(-8.0, 6.0, 141)
 
@@ -104,9 +105,19 @@ class Residuals:
         return min(max(ratio - TELLING, 0.0), MOST_DISPERSED) / max(mean, 1e-3)
 
     def bound(
-        self, noise: float, dim: int, least: float, most: float, usual: Callable[[float], float]
+        self,
+        noise: float,
+        dim: int,
+        least: float,
+        most: float,
+        usual: Callable[[float], tuple[float, float]],
     ) -> float:
         """Return the bound that costs least: noise for each of it, against what it takes away.
+
+        What it takes from all rows moves the mode if it is more on one side than on the other. Rows
+        that pull against each other here may be apart in other directions, if the model is not
+        right: so `ONE_WAY` of all that is taken and is not the model's counts as one way at least,
+        and the bound grows with the budget until it covers all such rows.
 
         Parameters
         ----------
@@ -116,14 +127,18 @@ class Residuals:
         least, most : float
             Bounds between which to choose.
         usual : callable
-            What the model itself has beyond a bound in all rows, above less below: no bias.
+            What the model itself has beyond a bound in all rows, above less below and in size:
+            no bias.
         """
         best, found = math.inf, most
         for bound in np.geomspace(least, most, 41):
             over = np.maximum(self.sizes - bound, 0.0)
-            one_way = abs(float((self.above - self.below) @ over) - usual(bound))
+            signed, size = usual(bound)
+            one_way = abs(float((self.above - self.below) @ over) - signed)
             seen = over * (self.above + self.below > 0)
             one_way = max(one_way - 2 * self.noise * math.sqrt(float(seen @ seen)), 0.0)
+            both = float((self.above + self.below) @ over) - size
+            one_way = max(one_way, ONE_WAY * both)
             apart = float((self.above + self.below) @ over**2)
             error = one_way**2 + dim * apart + dim * (noise * bound) ** 2
             if error < best:

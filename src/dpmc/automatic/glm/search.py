@@ -51,10 +51,12 @@ TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 INFERRED = 0.35
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
+# Bound on residuals of a normal model that the longest rows have at least, in deviations.
+ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
 # Deviations of its noise that a count of far residuals has to exceed.
-CLEAR = 3.5
+CLEAR = 3.0
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -196,7 +198,7 @@ class Search:
                 growth *= 2.0
             if self.till.left <= (1 - EXPLORE) * total:
                 break
-        self._bounds(phi, white, lengths, 0.001)
+        self._bounds(phi, white, lengths, 0.0005)
         self.numbers[kernels.SAFE] = 0.0
         check = CHECK * self.till.total
         scaled = SCALE * self.till.left if kind in (LINEAR, STUDENT_T) else 0.0
@@ -264,7 +266,7 @@ class Search:
         kind, numbers, dim = self.rows.kind, self.numbers, self.rows.dim
         noise = 2 / math.sqrt(0.8 * self.till.left)
         if kind != LOGISTIC:
-            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.01)
+            cost = self.till.part(math.sqrt(2), aim * self.num_rows, 0.0005, 0.02)
             unit = math.sqrt(max(self.variance, 1e-3)) if kind == POISSON else 1.0
             counts = self.rows.residuals(white.basis @ phi, numbers, unit)
             noisy, deviation = self.till.release("residuals", counts, cost)
@@ -296,23 +298,41 @@ class Search:
                 self.rows.table[:] = clipped_counts(
                     float(numbers[kernels.RESIDUAL]), self.variance, self.dispersed
                 )
-        reach, longest = lengths.bounds(
-            round(self.num_rows), dim, self.variance, noise * numbers[kernels.RESIDUAL]
-        )
+        distance = self.distance / float(numbers[kernels.SIGMA])
+        curved = 0.5 * distance * float(numbers[kernels.CURVATURE])
+
+        def of_both(reach: float, longest: float) -> float:
+            # Half the sensitivities of the gradient, and of the curvature over the distance: the
+            # best shares of a budget for the two have the noise of their sum.
+            return noise * (self._steepest(reach) + curved * reach * longest)
+
+        reach, longest = lengths.bounds(round(self.num_rows), dim, self.variance, of_both)
         numbers[kernels.LENGTH], numbers[kernels.LONGEST] = reach, longest
         self.kept, _ = lengths.kept(reach, longest, dim)
-        numbers[kernels.GRADIENT] = reach * numbers[kernels.RESIDUAL]
+        numbers[kernels.GRADIENT] = self._steepest(reach)
         if kind == LINEAR:
             # Of a row of usual length; shorter ones may have larger residuals.
-            numbers[kernels.GRADIENT] = math.sqrt(dim) * numbers[kernels.RESIDUAL]
             numbers[kernels.RESIDUAL] *= 2.0
 
-    def _usual_excess(self, bound: float) -> float:
-        """Return what counts of the null model have beyond a bound, above less below, in all."""
+    def _steepest(self, reach: float) -> float:
+        """Return the bound on gradients of rows whose weighted features have length `reach`."""
+        bound = float(self.numbers[kernels.RESIDUAL])
+        if self.rows.kind == LINEAR:
+            return max(math.sqrt(self.rows.dim) * bound, ROOM * reach)
+        return reach * bound
+
+    def _usual_excess(self, bound: float) -> tuple[float, float]:
+        """Return what residuals of the null model have beyond a bound, above less below, and all.
+
+        In all rows; of counts, whose residuals are skewed, nearly all is above.
+        """
         if self.rows.kind != POISSON:
-            return 0.0
+            density = math.exp(-(bound**2) / 2) * math.sqrt(2 / math.pi)
+            return 0.0, self.num_rows * (density - bound * math.erfc(bound / math.sqrt(2)))
         rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
-        return -self.num_rows * float(clipped_counts(bound, self.variance, self.dispersed, rate)[0])
+        mean = clipped_counts(bound, self.variance, self.dispersed, rate)
+        above = -self.num_rows * float(mean[0])
+        return above, abs(above)
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.GRADIENT])
@@ -445,15 +465,17 @@ class Search:
         numbers = self.numbers
         sums = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
-        spread, noise = self.till.release("check of variance", sums.dispersion, 0.5 * left)
+        linear = self.rows.kind == LINEAR
+        part = (0.3 if linear else 0.5) * left
+        spread, noise = self.till.release("check of variance", sums.dispersion, part)
         heavy = False
-        if self.rows.kind == LINEAR:
-            far, far_noise = self.till.release("check of tails", sums.far, 0.3 * left)
+        if linear:
+            far, far_noise = self.till.release("check of tails", sums.far, 0.5 * left)
             heavy = far > 1e-3 * self.num_rows + CLEAR * far_noise
         rest, rest_noise = self.till.release("check of mean", sums.mean, self.till.left)
         scale = numbers[kernels.SIGMA] ** 2
         usual = max(float(np.trace(observed.curvature)) * scale, 1e-12) * observed.share
-        if self.rows.kind == LINEAR:
+        if linear:
             squares, inside = _clipped_normal(self._gradient_bound() / math.sqrt(self.rows.dim))
             spread -= (squares - inside) / squares * usual
         deviation = math.sqrt(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +16,10 @@ EXPECTED = 0.5
 SMALLEST = 1e-6
 # Lengths over sqrt(d), by fourths of octaves.
 EDGES = 2.0 ** (np.arange(-8, 25) / 4)
-# Of the trace of the curvature: what longer features may take of it.
-LOST = 0.02
-# How far weights move the linear predictor, per share of the curvature that they take, where the
-# model is not quite right.
-MISSPECIFIED = 0.1
-MOST = 8.0
+# By how much the linear predictor of a model that is not right is off, one way.
+MISSPECIFIED = 0.2
+# T over R.
+LONGER = 2.0 ** (np.arange(13) / 4)
 # Deviations of noise below which a count is none.
 CLEAR = 4.0
 
@@ -89,42 +88,50 @@ class Lengths:
             return cls(np.ones(1), np.array([math.sqrt(dim)]))
         return cls(clear / clear.sum(), middles)
 
-    def bounds(self, num_rows: int, dim: int, variance: float, noise: float) -> tuple[float, float]:
-        """Return R and T of the weights: least error of the mode, and curvature nearly whole.
+    def bounds(
+        self, num_rows: int, dim: int, variance: float, noise: Callable[[float, float], float]
+    ) -> tuple[float, float]:
+        """Return R and T of the weights w: those of least error of the mode.
+
+        Its square, for each direction, has three parts. What weights lose of the rows, under a
+        model that is right. Noise. And an allowance for a model that is not right: if the linear
+        predictor of rows is off by m, and off the same way in what weights take of them, the mode
+        moves by ``m mean((1 - w) |u|) / sqrt(d)`` over the share of the curvature that is left.
+        Noise falls with n and mu, and the allowance stays: bounds grow with the budget until they
+        cover all rows.
 
         Parameters
         ----------
         num_rows, dim : int
         variance : float
             Of a residual score.
-        noise : float
-            Of a gradient whose features have length 1 at most.
+        noise : callable
+            Gives that of a gradient for R and T.
         """
-        best, found = math.inf, 1.0
+        best, found = math.inf, (1.0, 1.0)
         squares = self.sizes**2
         whole = float(self.shares @ squares) / dim
         for reach in EDGES * math.sqrt(dim):
-            weights = np.minimum(1.0, reach / self.sizes)
-            first = float(self.shares @ (weights * squares)) / dim
-            second = float(self.shares @ (weights**2 * squares)) / dim
-            apart = (second / first**2 - 1 / whole) / (num_rows * variance)
-            bias = (MISSPECIFIED * (1 - first / whole)) ** 2
-            error = apart + bias + (reach * noise / (num_rows * variance * first)) ** 2
-            if error < best * (1 + 1e-6):
-                best, found = error, float(reach)
-        weights = np.minimum(1.0, found / self.sizes) * squares
-        longest = found
-        while longest < MOST * found:
-            lost = float(self.shares @ np.maximum(weights - found * longest, 0.0))
-            if lost <= LOST * float(self.shares @ weights):
-                break
-            longest *= 2**0.25
-        return found, longest
+            for longest in reach * LONGER:
+                weights = self._weights(reach, longest)
+                first = float(self.shares @ (weights * squares)) / dim
+                second = float(self.shares @ (weights**2 * squares)) / dim
+                apart = (second / first**2 - 1 / whole) / (num_rows * variance)
+                taken = float(self.shares @ ((1 - weights) * self.sizes)) / math.sqrt(dim)
+                bias = MISSPECIFIED * taken / first
+                noisy = noise(reach, longest) / (num_rows * variance * first)
+                error = apart + bias**2 + noisy**2
+                if error < best * (1 - 1e-6):
+                    best, found = error, (float(reach), float(longest))
+        return found
+
+    def _weights(self, reach: float, longest: float) -> Array:
+        weights = np.minimum(1.0, reach / self.sizes)
+        return weights * np.minimum(1.0, longest / np.maximum(self.sizes, longest))
 
     def kept(self, reach: float, longest: float, dim: int) -> tuple[float, float]:
         """Return the mean of w |u|^2 / d, and of w^2 |u|^2 / d over it."""
-        weights = np.minimum(1.0, reach / self.sizes)
-        weights *= np.minimum(1.0, longest / np.maximum(self.sizes, longest))
+        weights = self._weights(reach, longest)
         first = float(self.shares @ (weights * self.sizes**2)) / dim
         second = float(self.shares @ (weights**2 * self.sizes**2)) / dim
         return first, second / first
