@@ -21,9 +21,9 @@ from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.methods import dp_sep as network_sep
 from dpmc.ep.network.task import Task
-from dpmc.ep.settings import UpdateSettings
 from dpmc.privacy import noise_calibration
 from dpmc.privacy.accountants._whole import mean_loss
+from dpmc.privacy.clipped import Clip
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import Budget
 from tests.statistical.auditing import CONFIDENCE, DELTA, HUGE
@@ -104,9 +104,8 @@ def test_a_release_reaches_the_claim_and_does_not_exceed_it(name, monkeypatch):
     result = run(mechanism)
     assert not result.violates_claim
     assert result.mu_lower > share * mu
-    right = UpdateSettings.sensitivity.fget
-    half = property(lambda settings: right(settings) / 2)
-    monkeypatch.setattr(UpdateSettings, "sensitivity", half)
+    right = Clip.sensitivity.fget
+    monkeypatch.setattr(Clip, "sensitivity", property(lambda clip: right(clip) / 2))
     assert run(mechanism).violates_claim
 
 
