@@ -49,6 +49,7 @@ from dpmc.experiments.data._uci_public import RANGES
 from dpmc.league.task import task as league_task
 from dpmc.models import gaussian_mean, linear, logistic, poisson, student_t
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import Clipped
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.rows.compiled_gradients import RowGradients
@@ -409,11 +410,11 @@ class Repeated:
         return lambda *given: self._multiplied(method(*given))
 
     def _multiplied(self, found: Any) -> Any:
+        if isinstance(found, Clipped):
+            return Clipped(self._times * found.value, found.sensitivity)
         if isinstance(found, dict):
-            return {key: self._times * value for key, value in found.items()}
-        if isinstance(found, tuple):
-            return tuple(self._times * value for value in found)
-        return self._times * found
+            return {key: self._multiplied(value) for key, value in found.items()}
+        return tuple(map(self._multiplied, found))
 
 
 def measure_large(sizes: list[int], epsilons: list[float], repeats: int) -> Iterator[str]:

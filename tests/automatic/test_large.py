@@ -16,6 +16,7 @@ from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import logistic
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.privacy.clipped import Clipped
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.types import Dataset
@@ -35,11 +36,11 @@ class Repeated:
         return lambda *given: self._multiplied(method(*given))
 
     def _multiplied(self, found: Any) -> Any:
+        if isinstance(found, Clipped):
+            return Clipped(self._times * found.value, found.sensitivity)
         if isinstance(found, dict):
-            return {key: self._times * value for key, value in found.items()}
-        if isinstance(found, tuple):
-            return tuple(self._times * value for value in found)
-        return self._times * found
+            return {key: self._multiplied(value) for key, value in found.items()}
+        return tuple(map(self._multiplied, found))
 
 
 def errors(size: int) -> np.ndarray:

@@ -194,8 +194,9 @@ def geyer(rho: Array) -> float:
 def standard_error(x: npt.ArrayLike, warn: bool = True) -> float:
     """Return the Monte Carlo standard error of the mean of a chain, ``sd sqrt(IAC / n)``.
 
-    NaN for a chain that stands still.
+    NaN for a chain that stands still, and where a few draws that alternate have an estimate of the
+    time below zero.
     """
     values = np.asarray(x, dtype=np.float64)
     time = autocorrelation_time(values, warn).value
-    return float(values.std() * math.sqrt(time / values.size))
+    return float(values.std() * math.sqrt(time / values.size)) if time >= 0 else math.nan
