@@ -1,5 +1,6 @@
 """The ledger records, refuses before it draws, and draws the noise that it records."""
 
+import contextlib
 import copy
 import math
 import pickle
@@ -21,6 +22,7 @@ from dpmc.privacy import (
     plan,
     sampled_gaussian,
 )
+from dpmc.privacy.budgets import Meter
 from dpmc.privacy.clipped import BarkerRatio, Clip, asserted, row_sum
 from dpmc.types import Budget, DpmcError
 
@@ -425,6 +427,28 @@ def test_threads_that_share_a_ledger_spend_its_budget_once(plan, noise):
     finally:
         sys.setswitchinterval(interval)
     assert len(made) == 500
+
+
+def test_no_two_threads_are_charged_at_once(monkeypatch):
+    """One that is being charged waits a second for another: with a lock none comes."""
+    both, met, charge = threading.Barrier(2), [], Meter.charge
+
+    def waiting(self, *given):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(timeout=1.0)
+            met.append(1)
+        charge(self, *given)
+
+    monkeypatch.setattr(Meter, "charge", waiting)
+    ledger, value = Ledger(GaussianBudget(1.0)), asserted(0.0, 1.0)
+    given = value, 10.0, np.random.default_rng()
+    threads = [threading.Thread(target=ledger.release, args=given) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert met == []
+    assert ledger.counts == {gaussian(10.0): 2}
 
 
 @pytest.mark.parametrize("plan", [3, "gaussian(1.0)", [(gaussian(1.0), 1)]])
