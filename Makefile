@@ -44,7 +44,7 @@ quick:  ## Make every figure on thinner grids
 	uv run snakemake --cores all
 
 plan:  ## Print what a run at the published grids would take
-	uv run python -m dpmc plan --scale paper
+	uv run python -m dpmc_papers plan --scale paper
 
 bench:  ## Time sums over rows against reading the data once
 	uv run python benchmarks/bench_rows.py

@@ -1,9 +1,9 @@
 """Compare what is expected of the published grids with what they took.
 
 ``uv run python benchmarks/bench_plan.py``: for every document in ``results/published``, jobs,
-processor time and memory of its ``provenance.json`` and of ``python -m dpmc plan``. Problems whose
-data could not be had in that run are left out on both sides. Exits with 1 if a time or a memory is
-more than 30 % off.
+processor time and memory of its ``provenance.json`` and of ``python -m dpmc_papers plan``.
+Problems whose data could not be had in that run are left out on both sides. Exits with 1 if a
+time or a memory is more than 30 % off.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import costs, plan
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc import yaml_files
 from dpmc.types import UNAVAILABLE
+from dpmc_papers.config import reader
+from dpmc_papers.pipeline import costs, plan
+from dpmc_papers.pipeline.workload import Workload
 
 ALLOWED = 0.3
 PUBLISHED = Path("results/published")
@@ -63,7 +64,7 @@ def expected(work: Workload, known: costs.Costs, missing: set[str]) -> dict[str,
 def main() -> int:
     known = costs.load(Path("config/costs.yaml"))
     papers = sorted(path.parent.name for path in PUBLISHED.glob("*/provenance.json"))
-    source = reader.read_yaml(Path("config/config.yaml")) | {"scale": "paper", "papers": papers}
+    source = yaml_files.read_yaml(Path("config/config.yaml")) | {"scale": "paper", "papers": papers}
     config = reader.load_config(source)
     row = "{:17} {:11} {:>6} {:>6} {:>9} {:>9} {:>6} {:>8} {:>8} {:>6}"
     print(

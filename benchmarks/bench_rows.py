@@ -25,13 +25,13 @@ import numba
 import numpy as np
 
 from dpmc import registry
-from dpmc.experiments.config import problems
-from dpmc.experiments.config.settings import typed
-from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows import kernels
+from dpmc.yaml_files import typed
+from dpmc_papers.config import problems
+from dpmc_papers.config.setups import ProblemSetup
 
 NUM_ROWS = 100_000
 

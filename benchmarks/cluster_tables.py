@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.pipeline import costs
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc_papers.config.reader import load_config
+from dpmc_papers.pipeline import costs
+from dpmc_papers.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[1]
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")

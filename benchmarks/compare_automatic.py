@@ -21,10 +21,10 @@ import pandas as pd
 
 import dpmc
 from dpmc.diagnostics.mmd import Reference, discrepancies
-from dpmc.experiments.config import problems, reader
-from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.rng import stream
 from dpmc.types import Array
+from dpmc_papers.config import problems, reader
+from dpmc_papers.config.setups import ProblemSetup
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = {"raisa2021thesis": "text", "raisa2021dphmc": "comparison"}

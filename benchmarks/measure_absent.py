@@ -18,14 +18,14 @@ from time import process_time
 import msgspec
 import numpy as np
 
-from dpmc import registry
-from dpmc.experiments.config import reader
-from dpmc.experiments.config.setups import StudySetup
-from dpmc.experiments.data import uci
-from dpmc.experiments.pipeline import costs
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc import registry, yaml_files
 from dpmc.progress import silent
 from dpmc.types import Dataset
+from dpmc_papers.config import reader
+from dpmc_papers.config.setups import StudySetup
+from dpmc_papers.data import uci
+from dpmc_papers.pipeline import costs
+from dpmc_papers.pipeline.workload import Workload
 from measure_costs import write
 
 PAPER, TABLE, ROWS = "vinaroz2022dpsep", "year", 515_345
@@ -58,7 +58,10 @@ def main() -> int:
     asked = parser.parse_args()
     path = Path("config/costs.yaml")
     measured = dict(costs.load(path).measured)
-    source = reader.read_yaml(Path("config/config.yaml")) | {"scale": "paper", "papers": [PAPER]}
+    source = yaml_files.read_yaml(Path("config/config.yaml")) | {
+        "scale": "paper",
+        "papers": [PAPER],
+    }
     work = Workload(reader.load_config(source), PAPER)
     uci.load = lambda name, path=None: simulated()
     setups = {

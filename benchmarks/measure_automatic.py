@@ -44,9 +44,6 @@ from dpmc.automatic.centre import locate
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
-from dpmc.experiments.data import uci
-from dpmc.experiments.data._uci_public import RANGES
-from dpmc.league.task import task as league_task
 from dpmc.models import gaussian_mean, linear, logistic, poisson, student_t
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.clipped import Clipped
@@ -55,6 +52,9 @@ from dpmc.rng import stream
 from dpmc.rows.compiled_gradients import RowGradients
 from dpmc.rows.sums import RowSums
 from dpmc.types import Array, Dataset, DpmcError, Model
+from dpmc_league.task import task as league_task
+from dpmc_papers.data import uci
+from dpmc_papers.data._uci_public import RANGES
 
 DELTA = 1e-6
 # Corners of the box of features that are tried for the worst pair of rows.

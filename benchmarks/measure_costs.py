@@ -18,11 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import costs
-from dpmc.experiments.pipeline.files import is_absence
-from dpmc.experiments.pipeline.jobs import StudyJob
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc import yaml_files
+from dpmc_papers.config import reader
+from dpmc_papers.pipeline import costs
+from dpmc_papers.pipeline.files import is_absence
+from dpmc_papers.pipeline.jobs import StudyJob
+from dpmc_papers.pipeline.workload import Workload
 
 LINE = re.compile(r"(?m)^([0-9.]+) s of processor time: (.*)$")
 
@@ -78,7 +79,7 @@ def main() -> int:
     path = Path("config/costs.yaml")
     known = costs.load(path)
     measured = dict(known.measured)
-    source = reader.read_yaml(Path("config/config.yaml"))
+    source = yaml_files.read_yaml(Path("config/config.yaml"))
     source |= {"scale": asked.folder.name, "results_dir": str(asked.folder.parent)}
     source["papers"] = [paper for paper in source["papers"] if (asked.folder / paper).is_dir()]
     if not source["papers"]:

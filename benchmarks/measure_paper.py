@@ -5,7 +5,7 @@ each method on each problem one chain runs for about a fifth of a second, or one
 study at its first and its last point; the time of an iteration or of a replicate is multiplied by
 those that the configuration asks for. Points of a study that take very different times make its
 estimate a rough one. What has no raw file on this machine is left out, and so are starts of jobs,
-metrics and outputs (``python -m dpmc plan`` has them).
+metrics and outputs (``python -m dpmc_papers plan`` has them).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from time import process_time
 
 import msgspec
 
-from dpmc import registry
-from dpmc.experiments.config import problems, reader
-from dpmc.experiments.config.setups import ChainSetup
-from dpmc.experiments.pipeline.jobs import ChainJob, StudyPart
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc import registry, yaml_files
 from dpmc.mcmc import fit as fitting
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import silent
 from dpmc.rng import Streams
 from dpmc.types import DpmcError, UnavailableError
+from dpmc_papers.config import problems, reader
+from dpmc_papers.config.setups import ChainSetup
+from dpmc_papers.pipeline.jobs import ChainJob, StudyPart
+from dpmc_papers.pipeline.workload import Workload
 
 # Seconds of a chain that is timed, and iterations of the one before it, which compiles.
 ENOUGH, FEW = 0.2, 20
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("paper")
     parser.add_argument("experiments", nargs="*", help="by default all")
     asked = parser.parse_args()
-    source = reader.read_yaml(Path("config/config.yaml"))
+    source = yaml_files.read_yaml(Path("config/config.yaml"))
     config = reader.load_config(source | {"scale": "paper", "papers": [asked.paper]})
     work, total = Workload(config, asked.paper), 0.0
     for name, seconds in itertools.chain(

@@ -132,11 +132,12 @@ def stages(results: Path) -> Iterator[tuple[str, int, float]]:
 
 def print_expected() -> int:
     """Print what the published grids should take, and what published results took."""
-    from dpmc.experiments.config import foreign_methods, reader
-    from dpmc.experiments.pipeline import costs, plan
-    from dpmc.experiments.pipeline.workload import Workload
+    from dpmc import yaml_files
+    from dpmc_papers.config import foreign_methods
+    from dpmc_papers.pipeline import costs, plan
+    from dpmc_papers.pipeline.workload import Workload
 
-    values = reader.read_yaml(ROOT / "config" / "config.yaml") | {"scale": "paper"}
+    values = yaml_files.read_yaml(ROOT / "config" / "config.yaml") | {"scale": "paper"}
     config = foreign_methods.load_config(values, ROOT)
     known = costs.load(ROOT / "config" / "costs.yaml")
     expected = away = published = 0.0

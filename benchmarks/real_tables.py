@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc.experiments.data import uci
 from dpmc.rng import stream
 from dpmc.types import Array, DpmcError
+from dpmc_papers.data import uci
 
 SPECIFICATIONS = Path(__file__).with_suffix(".toml")
 TRAINING_SHARE = 0.7

@@ -1,7 +1,7 @@
 """Record the digests of published outputs anew, where only the way of computing them has changed.
 
 ``uv run python benchmarks/renew_digests.py results/published/*/ --write``, after a change of
-`dpmc.experiments.pipeline.dependencies` or of what a job counts. ``provenance.json`` names the
+`dpmc_papers.pipeline.dependencies` or of what a job counts. ``provenance.json`` names the
 commits that made the results. Each is checked out aside, and its digests are computed by the code
 of today. An output that has today's digest there, made from results which all have today's names
 at every one of these commits, would come out the same: its new digest is recorded. Others keep
@@ -21,10 +21,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import provenance, stale
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc import yaml_files
 from dpmc.numerics import source_digest
+from dpmc_papers.config import reader
+from dpmc_papers.pipeline import provenance, stale
+from dpmc_papers.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[1]
 PROVENANCE = "provenance.json"
@@ -51,8 +52,8 @@ def named(folder: Path, paper: str) -> Named:
 
 def print_named(folder: Path, paper: str) -> None:
     """Print what the sources in a folder would make of a paper at paper scale."""
-    source_digest.ROOT = folder / "src" / "dpmc"
-    values = reader.read_yaml(folder / "config" / "config.yaml")
+    source_digest.ROOT = folder / "src"
+    values = yaml_files.read_yaml(folder / "config" / "config.yaml")
     config = reader.load_config(values | {"scale": "paper", "papers": [paper]}, folder)
     work = Workload(config, paper)
     files = set(work.files) - {output.request for output in work.outputs.values()}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpmc.experiments.config import reader
-from dpmc.experiments.pipeline import affordable, costs, plan
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc_papers.config import reader
+from dpmc_papers.pipeline import affordable, costs, plan
+from dpmc_papers.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,9 +10,9 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from dpmc.experiments.pipeline import preloaded
 from dpmc.numerics import content_cache, jit
 from dpmc.types import Model
+from dpmc_papers.pipeline import preloaded
 from tests.support.posteriors import banana_model, gaussian_model
 
 # A busy machine is no fault of the code.
@@ -28,11 +28,11 @@ FIRST = (
     *(f"tests/workflow/test_{name}.py" for name in ("generic", "progress", "elsewhere", "scale")),
     "tests/statistical/",
     "tests/workflow/",
-    "tests/experiments/verdicts/test_power.py",
+    "tests/papers/verdicts/test_power.py",
     "tests/test_docs_site.py",
     "tests/league/test_task.py",
     *(f"tests/{name}/test_fit.py" for name in ("automatic", "mcmc")),
-    *(f"tests/experiments/outputs/test_{name}.py" for name in ("raisa2021thesis", "layout")),
+    *(f"tests/papers/outputs/test_{name}.py" for name in ("raisa2021thesis", "layout")),
     *(f"tests/{name}.py" for name in ("mutation/test_mutation", "numerics/test_content_cache")),
 )
 MOST_PROCESSES = 4

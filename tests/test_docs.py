@@ -20,16 +20,16 @@ from scipy import stats
 
 import dpmc
 from dpmc import statsel
-from dpmc.experiments.config.crosschecks import check_paper
-from dpmc.experiments.data import _uci
-from dpmc.experiments.pipeline.workload import Workload
-from dpmc.experiments.site import markdown
 from dpmc.mcmc.posterior import Posterior
 from dpmc.numerics import compile_cache
 from dpmc.privacy import Ledger, Releases, gaussian
 from dpmc.privacy.clipped import asserted
 from dpmc.statsel.fisher import information
 from dpmc.types import Dataset, DpmcError, Guarantee
+from dpmc_papers.config.crosschecks import check_paper
+from dpmc_papers.data import _uci
+from dpmc_papers.pipeline.workload import Workload
+from dpmc_papers.site import markdown
 from tests.support.papers import load, with_paper
 from tests.support.selection import names_of_tests, select_nothing
 
@@ -318,7 +318,7 @@ def test_the_study_of_the_guide_is_accepted():
 
 def test_the_guide_names_all_that_is_called_of_a_study():
     section = page_text("docs/extending.md").partition("## A study ")[2].partition(" ## ")[0]
-    source = (ROOT / "src/dpmc/experiments/pipeline/run_parts.py").read_text(encoding="utf-8")
+    source = (ROOT / "src/dpmc_papers/pipeline/run_parts.py").read_text(encoding="utf-8")
     called = set(re.findall(r"\bstudy\.(\w+)\(", source))
     assert "unavailable" in called
     for name in called | {"check", "work", "describe_budget", "reads"}:

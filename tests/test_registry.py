@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpmc import registry
-from dpmc.experiments.config import problems
-from dpmc.experiments.pipeline import run_chains
 from dpmc.mcmc import fit as fitting
 from dpmc.types import DpmcError
+from dpmc_papers.config import problems
+from dpmc_papers.pipeline import run_chains
 from tests.mcmc.test_fit import PROBLEM, chain_settings
 from tests.support import setups
 

@@ -21,8 +21,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpmc
-from dpmc.experiments.data import wine_red
-from dpmc.experiments.plots import save
+from dpmc_papers.data import wine_red
+from dpmc_papers.plots import save
 
 
 def log_likelihood(theta, z):

@@ -14,7 +14,7 @@
 import numpy as np
 
 from dpmc import statsel
-from dpmc.experiments.plots import save
+from dpmc_papers.plots import save
 
 BOUND, ROWS, EPSILON, THETA = 10.0, 100, 5.0, 2.0
 PRIOR = (0.0, 100.0)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dpmc.families.select_statistic import select_statistic
     from dpmc.fits import Fit, Summary
     from dpmc.fitting import PosteriorWarning, fit
-    from dpmc.league.score import score
-    from dpmc.league.task import task, tasks
     from dpmc.modelling import model
     from dpmc.planning import plan
     from dpmc.privacy.empirical import AuditResult, audit
@@ -57,12 +55,9 @@ __all__ = [
     "priors",
     "regression",
     "scale",
-    "score",
     "select_statistic",
     "statsel",
     "subtract",
-    "task",
-    "tasks",
     "where",
 ]
 
@@ -90,11 +85,8 @@ _HOMES = {
     "plan": "dpmc.planning",
     "regression": "dpmc.families.regression",
     "scale": "dpmc.rows.tuples",
-    "score": "dpmc.league.score",
     "select_statistic": "dpmc.families.select_statistic",
     "subtract": "dpmc.rows.tuples",
-    "task": "dpmc.league.task",
-    "tasks": "dpmc.league.task",
     "where": "dpmc.autodiff.tracing",
 }
 

@@ -1,4 +1,4 @@
-"""``dpmc``, or ``python -m dpmc``: fits of own rows, audits, and commands of the reproduction."""
+"""``dpmc``, or ``python -m dpmc``: fits of the rows of a file, plans of them, and audits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import dpmc
 from dpmc.types import DpmcError
@@ -20,11 +19,16 @@ KEYS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 1 after one line on standard error."""
+    return run(_parser(), arguments)
+
+
+def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+    """Run the command that a parser finds, and print what it returns; 1 if it is refused."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names that a terminal does not know are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
-        asked = _parser().parse_args(arguments)
+        asked = parser.parse_args(arguments)
         print(asked.run(asked))
     except DpmcError as error:
         print(f"dpmc: {error}", file=sys.stderr)
@@ -33,8 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from dpmc.experiments import commands as reproduction
-
     parser = argparse.ArgumentParser(prog="dpmc", description=__doc__)
     parser.add_argument("--version", action="version", version=f"dpmc {dpmc.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -56,28 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--workers", type=int, default=1)
     command.add_argument("--seed", type=int)
     command.set_defaults(run=_audit)
-    command = commands.add_parser("tasks", help="list the tasks of the league")
-    command.set_defaults(run=_tasks)
-    command = commands.add_parser(
-        "league", help="run private methods on tasks with known posteriors, and score them"
-    )
-    command.add_argument(
-        "--tasks", nargs="+", metavar="NAME", help="of `dpmc tasks`; a few if absent"
-    )
-    command.add_argument("--methods", nargs="+", metavar="NAME", help="all if absent")
-    command.add_argument("--foreign", metavar="FILE.yaml", help="commands that take part")
-    command.add_argument("--epsilon", nargs="+", type=float, default=[1.0, 4.0])
-    command.add_argument("--repeats", type=int, default=2)
-    command.add_argument("--passes", type=int, default=400, help="over the rows, of a chain")
-    command.add_argument("--seed", type=int, default=1)
-    command.add_argument("--output", default="league.csv", help="the CSV file to write")
-    command.set_defaults(run=_league)
-    reproduction.add_commands(commands)
-    command = commands.choices["plan"]
-    command.add_argument(
-        "settings", nargs="?", metavar="FILE.yaml", help="of `dpmc fit`: what to expect of that fit"
-    )
-    command.set_defaults(run=_plan, reproduction=command.get_default("run"))
+    command = commands.add_parser("plan", help="say what to expect of a fit; rows are only counted")
+    command.add_argument("settings", metavar="FILE.yaml", help="of `dpmc fit`")
+    command.set_defaults(run=_plan)
     return parser
 
 
@@ -102,34 +85,7 @@ def _audit(asked: argparse.Namespace) -> str:
     )
 
 
-def _tasks(asked: argparse.Namespace) -> str:
-    from dpmc import command
-
-    return command.task_list()
-
-
-def _league(asked: argparse.Namespace) -> str:
-    from dpmc import command
-
-    return command.league(
-        asked.tasks,
-        asked.methods,
-        asked.epsilon,
-        foreign=asked.foreign,
-        output=asked.output,
-        repeats=asked.repeats,
-        max_passes=asked.passes,
-        seed=asked.seed,
-    )
-
-
-def _plan(asked: argparse.Namespace) -> Any:
-    if asked.settings is None:
-        return asked.reproduction(asked)
-    for name in ("scale", "papers", "results_dir", "no_budgets"):
-        if getattr(asked, name):
-            option = name.replace("_", "-")
-            raise DpmcError(f"`--{option}` must be left out beside {asked.settings}")
+def _plan(asked: argparse.Namespace) -> str:
     from dpmc import command
 
     return command.plan_file(asked.settings)

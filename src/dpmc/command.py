@@ -1,4 +1,4 @@
-"""The commands of ``dpmc``: fits of files, audits, and the league of methods."""
+"""The commands of ``dpmc``: fits of files, plans of them, and audits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib.util
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal
@@ -16,14 +15,8 @@ import pandas as pd
 from msgspec import Meta
 
 from dpmc import checks
-from dpmc.experiments.config import foreign_methods
-from dpmc.experiments.config.reader import read_typed
-from dpmc.experiments.config.settings import Settings
 from dpmc.families.regression import PRIOR_SD, built, regression
 from dpmc.fitting import AUTOMATIC, PosteriorWarning, fit
-from dpmc.league.submission import rivals
-from dpmc.league.table import Row, play, summary, write
-from dpmc.league.task import described, known, tasks
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
 from dpmc.shards.arrow_files import SUFFIXES, ArrowFile, open_arrow
@@ -35,10 +28,9 @@ from dpmc.shards.csv_lines import (
     refuse_other_delimiter,
     shown,
 )
-from dpmc.types import Array, DpmcError, Model, check_epsilon, is_name, is_unnamed
+from dpmc.types import Array, DpmcError, Model, is_name, is_unnamed
+from dpmc.yaml_files import Settings, read_typed
 
-# Tasks of a league that names none: minutes.
-SMALL = "banana-2-v1", "gaussian-2-v1", "gaussian-10-v1", "logistic-3-v1", "poisson-3-v1"
 Text = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
 Count = Annotated[int, Meta(ge=1, description="an integer of at least 1")]
@@ -165,51 +157,6 @@ def audit_file(path: str | Path, **options: Any) -> str:
     module = _module(path)
     given = [_attribute(path, module, name) for name in ("mechanism", "data", "neighbour")]
     return str(audit(*given, **options))
-
-
-def task_list() -> str:
-    """Return the tasks of the league, a line each."""
-    return "\n".join(f"{name:22} {described(name)}" for name in tasks())
-
-
-def league(
-    names: Sequence[str] | None,
-    methods: Sequence[str] | None,
-    epsilons: Sequence[float],
-    *,
-    output: str | Path,
-    foreign: str | Path | None = None,
-    **options: Any,
-) -> str:
-    """Run the league, write it as CSV after each task, and return the standings.
-
-    Parameters
-    ----------
-    names, methods : sequence of str, optional
-        Tasks and methods; a few tasks and all methods by default.
-    epsilons : sequence of float
-    output : str or Path
-        A file.
-    foreign : str or Path, optional
-        A YAML file of commands.
-    **options
-        Of :func:`dpmc.league.table.play`.
-    """
-    for epsilon in epsilons:
-        check_epsilon(epsilon)
-    for name in ("repeats", "max_passes"):
-        if name in options:
-            checks.at_least(name, options[name], 1)
-    others = {} if foreign is None else foreign_methods.commands(Path(foreign))
-    chosen = rivals() if methods is None else methods
-    played = [known(name) for name in names or SMALL]
-    path = Path(output)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
-    for name in played:  # what is done is written: a league that is stopped has its first tasks
-        rows += play([name], chosen, epsilons, foreign=others, **options)
-        write(path, rows)
-    return f"{summary(rows)}\n\nWritten to {path}."
 
 
 def read(path: Path) -> FitFile:

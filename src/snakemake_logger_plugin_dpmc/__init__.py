@@ -18,7 +18,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from tqdm import tqdm
 
-from dpmc.experiments.pipeline import pace
+from dpmc_papers.pipeline import pace
 
 __all__ = ["LogHandler"]
 

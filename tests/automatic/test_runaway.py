@@ -17,9 +17,9 @@ from dpmc.automatic import normal_prior
 from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.normal_prior import NormalPrior
 from dpmc.automatic.prior import Prior
-from dpmc.league.task import Task, task
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.types import Model
+from dpmc_league.task import Task, task
 from tests.support.posteriors import gaussian_model
 
 

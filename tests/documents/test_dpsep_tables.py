@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
-from dpmc.experiments.data import uci, uci_network
 from dpmc.rng import stream
+from dpmc_papers.data import uci, uci_network
 
 ROOT = Path(__file__).parents[2]
 SERIES = ("", "-clipped", "-dp")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.experiments.data import banana_rows
 from dpmc.rng import stream
 from dpmc.types import Array
+from dpmc_papers.data import banana_rows
 
 VARIANCES = np.array([20, 2.5] + [1.0] * 28)
 STEP, RATIO_BOUND, GRADIENT_BOUND = 0.00084, 3, 6

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 from dpmc.diagnostics.mmd import squared_mmd
-from dpmc.experiments.data import circle_rows
 from dpmc.mcmc import moves
 from dpmc.models import circle
 from dpmc.rng import stream
+from dpmc_papers.data import circle_rows
 
 
 @pytest.mark.parametrize(("radius", "integral"), [(0, 32.24), (2, 32.51), (3, 32.84), (4, 33.30)])

@@ -30,7 +30,6 @@ from dpmc.ep.mixture.states import (
 )
 from dpmc.ep.mixture.states import clip as clip_state
 from dpmc.ep.settings import pass_orders
-from dpmc.experiments.data import mixture_rows
 from dpmc.numerics.small_eigen import raise_eigenvalues
 from dpmc.privacy import events
 from dpmc.privacy.clipped import asserted
@@ -38,6 +37,7 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.published_noise import autodp_published
 from dpmc.rng import stream
 from dpmc.types import DpmcError
+from dpmc_papers.data import mixture_rows
 from tests.support.ep_settings import mixture_settings
 from tests.support.printed_mixture import NUTS_MEANS, NUTS_UPPER_TRIANGLES
 

@@ -11,9 +11,9 @@ from dpmc.ep.mixture import scores as mixture_scores
 from dpmc.ep.mixture.exact import label_posterior, printed_truth, with_inverted_prior
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.ep.mixture.scores import divergence, published_scores, scores
-from dpmc.experiments.data import mixture_rows
 from dpmc.rng import stream
 from dpmc.types import DpmcError
+from dpmc_papers.data import mixture_rows
 from tests.support.printed_mixture import NUTS_MEANS, NUTS_UPPER_TRIANGLES
 
 

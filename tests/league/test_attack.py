@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-import dpmc
-from dpmc.league import attack, neighbours
-from dpmc.league.attack import Attacked, guesses
-from dpmc.league.foreign import Foreign
-from dpmc.league.rivals import noisy_statistic
-from dpmc.league.submission import Submission, Terms, rival, rivals
-from dpmc.league.table import entry, play
+import dpmc_league
 from dpmc.privacy.clipped import row_mean
 from dpmc.privacy.empirical import mu_by_accuracy
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import DpmcError
+from dpmc_league import attack, neighbours
+from dpmc_league.attack import Attacked, guesses
+from dpmc_league.foreign import Foreign
+from dpmc_league.rivals import noisy_statistic
+from dpmc_league.submission import Submission, Terms, rival, rivals
+from dpmc_league.table import entry, play
 from tests.support.clipped import less
 
 TASK = "gaussian-2-v1"
@@ -165,13 +165,13 @@ def test_a_method_that_is_found_out_has_no_scores_and_says_why(monkeypatch) -> N
         assert row.score.status.startswith("`ledger` must hold under attack: it has epsilon 10")
         assert not np.isfinite(row.score.mmd)
         assert row.score.attack_epsilon > row.score.attack_claim
-    assert entry(dpmc.task(TASK), module, Terms(1.0, 1e-6, num_draws=200)).scored
+    assert entry(dpmc_league.task(TASK), module, Terms(1.0, 1e-6, num_draws=200)).scored
 
 
 @pytest.mark.slow
 def test_a_method_for_other_tasks_is_attacked_on_theirs(tmp_path) -> None:
     pytest.importorskip("emcee", reason="a development dependency")
-    task = dpmc.task("logistic-3-v1")
+    task = dpmc_league.task("logistic-3-v1")
     text = (EXAMPLES / "noisy_gradients.py").read_text()
     changed = text.replace("+ sd * rng", "+ 0 * rng").replace("5_000", "2_000")
     changed = changed.replace("run_mcmc(start, 600)", "run_mcmc(start, 200)")
@@ -193,7 +193,7 @@ def test_a_method_that_cannot_be_attacked_has_no_scores() -> None:
                 raise DpmcError("too few rows")
             return noisy_statistic.run(task, terms)
 
-    task = dpmc.task(TASK)
+    task = dpmc_league.task(TASK)
     terms = Terms(1.0, 1e-6, num_draws=200)
     found = entry(task, Fails(), terms, lambda: attack.of(Fails(), task, FEW))
     assert found.status == "failed under attack: too few rows"
@@ -202,12 +202,12 @@ def test_a_method_that_cannot_be_attacked_has_no_scores() -> None:
 def test_pairs_differ_in_one_row_alone_and_directions_point_to_the_neighbour() -> None:
     for pair in (
         neighbours.gaussian(),
-        *map(neighbours.of, map(dpmc.task, ("poisson-3-v1", "mixture-2-v1"))),
+        *map(neighbours.of, map(dpmc_league.task, ("poisson-3-v1", "mixture-2-v1"))),
     ):
         differ = np.any(pair.data.rows != pair.neighbour.rows, axis=1)
         assert list(np.flatnonzero(differ)) == [0]
         assert np.linalg.norm(pair.direction) > 0
-    task = dpmc.task("logistic-3-v1")
+    task = dpmc_league.task("logistic-3-v1")
     theta, rows = np.array([0.3, -0.2, 0.1]), task.rows[:5]
     p = 1 / (1 + np.exp(-rows[:, :3] @ theta))
     expected = rows[:, :3] * (rows[:, 3] - p)[:, None]

@@ -11,16 +11,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import dpmc
-from dpmc.league import families, footing, gate
-from dpmc.league.rivals import hmc_batches
-from dpmc.league.rivals.hmc_batches import Params, Plan
-from dpmc.league.submission import Terms
-from dpmc.league.trajectories import steps
+import dpmc_league
 from dpmc.mcmc import moves
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
 from dpmc.types import DpmcError
+from dpmc_league import families, footing, gate
+from dpmc_league.rivals import hmc_batches
+from dpmc_league.rivals.hmc_batches import Params, Plan
+from dpmc_league.submission import Terms
+from dpmc_league.trajectories import steps
 
 LIMIT = 4.5
 ROWS, BATCH, CHAINS, LENGTH = 200, 40, 120, 80
@@ -126,7 +126,7 @@ def test_batches_are_drawn_afresh_without_replacement(found, task, monkeypatch) 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_budget_is_spent_by_a_second_accountant_and_only_with_amplification(epsilon) -> None:
-    task = dpmc.task("gaussian-2-v1")
+    task = dpmc_league.task("gaussian-2-v1")
     terms = Terms(epsilon, task.delta, 120, 200, seed=1)
     handed = hmc_batches.run(task, terms)
     passed = gate.ledger(handed.ledger, task.delta, epsilon)

@@ -1,6 +1,6 @@
 """Chains of the league: laws that they leave alone, what they spend, and what theory has for them.
 
-All on normal targets without rows (`dpmc.league.price.Normal`), where everything is known. Limits
+All on normal targets without rows (`dpmc_league.price.Normal`), where everything is known. Limits
 are 4.5 standard errors: 7e-6 for each check by the normal approximation, below 1e-4 for all.
 """
 
@@ -14,13 +14,13 @@ from scipy.integrate import quad
 from scipy.linalg import solve_discrete_lyapunov
 from scipy.stats import norm
 
-from dpmc.league import gate, price, theory, trajectories
-from dpmc.league.price import CHAINS, Normal
-from dpmc.league.rivals import kinetic_langevin, langevin, penalty
 from dpmc.mcmc import moves
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from dpmc_league import gate, price, theory, trajectories
+from dpmc_league.price import CHAINS, Normal
+from dpmc_league.rivals import kinetic_langevin, langevin, penalty
 
 LIMIT = 4.5
 WORTH, CHAINS_RUN, DIM = 40.0, 60, 2

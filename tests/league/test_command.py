@@ -1,11 +1,11 @@
-"""``dpmc tasks`` and ``dpmc league``: what they print, write and refuse."""
+"""``python -m dpmc_league``: what they print, write and refuse."""
 
 from __future__ import annotations
 
 import pytest
 
-import dpmc
-from dpmc.__main__ import main
+import dpmc_league
+from dpmc_league.__main__ import main
 
 YAML = """\
 methods:
@@ -17,13 +17,13 @@ methods:
 def test_tasks_are_listed_without_making_their_rows(capsys) -> None:
     assert main(["tasks"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(dpmc.tasks())
+    assert [line.split()[0] for line in lines] == list(dpmc_league.tasks())
     assert all(len(line.split()) > 4 for line in lines)
 
 
 def test_a_league_is_run_and_written(tmp_path, capsys) -> None:
     (tmp_path / "mine.yaml").write_text(YAML)
-    asked = ["league", "--tasks", "gaussian-2-v1", "--methods", "noisy_statistic", "exact_draws"]
+    asked = ["run", "--tasks", "gaussian-2-v1", "--methods", "noisy_statistic", "exact_draws"]
     asked += ["--epsilon", "4", "--repeats", "1", "--foreign", str(tmp_path / "mine.yaml")]
     assert main([*asked, "--output", str(tmp_path / "out" / "league.csv")]) == 0
     told = capsys.readouterr().out
@@ -42,7 +42,7 @@ def test_a_league_is_run_and_written(tmp_path, capsys) -> None:
     ],
 )
 def test_wrong_arguments_are_one_line(given, message, tmp_path, capsys) -> None:
-    assert main(["league", *given, "--output", str(tmp_path)]) == 1
+    assert main(["run", *given, "--output", str(tmp_path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
 
@@ -52,6 +52,6 @@ def test_wrong_arguments_are_one_line(given, message, tmp_path, capsys) -> None:
 )
 def test_a_file_of_commands_that_says_something_else_is_refused(text, tmp_path, capsys) -> None:
     (tmp_path / "mine.yaml").write_text(text)
-    asked = ["league", "--foreign", str(tmp_path / "mine.yaml"), "--output", str(tmp_path)]
+    asked = ["run", "--foreign", str(tmp_path / "mine.yaml"), "--output", str(tmp_path)]
     assert main(asked) == 1
     assert "mine.yaml" in capsys.readouterr().err

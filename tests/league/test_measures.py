@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import dpmc
+import dpmc_league
 from dpmc.diagnostics.mmd import Reference
-from dpmc.league import gate, measures
 from dpmc.privacy.events import sampled_gaussian, text
 from dpmc.types import DpmcError
+from dpmc_league import gate, measures
 
 RNG = np.random.default_rng(20261124)
 SAMPLED = text(sampled_gaussian(2.0, 100, 10_000))
@@ -73,7 +73,7 @@ def test_the_predictive_score_is_that_of_the_normal_predictive_density() -> None
     """
     from scipy.stats import multivariate_normal
 
-    task = dpmc.task("gaussian-2-v1")
+    task = dpmc_league.task("gaussian-2-v1")
     reference = task.reference()
     centre = reference.mean(axis=0)
     draws = centre + 0.3 * RNG.standard_normal((4000, 2))
@@ -142,15 +142,15 @@ def test_sampled_releases_have_an_epsilon_and_no_mu() -> None:
 
 
 def test_a_score_is_given_to_draws_alone() -> None:
-    task = dpmc.task("circle-v1")
+    task = dpmc_league.task("circle-v1")
     ledger = [("gaussian(2.0)", 1)]
-    good = dpmc.score(task, task.reference(3000), ledger, epsilon=4, outside=("a shape",))
+    good = dpmc_league.score(task, task.reference(3000), ledger, epsilon=4, outside=("a shape",))
     assert good.scored
     assert good.outside == ("a shape",)
     assert good.releases == 1
     assert good.coverage_90 == pytest.approx(0.9, abs=0.03)
     assert math.isnan(good.predictive)
-    worse = dpmc.score(task, 1.2 * task.reference(3000), ledger, epsilon=4)
+    worse = dpmc_league.score(task, 1.2 * task.reference(3000), ledger, epsilon=4)
     assert worse.mmd > good.mmd
     assert worse.deviation_ratio == pytest.approx(1.2, rel=0.03)
-    assert not dpmc.score(task, task.reference(3000), ledger, epsilon=1).scored
+    assert not dpmc_league.score(task, task.reference(3000), ledger, epsilon=1).scored

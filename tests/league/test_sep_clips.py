@@ -9,11 +9,11 @@ import pytest
 
 from dpmc.ep.mixture.factor import factor
 from dpmc.ep.mixture.model import MixtureModel
-from dpmc.league import gate, sep_clips
-from dpmc.league.clips import fixed, found
 from dpmc.privacy import events
 from dpmc.privacy.clipped import row_count
 from dpmc.types import Budget, DpmcError
+from dpmc_league import gate, sep_clips
+from dpmc_league.clips import fixed, found
 
 ROWS = 240
 BUDGET = Budget(5.0, 1e-5, "rdp")

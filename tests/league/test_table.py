@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpmc
-from dpmc.league import measures, table
-from dpmc.league.foreign import Foreign, read_draws, read_ledger
-from dpmc.league.rivals import exact_draws, noisy_statistic
-from dpmc.league.submission import Submission, Terms, rival, rivals
-from dpmc.league.table import entry, play, standings, summary, write
+import dpmc_league
 from dpmc.types import DpmcError
+from dpmc_league import measures, table
+from dpmc_league.foreign import Foreign, read_draws, read_ledger
+from dpmc_league.rivals import exact_draws, noisy_statistic
+from dpmc_league.submission import Submission, Terms, rival, rivals
+from dpmc_league.table import entry, play, standings, summary, write
 from tests.support.languages import has_r
 
 TASK = "gaussian-2-v1"
@@ -38,7 +38,7 @@ def ledger(releases: str = GOOD) -> str:
 
 @pytest.fixture(scope="module")
 def task():
-    return dpmc.task(TASK)
+    return dpmc_league.task(TASK)
 
 
 @pytest.mark.slow
@@ -201,11 +201,11 @@ def test_a_sampler_of_another_package_takes_part() -> None:
 
     pytest.importorskip("emcee", reason="a development dependency")
     one = Foreign([sys.executable, "noisy_gradients.py"], 120, EXAMPLES)
-    task = dpmc.task("logistic-3-v1")
+    task = dpmc_league.task("logistic-3-v1")
     found = entry(task, one, Terms(4.0, task.delta))
     assert found.scored, found.status
     assert found.sliced_wasserstein < 0.5
-    other = entry(dpmc.task(TASK), one, Terms(4.0, 1e-6))
+    other = entry(dpmc_league.task(TASK), one, Terms(4.0, 1e-6))
     assert "only logistic regression" in other.status
 
 
@@ -228,12 +228,12 @@ def test_r_takes_part_and_a_seed_makes_its_draws_again(task) -> None:
     assert found.sliced_wasserstein < 0.5
     assert found.outside == ("a known seed",)
     assert entry(task, one, terms) == found
-    other = entry(dpmc.task("logistic-3-v1"), one, Terms(4.0, 1e-6))
+    other = entry(dpmc_league.task("logistic-3-v1"), one, Terms(4.0, 1e-6))
     assert "failed: `command` must end with code 0, got 1" in other.status
 
 
 def test_a_task_with_fewer_rows_has_a_posterior_of_its_own() -> None:
-    whole = dpmc.task("student-location-v1")
+    whole = dpmc_league.task("student-location-v1")
     part = whole.first(500)
     assert part.num_rows == 500
     assert part.digest != whole.digest
@@ -242,11 +242,11 @@ def test_a_task_with_fewer_rows_has_a_posterior_of_its_own() -> None:
     with pytest.raises(DpmcError, match="`num_rows` must be at most 50000, got 50001"):
         whole.first(50_001)
     with pytest.raises(DpmcError, match="gaussian-2-v1 has closed forms"):
-        dpmc.task(TASK).first(10)
+        dpmc_league.task(TASK).first(10)
 
 
 def test_a_task_may_be_rounded_otherwise_and_keeps_its_reference() -> None:
-    one = dpmc.task(TASK)
+    one = dpmc_league.task(TASK)
     moved = np.nextafter(one.rows, np.inf)
     other = one.rounded(moved)
     assert np.array_equal(other.dataset.x, moved)

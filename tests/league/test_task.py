@@ -13,11 +13,14 @@ import importlib
 import numpy as np
 import pytest
 
-import dpmc
-from dpmc.league import references
-from dpmc.league import task as tasks_module
-from dpmc.league.catalogue import hierarchical_10_v1
-from dpmc.league.references import (
+import dpmc_league
+from dpmc.rng import stream
+from dpmc.rows import model_checks
+from dpmc.types import DpmcError, UnavailableError
+from dpmc_league import references
+from dpmc_league import task as tasks_module
+from dpmc_league.catalogue import hierarchical_10_v1
+from dpmc_league.references import (
     Candidates,
     LogDensity,
     Proposals,
@@ -25,9 +28,6 @@ from dpmc.league.references import (
     Source,
     independence_chains,
 )
-from dpmc.rng import stream
-from dpmc.rows import model_checks
-from dpmc.types import DpmcError, UnavailableError
 
 NUM, LIMIT = 500, 5.0
 # Tasks whose references take longest.
@@ -44,7 +44,7 @@ LONG = (
 def found(name: str):
     """Return a task, or skip with the reason why its rows are not here."""
     try:
-        return dpmc.task(name)
+        return dpmc_league.task(name)
     except UnavailableError as error:
         pytest.skip(str(error))
 
@@ -56,7 +56,7 @@ def stein(density: LogDensity, draws: np.ndarray, centre: np.ndarray) -> float:
     return float(np.abs(terms.mean(axis=0) / (terms.std(axis=0) / np.sqrt(len(terms)))).max())
 
 
-@pytest.mark.parametrize("name", dpmc.tasks())
+@pytest.mark.parametrize("name", dpmc_league.tasks())
 def test_a_task_is_what_it_was_and_its_bounds_hold(name) -> None:
     task = found(name)
     assert len(task.digest) == 64
@@ -71,7 +71,7 @@ def test_a_task_is_what_it_was_and_its_bounds_hold(name) -> None:
     model_checks.check(task.model, task.rows.shape[1], task.bounds, False)
 
 
-@pytest.mark.parametrize("name", dpmc.tasks())
+@pytest.mark.parametrize("name", dpmc_league.tasks())
 def test_the_digest_of_a_task_does_not_depend_on_the_processor(name, monkeypatch) -> None:
     """Values of its model may differ in their last bits, here by up to 1e-13 of themselves."""
     task = found(name)
@@ -95,7 +95,8 @@ def test_a_digest_of_rounded_values_does(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in dpmc.tasks()]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in dpmc_league.tasks()],
 )
 def test_the_reference_satisfies_identities_of_stein(name) -> None:
     task = found(name)
@@ -216,20 +217,20 @@ def test_chains_that_miss_the_criteria_are_refused(monkeypatch) -> None:
 
 
 def test_a_task_whose_content_has_changed_is_refused(monkeypatch) -> None:
-    module = importlib.import_module("dpmc.league.catalogue.circle_v1")
+    module = importlib.import_module("dpmc_league.catalogue.circle_v1")
     monkeypatch.setattr(module, "SCALE", 2e-5)
     tasks_module._built.cache_clear()
     with pytest.raises(DpmcError, match="task 'circle-v1': the digest of its content must be"):
-        dpmc.task("circle-v1")
+        dpmc_league.task("circle-v1")
     tasks_module._built.cache_clear()
 
 
 def test_unknown_names_and_too_many_draws_are_refused() -> None:
     with pytest.raises(DpmcError, match=r"did you mean circle-v1\?"):
-        dpmc.task("circle-v2")
+        dpmc_league.task("circle-v2")
     with pytest.raises(DpmcError, match="`num_draws` must be at most 10000, got 10001"):
-        dpmc.task("circle-v1").reference(10_001)
-    assert len(dpmc.tasks()) >= 14
+        dpmc_league.task("circle-v1").reference(10_001)
+    assert len(dpmc_league.tasks()) >= 14
 
 
 def test_rows_that_are_not_here_are_named(monkeypatch, tmp_path) -> None:
@@ -237,7 +238,7 @@ def test_rows_that_are_not_here_are_named(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(references.user_cache, "folder", lambda: tmp_path)
     tasks_module._built.cache_clear()
     with pytest.raises(UnavailableError, match="logistic-wine-v1 needs wine_red"):
-        dpmc.task("logistic-wine-v1")
+        dpmc_league.task("logistic-wine-v1")
 
 
 def test_node_means_follow_their_rows() -> None:

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import dpmc
-from dpmc.league import gaussian_laws
-from dpmc.league.price import Normal
-from dpmc.league.rivals import variational, variational_aware
-from dpmc.league.submission import Terms
+import dpmc_league
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from dpmc_league import gaussian_laws
+from dpmc_league.price import Normal
+from dpmc_league.rivals import variational, variational_aware
+from dpmc_league.submission import Terms
 
 WORTH, RUNS, DIM = 40.0, 60, 2
 
@@ -76,17 +76,17 @@ def test_widths_are_those_of_the_target_and_not_of_a_steeper_one():
 
 @pytest.mark.parametrize("method", [variational, variational_aware])
 def test_draws_on_a_task_are_near_the_posterior_and_their_ledger_is_kept(method):
-    task = dpmc.task("gaussian-2-v1")
+    task = dpmc_league.task("gaussian-2-v1")
     terms = Terms(4.0, task.delta, num_draws=2000, seed=1)
     found = method.run(task, terms)
-    score = dpmc.score(task, found.draws, found.ledger, epsilon=4.0)
+    score = dpmc_league.score(task, found.draws, found.ledger, epsilon=4.0)
     assert score.scored
     assert score.epsilon <= 4.0 * 1.005
     assert score.sliced_wasserstein < 0.5
 
 
 def test_the_noise_aware_law_is_the_wider_one():
-    task = dpmc.task("gaussian-2-v1")
+    task = dpmc_league.task("gaussian-2-v1")
     terms = Terms(1.0, task.delta, num_draws=4000, seed=1)
     narrow, wide = (
         one.run(task, terms).draws[:, 0].var(axis=0) for one in (variational, variational_aware)

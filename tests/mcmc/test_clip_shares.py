@@ -11,7 +11,6 @@ import pytest
 
 import dpmc
 from dpmc import registry
-from dpmc.experiments.pipeline import store
 from dpmc.mcmc import clip_shares
 from dpmc.mcmc.chains import Run
 from dpmc.mcmc.posterior import Posterior
@@ -20,6 +19,7 @@ from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases, barker, gaussian, parse, sampled_gaussian
 from dpmc.privacy.ledger import Ledger
 from dpmc.types import CLIPS_OUTSIDE, Budget, Dataset, Diagnostic, DpmcError
+from dpmc_papers.pipeline import store
 from tests.support.posteriors import gaussian_model, rows
 
 LOUD = {"ratio_noise_multiplier": 15.0, "gradient_noise_multiplier": 30.0}

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc.experiments.pipeline import store
 from dpmc.mcmc import batch_ratios
 from dpmc.mcmc.methods import dp_barker
 from dpmc.mcmc.posterior import Posterior
@@ -20,6 +19,7 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows import row_functions, sums
 from dpmc.types import Dataset, DpmcError, Model
+from dpmc_papers.pipeline import store
 from tests.mcmc.test_clip_shares import METHODS
 from tests.support.posteriors import gaussian_model
 

@@ -7,12 +7,12 @@ import pytest
 
 import dpmc
 from dpmc import registry
-from dpmc.experiments.config import problems
-from dpmc.experiments.pipeline import run_chains as chain_runs
 from dpmc.mcmc import fit as fitting
 from dpmc.privacy.audit import audit
 from dpmc.privacy.events import parse, text
 from dpmc.types import SEED
+from dpmc_papers.config import problems
+from dpmc_papers.pipeline import run_chains as chain_runs
 from tests.support import setups
 from tests.support.posteriors import gaussian_model, rows
 
@@ -434,7 +434,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
     """
     import tracemalloc
 
-    from dpmc.experiments.pipeline import store
+    from dpmc_papers.pipeline import store
 
     n = 2_000_000
     problem = {

@@ -77,7 +77,7 @@ def call(folder, compiled, text=CALL):
 def copy(folder, factor=2.0):
     """Copy the library, with two modules more."""
     shutil.copytree(
-        source_digest.ROOT, folder / "dpmc", ignore=shutil.ignore_patterns("experiments", "__py*")
+        source_digest.ROOT / "dpmc", folder / "dpmc", ignore=shutil.ignore_patterns("__py*")
     )
     numerics = folder / "dpmc" / "numerics"
     (numerics / "caller.py").write_text(CALLER)
@@ -192,7 +192,7 @@ print(json.dumps([values, sum(sum(row.stats.cache_hits.values()) for row in rows
 @pytest.mark.parametrize(("broken", "value"), [(False, 52.0), (True, 22.0)])
 def test_functions_of_one_name_from_two_processes_stay_two_in_a_third(tmp_path, broken, value):
     """Each process numbers its functions anew; without a name of its own one stood for both."""
-    folder = source_digest.ROOT.parent
+    folder = source_digest.ROOT
     for slopes, expected in (
         ([2.0], [[2.0], 0]),
         ([5.0], [[5.0], 0]),

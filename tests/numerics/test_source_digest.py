@@ -144,7 +144,7 @@ def test_a_method_reaches_what_it_uses_and_no_other_method() -> None:
     assert "dpmc.mcmc.moves" in reached
     assert "dpmc" not in reached
     assert not [
-        name for name in reached if name.startswith(("dpmc.models.", "dpmc.experiments.outputs"))
+        name for name in reached if name.startswith(("dpmc.models.", "dpmc_papers.outputs"))
     ]
     assert "dpmc.mcmc.methods.dp_sgld" not in reached
 

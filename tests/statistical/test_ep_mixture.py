@@ -19,8 +19,8 @@ from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, MixtureLoopSettings, share
 from dpmc.ep.mixture.model import MixtureModel, svec
 from dpmc.ep.mixture.scores import scores
 from dpmc.ep.mixture.states import JOINT, PER_BLOCK, MixtureScratch, MixtureState, MixtureTarget
-from dpmc.experiments.data import mixture_rows
 from dpmc.rng import stream
+from dpmc_papers.data import mixture_rows
 from tests.support.ep_settings import mixture_settings
 
 pytestmark = pytest.mark.slow

@@ -19,9 +19,9 @@ from scipy import stats
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network.scores import scores
 from dpmc.ep.network.variants import private, published
-from dpmc.experiments.data import uci, uci_network
 from dpmc.privacy import compiled_noise
 from dpmc.rng import stream
+from dpmc_papers.data import uci, uci_network
 from tests.support.ep_settings import network_settings
 from tests.support.networks import Chain
 

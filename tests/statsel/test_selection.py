@@ -11,12 +11,12 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 from scipy.stats import beta, norm
 
-from dpmc.experiments.studies import statsel_selection
 from dpmc.statsel import lookup
 from dpmc.statsel.selection import initial_distributions, planning, scoring, two_stage
 from dpmc.statsel.selection.methods import fixed_all, fixed_split, second_only, selected
 from dpmc.statsel.selection.task import SelectionTask
 from dpmc.types import DpmcError
+from dpmc_papers.studies import statsel_selection
 from tests.support import setups
 
 LAPLACE, GAUSSIAN = lookup.mechanism("laplace"), lookup.mechanism("gaussian")

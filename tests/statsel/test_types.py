@@ -9,13 +9,13 @@ from scipy import integrate, stats
 
 import dpmc
 from dpmc import registry
-from dpmc.experiments.data import population_rows
-from dpmc.experiments.pipeline import dependencies
 from dpmc.numerics import source_digest
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.statsel import lookup, moments, releases
 from dpmc.types import DpmcError
+from dpmc_papers.data import population_rows
+from dpmc_papers.pipeline import dependencies
 
 SETTINGS = {
     "normal_mean": {"bound": 10.0},
@@ -506,7 +506,7 @@ def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
         for function in (dependencies.code, dependencies._modules_digest):
             function.cache_clear()
         return [
-            dependencies.code(Path(), "data", f"dpmc.experiments.data.{name}_rows")
+            dependencies.code(Path(), "data", f"dpmc_papers.data.{name}_rows")
             for name in ("population", "regression")
         ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.text import Text
 
-from dpmc.experiments.plots import style
+from dpmc_papers.plots import style
 
 
 def overlaps(figure):

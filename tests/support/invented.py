@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 
 from dpmc import registry
-from dpmc.experiments.config.grids import algorithm
-from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.outputs._facts import Facts
-from dpmc.experiments.outputs._guarantees import summary
-from dpmc.experiments.pipeline import chain_metrics
-from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.pipeline.workload import Workload
-from dpmc.experiments.studies import _tables
-from dpmc.experiments.verdicts import claim_file
+from dpmc_papers.config.grids import algorithm
+from dpmc_papers.config.reader import load_config
+from dpmc_papers.outputs._facts import Facts
+from dpmc_papers.outputs._guarantees import summary
+from dpmc_papers.pipeline import chain_metrics
+from dpmc_papers.pipeline.results import Context
+from dpmc_papers.pipeline.workload import Workload
+from dpmc_papers.studies import _tables
+from dpmc_papers.verdicts import claim_file
 
 ROOT = Path(__file__).parents[2]
 RUNS = 2

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from dpmc.experiments.config import reader
-from dpmc.experiments.config.reader import Config
-from dpmc.experiments.config.settings import Paper, typed
 from dpmc.types import DpmcError
+from dpmc.yaml_files import typed
+from dpmc_papers.config import reader
+from dpmc_papers.config.reader import Config
+from dpmc_papers.config.settings import Paper
 
 ROOT = Path(__file__).parents[2]
 KEY = "raisa2021dphmc"

@@ -10,9 +10,9 @@ import pandas as pd
 import yaml
 from scipy.stats import norm
 
-from dpmc.experiments.pipeline.results import Context
-from dpmc.experiments.verdicts import claim_file, printed_series
-from dpmc.experiments.verdicts import judge as judge_claims
+from dpmc_papers.pipeline.results import Context
+from dpmc_papers.verdicts import claim_file, printed_series
+from dpmc_papers.verdicts import judge as judge_claims
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "config/published/raisa2021thesis.yaml"

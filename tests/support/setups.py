@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpmc.experiments.config.settings import typed
-from dpmc.experiments.config.setups import ChainSetup, ProblemSetup, StudySetup
+from dpmc.yaml_files import typed
+from dpmc_papers.config.setups import ChainSetup, ProblemSetup, StudySetup
 
 CHAIN = {
     "paper": "p",

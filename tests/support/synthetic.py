@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpmc.experiments.config import grids
-from dpmc.experiments.pipeline import chain_metrics
-from dpmc.experiments.pipeline.results import Context
 from dpmc.types import Fit, Guarantee
+from dpmc_papers.config import grids
+from dpmc_papers.pipeline import chain_metrics
+from dpmc_papers.pipeline.results import Context
 
 EPSILONS = (2, 4, 6, 8, 10, 12, 15)
 PROBLEMS = {"paper_banana_2d": "Banana", "paper_gauss_10d": "Gaussian"}

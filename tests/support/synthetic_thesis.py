@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpmc.experiments.config.problems import make_data
-from dpmc.experiments.config.setups import ProblemSetup
-from dpmc.experiments.pipeline.results import Context
 from dpmc.types import Fit, Guarantee
+from dpmc_papers.config.problems import make_data
+from dpmc_papers.config.setups import ProblemSetup
+from dpmc_papers.pipeline.results import Context
 from tests.support.synthetic import row, table
 
 COMPARISONS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmc.experiments.data import uci
+from dpmc_papers.data import uci
 
 FORM = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmc.experiments.pipeline import costs
+from dpmc_papers.pipeline import costs
 from tests.workflow.conftest import TINY, Project, copy_tiny
 
 PAPER = "raisa2021dphmc"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yte
 
-from dpmc.experiments.pipeline import cluster, profiles
+from dpmc_papers.pipeline import cluster, profiles
 from tests.workflow.conftest import ROOT
 
 SLURM, GENERIC = Path("profiles", "slurm"), Path("profiles", "generic")

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpmc.experiments.data import uci
+from dpmc_papers.data import uci
 from tests.support import tables
 from tests.workflow.conftest import JOB, Project, copy_tiny
 
 CONFIG = ("scale=paper", "papers=vinaroz2022dpsep")
 PAPER = Path("results", "paper", CONFIG[1].removeprefix("papers="))
-TABLES = "src/dpmc/experiments/data/_uci_tables.py"
+TABLES = "src/dpmc_papers/data/_uci_tables.py"
 NAME, ROWS = "wine_red", 40
 RAW, DATA = f"raw file of {NAME}", "rows of wine"
 TABLE = dataclasses.replace(uci.TABLES[NAME], num_rows=ROWS)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpmc.experiments.data import uci
 from dpmc.types import UNAVAILABLE
+from dpmc_papers.data import uci
 from tests.workflow.conftest import SMOKE, Project
 
 pytestmark = pytest.mark.slow

@@ -201,8 +201,8 @@ HARMLESS = {
     "the layout of claims": other_start(CLAIMS, "", "# Another comment.\n\n"),
     "a comment in a script": edit(SCRIPT, FIRST_IMPORT, f"{FIRST_IMPORT}\n# A comment.\n"),
     # Neither the locks nor what the scripts share are part of any result.
-    "what carries settings": line_added("src/dpmc/experiments/pipeline/jobs.py"),
-    "how runs are kept apart": line_added("src/dpmc/experiments/pipeline/folders.py"),
+    "what carries settings": line_added("src/dpmc_papers/pipeline/jobs.py"),
+    "how runs are kept apart": line_added("src/dpmc_papers/pipeline/folders.py"),
     "how scripts write files": line_added("workflow/scripts/_job.py"),
     "new files that nothing uses": new_files,
     "new dates": touched,
@@ -328,7 +328,7 @@ def test_a_figure_that_is_asked_for_by_its_path_is_never_stale(tiny: Project) ->
 
 
 def test_a_style_of_figures_redraws(tiny: Project) -> None:
-    with tiny.edited("src/dpmc/experiments/plots/style.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+    with tiny.edited("src/dpmc_papers/plots/style.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
     shown = OUTPUTS | {f"verdicts on {PAPER}", "code of the site"} | END
     assert found == shown | settings("figure1", "budget", "verdict", "page")
@@ -406,9 +406,9 @@ def test_a_helper_of_scripts_is_part_of_what_they_make(tiny: Project) -> None:
 
 def test_what_scripts_import_is_part_of_what_they_make(tiny: Project) -> None:
     """How tables are added to, of metrics; how they are laid out, of tables alone."""
-    with line_added("src/dpmc/experiments/pipeline/run_parts.py")(tiny):
+    with line_added("src/dpmc_papers/pipeline/run_parts.py")(tiny):
         assert jobs(tiny) == METRICS | SHOWN | ALL_SETTINGS
-    with line_added("src/dpmc/experiments/outputs/_layout.py")(tiny):
+    with line_added("src/dpmc_papers/outputs/_layout.py")(tiny):
         assert jobs(tiny) == {f"table budget of {PAPER}"} | END | settings("budget", "page")
 
 
@@ -485,7 +485,7 @@ def test_errata_and_styles_redo_pages_alone(tiny: Project) -> None:
         assert jobs(tiny) == front
     with tiny.edited("workflow/scripts/page.py", FIRST_IMPORT, f"{FIRST_IMPORT}NEW = 1\n"):
         assert jobs(tiny) == END | settings("page")
-    style = tiny.folder / "src/dpmc/experiments/site/static/style.css"
+    style = tiny.folder / "src/dpmc_papers/site/static/style.css"
     first = style.read_text(encoding="utf-8").splitlines()[0]
     first += "\n" + style.read_text(encoding="utf-8").splitlines()[1]
     with tiny.edited(str(style.relative_to(tiny.folder)), first, f"/* New. */ {first}"):
@@ -505,7 +505,7 @@ def test_a_new_accountant_may_be_tighter_and_reruns_what_has_a_budget(tiny: Proj
 
 def test_the_file_of_results_is_read_by_all(tiny: Project) -> None:
     """How files are written is code of every result."""
-    with tiny.edited("src/dpmc/experiments/pipeline/store.py", FUTURE, f"{FUTURE}NEW = 1\n"):
+    with tiny.edited("src/dpmc_papers/pipeline/store.py", FUTURE, f"{FUTURE}NEW = 1\n"):
         found = jobs(tiny)
     assert found >= {"rows of plane"} | SAMPLES | chains() | METRICS | OUTPUTS | JUDGED
 

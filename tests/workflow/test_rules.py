@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmc.experiments.pipeline import store
+from dpmc_papers.pipeline import store
 from tests.workflow.conftest import Project, copy_tiny
 
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "vinaroz2022dpsep")

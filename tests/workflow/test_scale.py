@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.pipeline import costs
-from dpmc.experiments.pipeline.workload import Workload
+from dpmc_papers.config.reader import load_config
+from dpmc_papers.pipeline import costs
+from dpmc_papers.pipeline.workload import Workload
 from tests.workflow.conftest import PAPERS, ROOT, Project, copy_project
 
 pytestmark = pytest.mark.slow

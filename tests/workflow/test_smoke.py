@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpmc.experiments.config.reader import load_config
-from dpmc.experiments.pipeline import output_files, store
+from dpmc_papers.config.reader import load_config
+from dpmc_papers.pipeline import output_files, store
 from tests.workflow.conftest import PAPERS, ROOT, THESIS_ALONE, Project
 
 pytestmark = pytest.mark.slow
@@ -119,7 +119,7 @@ def test_an_edited_method_reruns_what_uses_it(finished: Project) -> None:
 
 
 def test_an_edited_figure_is_drawn_again(finished: Project) -> None:
-    path = "src/dpmc/experiments/outputs/raisa2021dphmc.py"
+    path = "src/dpmc_papers/outputs/raisa2021dphmc.py"
     with finished.edited(path, "GUIDELINE = 0.2", "GUIDELINE = 0.25"):
         jobs = finished.planned()
     assert chains(jobs) == []
@@ -161,7 +161,7 @@ def test_lost_records_change_nothing(finished: Project) -> None:
         assert finished.planned() == []
         with finished.edited(PAPER, "proposal_sd: 0.06\n", "proposal_sd: 0.07\n"):
             assert len(chains(finished.planned())) == 1
-        path = "src/dpmc/experiments/outputs/raisa2021dphmc.py"
+        path = "src/dpmc_papers/outputs/raisa2021dphmc.py"
         with finished.edited(path, "GUIDELINE = 0.2", "GUIDELINE = 0.25"):
             assert "figure3 of raisa2021dphmc" in finished.planned()
     finally:

@@ -8,19 +8,19 @@ from collections import UserList
 from pathlib import Path
 from types import SimpleNamespace
 
-from dpmc.experiments.pipeline import output_files, raw_files, stale
-from dpmc.experiments.config import foreign_methods
-from dpmc.experiments.config.settings import plain
+from dpmc_papers.pipeline import output_files, raw_files, stale
+from dpmc_papers.config import foreign_methods
+from dpmc_papers.config.settings import plain
 from dpmc.numerics.source_digest import short_digest
-from dpmc.experiments.pipeline.dependencies import (
+from dpmc_papers.pipeline.dependencies import (
     code,
     content_digest,
     shows_printed,
     site_parts,
 )
-from dpmc.experiments.pipeline.jobs import batch_of, part_of
-from dpmc.experiments.pipeline.workload import Workload
-from dpmc.experiments.site.report import Caption
+from dpmc_papers.pipeline.jobs import batch_of, part_of
+from dpmc_papers.pipeline.workload import Workload
+from dpmc_papers.site.report import Caption
 
 # Set by a run for its jobs.
 SCHEDULER = "DPMC_SCHEDULER"

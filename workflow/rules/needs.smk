@@ -15,7 +15,8 @@ if int(installed.__version__.partition(".")[0]) >= 10:
 ROOT = Path(str(workflow.current_basedir)).parents[1]
 
 try:
-    from dpmc.experiments.config import reader
+    from dpmc import yaml_files
+    from dpmc_papers.config import reader
     from dpmc.types import DpmcError
 except ModuleNotFoundError as error:
     sys.exit(
@@ -27,7 +28,7 @@ except ModuleNotFoundError as error:
 def read_config(path):
     """Return what a configuration file says, or stop with one line."""
     try:
-        return reader.read_yaml(path)
+        return yaml_files.read_yaml(path)
     except DpmcError as error:
         sys.exit(f"dpmc: {error}")
 

@@ -1,7 +1,7 @@
 # What jobs ask of a cluster, from measured costs, and which of them are submitted together.
 # On this machine alone nothing of it counts but the order and the memory.
 
-from dpmc.experiments.pipeline import cluster, costs, jobs, order, pace, profiles
+from dpmc_papers.pipeline import cluster, costs, jobs, order, pace, profiles
 
 # A submission should take about two minutes: a scheduler of a cluster takes seconds for each,
 # and starting Snakemake on a node takes some more.

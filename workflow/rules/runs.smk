@@ -4,9 +4,9 @@
 import shlex
 import time
 
-from dpmc.experiments.data._uci import FOLDER_VARIABLE
-from dpmc.experiments.pipeline import folders, preloaded, provenance
-from dpmc.experiments.pipeline.files import ABSENT
+from dpmc_papers.data._uci import FOLDER_VARIABLE
+from dpmc_papers.pipeline import folders, preloaded, provenance
+from dpmc_papers.pipeline.files import ABSENT
 
 # The jobs, and the seconds, of max-jobs-per-timespan in profiles/default.
 LIMIT_FOR_NONE = (3000, 30)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.experiments.pipeline import store
-from dpmc.experiments.pipeline.results import Context
+from dpmc_papers.pipeline import store
+from dpmc_papers.pipeline.results import Context
 
 
 def read_context(files: Any) -> Context:

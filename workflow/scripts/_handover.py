@@ -1,6 +1,6 @@
 """Hand a script over to a process of this run that has imported what it needs.
 
-What that process, `dpmc.experiments.pipeline.preloaded`, cannot take the script does by itself.
+What that process, `dpmc_papers.pipeline.preloaded`, cannot take the script does by itself.
 This imports next to nothing.
 """
 
@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# The same as in dpmc.experiments.pipeline.preloaded.
+# The same as in dpmc_papers.pipeline.preloaded.
 PLACE = "DPMC_PRELOADED"
 STATUS = struct.Struct("!i")
 SCHEDULER = "DPMC_SCHEDULER"

@@ -25,8 +25,8 @@ import _handover  # noqa: E402
 
 _handover.hand_over(getattr(sys.modules["__main__"], "snakemake", None))
 
-from dpmc.experiments.pipeline import files, folders  # noqa: E402
 from dpmc.types import DpmcError  # noqa: E402
+from dpmc_papers.pipeline import files, folders  # noqa: E402
 
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_OF_SILENCE = 60.0

@@ -3,10 +3,10 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.config import problems
-    from dpmc.experiments.config.settings import typed
-    from dpmc.experiments.config.setups import ProblemSetup
-    from dpmc.experiments.pipeline import chain_metrics, store
+    from dpmc.yaml_files import typed
+    from dpmc_papers.config import problems
+    from dpmc_papers.config.setups import ProblemSetup
+    from dpmc_papers.pipeline import chain_metrics, store
 
     params = snakemake.params
     problem = typed(params.problem, ProblemSetup)

@@ -3,7 +3,7 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.pipeline import store
+    from dpmc_papers.pipeline import store
 
     replicate = int(snakemake.wildcards.replicate)
     settings, fits = store.read_fits(snakemake.input.chains)

@@ -3,9 +3,10 @@
 from _job import job
 
 with job(snakemake) as progress:
-    from dpmc.experiments.config.settings import plain, typed
-    from dpmc.experiments.config.setups import ChainSetup
-    from dpmc.experiments.pipeline import run_chains, store
+    from dpmc.yaml_files import typed
+    from dpmc_papers.config.settings import plain
+    from dpmc_papers.config.setups import ChainSetup
+    from dpmc_papers.pipeline import run_chains, store
 
     setup, wildcards = typed(snakemake.params.setup, ChainSetup), snakemake.wildcards
     replicates = range(int(wildcards.first), int(wildcards.last) + 1)

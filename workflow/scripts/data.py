@@ -3,11 +3,11 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.config import problems
-    from dpmc.experiments.config.settings import typed
-    from dpmc.experiments.config.setups import ProblemSetup
-    from dpmc.experiments.pipeline import raw_files, store
     from dpmc.types import UnavailableError
+    from dpmc.yaml_files import typed
+    from dpmc_papers.config import problems
+    from dpmc_papers.config.setups import ProblemSetup
+    from dpmc_papers.pipeline import raw_files, store
 
     problem = typed(snakemake.params.problem, ProblemSetup)
     record = snakemake.input.get("raw")

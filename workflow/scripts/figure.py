@@ -8,10 +8,10 @@ from _job import job
 
 with job(snakemake):
     from dpmc import registry
-    from dpmc.experiments.outputs import _tables
-    from dpmc.experiments.pipeline import files
-    from dpmc.experiments.plots import drawn, save
-    from dpmc.experiments.verdicts import claim_file
+    from dpmc_papers.outputs import _tables
+    from dpmc_papers.pipeline import files
+    from dpmc_papers.plots import drawn, save
+    from dpmc_papers.verdicts import claim_file
 
     context = read_context(snakemake.input)
     for path in snakemake.input.get("published", ()):

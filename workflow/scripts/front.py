@@ -5,9 +5,9 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.config import reader
-    from dpmc.experiments.site import build
-    from dpmc.experiments.site.sources import Source
+    from dpmc_papers.config import reader
+    from dpmc_papers.site import build
+    from dpmc_papers.site.sources import Source
 
     scale, folder = snakemake.wildcards.scale, Path(snakemake.output[0]).parents[1]
     papers = list(snakemake.params.papers)

@@ -6,8 +6,8 @@ from _context import read_context
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.outputs import _guarantees, _tables
-    from dpmc.experiments.pipeline import files
+    from dpmc_papers.outputs import _guarantees, _tables
+    from dpmc_papers.pipeline import files
 
     context = read_context(snakemake.input)
     table = _guarantees.summary(context.metrics, context.config)

@@ -7,9 +7,9 @@ from _job import job
 with job(snakemake):
     import functools
 
-    from dpmc.experiments.config.settings import typed
-    from dpmc.experiments.config.setups import ChainSetup
-    from dpmc.experiments.pipeline import chain_metrics, run_parts, store
+    from dpmc.yaml_files import typed
+    from dpmc_papers.config.setups import ChainSetup
+    from dpmc_papers.pipeline import chain_metrics, run_parts, store
 
     experiment, problem = snakemake.wildcards.experiment, snakemake.wildcards.problem
     methods = snakemake.params.methods

@@ -6,8 +6,8 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.site import build
-    from dpmc.experiments.site.sources import Source
+    from dpmc_papers.site import build
+    from dpmc_papers.site.sources import Source
 
     inputs = snakemake.input
     config = json.loads(Path(inputs.request).read_text(encoding="utf-8"))

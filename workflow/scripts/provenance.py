@@ -8,7 +8,7 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.pipeline import files, provenance
+    from dpmc_papers.pipeline import files, provenance
 
     started = float(os.environ["DPMC_STARTED"])
     folder = Path(snakemake.output[0]).parent

@@ -6,11 +6,12 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.config import reader
-    from dpmc.experiments.pipeline import folders
-    from dpmc.experiments.site import claims_figure, strip
-    from dpmc.experiments.site.sources import cited
-    from dpmc.experiments.verdicts import verdict
+    from dpmc import yaml_files
+    from dpmc_papers.config import reader
+    from dpmc_papers.pipeline import folders
+    from dpmc_papers.site import claims_figure, strip
+    from dpmc_papers.site.sources import cited
+    from dpmc_papers.verdicts import verdict
 
     # In the checkout, where the site of the published results reads them.
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
@@ -20,7 +21,7 @@ with job(snakemake):
         folder = kept / path.parent.name
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / path.name)
-    defaults = reader.read_yaml(checkout / "config" / "config.yaml")
+    defaults = yaml_files.read_yaml(checkout / "config" / "config.yaml")
     every = {**defaults, "scale": "paper", "papers": [*reader.papers(checkout)]}
     papers = reader.load_config(every, checkout)
     judged = {key: kept / key / "verdict.csv" for key in papers.papers}

@@ -5,10 +5,10 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.config import reader
-    from dpmc.experiments.pipeline import folders
-    from dpmc.experiments.site import build
-    from dpmc.experiments.site.sources import Source
+    from dpmc_papers.config import reader
+    from dpmc_papers.pipeline import folders
+    from dpmc_papers.site import build
+    from dpmc_papers.site.sources import Source
 
     root = Path(snakemake.output[0]).parent
     folders.hold(root)

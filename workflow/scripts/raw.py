@@ -3,7 +3,7 @@
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.pipeline import raw_files
+    from dpmc_papers.pipeline import raw_files
 
     record = raw_files.make(snakemake.wildcards.name, snakemake.resources.attempt)
     raw_files.write(snakemake.output[0], record)

@@ -6,7 +6,7 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.pipeline import files
+    from dpmc_papers.pipeline import files
 
     path, name = Path(snakemake.output[0]), snakemake.wildcards.name
     others = list(path.parent.glob(f"{name}-????????.json"))

@@ -7,9 +7,9 @@ from _job import job
 with job(snakemake) as progress:
     import functools
 
-    from dpmc.experiments.config.settings import typed
-    from dpmc.experiments.pipeline import run_parts, store
-    from dpmc.experiments.pipeline.jobs import StudyPart
+    from dpmc.yaml_files import typed
+    from dpmc_papers.pipeline import run_parts, store
+    from dpmc_papers.pipeline.jobs import StudyPart
 
     parts = typed(snakemake.params.parts, list[StudyPart])
     rows = functools.cache(lambda: store.read_dataset(snakemake.input.data, "rows"))

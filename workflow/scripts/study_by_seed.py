@@ -3,9 +3,9 @@
 from _job import job
 
 with job(snakemake) as progress:
-    from dpmc.experiments.config.settings import typed
-    from dpmc.experiments.pipeline import run_parts, store
-    from dpmc.experiments.pipeline.jobs import StudyPart
+    from dpmc.yaml_files import typed
+    from dpmc_papers.pipeline import run_parts, store
+    from dpmc_papers.pipeline.jobs import StudyPart
 
     part = typed(snakemake.params.part, StudyPart)
     rows = store.read_dataset(snakemake.input.data, "rows")

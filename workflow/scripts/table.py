@@ -8,9 +8,9 @@ from _job import job
 
 with job(snakemake):
     from dpmc import registry
-    from dpmc.experiments.outputs import _layout, _tables
-    from dpmc.experiments.pipeline import files
-    from dpmc.experiments.verdicts import claim_file
+    from dpmc_papers.outputs import _layout, _tables
+    from dpmc_papers.pipeline import files
+    from dpmc_papers.verdicts import claim_file
 
     context = read_context(snakemake.input)
     for path in snakemake.input.get("published", ()):

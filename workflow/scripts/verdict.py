@@ -6,9 +6,9 @@ from _context import read_context
 from _job import job
 
 with job(snakemake):
-    from dpmc.experiments.outputs import _tables
-    from dpmc.experiments.pipeline import files, runs_file
-    from dpmc.experiments.verdicts import claim_file, judge, power
+    from dpmc_papers.outputs import _tables
+    from dpmc_papers.pipeline import files, runs_file
+    from dpmc_papers.verdicts import claim_file, judge, power
 
     context = read_context(snakemake.input)
     claims = claim_file.load(snakemake.input.published, context.config["outputs"])

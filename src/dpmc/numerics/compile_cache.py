@@ -15,7 +15,7 @@ from typing import Any
 
 from dpmc.numerics.content_cache import DIGITS, KEY, described, digest_of
 from dpmc.numerics.jit import njit
-from dpmc.numerics.source_digest import PACKAGE, code_digest
+from dpmc.numerics.source_digest import PACKAGES, code_digest
 from dpmc.types import DpmcError
 
 # Sums may be reordered; NaN keeps its meaning, so that a diverged leapfrog shows.
@@ -32,8 +32,8 @@ def kept(function: Callable[..., Any]) -> Any:
     DpmcError
         If the function does not belong to a module of the package.
     """
-    if not function.__module__.startswith(f"{PACKAGE}."):
-        raise DpmcError(f"`function` must be of a module of {PACKAGE}, got {function.__module__!r}")
+    if function.__module__.partition(".")[0] not in PACKAGES:
+        raise DpmcError(f"`function` must be of a module of dpmc, got {function.__module__!r}")
     return _compile(function, fastmath=FASTMATH, **LOOP)
 
 

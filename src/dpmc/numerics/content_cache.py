@@ -29,7 +29,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 
 from dpmc.numerics import user_cache
-from dpmc.numerics.source_digest import PACKAGE, canonical, code_digest
+from dpmc.numerics.source_digest import PACKAGES, canonical, code_digest
 
 fcntl: Any
 try:
@@ -43,7 +43,7 @@ LOCKS = ".compiling"
 DIGITS = 16
 DIGEST_BYTES = hashlib.sha256().digest_size
 # How everything is compiled is part of what the code comes from.
-OPTIONS = f"{PACKAGE}.numerics.compile_cache"
+OPTIONS = "dpmc.numerics.compile_cache"
 # Settings of Numba that change the code that it makes.
 SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
 # How long a process waits for another that compiles the same, and how often it looks.
@@ -83,7 +83,7 @@ def described(value: object) -> Any:
     module = function.__module__ or ""
     if KEY in function.__globals__:  # made from a text, which has no module of its own
         return function.__globals__[KEY]
-    if not module.startswith(f"{PACKAGE}."):
+    if module.partition(".")[0] not in PACKAGES:
         return None
     cells = [described(cell.cell_contents) for cell in function.__closure__ or ()]
     cells += [described(default) for default in function.__defaults__ or ()]

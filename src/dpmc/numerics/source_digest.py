@@ -17,7 +17,8 @@ from typing import Any
 
 from dpmc.types import DpmcError
 
-PACKAGE = "dpmc"
+# The library, and what stands on it in a checkout.
+PACKAGES = ("dpmc", "dpmc_league", "dpmc_papers")
 # Distributions whose modules have another name.
 DISTRIBUTIONS = {
     "dp_accounting": "dp-accounting",
@@ -26,7 +27,7 @@ DISTRIBUTIONS = {
 }
 # They read settings, find folders or show progress: no number and no picture depends on them.
 WITHOUT_EFFECT = {"jsonschema", "msgspec", "platformdirs", "pooch", "tqdm", "yaml"}
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def canonical(value: object) -> str:
@@ -120,7 +121,7 @@ def versions(*module_names: str) -> dict[str, str]:
         If there is no such module.
     """
     names = {name for module in closure(*module_names) for name in _others(module)}
-    names -= WITHOUT_EFFECT | set(sys.stdlib_module_names) | {PACKAGE}
+    names -= WITHOUT_EFFECT | set(sys.stdlib_module_names) | {*PACKAGES}
     found = {DISTRIBUTIONS.get(name, name): _version(name) for name in sorted(names)}
     return {name: version for name, version in found.items() if version is not None}
 
@@ -190,7 +191,7 @@ def module_tree(name: str) -> ast.Module:
     """
     path = _file(name)
     if path is None:
-        raise DpmcError(f"`module` must be one of {PACKAGE}, got {name!r}")
+        raise DpmcError(f"`module` must be one of {', '.join(PACKAGES)}, got {name!r}")
     return _tree(path)
 
 
@@ -214,10 +215,10 @@ def module_names(package: str) -> tuple[str, ...]:
     DpmcError
         If there is no such package.
     """
-    head, *rest = package.split(".")
-    folder = ROOT.joinpath(*rest)
-    if head != PACKAGE or not folder.is_dir():
-        raise DpmcError(f"`package` must be one of {PACKAGE}, got {package!r}")
+    parts = package.split(".")
+    folder = ROOT.joinpath(*parts)
+    if parts[0] not in PACKAGES or not folder.is_dir():
+        raise DpmcError(f"`package` must be one of {', '.join(PACKAGES)}, got {package!r}")
     found = {p.stem for p in folder.glob("*.py")}
     found |= {p.parent.name for p in folder.glob("*/__init__.py")}
     return tuple(sorted(name for name in found if not name.startswith("_")))
@@ -235,10 +236,10 @@ def _normal(value: object) -> object:
 
 @functools.cache
 def _file(name: str) -> Path | None:
-    head, *rest = name.split(".")
-    if head != PACKAGE:
+    parts = name.split(".")
+    if parts[0] not in PACKAGES:
         return None
-    base = ROOT.joinpath(*rest)
+    base = ROOT.joinpath(*parts)
     for path in (base / "__init__.py", base.with_suffix(".py")):
         if path.is_file() and base != path:
             return path

@@ -35,7 +35,7 @@ class Params:
         T: the run makes T N steps.
     clip_bound : float
         C, of the whole factor. With `prior_scale`, by default what does best on
-        :mod:`dpmc.experiments.data.network_rows`.
+        :mod:`dpmc_papers.data.network_rows`.
     step : float, optional
         s in (0, 1]; by default 1 / T.
     noise_variance : float, optional

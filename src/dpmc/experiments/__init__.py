@@ -1,1 +1,0 @@
-"""Reproduction of four documents: configuration, jobs, results, verdicts, figures and site."""

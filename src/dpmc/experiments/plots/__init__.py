@@ -1,6 +1,0 @@
-"""Drawing: a shared style, the kinds of panel that the documents use, and saving."""
-
-from dpmc.experiments.plots.save import save
-from dpmc.experiments.plots.style import figure, look, method_label, styled
-
-__all__ = ["figure", "look", "method_label", "save", "styled"]

@@ -1,0 +1,269 @@
+"""The league: every method on every task at every budget, scored, whatever becomes of a method."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.types import UnavailableError
+from dpmc_league import attack
+from dpmc_league.attack import Attacked
+from dpmc_league.score import Score, score
+from dpmc_league.submission import Submission, Terms, rival
+from dpmc_league.task import Task, known, task
+
+ABSENT = "does not take part: "
+
+
+class Method(Protocol):
+    """What takes part beside the methods of `dpmc_league.rivals`."""
+
+    def run(self, task: Task, terms: Terms) -> Submission:
+        """Return draws and the ledger."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One submission of the league.
+
+    Parameters
+    ----------
+    task, method : str
+    epsilon : float
+        The budget.
+    repeat : int
+    score : Score
+    seconds : float
+        Processor time of the method and of the processes that it waited for, compiling and, in
+        the first row of a task, the attack included; it differs from run to run.
+    """
+
+    task: str
+    method: str
+    epsilon: float
+    repeat: int
+    score: Score
+    seconds: float = math.nan
+
+    def columns(self) -> dict[str, Any]:
+        """Return the row as it is written: ``outside`` as text, ``ledger_epsilon`` recomposed."""
+        head = {"task": self.task, "method": self.method, "epsilon": self.epsilon}
+        last = {"seconds": self.seconds}
+        return head | {"repeat": self.repeat} | self.score.columns() | last
+
+
+def play(
+    tasks: Sequence[str],
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    *,
+    foreign: Mapping[str, Method] = MappingProxyType({}),
+    repeats: int = 1,
+    max_passes: int = 1000,
+    num_draws: int = 2000,
+    attack_runs: int = 60,
+    seed: int | None = 1,
+    progress: Progress = silent,
+) -> list[Row]:
+    """Return a row for each task, method, budget and repeat, in this order.
+
+    Parameters
+    ----------
+    tasks, methods : sequence of str
+        Names; an unknown one is refused before anything runs.
+    epsilons : sequence of float
+    foreign : mapping of str to Method
+        By name.
+    repeats, max_passes, num_draws : int
+        See :class:`dpmc_league.submission.Terms`.
+    attack_runs : int
+        Runs of the attack on each method, see :mod:`dpmc_league.attack`; 0 for none. With 60 a
+        method is found out that adds next to no noise, with 300 one with half of it.
+    seed : int, optional
+        Of all streams; each submission then names a known seed as outside of its guarantee.
+    progress : callable
+
+    Raises
+    ------
+    DpmcError
+        If a name is unknown. What a method does wrong becomes a row.
+    """
+    chosen = [(name, rival(name)) for name in methods] + list(foreign.items())
+    grid = [(e, r) for e in epsilons for r in range(repeats)]
+    for name in tasks:
+        known(name)
+    rows: list[Row] = []
+    total = len(tasks) * len(chosen) * len(grid)
+    for name in tasks:
+        try:
+            one = task(name)
+        except UnavailableError as error:
+            found = Score(f"{ABSENT}{error}")
+            rows += [Row(name, label, e, r, found) for label, _ in chosen for e, r in grid]
+            continue
+        for label, method in chosen:
+            attacked = functools.cache(functools.partial(attack.of, method, one, attack_runs))
+            for epsilon, repeat in grid:
+                key = None if seed is None else _key(seed, name, label, epsilon, repeat)
+                terms = Terms(epsilon, one.delta, max_passes, num_draws, key)
+                before = _processor_seconds()
+                found = entry(one, method, terms, attacked if attack_runs else None)
+                seconds = _processor_seconds() - before
+                rows.append(Row(name, label, epsilon, repeat, found, seconds))
+                progress(len(rows), total, f"{name} {label}")
+    return rows
+
+
+def entry(
+    one: Task, method: Any, terms: Terms, attacked: Callable[[], Attacked] | None = None
+) -> Score:
+    """Return the score of one run, or why there is none.
+
+    Parameters
+    ----------
+    one : Task
+    method : module or object with ``run(task, terms)``
+    terms : Terms
+    attacked : callable, optional
+        Returns what an attack on the method finds. It is asked where a run would be scored, and
+        has the last word.
+    """
+    refused = getattr(method, "refusal", lambda task: "")(one)
+    if refused:
+        return Score(f"{ABSENT}{refused}")
+    found = _entry(one, method, terms)
+    if attacked is None or not found.scored:
+        return found
+    said = attacked()
+    if said.reason:
+        found = Score(said.reason, found.epsilon, found.mu, found.outside)
+    return replace(found, attack_epsilon=said.epsilon, attack_claim=said.claim)
+
+
+def _entry(one: Task, method: Any, terms: Terms) -> Score:
+    try:
+        with np.errstate(all="ignore"):  # a chain that diverges is told by its draws
+            handed = method.run(one, terms)
+    except Exception as error:  # of a method's own: it is to become a row, not the end of the table
+        line = " ".join(str(error).split())[:200]
+        return Score(f"failed: {line or type(error).__name__}")
+    return score(one, handed.draws, handed.ledger, epsilon=terms.epsilon, outside=handed.outside)
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def _key(seed: int, *where: Any) -> int:
+    return int(stream(seed, "league", "submission", *where).integers(2**62))
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Write rows as CSV, numbers to six digits."""
+    names = ["task", "method", "epsilon", "repeat"]
+    names += ["ledger_epsilon" if f.name == "epsilon" else f.name for f in fields(Score)]
+    names.append("seconds")
+    part = path.with_suffix(".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: _short(value) for key, value in row.columns().items()})
+    part.replace(path)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return value
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the repeats of one method on one task at one budget come to.
+
+    Parameters
+    ----------
+    task, method : str
+    epsilon : float
+    scored : int
+        Repeats with a score.
+    effective_draws : float
+        1 over the mean square of the errors of all repeats.
+    mmd, sliced_wasserstein, deviation_ratio : float
+        Medians.
+    status : str
+        ``"scored"``, or why no repeat has a score.
+    """
+
+    task: str
+    method: str
+    epsilon: float
+    scored: int
+    effective_draws: float
+    mmd: float
+    sliced_wasserstein: float
+    deviation_ratio: float
+    status: str
+
+
+def standings(rows: Sequence[Row]) -> list[Standing]:
+    """Return one standing for each task, method and budget, in the order of the rows."""
+    from statistics import median
+
+    groups: dict[tuple[str, str, float], list[Score]] = {}
+    for row in rows:
+        groups.setdefault((row.task, row.method, row.epsilon), []).append(row.score)
+    found = []
+    for (name, method, epsilon), scores in groups.items():
+        good = [one for one in scores if one.scored]
+        if not good:
+            nothing = (math.nan,) * 4
+            found.append(Standing(name, method, epsilon, 0, *nothing, scores[0].status))
+            continue
+        square = sum(one.mean_error**2 for one in good) / len(good)
+        found.append(
+            Standing(
+                name,
+                method,
+                epsilon,
+                len(good),
+                1 / square,
+                median(one.mmd for one in good),
+                median(one.sliced_wasserstein for one in good),
+                median(one.deviation_ratio for one in good),
+                good[0].status,
+            )
+        )
+    return found
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return the standings as text, the best sliced distance of each task and budget first."""
+    lines = []
+    best = sorted(
+        standings(rows),
+        key=lambda one: (one.task, one.epsilon, one.scored == 0, one.sliced_wasserstein),
+    )
+    head = f"{'task':20} {'eps':>5} {'method':18} {'sliced':>7} {'mmd':>6} {'sd':>5} {'draws':>7}"
+    lines.append(head)
+    for one in best:
+        start = f"{one.task:20} {one.epsilon:5g} {one.method:18}"
+        if one.scored:
+            numbers = f"{one.sliced_wasserstein:7.3g} {one.mmd:6.3f} {one.deviation_ratio:5.3g}"
+            lines.append(f"{start} {numbers} {one.effective_draws:7.3g}")
+        else:
+            lines.append(f"{start} {one.status}")
+    return "\n".join(lines)

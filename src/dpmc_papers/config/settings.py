@@ -1,0 +1,306 @@
+"""Settings of a run as frozen types: what the YAML files of ``config/`` may say.
+
+The files are checked against these types. Parameters of methods, models, data sets and studies
+stay mappings: their own ``Params`` check them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dpmc.yaml_files import Settings
+
+Parameters = dict[str, Any]
+
+DIFFERENT = {"uniqueItems": True}
+NAME = "lower-case letters, digits and underscores"
+Name = Annotated[str, Meta(pattern="^[a-z0-9_]+$", description=NAME)]
+Label = Annotated[
+    str,
+    Meta(
+        pattern="^[a-z0-9_-]+$", description="lower-case letters, digits, underscores and hyphens"
+    ),
+]
+Count = Annotated[int, Meta(ge=1, description="an integer >= 1")]
+Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
+Delta = Annotated[float, Meta(gt=0, lt=1, description="a number in (0, 1)")]
+Epsilons = Annotated[
+    list[Positive],
+    Meta(min_length=1, description="a list of different numbers > 0", extra_json_schema=DIFFERENT),
+]
+Values = Annotated[
+    list[Any],
+    Meta(min_length=1, description="a list of different values", extra_json_schema=DIFFERENT),
+]
+Names = Annotated[
+    list[Name],
+    Meta(description="a list of different names", extra_json_schema=DIFFERENT),
+]
+Folder = Annotated[str, Meta(min_length=1, description="the path of a folder")]
+
+
+class Part(Settings, frozen=True):
+    """A data set or a model: the name of its module, and its parameters."""
+
+    name: str
+    params: Parameters
+
+
+class Start(Settings, frozen=True):
+    """Where chains start."""
+
+    rule: str
+    centre: (
+        Annotated[
+            list[Annotated[float, Meta(description="a number")]],
+            Meta(min_length=1, description="a list of numbers"),
+        ]
+        | None
+    ) = None
+    scale: (
+        Annotated[
+            Annotated[float, Meta(gt=0)] | Literal["reference"],
+            Meta(description="a number > 0 or the word reference"),
+        ]
+        | None
+    ) = None
+
+
+class Problem(Settings, frozen=True):
+    """Rows, and the model of them that chains are run on, under a budget with `delta`."""
+
+    label: str
+    data: Part
+    model: Part | None = None
+    start: Start | None = None
+    delta: Delta | None = None
+
+
+class Method(Settings, frozen=True):
+    """A method of an experiment; `epsilons` and `replicates` replace those of the experiment."""
+
+    method: str
+    variant: Name
+    params: Parameters
+    accountant: str | None = None
+    num_iterations: Count | None = None
+    max_iterations: Count | None = None
+    epsilons: Epsilons | None = None
+    replicates: Count | None = None
+    grid: Annotated[dict[str, Values], Meta(min_length=1)] | None = None
+    seconds: Positive = 1.0
+
+
+class Experiment(Settings, frozen=True):
+    """Chains: methods by problem and label."""
+
+    num_chains: Count
+    replicates: Count
+    methods: Annotated[
+        dict[str, Annotated[dict[Label, Method], Meta(min_length=1)]], Meta(min_length=1)
+    ]
+    epsilons: Epsilons | None = None
+
+    def budgets(self, method: Method) -> list[float | None]:
+        """Return the values of epsilon at which a method runs, None for no budget."""
+        if method.accountant is None:
+            return [None]
+        return [*(method.epsilons or self.epsilons or ())]
+
+
+class StudyMethod(Settings, frozen=True):
+    """A method of a study; what it gives replaces or adds to what the study gives."""
+
+    method: str
+    variant: Name
+    params: Parameters = {}
+    grid: dict[str, Values] = {}
+    problems: Annotated[Names, Meta(min_length=1)] | None = None
+    replicates: Count | None = None
+
+
+class Study(Settings, frozen=True):
+    """What is measured of replicates at each point of a grid, for each method and problem.
+
+    Points that differ in the keys `together` alone are run as one. Jobs are filled up to
+    `runs_per_job` runs of a point, a number for all problems or one for each; without it, one job
+    does all of a problem. A study that is `timed` measures run times: no other job runs beside it,
+    and what it writes depends on the machine.
+    """
+
+    study: str
+    problems: Annotated[Names, Meta(min_length=1)]
+    replicates: Count
+    grid: dict[str, Values]
+    methods: Annotated[dict[Label, StudyMethod], Meta(min_length=1)]
+    together: Names = []
+    timed: bool = False
+    runs_per_job: (
+        Annotated[
+            Count | Annotated[dict[Name, Count], Meta(min_length=1)],
+            Meta(description="an integer >= 1, or a mapping from problems to such integers"),
+        ]
+        | None
+    ) = None
+    params: Parameters = {}
+
+    def most_runs(self, problem: str) -> float:
+        """Return the most runs of a job on one problem."""
+        given = self.runs_per_job
+        most = given.get(problem) if isinstance(given, Mapping) else given
+        return math.inf if most is None else most
+
+
+class Curve(Settings, frozen=True):
+    """A method whose iterations some accountants count; `epsilons` replace the common ones."""
+
+    method: str
+    params: Parameters
+    accountants: Annotated[
+        list[str],
+        Meta(
+            min_length=1,
+            description="a list of different accountants",
+            extra_json_schema=DIFFERENT,
+        ),
+    ]
+    epsilons: Epsilons | None = None
+
+
+class Curves(Settings, frozen=True):
+    """Iterations that budgets buy, by several accountants."""
+
+    delta: Delta
+    num_rows: Count
+    epsilons: Epsilons
+    settings: Annotated[dict[Label, Curve], Meta(min_length=1)]
+
+
+class ChainsRead(Settings, frozen=True):
+    """The chains that an output reads: all points of a grid, or an end of it."""
+
+    experiment: Name
+    problem: Name
+    point: Literal["all", "first", "last"]
+
+
+class Output(Settings, frozen=True):
+    """A figure or a table, the function that makes it, and what it reads.
+
+    `metrics` names experiments and studies, `reference` and `data` problems, `accounting`
+    curves.
+    """
+
+    kind: Literal["figure", "table"]
+    function: Name
+    caption: Annotated[
+        str,
+        Meta(pattern="^[a-z0-9_]+\\.rst$", description="the name of a file of workflow/report"),
+    ]
+    metrics: list[Name] = []
+    chains: ChainsRead | None = None
+    reference: list[Name] = []
+    data: list[Name] = []
+    accounting: list[Name] = []
+
+
+class ReferenceSizes(Settings, frozen=True):
+    """Sizes of the exact samples that chains are compared with."""
+
+    num_draws: Count
+    num_baselines: Count
+
+
+class Paper(Settings, frozen=True):
+    """A document: ``config/papers/<key>.yaml``, merged with the scale."""
+
+    paper: Name
+    title: str
+    authors: str
+    year: int
+    seed: Annotated[int, Meta(ge=0, description="an integer >= 0")]
+    problems: Annotated[dict[Name, Problem], Meta(min_length=1)]
+    outputs: Annotated[dict[Name, Output], Meta(min_length=1)]
+    url: str = ""
+    code: str = ""
+    timed_at_epsilon: Positive | None = None
+    outside: Annotated[
+        list[str],
+        Meta(description="a list of uses of the private rows that no guarantee covers"),
+    ] = []
+    shared: Annotated[dict[str, Any], Meta(description="a place for YAML anchors")] = {}
+    reference: ReferenceSizes | None = None
+    experiments: dict[Name, Experiment] = {}
+    studies: dict[Name, Study] = {}
+    accounting: dict[Name, Curves] = {}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the settings as JSON has them, experiments and studies even if there are none."""
+        return {"experiments": {}, "studies": {}, **plain(self)}
+
+    def determining(self) -> dict[str, Any]:
+        """Return the same without guesses of time and the sizes of jobs, which change no result."""
+        values = self.plain()
+        values.pop("timed_at_epsilon", None)
+        for experiment in values["experiments"].values():
+            for methods in experiment["methods"].values():
+                for method in methods.values():
+                    method.pop("seconds", None)
+        for study in values["studies"].values():
+            study.pop("runs_per_job", None)
+        return values
+
+
+class RunSettings(Settings, frozen=True):
+    """What to compute: ``config/config.yaml``."""
+
+    papers: Annotated[
+        list[str],
+        Meta(
+            min_length=1,
+            description="a list of keys of config/papers",
+            extra_json_schema=DIFFERENT,
+        ),
+    ]
+    scale: Annotated[str, Meta(description="the name of a file of config/scales")]
+    results_dir: Folder
+    site_dir: Folder | None = None
+    seeds_per_job: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="an integer >= 1, or null for the choice of the scale"),
+    ] = None
+
+
+class Scale(Settings, frozen=True):
+    """What differs at a scale: ``config/scales/<scale>.yaml``."""
+
+    seeds_per_job: Count
+    seconds_per_job: Positive
+    papers: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="a mapping from the key of a paper to what differs at this scale"),
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Return frozen values as JSON has them, without what was not given.
+
+    1.0 reads as 1: what is equal must look equal to whoever compares settings.
+    """
+    return whole(msgspec.to_builtins(value))
+
+
+def whole(value: Any) -> Any:
+    """Return nested values with integers in place of floats that are whole numbers."""
+    if isinstance(value, Mapping):
+        return {key: whole(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value

@@ -1,0 +1,91 @@
+"""Red wine quality [Cortez et al. 2009]: 1,599 wines, eleven measurements and a grade.
+
+Measurements are scaled to [-1, 1] by public ranges of what such wines can have, chosen
+without the data; what lies outside is moved to the nearest end. Every row is then
+bounded by a constant that no private record had a say in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpmc.types import Dataset, DpmcError
+from dpmc_papers.data import _uci
+
+FOLDER, FILE = "wine_red", "winequality-red.csv"
+URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-red.csv"
+FILE_SHA256 = "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e"
+NUMBERS_SHA256 = "d4f6a6d672e0ee31d41fdd93b4b58985b45a31f2f971499c18137c42229278ac"
+
+# Column and public range of each measurement, in the units of the file.
+RANGES = {
+    "fixed_acidity": (0, 4.0, 16.0),
+    "volatile_acidity": (1, 0.0, 1.6),
+    "citric_acid": (2, 0.0, 1.0),
+    "residual_sugar": (3, 0.0, 16.0),
+    "chlorides": (4, 0.0, 0.6),
+    "free_sulfur_dioxide": (5, 0.0, 80.0),
+    "total_sulfur_dioxide": (6, 0.0, 300.0),
+    "density": (7, 0.985, 1.005),
+    "ph": (8, 2.5, 4.5),
+    "sulphates": (9, 0.0, 2.0),
+    "alcohol": (10, 8.0, 15.0),
+}
+
+
+@dataclass(frozen=True)
+class Params:
+    """Which measurements to use and what counts as good.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of measurements, see ``RANGES``.
+    good_from : int
+        Grades from here on are good, labelled +1; the others -1.
+    """
+
+    columns: Sequence[str] = tuple(RANGES)
+    good_from: int = 6
+
+    def __post_init__(self) -> None:
+        for name in self.columns:
+            if name not in RANGES:
+                raise DpmcError(f"`columns` must be among {', '.join(RANGES)}, got {name!r}")
+
+
+def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
+    """Return the rows (1, scaled measurements) times their label, x of shape (1599, p + 1).
+
+    The signed row is all that a logistic likelihood reads. Its norm is at most
+    ``bounds["row_norm"]``, the square root of p + 1.
+
+    Raises
+    ------
+    DpmcError
+        If the file cannot be had or has other contents.
+    """
+    path = path or _uci.fetch(FOLDER, FILE, URL, FILE_SHA256)
+    numbers = np.loadtxt(path, delimiter=";", skiprows=1)
+    _uci.check_numbers(path, numbers, (1599, 12), NUMBERS_SHA256)
+    label = np.where(numbers[:, -1] >= params.good_from, 1.0, -1.0)
+    scaled = [np.ones(len(numbers))]
+    for name in params.columns:
+        column, low, high = RANGES[name]
+        scaled.append(np.clip(2 * (numbers[:, column] - low) / (high - low) - 1, -1, 1))
+    x = label[:, None] * np.stack(scaled, axis=1)
+    return Dataset("wine_red", x, {"row_norm": float(np.sqrt(x.shape[1]))})
+
+
+def raw_file(params: Params) -> str:
+    """Return the key in ``uci.TABLES`` of the raw file."""
+    return FOLDER
+
+
+def is_here(params: Params) -> bool:
+    """Return whether the raw file is on this machine; it is not read."""
+    return _uci.find(FOLDER, FILE) is not None

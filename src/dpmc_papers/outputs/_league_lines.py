@@ -1,0 +1,165 @@
+"""Figures of the league that draw distances against a setting: rows, and the clip bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpmc_papers.outputs._league_table import DISTANCE, LOOKS, label, ordered
+from dpmc_papers.pipeline.results import Context
+from dpmc_papers.plots import drawn, panels, style
+from dpmc_papers.plots.style import Look
+
+BUDGETS = {
+    1.0: Look("ε = 1", "#D55E00", "o"),
+    4.0: Look("ε = 4", "#0072B2", "s", (0, (5, 1.5))),
+}
+FIXED = Look("fixed", "#0072B2", "o")
+# By the share of factors that are to be longer than the bound.
+FOUND = {
+    0.5: Look("found: half are longer", "#D55E00", "s", "none"),
+    0.9: Look("found: nine tenths are", "#009E73", "D", "none"),
+}
+ERROR = "mean_error"
+
+
+@style.styled
+def rows(context: Context) -> Figure:
+    """Draw the distance of methods against the number of rows: a panel a task.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the study ``rows``.
+    """
+    runs = context.metrics
+    looks = {
+        name: replace(LOOKS.get(name, style.look(name)), label=label(name), line="-")
+        for name in ordered(set(runs["label"]))
+    }
+    made = _panels(context, runs, "num_rows", "label", looks, "number of rows")
+    sizes = sorted(set(runs["num_rows"]))
+    for axis in made.axes:
+        axis.set_xticks(range(len(sizes)), [f"{size:,.0f}" for size in sizes])
+    _legend(made, looks, 3)
+    style.heading(made, "Distance against the number of rows, at ε = 1")
+    return made
+
+
+@style.styled
+def clip(context: Context) -> Figure:
+    """Draw the distance of unadjusted Langevin against its clip bound: a panel a task.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the study ``clip``.
+    """
+    runs = context.metrics
+    looks = {key: look for key, look in BUDGETS.items() if key in set(runs["epsilon"])}
+    made = _panels(context, runs, "clip_factor", "epsilon", looks, "clip bound / the one found")
+    _legend(made, looks, 2)
+    style.heading(made, "Unadjusted Langevin with other clip bounds")
+    return made
+
+
+@style.styled
+def sep_clip(context: Context) -> Figure:
+    """Draw how far DP-SEP ends from the means, against its clip bound: a panel for each epsilon.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the study ``sep_clip``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Medians with quartiles: a line of fixed bounds, and a point for each rule that finds one,
+        at the median of what it found.
+    """
+    runs = context.metrics
+    epsilons = sorted(set(runs["epsilon"]))
+    figure, axes = style.figure(1, len(epsilons), 2.8, sharey=True)
+    for axis, epsilon in zip(axes[0], epsilons, strict=True):
+        part = runs[(runs["epsilon"] == epsilon) & (runs["status"] == "complete")]
+        lines = part[part["label"] == "fixed"]
+        _line(axis, lines, "clip_bound", FIXED, ERROR)
+        for share, look in FOUND.items():
+            here = part[part["clipped_share"] == share]
+            if len(here):
+                x, y = _quartiles(here["bound"]), _quartiles(here[ERROR])
+                axis.errorbar(
+                    x[1], y[1], xerr=[[x[1] - x[0]], [x[2] - x[1]]],
+                    yerr=[[y[1] - y[0]], [y[2] - y[1]]], color=look.colour, marker=look.marker,
+                    ms=5, lw=0.8, ls="", zorder=4,
+                )  # fmt: skip
+                drawn.record(axis, look.label, x[1], y[1])
+        axis.axhline(part["exact_sd"].median(), color=style.GREY, lw=0.7, ls=(0, (1, 2)))
+        axis.set(title=f"ε = {epsilon:g}", xscale="log", yscale="log", xlabel="clip bound")
+        bounds = sorted(set(lines["clip_bound"].dropna()))
+        axis.set_xticks(bounds, [f"{value:g}" for value in bounds])
+        axis.minorticks_off()
+    axes[0, 0].set_ylabel("distance of means")
+    _legend(figure, {"fixed": FIXED, **{str(key): look for key, look in FOUND.items()}}, 3)
+    style.heading(figure, "DP-SEP: a fixed clip bound, or one found under the same budget")
+    return figure
+
+
+def _quartiles(values: pd.Series) -> tuple[float, float, float]:
+    low, middle, high = values.quantile([0.25, 0.5, 0.75])
+    return float(low), float(middle), float(high)
+
+
+def _panels(
+    context: Context,
+    runs: pd.DataFrame,
+    x: str,
+    hue: str,
+    looks: Mapping[object, Look] | Mapping[str, Look] | Mapping[float, Look],
+    words: str,
+) -> Figure:
+    tasks = context.problems(runs)
+    figure, axes = style.figure(1, len(tasks), 2.7, sharey=True)
+    grid = sorted(set(runs[x].dropna()))
+    for axis, task in zip(axes[0], tasks, strict=True):
+        part = runs[runs["problem"] == task]
+        panels.medians(
+            axis, part, x, DISTANCE, hue, looks, grid, dodge=0.07 * (len(looks) - 1),
+            linestyles=[k.line for k in looks.values()], markersize=4, markeredgewidth=0,
+        )  # fmt: skip
+        axis.set(title=context.problem_label(task), xlabel=words)
+    axes[0, 0].set(yscale="log", ylabel="sliced distance")
+    return figure
+
+
+def _line(axis: Axes, runs: pd.DataFrame, x: str, look: Look, y: str) -> None:
+    """Draw medians with quartiles."""
+    scored = runs[runs[y].notna()]
+    if scored.empty:
+        return
+    at = np.array(sorted(set(scored[x])), dtype=float)
+    parts: Sequence[pd.Series] = [scored.loc[scored[x] == value, y] for value in at]
+    low, middle, high = np.transpose([part.quantile([0.25, 0.5, 0.75]) for part in parts])
+    axis.errorbar(
+        at, middle, yerr=[middle - low, high - middle], color=look.colour,
+        marker=look.marker, ms=4, lw=1, elinewidth=0.8, ls=look.line, label=look.label,
+    )  # fmt: skip
+
+
+def _legend(
+    figure: Figure,
+    looks: Mapping[object, Look] | Mapping[str, Look] | Mapping[float, Look],
+    columns: int,
+) -> None:
+    handles = [
+        Line2D([], [], color=one.colour, marker=one.marker, ms=4, ls=one.line, label=one.label)
+        for one in looks.values()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)

@@ -1,0 +1,141 @@
+"""Tables of private distributed regression [alparslan2023thesis, chapter 7]."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from dpmc.types import UNAVAILABLE
+from dpmc_papers.outputs import _regression as parts
+from dpmc_papers.pipeline.results import Context
+
+
+def table7_1(context: Context) -> pd.DataFrame:
+    """Return the mean test error of every method, number of nodes and profile.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``real_data``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per problem, number of nodes and profile: a column for each method, and what
+        least squares without privacy reaches.
+
+    References
+    ----------
+    [alparslan2023thesis, Table 7.1].
+    """
+    return _table(context, lambda rows: parts.interval(rows)[:1])
+
+
+def table7_2(context: Context) -> pd.DataFrame:
+    """Return 90 % intervals of the mean test error over draws of the noise.
+
+    Parameters and return value are those of :func:`table7_1`, with two columns for each method:
+    the ``_lower`` and the ``_upper`` end.
+
+    References
+    ----------
+    [alparslan2023thesis, Table 7.2].
+    """
+    return _table(context, lambda rows: parts.interval(rows)[1:], ("_lower", "_upper"))
+
+
+def table_profiles(context: Context) -> pd.DataFrame:
+    """Return what each profile asks for and the privacy that its results really have.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per problem, method and profile: the epsilon asked for, the epsilon that
+        holds when a row is replaced, and when one is added or removed, all at the same
+        delta; the largest split R-hat and the largest integrated autocorrelation time of a
+        chain at each number of nodes.
+    """
+    rows = []
+    data = context.metrics
+    private = data[~data["method"].isin(parts.EXACT)]
+    cells = dict(list(private.groupby(["problem", "method", "variant"])))
+    order = itertools.product(context.problems(private), parts.METHODS, parts.PROFILES)
+    for problem, method, variant in order:
+        cell = cells.get((problem, method, variant))
+        if cell is None:
+            continue
+        epsilons = ("epsilon", "delta", "epsilon_replace", "epsilon_add_remove")
+        rows.append(
+            {
+                "problem": problem,
+                "label": f"{method}-{variant}",
+                "method": method,
+                "variant": variant,
+                **{name: cell[name].max() for name in epsilons},
+                **{
+                    f"{name}_J{n}": group[name].max()
+                    for name in ("rhat", "iac")
+                    for n, group in cell.groupby("num_nodes")
+                },
+                "status": _status(cell),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def table_convergence(context: Context) -> pd.DataFrame:
+    """Return how far apart two chains on one release end which started far apart.
+
+    Parameters
+    ----------
+    context : Context
+        Runs of the experiment ``convergence``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per problem, number of nodes and profile: medians over releases of the
+        columns of :mod:`dpmc_papers.studies.regression_convergence`.
+    """
+    names = ("rhat", "rhat_node", "rhat_pooled", "ess_bulk", "iac", "separation")
+    errors = ("mse_node", "mse_pooled", "mse_zero")
+    return pd.DataFrame(
+        {
+            "problem": problem,
+            "num_nodes": nodes,
+            "profile": variant,
+            "dim": chosen["dim"].max(),
+            **{name: chosen[name].median() for name in (*names, *errors)},
+            "status": _status(chosen),
+        }
+        for problem, nodes, variant, chosen in parts.cells(context, context.metrics)
+    )
+
+
+def _table(
+    context: Context,
+    entry: Callable[[pd.Series[float]], Sequence[float]],
+    endings: Sequence[str] = ("",),
+) -> pd.DataFrame:
+    rows = []
+    data = context.metrics
+    for problem, nodes, variant, chosen in parts.cells(context, data):
+        row: dict[str, Any] = {"problem": problem, "num_nodes": nodes, "profile": variant}
+        present = [m for m in parts.METHODS if m in set(data["method"])]
+        for method in present:
+            values = entry(chosen.loc[chosen["method"] == method, "mse"])
+            row |= {f"{method}{end}": value for end, value in zip(endings, values, strict=True)}
+        exact = data[(data["problem"] == problem) & (data["num_nodes"] == nodes)]
+        row["ols"] = exact.loc[exact["method"] == "ols", "mse"].mean()
+        rows.append({**row, "status": _status(chosen)})
+    return pd.DataFrame(rows)
+
+
+def _status(rows: pd.DataFrame) -> str:
+    if parts.unavailable(rows):
+        return UNAVAILABLE
+    broken = int((rows["status"] != "complete").sum())
+    return "complete" if not broken else f"{broken} of {len(rows)} runs stopped"

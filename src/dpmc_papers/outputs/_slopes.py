@@ -1,0 +1,147 @@
+"""Printed numbers beside the same numbers rerun, and rerun with valid privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from dpmc.types import UNAVAILABLE
+from dpmc_papers.plots import drawn, style
+from dpmc_papers.verdicts import printed_series
+
+PRINTED, RERUN, VALID = range(3)  # places of the three columns of points
+
+
+def printed(claims: Mapping[str, Any], ids: Sequence[str]) -> pd.DataFrame:
+    """Return the printed numbers of some series of a file of claims.
+
+    Parameters
+    ----------
+    claims : mapping
+        As :func:`dpmc_papers.verdicts.claim_file.load` returns it; nothing if empty.
+    ids : sequence of str
+        Names of the series.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per printed cell: what tells which one it is, as in its rule, and value (the
+        mean, where its spread or interval is printed too).
+    """
+    blocks = {block["id"]: block for block in claims.get("series", ())}
+    rules = [
+        entry["rule"]
+        for name in ids
+        if name in blocks
+        for entry in printed_series.expand(blocks[name])
+        if printed_series.TOGETHER not in entry["rule"]
+    ]
+    return pd.DataFrame([{**rule["where"], "value": _middle(rule["printed"])} for rule in rules])
+
+
+def _middle(cell: Any) -> float:
+    """Return the number, the mean of mean and spread, or the middle of an interval."""
+    if not isinstance(cell, list):
+        return float(cell)
+    return float(cell[0] if len(cell) == 2 else cell[1])
+
+
+def number(table: pd.DataFrame, **which: Any) -> float:
+    """Return the printed number that `which` names, NaN if there is none."""
+    if not set(which) <= set(table.columns):
+        return math.nan
+    same = np.logical_and.reduce([table[key].eq(value) for key, value in which.items()])
+    found = table.loc[same, "value"]
+    return float(found.iloc[0]) if len(found) else math.nan
+
+
+def means(rows: pd.DataFrame, metric: str) -> float:
+    """Return the mean of a metric over the runs that could be made, NaN for none."""
+    ran = rows[~rows["status"].fillna("").str.startswith(UNAVAILABLE)]
+    values = ran[metric].dropna()
+    return float(values.mean()) if len(values) else math.nan
+
+
+def lines(axis: Axes, values: Mapping[str, Sequence[float]], ends: Mapping[str, str]) -> None:
+    """Draw one line per method over the three columns, as far as it has numbers.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    values : mapping of str to sequence of float
+        For each name of a line, up to three numbers.
+    ends : mapping of str to str
+        Of a name of a line, that of the method whose look it has. A line of another name
+        than its method is drawn with open markers.
+    """
+    count = len(values)
+    for k, (name, numbers) in enumerate(values.items()):
+        look = style.look(ends[name])
+        drawn.record(axis, name, np.arange(len(numbers)), numbers)
+        at = np.arange(len(numbers)) + 0.05 * (k - (count - 1) / 2)
+        fill = look.colour if name == look.label else "white"
+        known = np.isfinite(np.asarray(numbers, float))
+        if known.any():
+            axis.plot(
+                at[known], np.asarray(numbers, float)[known], marker=look.marker, ls=look.line,
+                color=look.colour, mfc=fill, mec=look.colour, mew=0.8, ms=3.6, lw=0.9,
+            )  # fmt: skip
+
+
+def columns(axis: Axes, words: Sequence[str]) -> None:
+    """Name the three columns of points."""
+    axis.set_xticks(range(3), list(words))
+    axis.set_xlim(-0.4, 2.4)
+
+
+def privacy(axes: Sequence[Axes], rows: pd.DataFrame, rerun: str, valid: str) -> None:
+    """Write the claimed epsilon, and those that hold, below the columns of points."""
+    claims = rows[rows["variant"].isin([rerun, valid]) & rows["epsilon"].notna()]
+    if claims.empty:
+        return
+    held = claims["guarantee_epsilon"]
+    if "epsilon_replace" in claims:
+        held = claims["epsilon_replace"].where(claims["epsilon_replace"].notna(), held)
+    known = ~claims["status"].fillna("").str.startswith(UNAVAILABLE)
+    words = [held_text(claims["epsilon"])]
+    words += [held_text(held[known & claims["variant"].eq(name)]) for name in (rerun, valid)]
+    for axis in axes:
+        texts = ["printed", "rerun", "valid"]
+        columns(axis, [f"{text}\nε {word}" for text, word in zip(texts, words, strict=True)])
+
+
+def absent(axis: Axes) -> None:
+    """Say in a panel that the rows for its numbers could not be had."""
+    axis.annotate(
+        "data not\navailable", (0.97, 0.95), xycoords="axes fraction", ha="right", va="top",
+        fontsize=7,
+    )  # fmt: skip
+
+
+def entries(names: Mapping[str, str]) -> list[Line2D]:
+    """Return legend entries of lines."""
+    return [
+        Line2D(
+            [], [], color=k.colour, marker=k.marker, ls=k.line, ms=3.6, lw=0.9, mew=0.8,
+            mfc=k.colour if name == k.label else "white", label=name,
+        )
+        for name, method in names.items()
+        for k in [style.look(method)]
+    ]  # fmt: skip
+
+
+def held_text(values: pd.Series[float]) -> str:
+    """Return the range of the epsilon that holds, in words where there is none."""
+    numbers = values.dropna()
+    if numbers.empty:
+        return "–"
+    if np.isinf(numbers).all():
+        return "none"
+    low, high = (style.epsilon_text(float(v)) for v in (numbers.min(), numbers.max()))
+    return low if low == high else f"{low}–{high}"

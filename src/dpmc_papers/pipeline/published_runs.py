@@ -1,0 +1,182 @@
+"""Runs that are published, as the configuration has them, and samples of them.
+
+A run is one replicate at one point. Its rows are those that it has in ``runs.parquet``: one, or one
+for each of what a study measures of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from dpmc.types import UNAVAILABLE
+from dpmc_papers.config import grids, problems
+from dpmc_papers.config.setups import ProblemSetup
+from dpmc_papers.pipeline.jobs import ChainJob, StudyPart
+from dpmc_papers.pipeline.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEYS = ("experiment", "problem", "label", "point", "replicate")
+Key = tuple[str, str, str, str, int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A replicate at one point, as the configuration has it.
+
+    Parameters
+    ----------
+    key : tuple of (str, str, str, str, int)
+        Its experiment, problem, label, point and replicate, which find its published rows.
+    setup : ProblemSetup
+        Where its rows come from.
+    job : ChainJob or StudyPart
+        What makes it; a part has this point and this replicate alone.
+    """
+
+    key: Key
+    setup: ProblemSetup
+    job: ChainJob | StudyPart
+
+    @property
+    def told(self) -> str:
+        """What it is, in words."""
+        experiment, problem, label, point, replicate = self.key
+        return f"{label} on {problem}, {point}, replicate {replicate} ({experiment})"
+
+
+def runs(work: Workload) -> list[Run]:
+    """Return every run of a document but those whose run time is what is measured.
+
+    Parameters
+    ----------
+    work : Workload
+        The document, at some scale.
+    """
+    return [*_chains(work), *_studies(work)]
+
+
+class Published(Mapping[Key, "pd.DataFrame"]):
+    """The published rows of each run whose data were there.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        All runs of a document, as ``runs.parquet`` has them.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._table = table[~table["status"].str.startswith(UNAVAILABLE)]
+        self._places: dict[Key, list[int]] = {}
+        columns = [self._table[name].tolist() for name in KEYS]
+        for place, key in enumerate(zip(*columns, strict=True)):
+            self._places.setdefault(key, []).append(place)
+
+    def __getitem__(self, key: Key) -> pd.DataFrame:
+        return self._table.iloc[self._places[key]]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def population(
+    work: Workload, published: Mapping[Key, pd.DataFrame]
+) -> tuple[list[Run], list[str]]:
+    """Return the published runs that can be made again here, and in words which cannot.
+
+    Parameters
+    ----------
+    work : Workload
+        The document, at the scale of the results.
+    published : mapping of tuple to pandas.DataFrame
+        As `Published` has them.
+    """
+    configured = runs(work)
+    there = [run for run in configured if run.key in published]
+    away = {job.name for job in work.problems.values() if not problems.is_here(job.setup)}
+    here = [run for run in there if run.setup.name not in away]
+    gone = len(published.keys() - {run.key for run in configured})
+    counts = {
+        f"need raw files that are not here ({', '.join(sorted(away))})": len(there) - len(here),
+        "are configured and not published, or had no data then": len(configured) - len(there),
+        "are published and no longer configured, or measure run times": gone,
+    }
+    return here, [f"{number:,} runs {words}" for words, number in counts.items() if number]
+
+
+def sample(candidates: Sequence[Run], number: int, seed: int) -> list[Run]:
+    """Draw runs at random, each as likely as any other, none twice.
+
+    Parameters
+    ----------
+    candidates : sequence of Run
+    number : int
+        All of them if there are no more.
+    seed : int
+
+    Returns
+    -------
+    list of Run
+        By problem, so that its rows are made once.
+    """
+    size = min(number, len(candidates))
+    rng = np.random.default_rng(seed)
+    places = rng.choice(len(candidates), size, replace=False, shuffle=False)
+    chosen = [candidates[place] for place in sorted(places.tolist())]
+    return sorted(chosen, key=lambda run: run.setup.name)
+
+
+def one_of_each(candidates: Sequence[Run], seed: int) -> list[Run]:
+    """Draw one run of every method of every experiment, each of its runs as likely as any other.
+
+    Parameters
+    ----------
+    candidates : sequence of Run
+    seed : int
+
+    Returns
+    -------
+    list of Run
+        By problem, so that its rows are made once.
+    """
+    of: dict[tuple[str, str], list[Run]] = {}
+    for run in candidates:
+        experiment, _, label, *_ = run.key
+        of.setdefault((experiment, label), []).append(run)
+    rng = np.random.default_rng(seed)
+    chosen = [group[rng.integers(len(group))] for group in of.values()]
+    return sorted(chosen, key=lambda run: run.setup.name)
+
+
+def _chains(work: Workload) -> Iterator[Run]:
+    for job in work.jobs:
+        for replicate in range(job.first, job.last + 1):
+            key = (job.experiment, job.problem, job.label, job.point, replicate)
+            yield Run(key, job.setup.problem, job)
+
+
+def _studies(work: Workload) -> Iterator[Run]:
+    for study in work.studies:
+        if study.timed:
+            continue
+        for part in study.parts:
+            for values in part.setup.points:
+                setup = replace(part.setup, points=[values])
+                for replicate in range(part.first, part.last + 1):
+                    alone = dataclasses.replace(part, first=replicate, last=replicate, setup=setup)
+                    point = grids.name(values)
+                    key = (study.experiment, study.problem, part.label, point, replicate)
+                    yield Run(key, setup.problem, alone)

@@ -1,0 +1,120 @@
+"""Records of raw files: where one is on this machine, or why it cannot be had.
+
+One job fetches a raw file, on a machine that may have a network; jobs elsewhere read its record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from dpmc.types import DpmcError, UnavailableError
+from dpmc_papers.pipeline.files import ABSENT, write_text
+
+# Attempts at a download, and the next ones when a server broke it off.
+ATTEMPTS = 3
+
+
+def make(name: str, attempt: int) -> dict[str, str]:
+    """Find or download a raw file, verify it, and return its record.
+
+    Parameters
+    ----------
+    name : str
+        Key in :data:`dpmc_papers.data.uci.TABLES`.
+    attempt : int
+        From 1.
+
+    Returns
+    -------
+    dict of str to str
+        ``file`` and ``sha256``, or ``unavailable`` with the reason.
+
+    Raises
+    ------
+    InterruptedDownloadError
+        If a download failed that another attempt may complete, and this is not the last one.
+    DpmcError
+        If there is no such table, or the file has other contents.
+    """
+    from dpmc_papers.data import uci
+
+    try:
+        path = uci.fetch(name).resolve()
+    except uci.InterruptedDownloadError as error:
+        if attempt < ATTEMPTS:
+            raise
+        return {ABSENT: str(error)}
+    except UnavailableError as error:
+        return {ABSENT: str(error)}
+    return {"file": str(path), "sha256": _digest(path)}
+
+
+def write(path: Path | str, record: dict[str, str]) -> None:
+    """Write a record."""
+    write_text(path, json.dumps(record, indent=1) + "\n")
+
+
+def read(path: Path | str) -> dict[str, str]:
+    """Read a record.
+
+    Raises
+    ------
+    DpmcError
+        If the file is missing or holds something else.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        record = None
+    if not isinstance(record, dict) or not (
+        {ABSENT} <= set(record) or {"file", "sha256"} <= set(record)
+    ):
+        raise DpmcError(f"{path}: truncated or damaged; delete it and run again")
+    return record
+
+
+def given(path: Path | str) -> Path:
+    """Return the raw file that a record tells of.
+
+    Raises
+    ------
+    UnavailableError
+        If the record says that it cannot be had, with its reason.
+    DpmcError
+        If it cannot be read here, or is another file than the record tells of.
+    """
+    record = read(path)
+    if ABSENT in record:
+        raise UnavailableError(record[ABSENT])
+    file = Path(record["file"])
+    if not file.is_file():
+        raise DpmcError(f"{file} must be a file that every machine of this run sees, got none")
+    if (digest := _digest(file)) != record["sha256"]:
+        raise DpmcError(
+            f"{file}: the SHA-256 digest must be {record['sha256']}, got {digest}: "
+            f"put the first file back, or delete {path}"
+        )
+    return file
+
+
+def is_outdated(path: Path | str, is_here: bool) -> bool:
+    """Return whether a record was made and is no longer true.
+
+    Parameters
+    ----------
+    path : Path or str
+        Of the record.
+    is_here : bool
+        Whether the raw file is on this machine.
+    """
+    if not Path(path).is_file():
+        return False
+    record = read(path)
+    return is_here if ABSENT in record else not Path(record["file"]).is_file()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

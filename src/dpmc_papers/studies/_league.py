@@ -1,0 +1,191 @@
+"""Columns of the studies of the league, and one submission as a row of them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmc import checks
+from dpmc.privacy.gaussian_noise import true_epsilon
+from dpmc.progress import Progress
+from dpmc.rng import stream
+from dpmc.types import NO_GUARANTEE, Dataset, Guarantee
+from dpmc_league import attack
+from dpmc_league.score import Score
+from dpmc_league.submission import Terms
+from dpmc_league.table import ABSENT, entry
+from dpmc_league.task import Task, task
+from dpmc_papers.config.pricing import Bought, Work, thousands
+from dpmc_papers.config.setups import StudyPoint, StudySetup
+from dpmc_papers.data import league_task
+from dpmc_papers.studies import _tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCORES = (
+    "mu",
+    "ledger_epsilon",
+    "mmd",
+    "sliced_wasserstein",
+    "mean_error",
+    "worst_mean_error",
+    "square_error",
+    "deviation_ratio",
+    "worst_deviation",
+    "effective_draws",
+    "per_mu2",
+    "bulk_ess",
+    "predictive",
+    "coverage_50",
+    "coverage_90",
+    "passes",
+    "attack_epsilon",
+    "attack_claim",
+)
+COLUMNS = {
+    **_tables.COLUMNS,
+    "num_rows": "int64",
+    "dim": "int64",
+    "releases": "int64",
+    "clip_factor": "float64",
+    **dict.fromkeys(SCORES, "float64"),
+}
+
+
+@dataclass(frozen=True)
+class Params:
+    """Terms of all methods; see :class:`dpmc_league.submission.Terms`.
+
+    Parameters
+    ----------
+    max_passes : int
+        Passes over the rows that a chain may take.
+    num_draws : int
+        Draws of methods whose draws cost nothing.
+    attack_runs : int
+        Runs of the attack that a method has to stand, see :mod:`dpmc_league.attack`; 0 for none.
+    """
+
+    max_passes: int = 1000
+    num_draws: int = 2000
+    attack_runs: int = 0
+
+    def __post_init__(self) -> None:
+        checks.at_least("attack_runs", self.attack_runs, 0)
+
+
+def run(
+    setup: StudySetup,
+    dataset: Dataset,
+    replicates: Iterable[int],
+    method_of: Callable[[StudyPoint], Any],
+    progress: Progress,
+) -> pd.DataFrame:
+    """Score a method at some points of a study.
+
+    All methods share the seed of a task, an epsilon and a replicate: two that run the same chain
+    have the same one.
+
+    Parameters
+    ----------
+    setup : StudySetup
+        Each of ``points`` has ``epsilon``, and may have ``num_rows``: so many of the rows alone.
+    dataset : Dataset
+        The rows of the task, or the same but for their last digits.
+    replicates : iterable of int
+    method_of : callable
+        Returns the method of a point.
+    progress : callable
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate. Where ``status`` is not ``complete`` it says why there is
+        no score. ``square_error`` is the square of ``mean_error``: 1 over its mean over replicates
+        is the number of effective draws.
+    """
+    points, wanted = setup.each(), list(replicates)
+    runs = Params(**_tables.having(setup.params, Params)).attack_runs
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        one = _task(point, dataset)
+        others, method = point.own("epsilon", "num_rows"), method_of(point)
+        attacked = functools.partial(attack.of, method, one, runs) if runs else None
+        for replicate in wanted:
+            found = entry(one, method, terms(point, one.delta, replicate), attacked)
+            place = {**_tables.place(point, replicate), "delta": one.delta}
+            sizes = {"num_rows": one.num_rows, "dim": one.dim}
+            rows.append({**place, **sizes, **others, **_measured(found, point, one.delta)})
+            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
+    return _tables.typed(rows, COLUMNS)
+
+
+def terms(point: StudyPoint, delta: float, replicate: int) -> Terms:
+    """Return the terms of one run."""
+    epsilon = float(point.point["epsilon"])
+    key = stream(point.seed, "league", point.problem.name, epsilon, replicate)
+    own = Params(**_tables.having(point.params, Params))
+    seed = int(key.integers(2**62))
+    return Terms(epsilon, delta, own.max_passes, own.num_draws, seed)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    _task_name(point)
+    terms(point, 0.5, 0)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: passes over the rows."""
+    return Work(thousands(setup, "max_passes"), seconds_per_unit=10)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return the budget of one point; what it buys is the choice of each method."""
+    return Bought(float(point.point["epsilon"]), None, "chosen by each method")
+
+
+def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+    """Return the table of a task whose rows cannot be had: its points, and that."""
+    return _tables.unavailable(setup, replicates, reason, COLUMNS)
+
+
+def _task(point: StudyPoint, dataset: Dataset) -> Task:
+    """Return the task of a point, with all of its rows or the first of them."""
+    one = task(_task_name(point))
+    if not np.array_equal(dataset.x, one.rows):
+        one = one.rounded(dataset.x)
+    return one.first(int(point.point["num_rows"])) if "num_rows" in point.point else one
+
+
+def _task_name(setup: StudyPoint | StudySetup) -> str:
+    params: Mapping[str, Any] = setup.problem.data.params
+    return league_task.Params(params["task"]).name
+
+
+def _measured(found: Score, point: StudyPoint, delta: float) -> dict[str, Any]:
+    """Return the columns of one submission."""
+    outside = [*found.outside, *point.outside]
+    return {
+        **found.columns(),
+        **_tables.guaranteed(_guarantee(found, delta), outside),
+        "square_error": found.mean_error**2,
+        "status": "complete" if found.scored else found.status,
+    }
+
+
+def _guarantee(found: Score, delta: float) -> Guarantee:
+    """Return what a submission has proved: by mu where all releases are Gaussian."""
+    if found.status.startswith(ABSENT):  # nothing was read
+        return Guarantee(0.0, delta)
+    if math.isfinite(found.mu):
+        return Guarantee(true_epsilon(1 / found.mu, delta), delta, accountant="gaussian")
+    if math.isfinite(found.epsilon):
+        return Guarantee(found.epsilon, delta, accountant="pld")
+    return NO_GUARANTEE

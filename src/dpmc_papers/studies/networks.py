@@ -1,0 +1,218 @@
+"""Bayesian networks on public tables: test errors of EP, SEP and DP-SEP over random splits.
+
+[vinaroz2022dpsep, section 6.2, Tables 2 to 4]: every replicate is a split of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmc import registry
+from dpmc.ep.network.layout import COUNTS
+from dpmc.ep.network.scores import scores
+from dpmc.ep.network.task import Fitted, Task
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, MemoryLimitError
+from dpmc_papers.config.pricing import Bought, Work, thousands
+from dpmc_papers.config.setups import ProblemSetup, StudyPoint, StudySetup, canonical
+from dpmc_papers.data import uci_network
+from dpmc_papers.data._sizes import BYTES_PER_MB, BYTES_PER_NUMBER, shape
+from dpmc_papers.studies import _epsilon_passes, _tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = "dpmc.ep.network.methods"
+
+# Methods that keep a site for each row: the mean and natural parameters of every weight.
+SITES = ("ep",)
+NUMBERS_PER_SITE_WEIGHT = 2
+# Of the rows of a table, those of a split that are learnt from.
+LEARNT = 0.9
+
+# How the status of a fit begins that this machine has no memory for.
+REFUSED = "refused"
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "table_rows": "int64",
+    "num_rows": "int64",
+    "num_inputs": "int64",
+    "hidden": "int64",
+    "num_clipped_rows": "int64",
+    "rmse": "float64",
+    "loglik": "float64",
+    "rmse_of_mean": "float64",
+    "noise_variance": "float64",
+    **dict.fromkeys(COUNTS, "int64"),
+}
+
+
+@dataclass(frozen=True)
+class Params:
+    """Parameters of the study itself; the others of its ``params`` are those of methods.
+
+    Parameters
+    ----------
+    delta : float
+        Of every budget.
+    hidden : mapping of str to int
+        Hidden units, by table.
+    published_noise : mapping of str to (float, float)
+        Constants of the public code, by table: see :class:`dpmc.ep.network.task.Task`.
+    """
+
+    delta: float = 1e-5
+    hidden: Mapping[str, int] = field(default_factory=dict)
+    published_noise: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+def run(
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Fit and score one method on some splits.
+
+    Parameters
+    ----------
+    setup : StudySetup
+        Points of methods with a budget have ``epsilon``; what else they have are parameters of
+        the method.
+    dataset : Dataset
+        Not read: replicate r has the split of seed r + 1.
+    replicates : iterable of int
+    progress : callable
+        Told the fits done and to do.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and split: ``rmse`` and ``loglik`` on its test rows, in the units of
+        the target; ``rmse_of_mean`` is that of predicting what the target was centred at.
+        A fit that takes more memory than there is has a status that says how much.
+
+    Raises
+    ------
+    DpmcError
+        If a name or parameter is unknown or refused.
+    UnavailableError
+        If the table cannot be had.
+    """
+    points, wanted = setup.each(), list(replicates)
+    rows = []
+    for replicate in wanted:
+        _, rows_of_split = _tables.drawn(setup.problem, setup.seed, replicate + 1, "seed")
+        for point in points:
+            rows.append(_row(point, rows_of_split, replicate, progress))
+            progress(len(rows), len(points) * len(wanted), rows[-1]["status"])
+    return _tables.typed(rows, COLUMNS)
+
+
+def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
+    """Return the table of :func:`run` where the data cannot be had: nothing but that."""
+    return _tables.unavailable(setup, replicates, reason, COLUMNS)
+
+
+def _row(point: StudyPoint, dataset: Dataset, replicate: int, progress: Progress) -> dict[str, Any]:
+    module: Any = registry.load("networks", point.method)
+    own = Params(**_tables.having(point.params, Params))
+    part = uci_network.split(dataset)
+    task = make_task(point, dataset, own)
+    budget = _tables.budget(point, own.delta)
+    params = _tables.method_params(module, point, point.own("epsilon"))
+    rng = stream(point.seed, "chain", canonical(point), replicate)
+    shared = {
+        **_tables.place(point, replicate),
+        **({} if budget is None else {"delta": own.delta}),
+        "table_rows": len(part.y) + len(part.y_test),
+        "num_rows": len(part.y),
+        "num_inputs": part.x.shape[1],
+        "hidden": task.hidden,
+        "num_clipped_rows": int(dataset.bounds["num_clipped"]),
+    }
+    try:
+        found: Fitted = module.fit(part.x, part.y, task, params, budget, rng)
+    except MemoryLimitError as refused:
+        none = _tables.guaranteed(NO_GUARANTEE, ())
+        return {**shared, **none, "status": f"{REFUSED}: {refused}"}
+    return {
+        **shared,
+        **_tables.guaranteed(found.guarantee, [*point.outside, "a known seed"]),
+        "status": found.predictor.status,
+        **_scores(found, part),
+        **{name: int(found.counters.get(name, 0)) for name in COUNTS},
+    }
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    own = Params(**_tables.having(point.params, Params))
+    _hidden(point.problem, own)
+    _tables.budget(point, own.delta)
+    module = registry.load("networks", point.method)
+    _tables.method_params(module, point, point.own("epsilon"))
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: a pass visits each weight for each row."""
+    own = Params(**_tables.having(setup.params, Params))
+    rows, columns = shape(setup.problem)
+    hidden = _hidden(setup.problem, own)
+    pairs = rows * (hidden * columns + hidden + 1)
+    kept = pairs * NUMBERS_PER_SITE_WEIGHT if setup.method in SITES else 0
+    megabytes = kept * BYTES_PER_NUMBER / BYTES_PER_MB
+    return Work(thousands(setup, "num_passes"), 6.2 * pairs / 1e6, megabytes)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys."""
+    own = Params(**_tables.having(point.params, Params))
+    rows = math.floor(LEARNT * shape(point.problem)[0])
+    return _epsilon_passes.describe(point, rows, own.delta, "released")
+
+
+def table_of(problem: ProblemSetup) -> str:
+    """Return the name of the table of a problem."""
+    return str(problem.data.params.get("dataset", problem.data.name))
+
+
+def _hidden(problem: ProblemSetup, own: Params) -> int:
+    table = table_of(problem)
+    if table not in own.hidden:
+        raise DpmcError(f"`hidden` must have a number for {table}")
+    return int(own.hidden[table])
+
+
+def make_task(point: StudyPoint, dataset: Dataset, own: Params) -> Task:
+    """Return what is public of a problem.
+
+    Raises
+    ------
+    DpmcError
+        If no hidden units are given for its table.
+    """
+    table, hidden = table_of(point.problem), _hidden(point.problem, own)
+    noise = own.published_noise.get(table)
+    pair = None if noise is None else (float(noise[0]), float(noise[1]))
+    return Task(table, hidden, pair, dataset.bounds_source == "data")
+
+
+def _scores(found: Fitted, part: uci_network.NetworkSplit) -> dict[str, float]:
+    shift, scale = part.y_shift, part.y_scale
+    targets = shift + scale * part.y_test
+    trivial = float(np.sqrt(np.mean((targets - shift) ** 2)))
+    if found.predictor.status != "complete":
+        return {"rmse_of_mean": trivial}
+    noise = found.predictor.noise_variance
+    told = scores(*found.predictor.predict(part.x_test), noise, targets, shift, scale)
+    return {
+        "rmse": told.rmse,
+        "loglik": told.log_likelihood,
+        "rmse_of_mean": trivial,
+        "noise_variance": noise * scale**2,
+    }

@@ -1,0 +1,151 @@
+"""Fisher information of noisy releases [alparslan2023thesis, chapter 4 and Figures 6.1 to 6.4]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from dpmc import registry
+from dpmc.numerics.source_digest import canonical
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.statsel import lookup
+from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
+from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, check_epsilon
+from dpmc_papers.config.pricing import Bought, Work, thousands
+from dpmc_papers.config.setups import StudyPoint, StudySetup
+from dpmc_papers.data import population_rows
+from dpmc_papers.studies import _tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = "dpmc.statsel.fisher.methods"
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "statistic": "str",
+    "theta": "float64",
+    "num_rows": "int64",
+    "bound": "float64",
+    "information": "float64",
+    "information_se": "float64",
+    "published_formula": "float64",
+    "num_outer": "float64",
+    "num_inner": "float64",
+}
+# Keys of a point that say what is released; all others are parameters of the method.
+RELEASED = ("statistic", "theta", "epsilon", "num_rows", "bound")
+
+
+def run(
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Compute the information at some points of a study.
+
+    Parameters
+    ----------
+    setup : StudySetup
+        ``problem`` has rows of :mod:`dpmc_papers.data.population_rows`, whose population,
+        theta, number and bound hold where a point has none. Each of ``points`` has ``statistic``
+        and ``epsilon``; other keys are parameters of the method, one of
+        :mod:`dpmc.statsel.fisher.methods`.
+    dataset : Dataset
+        Not read: nothing here is about rows.
+    replicates : iterable of int
+        Random numbers of the method, if it takes any.
+    progress : callable
+        Told the points done and to do.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate. ``epsilon`` is infinite where the method is told to
+        leave the noise out.
+
+    Raises
+    ------
+    DpmcError
+        If a name or parameter is unknown or refused.
+    """
+    points, wanted = setup.each(), list(replicates)
+    module: Any = registry.load("statsel_information", setup.method)
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        params, given = _parameters(module, point), setting(point)
+        key = canonical([point.method, point.params, point.point])
+        for replicate in wanted:
+            rng = stream(setup.seed, "information", key, replicate)
+            found = module.evaluate(params, given, rng)
+            rows.append({**_tables.place(point, replicate), **_row(point, params, given, found)})
+            progress(len(rows), len(points) * len(wanted), "")
+    return _tables.typed(rows, COLUMNS)
+
+
+def check(point: StudyPoint) -> None:
+    """Refuse a point that a run would refuse."""
+    setting(point)
+    _parameters(registry.load("statsel_information", point.method), point)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: outer samples."""
+    return Work(thousands(setup, "num_outer"), seconds_per_unit=0.2)
+
+
+def describe_budget(point: StudyPoint) -> Bought:
+    """Return what the budget of one point buys: one release."""
+    return Bought(float(point.point["epsilon"]), None, "as published")
+
+
+def setting(point: StudyPoint) -> ReleaseSetting:
+    """Return what is released at one point.
+
+    Raises
+    ------
+    DpmcError
+        If a value is missing or refused.
+    """
+    chosen = point.point
+    for key in ("statistic", "epsilon"):
+        if key not in chosen:
+            raise DpmcError(f"`{key}` must be given at every point")
+    data = dict(point.problem.data.params)
+    data |= {key: chosen[key] for key in ("theta", "num_rows", "bound") if key in chosen}
+    drawn = population_rows.Params(**data)
+    check_epsilon(chosen["epsilon"], infinite=True)
+    return ReleaseSetting(
+        population_rows.population(drawn),
+        lookup.statistic(str(chosen["statistic"])),
+        drawn.num_rows,
+        float(drawn.theta),
+        float(chosen["epsilon"]),
+    )
+
+
+def _parameters(module: Any, point: StudyPoint) -> Any:
+    """Return the parameters of the method: those of the study that it has, and of the point."""
+    shared = _tables.having(point.params, module.Params)
+    return registry.parameters(module, {**shared, **point.own(*RELEASED)})
+
+
+def _row(
+    point: StudyPoint, params: Any, given: ReleaseSetting, found: InformationEstimate
+) -> dict[str, Any]:
+    noiseless = bool(getattr(params, "noiseless", False))
+    return {
+        **_tables.guaranteed(NO_GUARANTEE, ()),
+        "status": "complete",
+        "epsilon": math.inf if noiseless else given.epsilon,
+        "delta": float(getattr(params, "delta", math.nan)),
+        "statistic": str(point.point["statistic"]),
+        "theta": given.theta,
+        "num_rows": given.num_rows,
+        "bound": given.population.support[1],
+        "information": found.information,
+        "information_se": found.se,
+        "published_formula": found.published,
+        "num_outer": found.num_outer,
+        "num_inner": found.num_inner,
+    }

@@ -1,0 +1,146 @@
+"""Errors of posterior means given a private release [alparslan2023thesis, chapter 6].
+
+Every replicate has records, a release and a chain of its own, and the posterior of that very
+release by quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmc import registry
+from dpmc.diagnostics.autocorrelation import autocorrelation_time
+from dpmc.progress import Progress, silent
+from dpmc.rng import stream
+from dpmc.statsel.chains import driver
+from dpmc.statsel.posterior import quadrature
+from dpmc.statsel.posterior.quadrature import QuadraturePosterior
+from dpmc.types import Dataset
+from dpmc_papers.config import kept_draws
+from dpmc_papers.config.pricing import Work, thousands
+from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
+from dpmc_papers.studies import _statsel, _tables
+from dpmc_papers.studies._statsel import Observed, Params, check, describe_budget
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = "dpmc.statsel.chains.methods"
+
+__all__ = ["Params", "check", "describe_budget", "run", "work"]
+
+COLUMNS = {
+    **_tables.COLUMNS,
+    "statistic": "str",
+    "theta": "float64",
+    "num_rows": "int64",
+    "released": "float64",
+    "estimate": "float64",
+    "estimate_sd": "float64",
+    "squared_error": "float64",
+    "reference_mean": "float64",
+    "reference_sd": "float64",
+    "reference_squared_error": "float64",
+    "acceptance_rate": "float64",
+    "iac": "float64",
+    "num_iterations": "int64",
+    "num_particles": "int64",
+}
+
+
+def run(
+    setup: StudySetup, dataset: Dataset, replicates: Iterable[int], progress: Progress = silent
+) -> pd.DataFrame:
+    """Release, draw from the posterior and integrate it.
+
+    Parameters
+    ----------
+    setup : StudySetup
+        ``problem`` has rows of :mod:`dpmc_papers.data.population_rows`. ``params`` are those
+        of :class:`dpmc_papers.studies._statsel.Params` and of methods. Each of ``points`` has
+        ``statistic`` and ``epsilon``; it may have ``theta``, ``num_rows``, ``bound`` and
+        ``prior_high``, and parameters of the method.
+    dataset : Dataset
+        Not read: every replicate has records of its own.
+    replicates : iterable of int
+    progress : callable
+        Told the releases done and to do.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per point and replicate. ``released`` is the released number, or the mean of
+        released records. What a method without a chain has not is NaN or 0; its estimate is
+        the posterior mean by quadrature.
+
+    Raises
+    ------
+    DpmcError
+        If a name or parameter is unknown or refused.
+    """
+    points, wanted = setup.each(), list(replicates)
+    module: Any = registry.load(_statsel.KIND, setup.method)
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        for replicate in wanted:
+            rows.append(_row(module, point, replicate))
+            progress(len(rows), len(points) * len(wanted), "")
+    return _tables.typed(rows, COLUMNS)
+
+
+def work(setup: StudySetup) -> Work:
+    """Return the work of one run: iterations."""
+    return Work(thousands(setup, "num_iterations"), seconds_per_unit=0.02)
+
+
+def _row(module: Any, point: StudyPoint, replicate: int) -> dict[str, Any]:
+    params: Params = _statsel.study_params(point)
+    observed = _statsel.observe(point, params, replicate)
+    likelihood = quadrature.likelihood(observed.target, params.num_data_sets)
+    known = quadrature.quadrature(observed.target, likelihood)
+    found = {
+        **_statsel.columns(point, observed, params, replicate),
+        "released": float(np.mean(observed.released.y)),
+        "estimate": known.mean,
+        "estimate_sd": known.sd,
+        "reference_mean": known.mean,
+        "reference_sd": known.sd,
+        "reference_squared_error": (known.mean - observed.theta) ** 2,
+    }
+    own = _statsel.method_params(module, point)
+    if hasattr(module, "chain"):
+        found |= _chain(module, own, point, observed, known, replicate)
+    else:
+        driver.fault(point.method, point.variant, module.VARIANTS)
+    found["squared_error"] = (found["estimate"] - observed.theta) ** 2
+    return found
+
+
+def _chain(
+    module: Any,
+    params: Any,
+    point: StudyPoint,
+    observed: Observed,
+    known: QuadraturePosterior,
+    replicate: int,
+) -> dict[str, Any]:
+    rng = stream(point.seed, "chain", canonical(point), replicate)
+    draws = driver.run(
+        module, observed.target, params, point.variant, rng, lambda: (known.mean, known.sd)
+    )
+    kept_draws.offer(point, replicate, draws.theta[:, np.newaxis, np.newaxis])
+    iac = math.nan
+    if draws.theta.size >= 4:
+        iac = autocorrelation_time(draws.theta, warn=False).value
+    return {
+        "estimate": float(draws.theta.mean()),
+        "estimate_sd": float(draws.theta.std()),
+        "acceptance_rate": draws.acceptance_rate,
+        "iac": iac,
+        "num_iterations": params.num_iterations,
+        "num_particles": int(getattr(params, "num_particles", 0)),
+    }

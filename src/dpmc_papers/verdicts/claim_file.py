@@ -1,0 +1,150 @@
+"""File of claims of one document, read and checked before any work starts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpmc.types import DpmcError
+from dpmc.yaml_files import read_yaml
+from dpmc_papers.verdicts import printed_series
+from dpmc_papers.verdicts.kinds import Kind
+from dpmc_papers.verdicts.lookup import kinds
+from dpmc_papers.verdicts.verdict import NO_OUTPUT
+
+ENTRY_KEYS = {
+    "id", "where", "output", "published", "variants", "rule", "low", "high", "scaled", "setting",
+    "exceptions",
+}  # fmt: skip
+NEEDED = ("id", "where", "output", "published", "rule")
+FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}
+
+
+def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:
+    """Read the claims and numbers of a document.
+
+    Parameters
+    ----------
+    path : Path or str
+    outputs : collection of str, optional
+        Names of the figures and tables in the configuration of the document, of which every
+        claim must name one or more; not checked by default.
+
+    Returns
+    -------
+    dict
+        The file; every entry and series is well formed.
+
+    Raises
+    ------
+    DpmcError
+        If the file is missing, is not YAML or repeats a key; if an entry is unknown,
+        incomplete or named twice; or if it names an output that does not exist.
+    """
+    values = read_yaml(Path(path))
+    check(values, str(path))
+    if outputs is not None:
+        for entry in [*values["entries"], *values.get("series", ())]:
+            _check_outputs(entry, outputs, str(path))
+    return values
+
+
+def outputs_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the figures and tables that show a claim; empty for ``none``."""
+    names = entry["output"]
+    if isinstance(names, str):
+        return () if names == NO_OUTPUT else (names,)
+    return tuple(names)
+
+
+def check(values: Any, where: str) -> None:
+    """Refuse claims that are not well formed.
+
+    Parameters
+    ----------
+    values : mapping
+        Contents of a file of claims.
+    where : str
+        What it is called in messages.
+
+    Raises
+    ------
+    DpmcError
+        One line that names the file, the entry and its fault.
+    """
+    keys = set(values) if isinstance(values, Mapping) else set()
+    for key in sorted(FILE_KEYS - keys):
+        raise DpmcError(f"{where}: `{key}` is missing")
+    for key in sorted(keys - FILE_KEYS - {"series"}):
+        raise DpmcError(f"{where}: a key must be {_one_of({*FILE_KEYS, 'series'})}, got {key!r}")
+    known = kinds(str(values["paper"]))
+    blocks = values.get("series", [])
+    for entry in values["entries"]:
+        for fault in _faults(entry, known):
+            raise DpmcError(f"{where}: entry {_name(entry)!r}: {fault}")
+    for block in blocks:
+        wrong = printed_series.fault(block, known) or _fault_of_output(block)
+        if wrong:
+            raise DpmcError(f"{where}: series {_name(block)!r}: {wrong}")
+    seen: set[str] = set()
+    for entry in [*values["entries"], *blocks]:
+        if entry["id"] in seen:
+            raise DpmcError(f"{where}: entry {entry['id']!r} is given twice")
+        seen.add(entry["id"])
+
+
+def _faults(entry: Any, known: Mapping[str, Kind]) -> Iterator[str]:
+    if not isinstance(entry, Mapping):
+        yield f"an entry must be a mapping, got {entry!r}"
+    if not isinstance(entry.get("rule", {}), Mapping):
+        yield f"`rule` must be a mapping, got {entry['rule']!r}"
+    for key in sorted(set(entry) - ENTRY_KEYS):
+        yield f"a key must be {_one_of(ENTRY_KEYS)}, got {key!r}"
+    for key in NEEDED:
+        if key not in entry:
+            yield f"`{key}` is missing"
+    fault = _fault_of_output(entry)
+    if fault:
+        yield fault
+    rule = entry["rule"]
+    if rule.get("kind") not in known:
+        yield f"`kind` of the rule must be {_one_of(known)}, got {rule.get('kind')!r}"
+    for key in known[rule["kind"]].keys:
+        if key not in rule:
+            yield f"`{key}` of the rule is missing, which kind {rule['kind']!r} needs"
+    if "low" not in entry and "high" not in entry:
+        yield "`low` or `high` is missing"
+    if not 0 <= entry.get("exceptions", 0) < 1:
+        yield f"`exceptions` must be at least 0 and below 1, got {entry['exceptions']!r}"
+
+
+def _fault_of_output(entry: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the form of `output`, None if nothing is."""
+    names = entry["output"]
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, list) or not listed or not all(isinstance(n, str) for n in listed):
+        return f"`output` must be a figure or table, a list of them or {NO_OUTPUT}, got {names!r}"
+    if isinstance(names, list) and NO_OUTPUT in names:
+        return f"`output` must list figures and tables alone, got {names!r}"
+    return None
+
+
+def _check_outputs(entry: Mapping[str, Any], outputs: Collection[str], where: str) -> None:
+    for name in outputs_of(entry):
+        if name not in outputs:
+            close = difflib.get_close_matches(name, outputs, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(outputs)}"
+            raise DpmcError(
+                f"{where}: entry {entry['id']!r}: `output` must be a figure or table of the "
+                f"configuration, got {name!r}; {hint}"
+            )
+
+
+def _name(entry: Any) -> str:
+    return str(entry.get("id", "?")) if isinstance(entry, Mapping) else str(entry)
+
+
+def _one_of(names: Collection[str]) -> str:
+    return f"one of {', '.join(sorted(names))}"

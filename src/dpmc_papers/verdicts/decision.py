@@ -1,0 +1,192 @@
+"""Decision between a claim, its opposite, and neither, with stated error rates on both sides."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from scipy.special import stdtrit
+
+from dpmc_papers.verdicts.bootstrap import Measurement
+from dpmc_papers.verdicts.verdict import CONTRADICTED, REPRODUCED, UNDECIDED
+
+# More runs than anybody makes.
+MOST_RUNS = 1e6
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision on one claim or one printed number.
+
+    Parameters
+    ----------
+    verdict : str
+        One of ``dpmc_papers.verdicts.verdict.WORDS``.
+    reason : str
+        Built from the numbers.
+    ours, ours_se : float
+        The measurement closest to a limit or furthest beyond it, and its standard error.
+    runs_needed : float
+        How many runs would decide what is undecided, were the measured values exact: NaN where
+        it is decided, infinite where no number of runs here would.
+    resolution : float
+        Of a printed number: the smallest factor between print and the truth that is not called
+        reproduced in 95 % of repetitions; NaN of a claim.
+    """
+
+    verdict: str
+    reason: str
+    ours: float = math.nan
+    ours_se: float = math.nan
+    runs_needed: float = math.nan
+    resolution: float = math.nan
+
+
+def decide(
+    measurements: list[Measurement],
+    low: float,
+    high: float,
+    error_rate: float,
+    exceptions: float = 0.0,
+) -> Decision:
+    """Turn the measurements of one claim into a verdict.
+
+    A claim says that a quantity lies within limits at every one of K settings, or at all but m.
+    It is reproduced if intervals within the limits establish it at K - m settings, and
+    contradicted if intervals beyond them do at more than m. The levels of the intervals are those
+    of partial conjunction tests by Bonferroni: ``error_rate / (m + 1)`` at each setting to
+    reproduce it (a claim about every setting needs no correction, as an intersection-union test),
+    ``error_rate / (K - m)`` to contradict it. Both rates hold however the settings depend on each
+    other.
+
+    Parameters
+    ----------
+    measurements : list of Measurement
+    low, high : float
+        Limits of the claim, infinite where there is none.
+    error_rate : float
+        Probability at most of calling a false claim reproduced, and a true one contradicted.
+    exceptions : float
+        Share of the settings in which a claim may be false and yet count as true.
+
+    Returns
+    -------
+    Decision
+    """
+    count = len(measurements)
+    spared = math.floor(exceptions * count + 1e-9)
+    for_it, against = error_rate / (spared + 1), error_rate / (count - spared)
+    margins = [_margin(entry, low, high) for entry in measurements]
+    holding = [m >= _slack(e, for_it) for m, e in zip(margins, measurements, strict=True)]
+    beyond = [m < -_slack(e, against) for m, e in zip(margins, measurements, strict=True)]
+    worst = min(range(count), key=lambda k: (not beyond[k], holding[k], margins[k]))
+    ours = measurements[worst]
+    parts = []
+    if count > 1:
+        told = f"established at {sum(holding)} of {count} settings"
+        parts.append(told + (f", contradicted at {sum(beyond)}" if any(beyond) else ""))
+    slack = _slack(ours, against if beyond[worst] else for_it)
+    parts.append(
+        f"{'least margin: ' if count > 1 else ''}{_in_words(ours)}{_interval(ours, slack)}"
+    )
+    needed = math.nan
+    if sum(holding) >= count - spared:
+        verdict = REPRODUCED
+    elif sum(beyond) > spared:
+        verdict = CONTRADICTED
+    else:
+        verdict = UNDECIDED
+        needed = _needed(measurements, margins, spared, (for_it, against))
+        parts.append(_runs_in_words(needed, margins[worst] >= 0))
+    return Decision(verdict, "; ".join(parts), ours.estimate, ours.natural_se, needed)
+
+
+def runs_in_words(needed: float) -> str:
+    """Return in words how many runs would decide."""
+    if not needed < MOST_RUNS:
+        return "no number of runs decides"
+    return f"about {max(math.ceil(needed), 2):,} runs would decide"
+
+
+def runs_until(entry: Measurement, slack: float, level: float) -> float:
+    """Return the least number of runs whose one-sided interval is no longer than `slack`.
+
+    Infinite if no number does, for the error of the limits stays.
+    """
+
+    def enough(runs: int) -> bool:
+        error = math.hypot(entry.se * math.sqrt(entry.runs / runs), entry.limit_se)
+        return student(runs, level) * error <= slack
+
+    if not enough(int(MOST_RUNS)):
+        return math.inf
+    return float(bisect_left(range(int(MOST_RUNS)), True, lo=2, key=enough))
+
+
+def student(runs: int, level: float) -> float:
+    """Return the one-sided Student quantile of `runs` replicates at a level."""
+    return float(stdtrit(runs - 1, 1 - level)) if runs > 1 else math.inf
+
+
+def _runs_in_words(needed: float, inside: bool) -> str:
+    """Return what an undecided claim lacks: certainty, on the side where it is measured."""
+    side = "not sure to hold" if inside else "not sure to be false"
+    return f"{side}: {runs_in_words(needed)}"
+
+
+def _needed(
+    measurements: list[Measurement],
+    margins: list[float],
+    spared: int,
+    levels: tuple[float, float],
+) -> float:
+    """Return the runs at which a claim would be decided, were the measured values exact."""
+    inside = [k for k, margin in enumerate(margins) if margin >= 0]
+    reproduces = len(inside) >= len(margins) - spared
+    level = levels[0] if reproduces else levels[1]
+    chosen = inside if reproduces else [k for k in range(len(margins)) if k not in set(inside)]
+    runs = sorted(_runs_at(measurements[k], margins[k], level) for k in chosen)
+    return runs[len(margins) - spared - 1 if reproduces else spared]
+
+
+def _runs_at(entry: Measurement, margin: float, level: float) -> float:
+    """Return the runs after which the interval of one setting keeps clear of the limit."""
+    if entry.runs == 0 or math.isinf(margin):
+        return float(entry.runs)
+    if entry.runs == 1 or math.isnan(entry.se):
+        return math.inf
+    return runs_until(entry, abs(margin), level)
+
+
+def _margin(entry: Measurement, low: float, high: float) -> float:
+    """Return how far the estimate is inside the limits on its scale, negative outside."""
+    value, low, high = (entry.scale.of(number) for number in (entry.estimate, low, high))
+    # An infinite value is well inside where there is no limit on that side.
+    sides = [high - value] * (high < math.inf) + [value - low] * (low > -math.inf)
+    inside = min(sides, default=math.inf)
+    # Numbers read from text: equal but for rounding.
+    return 0.0 if entry.runs == 0 and math.isclose(inside, 0, abs_tol=1e-9 * abs(value)) else inside
+
+
+def _slack(entry: Measurement, level: float) -> float:
+    if entry.runs == 0:
+        return 0.0
+    slack = student(entry.runs, level) * math.hypot(entry.se, entry.limit_se)
+    return math.inf if math.isnan(slack) else slack
+
+
+def _in_words(entry: Measurement) -> str:
+    digits = 4 if entry.runs else 7
+    return f"{entry.estimate:.{digits}g} ({entry.setting})"
+
+
+def _interval(entry: Measurement, slack: float) -> str:
+    if entry.runs == 0:
+        return ""
+    if math.isinf(slack):
+        lacking = "from a single run" if entry.runs == 1 else "in no finite resample"
+        return f" {lacking}: no uncertainty"
+    middle = entry.scale.of(entry.estimate)
+    low, high = entry.scale.back(middle - slack), entry.scale.back(middle + slack)
+    return f", interval {low:.3g} to {high:.3g} from {entry.runs} runs"

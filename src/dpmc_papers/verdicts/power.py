@@ -1,0 +1,278 @@
+"""Power of verdicts: what they say once print, or the runs, are made wrong on purpose.
+
+Printed numbers are changed one by one and compared again with the same runs. Runs are dealt at
+random over methods and settings, so that no claim about their order is true, and claims are judged
+again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpmc.rng import stream
+from dpmc_papers.verdicts import printed_series
+from dpmc_papers.verdicts.agreement import compare
+from dpmc_papers.verdicts.bootstrap import Measurement
+from dpmc_papers.verdicts.evidence import AS_PUBLISHED, NotRunError, Parts
+from dpmc_papers.verdicts.judge import decision_on, evidence_for, measurements_of
+from dpmc_papers.verdicts.printed_series import TOGETHER
+from dpmc_papers.verdicts.verdict import (
+    CONTRADICTED,
+    FAILS,
+    HOLDS,
+    REPRODUCED,
+    UNDECIDED,
+)
+
+if TYPE_CHECKING:
+    from dpmc_papers.pipeline.results import Context
+
+# Factors by which print is made wrong: on numbers, on their odds if they are shares.
+FACTORS = (1.3, 2.0)
+ANOTHER_METHOD = "number of another method"
+REVERSED = "axis reversed"
+NEAR = ", as good as the same"
+DEALT = "runs dealt at random"
+COLUMNS = ("what", "change", "numbers", REPRODUCED, UNDECIDED, CONTRADICTED)
+# Claims about the order of groups of runs, which runs dealt at random do not have.
+ORDERS = ("ratio", "order", "follows", "regret", "difference")
+# What verdicts beside print are counted as.
+AS_OF_PRINT = {HOLDS: REPRODUCED, FAILS: CONTRADICTED}
+# Columns of runs that say what was measured, and not what was run.
+MEASURED = (
+    "mmd", "mmd_u", "mmd_fixed", "mmd_white", "mean_error", "mean_norm", "tail_fraction",
+    "variance_ratio", "ratio_clip_fraction", "gradient_clip_fraction", "acceptance_rate", "rhat",
+    "iac", "iac_sokal", "squared_error", "reference_squared_error", "mse", "estimation",
+    "prediction", "mmd_squared", "rmse", "loglik", "autocorrelation", "selected_median",
+    "microseconds", "information", "f_published", "kl_published", "sd", "covariance_error",
+    "kl_to_truth", "kl_from_truth", "sliced_wasserstein", "worst_mean_error", "square_error",
+    "deviation_ratio", "worst_deviation", "effective_draws", "bulk_ess", "predictive",
+    "coverage_50", "coverage_90", "attack_epsilon", "ledger_epsilon", "cost", "against_theory",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A printed number with the measurement that it is compared with."""
+
+    entry: Mapping[str, Any]
+    measurement: Measurement
+    row: tuple[str, ...]
+    point: int
+
+    @property
+    def middle(self) -> float:
+        """Return the printed number on its scale."""
+        scale = self.measurement.scale
+        return (scale.of(self.entry["low"]) + scale.of(self.entry["high"])) / 2
+
+    @property
+    def width(self) -> float:
+        """Return how far rounding may move the number on its scale."""
+        scale = self.measurement.scale
+        return (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
+
+    def told_from(self, other: _Cell, error_rate: float) -> str:
+        """Return in words whether two printed numbers differ by more than what is noticed."""
+        entry = replace(self.measurement, limit_se=other.measurement.limit_se)
+        middle = (self.entry["low"] + self.entry["high"]) / 2
+        resolution = compare(
+            replace(entry, estimate=middle), self.entry["low"], self.entry["high"], error_rate
+        ).resolution
+        # What is printed the same is no difference.
+        apart = abs(other.middle - self.middle) - 2 * self.width
+        near = apart < math.log(resolution)
+        return NEAR if near else ""
+
+    def printed_as_it_is(self, error_rate: float) -> bool:
+        """Return whether the number that is printed is reproduced."""
+        limit_se = self.measurement.limit_se
+        return self.against(self.middle, limit_se, error_rate) == REPRODUCED
+
+    def against(self, middle: float, limit_se: float, error_rate: float) -> str:
+        """Return the verdict were `middle`, on the scale, printed with this standard error."""
+        scale = self.measurement.scale
+        changed = replace(self.measurement, limit_se=limit_se)
+        low, high = (scale.back(middle + sign * self.width) for sign in (-1, 1))
+        return compare(changed, low, high, error_rate, self.entry["family"]).verdict
+
+
+def table(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
+    """Return the power of the verdicts on printed numbers, and then on claims."""
+    return pd.concat(
+        [of_print(published, context), of_dealt_runs(published, context)], ignore_index=True
+    )
+
+
+def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
+    """Return what becomes of reproduced numbers once print is changed, by metric and change.
+
+    Parameters
+    ----------
+    published : mapping
+        As :func:`dpmc_papers.verdicts.claim_file.load` returns it.
+    context : Context
+        Holds the runs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``COLUMNS``: the metric, the change, how many changed numbers had been reproduced,
+        and the shares of them that still are, are undecided and are contradicted. Every number is
+        changed up and down, and replaced by those of all other methods at the same setting; that
+        an axis is reversed is noticed of a row if it is of one of its numbers. Numbers that are
+        nearer to the right one than its resolution are counted apart: nobody can tell them from
+        it.
+    """
+    parts = Parts(context.metrics)
+    rows = [
+        (metric, change, verdict)
+        for block in published.get("series", ())
+        for cells in [_measured(block, published, parts, context)]
+        for metric, change, verdict in _changed(block, cells, float(published["error_rate"]))
+    ]
+    return _shares(rows)
+
+
+def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 10) -> pd.DataFrame:
+    """Return how claims about orders are judged on runs that were dealt at random.
+
+    Within each experiment and problem, what was measured is dealt anew to the runs, whatever
+    their method and setting. Claims that groups are equal are true of such runs, and are counted
+    apart.
+
+    Parameters
+    ----------
+    published, context
+        As for :func:`of_print`.
+    draws : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of :func:`of_print`.
+    """
+    entries = [e for e in published["entries"] if e["rule"]["kind"] in ORDERS]
+    entries = [e for e in entries if not e["rule"].get("exact")]
+    found = []
+    for draw in range(draws):
+        rng = stream(published["seed"], "dealt", draw)
+        rows = _dealt(context.metrics, rng)
+        if not context.baselines.empty:
+            rows = pd.concat([rows, context.baselines], ignore_index=True)
+        parts = Parts(rows)
+        for entry in entries:
+            for variant in entry.get("variants", [AS_PUBLISHED]):
+                evidence = evidence_for(entry, variant, published, parts, context)
+                verdict = decision_on(entry, variant, published, evidence).verdict
+                found.append((_kind_of(entry), DEALT, AS_OF_PRINT.get(verdict, verdict)))
+    return _shares(found)
+
+
+def _kind_of(entry: Mapping[str, Any]) -> str:
+    low, high = entry.get("low", -math.inf), entry.get("high", math.inf)
+    return "claims of equality" if math.isfinite(low) and math.isfinite(high) else "claims of order"
+
+
+def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    dealt = metrics.copy()
+    columns = [name for name in MEASURED if name in dealt]
+    for _, part in dealt.groupby(["experiment", "problem"], sort=False):
+        dealt.loc[part.index, columns] = part[columns].to_numpy()[rng.permutation(len(part))]
+    return dealt
+
+
+def _measured(
+    block: Mapping[str, Any], published: Mapping[str, Any], parts: Parts, context: Context
+) -> list[_Cell]:
+    """Return the numbers of a series that were run with an error, for variants of print."""
+    if "decimals" not in block or block["rule"].get("count") == 0:
+        return []
+    cells = []
+    order: dict[tuple[str, ...], int] = {}
+    of_print = block.get("printed_variants", published["printed_variants"])
+    for entry in printed_series.expand(block):
+        if TOGETHER in entry["rule"]:
+            continue
+        row = tuple(entry["id"].split("/")[1:-1])
+        order[row] = order.get(row, -1) + 1
+        for variant in entry.get("variants", [AS_PUBLISHED]):
+            if variant not in of_print:
+                continue
+            evidence = evidence_for(entry, variant, published, parts, context)
+            try:
+                (found,) = measurements_of(entry, variant, published, evidence)
+            except NotRunError:
+                continue
+            if found.runs > 1 and not math.isnan(found.se):
+                cells.append(_Cell(entry, found, (*row, variant), order[row]))
+    return cells
+
+
+def _changed(
+    block: Mapping[str, Any], cells: list[_Cell], error_rate: float
+) -> Iterator[tuple[str, str, str]]:
+    metric = block["rule"].get("metric", "")
+    for cell in cells:
+        own = cell.measurement.limit_se
+        if not cell.printed_as_it_is(error_rate):
+            continue
+        for factor in FACTORS:
+            for sign in (-1, 1):
+                middle = cell.middle + sign * math.log(factor)
+                yield metric, f"times {factor:g}", cell.against(middle, own, error_rate)
+        for other in cells:
+            if other.point == cell.point and _differs_by_method(cell, other):
+                limit_se = other.measurement.limit_se
+                change = ANOTHER_METHOD + cell.told_from(other, error_rate)
+                yield metric, change, cell.against(other.middle, limit_se, error_rate)
+    for change, verdict in _reversed(cells, error_rate):
+        yield metric, change, verdict
+
+
+def _reversed(cells: list[_Cell], error_rate: float) -> Iterator[tuple[str, str]]:
+    """Yield what becomes of each row with a reproduced number once its axis is reversed.
+
+    It is contradicted if one of its numbers is, and reproduced if all that were still are.
+    """
+    for name in dict.fromkeys(cell.row for cell in cells):
+        row = [cell for cell in cells if cell.row == name]
+        pairs = [
+            (cell, mirror)
+            for cell, mirror in zip(row, row[::-1], strict=True)
+            if cell is not mirror and cell.printed_as_it_is(error_rate)
+        ]
+        if not pairs:
+            continue
+        found = [c.against(m.middle, m.measurement.limit_se, error_rate) for c, m in pairs]
+        told = all(cell.told_from(mirror, error_rate) for cell, mirror in pairs)
+        outcome = CONTRADICTED if CONTRADICTED in found else UNDECIDED
+        if set(found) == {REPRODUCED}:
+            outcome = REPRODUCED
+        yield REVERSED + (NEAR if told else ""), outcome
+
+
+def _differs_by_method(cell: _Cell, other: _Cell) -> bool:
+    """Return whether rows differ in their last name alone, which is that of the method."""
+    return (
+        len(cell.row) > 2
+        and cell.row[:-2] == other.row[:-2]
+        and cell.row[-1] == other.row[-1]
+        and cell.row != other.row
+    )
+
+
+def _shares(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
+    changed = pd.DataFrame(rows, columns=["what", "change", "verdict"])
+    records = []
+    for (what, change), part in changed.groupby(["what", "change"], sort=False):
+        kept = part["verdict"][part["verdict"].isin([REPRODUCED, UNDECIDED, CONTRADICTED])]
+        shares = [float((kept == name).mean()) for name in (REPRODUCED, UNDECIDED, CONTRADICTED)]
+        records.append((what, change, len(kept), *shares))
+    return pd.DataFrame(records, columns=list(COLUMNS))

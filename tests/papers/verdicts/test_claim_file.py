@@ -1,0 +1,257 @@
+"""File of claims: the outputs that claims name, and the kinds of rules that they may have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from dpmc.types import DpmcError
+from dpmc_papers.config import reader
+from dpmc_papers.verdicts import claim_file, printed_series, rules
+from dpmc_papers.verdicts.evidence import Evidence
+from dpmc_papers.verdicts.lookup import kinds
+
+ROOT = Path(__file__).parents[3]
+PAPERS = sorted(path.stem for path in ROOT.glob("config/published/*.yaml"))
+
+# Claims whose output is not the figure or table that their place names: the place names none, or
+# the figure exists in several versions and another one shows the runs of the claim.
+CHOSEN: dict[str, dict[str, str]] = {
+    "alparslan2023thesis": {
+        "C-4.2.4": "figure6_2 figure6_4",
+        "C-4.4c": "figure4_4",
+        "C-5.2-privacy": "table_profiles",
+        "C-5.2.3-accurate": "table7_1",
+        "C-5.2.3-accurate-simulated": "figure7_1 figure7_1_draws",
+        "C-5.2.3-fast": "figure7_2",
+        "C-6.2d": "figure6_2",
+        "C-6.5c": "figure4_3",
+        "C-6.5d": "figure4_3",
+        "C-7.1a": "figure7_1 figure7_1_draws",
+        "C-7.1a-estimation": "figure7_1 figure7_1_draws",
+        "C-7.1b-d2": "figure7_1 figure7_1_draws",
+        "C-7.1b-d2-estimation": "figure7_1 figure7_1_draws",
+        "C-7.1b-d5": "figure7_1 figure7_1_draws",
+        "C-7.1b-d5-estimation": "figure7_1 figure7_1_draws",
+        "C-7.1c": "figure7_1 figure7_1_draws",
+        "C-7.1c-estimation": "figure7_1 figure7_1_draws",
+        "C-7.3": "figure7_3 figure7_3_draws",
+        "C-8-outperform": "table7_1",
+        "C-8-outperform-simulated": "figure7_1 figure7_1_draws",
+        "C-8-competitive": "figure7_1 figure7_1_draws",
+    },
+    "raisa2021dphmc": {
+        "P-fig1-gauss-sgld-best-white": "comparison",
+        "P-fig1-gauss-sgld-best-draws": "comparison",
+        "P-fig1-gauss-middle-draws": "comparison",
+        "P-fig1-gauss-penalty-worst-draws": "comparison",
+        "P-abstract-hmc-geq-penalty": "figure1",
+        "P-abstract-consistent": "figure1",
+        "P-4.2-rhat": "clipping",
+        "P-4.2-not-converged": "clipping",
+        "P-4.2-not-converged-banana": "clipping",
+        "P-4.2-not-converged-gauss": "clipping",
+        "P-4.2-no-noise": "clipping",
+        "P-4.2-large-gradient-bound": "clipping",
+        "P-4.2-clip-fraction": "comparison",
+        "P-4.1-sg-gradclip": "comparison",
+        "P-4.1-private": "budget",
+        "P-4.1-fourier-tight": "budget",
+        "P-5-eps": "figure1",
+        "P-5-non-private": "figure1 figure3",
+        "P-5-mh-tails": "figure2",
+        "P-5-dim": "dimension",
+        "P-5-dim-low": "dimension",
+        "P-no-bound-between": "figure3",
+    },
+    "raisa2021thesis": {
+        "T-6.2-2d": "figure6_2 figure6_2_published",
+        "T-6.2-2d-lowest": "figure6_2 figure6_2_published",
+        "T-6.2-10d": "figure6_2 figure6_2_published",
+        "T-6.2-10d-not-converged": "figure6_2 figure6_2_published",
+        "T-6.2-10d-lower": "figure6_2 figure6_2_published",
+        "T-6.2-10pct": "figure6_2 figure6_2_published",
+        "T-6.2-single-line": "figure6_2 figure6_2_published",
+        "T-6.3-private": "budget",
+        "T-5.4-flat_banana_10d-variance1": "table5_1",
+        "T-5.4-flat_banana_10d-variance2": "table5_1",
+        "T-5.4-flat_banana_10d-variance3": "table5_1",
+        "T-5.4-gauss_30d-variance1": "table5_1",
+        "T-5.4-gauss_30d-variance2": "table5_1",
+        "T-5.4-gauss_30d-variance3": "table5_1",
+        "T-5.4-flat_banana_2d-variance1": "table5_1",
+        "T-5.4-flat_banana_2d-variance2": "table5_1",
+        "T-5.4-tempered_banana_2d-variance1": "table5_1",
+        "T-5.4-tempered_banana_2d-variance2": "table5_1",
+        "T-5.4-tempered_banana_10d-variance1": "table5_1",
+        "T-5.4-tempered_banana_10d-variance2": "table5_1",
+        "T-5.4-tempered_banana_10d-variance3": "table5_1",
+        "T-5.4-narrow_banana_2d-variance1": "table5_1",
+        "T-5.4-narrow_banana_2d-variance2": "table5_1",
+        "T-6.3-delta-flat_banana_10d": "table5_1",
+        "T-6.3-delta-tempered_banana_2d": "table5_1",
+        "T-6.3-delta-tempered_banana_10d": "table5_1",
+        "T-6.3-delta-corr_gauss_2d": "table5_1",
+        "T-6.3-delta-circle": "table5_1",
+        "T-6.3-delta-flat_banana_2d": "table5_1",
+        "T-6.3-delta-gauss_30d": "table5_1",
+        "T-6.3-delta-narrow_banana_2d": "table5_1",
+        "T-fig6.2-bound": "figure6_2_published",
+        "T-fig6.2-fraction": "figure6_2_published",
+        "T-acceptance-text": "comparison",
+        "T-acceptance-final": "comparison",
+    },
+    "vinaroz2022dpsep": {
+        "C-clipping-improves": "table2",
+        "C-dp-beats-sep": "table2",
+        "C-dp-close-to-clipped": "table2",
+        "C-sep-as-good-as-ep": "table2",
+        "C-mixture-privacy-costs": "table1",
+        "C-clipping-most": "table2",
+        "C-dp-comparable": "table2",
+        "C-dp-kin8nm": "table2",
+        "C-dp-often-better": "table2",
+        "C-sep-uncertainty": "table1",
+        "C-sep-uncertainty-converged": "table1",
+        "C-mixture-uncertainty": "figure1 table1",
+        "C-mixture-uncertainty-valid": "figure1 table1",
+        "C-mixture-closer-f": "table1",
+        "C-mixture-closer-kl": "table1",
+        "C-mixture-closer-draws": "table1_draws",
+        "C-privacy": "table1 table2",
+    },
+    "league": {  # of our own: a place is the name of a figure or table
+        "P-langevin": "price prices",
+        "P-penalty": "price prices",
+        "P-hmc": "price prices",
+        "P-acceptance": "price prices",
+        "W-statistic": "winners standings",
+        "W-tests-last": "winners standings",
+        "W-regression": "winners standings",
+        "W-banana-unadjusted": "winners standings",
+        "W-banana-penalty": "winners standings",
+        "W-circle": "winners standings",
+        "W-tempered": "winners standings",
+        "W-modes": "winners standings",
+        "W-few-rows": "winners standings",
+        "W-network": "winners standings",
+        "W-more-rows": "rows",
+        "W-tests-rows": "rows",
+        "B-found": "clip",
+        "B-large": "clip",
+        "C-best": "sep_clip",
+        "C-share": "sep_clip",
+        "C-wrong": "sep_clip",
+        "S-batches": "winners standings",
+        "R-beat-chain": "released standings",
+        "R-curved": "released standings",
+        "N-coverage": "standings",
+        "N-variational": "standings",
+        "G-budget": "standings",
+        "G-attack": "attacks standings",
+        "G-attack-sees": "attacks standings",
+        "G-commands": "winners standings",
+        "A-exact": "accountants",
+        "A-batches": "accountants",
+        "A-barker": "accountants",
+        "S-privacy": "batches",
+        "S-loss": "batches",
+    },
+}
+
+
+def named_by_place(where, outputs):
+    """Return the output that the English of a place names, as a reader would guess it."""
+    match = re.search(r"\b(Figure|Table)s? (\d+(?:\.\d+)?)", where)
+    if match is None:
+        return "none"
+    name = f"{match[1].lower()}{match[2].replace('.', '_')}"
+    rest = set(re.findall(r"\w+", where.replace(match[0], "")))
+    for other in outputs:
+        if other.startswith(f"{name}_") and set(other.removeprefix(f"{name}_").split("_")) <= rest:
+            return other
+    return name if name in outputs else "none"
+
+
+@pytest.fixture(scope="module", params=PAPERS)
+def document(request):
+    """Return a key, its claims and series, and the outputs of its configuration."""
+    config = yaml.safe_load((ROOT / f"config/papers/{request.param}.yaml").read_text())
+    path = ROOT / f"config/published/{request.param}.yaml"
+    values = claim_file.load(path, config["outputs"])
+    return request.param, [*values["entries"], *values.get("series", ())], config["outputs"]
+
+
+def test_outputs_are_those_of_the_places_but_for_the_chosen_ones(document):
+    key, entries, outputs = document
+    differing = {
+        entry["id"]: " ".join(claim_file.outputs_of(entry)) or "none"
+        for entry in entries
+        if [named_by_place(entry["where"], outputs)]
+        != [*(claim_file.outputs_of(entry) or ("none",))]
+    }
+    assert differing == CHOSEN[key]
+
+
+@pytest.mark.parametrize("scale", reader.scales(ROOT))
+def test_claims_name_outputs_of_every_scale(scale):
+    config = {"scale": scale, "results_dir": "results", "papers": PAPERS}
+    for key, paper in reader.load_config(config, ROOT).papers.items():
+        claim_file.load(ROOT / f"config/published/{key}.yaml", paper.outputs)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_published_grid_has_the_sizes_that_claims_need(paper):
+    """Else a run at the scale of the document would be called cut down."""
+    config = {"scale": "paper", "results_dir": "results", "papers": [paper]}
+    entries = reader.load_config(config, ROOT).papers[paper].determining()
+    runs = Evidence(pd.DataFrame(), entries, np.random.default_rng(0), 1)
+    needs = claim_file.load(ROOT / f"config/published/{paper}.yaml")["needs"]
+    wrong = {
+        path: wanted
+        for sizes in needs.values()
+        for path, wanted in sizes.items()
+        if rules.setting({"path": path}, runs, "")[0].estimate != wanted
+    }
+    assert wrong == {}
+
+
+def test_an_output_that_does_not_exist_is_refused_with_the_one_that_is_meant(tmp_path):
+    text = (ROOT / "config/published/raisa2021dphmc.yaml").read_text()
+    path = tmp_path / "claims.yaml"
+    path.write_text(text.replace("output: figure2", "output: figur2", 1))
+    outputs = ("figure1", "figure2", "figure3", "comparison", "budget", "clipping", "dimension")
+    claim_file.load(path)
+    with pytest.raises(DpmcError, match="got 'figur2'; did you mean 'figure2'") as caught:
+        claim_file.load(path, outputs)
+    assert "entry 'P-fig2-tail-sg': `output` must be a figure or table" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    path.write_text(text.replace("output: figure2", "output: [figure1, xyz]", 1))
+    with pytest.raises(DpmcError, match="got 'xyz'; one of figure1, figure2"):
+        claim_file.load(path, outputs)
+
+
+def test_a_document_has_the_general_rules_and_its_own():
+    general = {"ratio", "level", "setting", "order", "quartiles", "interval", "spread", "curve"}
+    assert set(kinds("p")) == general
+    assert set(kinds("raisa2021dphmc")) == general | {"count", "regret", "reuse"}
+    assert set(kinds("raisa2021thesis")) == general | {"difference", "gain", "problem"}
+    assert set(kinds("alparslan2023thesis")) == general | {"follows"}
+    assert set(kinds("league")) == general | {"allowed", "batches"}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_rule_of_a_document_is_used_and_described(paper):
+    values = claim_file.load(ROOT / f"config/published/{paper}.yaml")
+    cells = (printed_series.expand(block)[0] for block in values.get("series", ()))
+    entries = [*values["entries"], *cells]
+    used = {entry["rule"]["kind"] for entry in entries}
+    known = kinds(paper)
+    assert set(known) - set(kinds("p")) <= used
+    texts = [known[entry["rule"]["kind"]].describe(entry["rule"]) for entry in entries]
+    assert all(text and "None" not in text for text in texts)

@@ -1,0 +1,461 @@
+"""Rules that compare groups, printed boxes and curves, and their error rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from dpmc.types import DpmcError
+from dpmc_papers.outputs._rules import alparslan2023thesis
+from dpmc_papers.pipeline.results import Context
+from dpmc_papers.verdicts import agreement, bootstrap, comparisons, decision, evidence
+from dpmc_papers.verdicts import printed as kinds
+from dpmc_papers.verdicts.agreement import TOLERANCE
+from tests.support import printed
+from tests.support.printed import RUNS, one, runs
+
+
+@pytest.fixture(scope="module")
+def context():
+    return printed.context()
+
+
+def both_sides(measure, printed_of, size=RUNS):
+    """Return how often of 300 repeats a number is contradicted, and one wrong by a factor not.
+
+    Runs are lognormal. With the broken rule, for which print is exact, come the contradictions of
+    the right number.
+    """
+    rng = np.random.default_rng(3)
+    contradicted, reproduced, broken = 0, 0, 0
+    for _ in range(300):
+        theirs = printed_of(np.exp(0.3 * rng.normal(size=size)))
+        for factor in (1.0, math.exp(TOLERANCE)):
+            rows = runs(factor * np.exp(0.3 * rng.normal(size=60)), epsilon=1)
+            given = evidence.Evidence(rows, {}, rng, 100)
+            rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": theirs, "count": size}
+            (found,) = measure(rule, given)
+            middle = theirs[len(theirs) // 2] if len(theirs) == 3 else theirs[0]
+            verdict = agreement.compare(found, middle, middle, 0.05).verdict
+            exact = dataclasses.replace(found, limit_se=0.0)
+            if factor == 1.0:
+                contradicted += verdict == "contradicted"
+                broken += agreement.compare(exact, middle, middle, 0.05).verdict == "contradicted"
+            else:
+                reproduced += verdict == "reproduced"
+    return contradicted, reproduced, broken
+
+
+def test_error_rates_of_a_printed_box():
+    """Nominal error rates 0.05 on both sides.
+
+    At most 32 of 300 repeats go wrong on each: were a rate 0.05, more would with probability
+    1e-5. Taking the median of the 20 printed runs as exact, the broken rule, contradicts the right
+    number in more.
+    """
+    contradicted, reproduced, broken = both_sides(
+        lambda rule, given: kinds.quartiles(rule, given, "as_published"),
+        lambda values: np.quantile(values, [0.25, 0.5, 0.75]).tolist(),
+    )
+    assert contradicted <= 32
+    assert reproduced <= 32
+    assert broken > 32
+
+
+def test_standard_error_of_a_printed_median():
+    """Of 2,000 Gaussian samples of 201 the medians vary as their quartiles tell, to 8 %.
+
+    Error rate below 1e-6: the standard deviation of 2,000 medians errs by 1.6 %. The scale is that
+    of logarithms, on which the samples are Gaussian.
+    """
+    rng = np.random.default_rng(4)
+    samples = rng.normal(size=(2000, 201))
+    middle = float(np.median(samples[0]))
+    printed = np.exp([middle - norm.ppf(0.75), middle, middle + norm.ppf(0.75)]).tolist()
+    rows = runs(np.exp(samples[0]), epsilon=1)
+    given = evidence.Evidence(rows, {}, rng, 20)
+    rule = {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed}
+    found = kinds.quartiles(rule, given, "as_published")[0]
+    assert found.limit_se == pytest.approx(np.std(np.median(samples, axis=1)), rel=0.08)
+    alone = kinds.quartiles({**rule, "printed": 1.0}, given, "as_published")[0]
+    assert alone.limit_se == alone.se > 0
+
+
+def order(**changes):
+    rule = {
+        "kind": "order",
+        "metric": "mmd",
+        "where": {"experiment": "text", "problem": ["flat_banana_2d", "flat_banana_10d"]},
+        "tiers": [
+            [{"algorithm": "dp_penalty"}, {"algorithm": "dp_hmc"}],
+            [{"algorithm": "minibatch_penalty"}, {"algorithm": "dp_barker"}],
+        ],
+        "by": ["problem", "epsilon"],
+    }
+    return {"rule": rule | changes, "high": 1}
+
+
+def test_an_order_is_counted_over_pairs_and_settings(context):
+    row = one(context, order())
+    assert (row["verdict"], row["reason"][:27]) == ("undecided", "established at 47 of 48 set")
+    tiers = order()["rule"]["tiers"]
+    row = one(context, order(tiers=tiers[::-1]))
+    assert (row["verdict"], row["reason"][:26]) == ("contradicted", "established at 0 of 48 set")
+
+
+def test_exceptions_are_tolerated_up_to_their_share(context):
+    turned = context.metrics.copy()
+    bad = (turned["problem"] == "flat_banana_2d") & (turned["epsilon"] >= 5)
+    turned.loc[bad & (turned["algorithm"] == "dp_barker"), "mmd"] *= 0.01  # 4 of 48
+    assert one(context, order(), metrics=turned)["verdict"] == "contradicted"
+    row = one(context, {**order(), "exceptions": 0.25}, metrics=turned)
+    assert row["verdict"] == "reproduced"
+    assert "contradicted at 4; least margin" in row["reason"]
+    assert "but for 25 % of the settings; error rate 0.05 on each side" in row["rule"]
+    row = one(context, {**order(), "exceptions": 0.09}, metrics=turned)
+    assert row["verdict"] == "undecided"
+    row = one(context, {**order(), "exceptions": 0.08}, metrics=turned)
+    assert row["verdict"] == "contradicted"
+
+
+def test_error_rate_of_an_order_of_equals(context):
+    """Four groups of one law, six pairs: the order is true with equality.
+
+    Nominal error rate 0.05. Of 60 repeats at most 12 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Counting pairs without their uncertainty, the
+    broken rule, must reject about half of the repeats.
+    """
+    rng = np.random.default_rng(5)
+    rule = {"metric": "mmd", "tiers": [[{"algorithm": name}] for name in "abcd"]}
+    rejected, broken = 0, 0
+    for _ in range(60):
+        rows = pd.concat(
+            [runs(np.exp(0.3 * rng.normal(size=RUNS)), algorithm=name) for name in "abcd"]
+        )
+        found = comparisons.order(rule, evidence.Evidence(rows, {}, rng, 100), "as_published")
+        assert len(found) == 6
+        rejected += decision.decide(found, 0, 1, 0.05).verdict == "contradicted"
+        broken += sum(entry.estimate > 1 for entry in found) > 3
+    assert rejected <= 12
+    assert broken > 12
+
+
+def test_an_order_needs_its_variant(context):
+    spared = {**order(), "exceptions": 0.1}
+    assert one(context, {**spared, "variants": ["corrected"]})["verdict"] == "holds"
+    row = one(context, {**order(), "variants": ["added"]})
+    assert (row["verdict"], row["reason"][:30]) == (
+        "not_comparable",
+        "not in this run: variant added",
+    )
+    row = one(context, order(tiers=[[{"algorithm": "dp_hmc"}], [{"algorithm": "none"}]]))
+    assert row["reason"].startswith("not in this run: none (experiment text")
+
+
+def test_spread_is_the_interquartile_range(context):
+    rng = np.random.default_rng(6)
+    table = runs(rng.normal(size=11), epsilon=1)
+    table.loc[3, "mmd"] = math.nan
+    copies = bootstrap.resample([table], "mmd", "iqr", rng, 5)[0]
+    low, high = np.nanquantile(table["mmd"], [0.25, 0.75])
+    assert copies[0] == pytest.approx(high - low)
+    rule = {"kind": "ratio", "metric": "mmd", "statistic": "iqr",
+            "numerators": [{"algorithm": "b"}], "denominators": [{"algorithm": "a"}]}  # fmt: skip
+    spreads = {"a": 0.1, "b": 0.6}
+    rows = pd.concat(runs(1 + s * rng.normal(size=60), algorithm=a) for a, s in spreads.items())
+    assert one(context, {"rule": rule, "low": 3}, metrics=rows)["verdict"] == "reproduced"
+    assert one(context, {"rule": rule, "high": 2}, metrics=rows)["verdict"] == "contradicted"
+
+
+@pytest.mark.parametrize(("drift", "verdict"), [(0.0, "reproduced"), (0.3, "contradicted")])
+def test_difference_compares_every_two_values(drift, verdict, context):
+    rng = np.random.default_rng(7)
+    rows = pd.concat(
+        [runs(0.4 + drift * (k == 3) + 0.05 * rng.normal(size=RUNS), problem="p", epsilon=k)
+         for k in range(1, 5)]
+    )  # fmt: skip
+    rule = {"kind": "difference", "metric": "mmd", "by": ["problem"], "between": "epsilon"}
+    row = one(context, {"rule": rule, "low": -0.15, "high": 0.15}, metrics=rows)
+    assert row["verdict"] == verdict
+    assert f"established at {6 if drift == 0 else 3} of 6 settings" in row["reason"]
+
+
+def test_curves_are_read_between_close_points(context):
+    table = pd.DataFrame({"label": "m", "epsilon": [1.0, 1.1, 2.0], "num_iterations": [10, 14, 40]})
+    curves = {"c": table}
+
+    def read(epsilon, **limits):
+        rule = {"kind": "curve", "curve": "c", "where": {"label": "m", "epsilon": epsilon}}
+        return one(context, {"rule": rule, **limits}, curves=curves)
+
+    assert read(1, low=9, high=11)["verdict"] == "reproduced"
+    assert read(1, low=12, high=14)["verdict"] == "contradicted"
+    assert read(1.05, low=12, high=12)["ours"] == pytest.approx(12)
+    for epsilon in (0.9, 1.5, 3):
+        row = read(epsilon, low=1)
+        assert row["reason"] == f"not in this run: label m, epsilon {epsilon:g} of c"
+    assert "exact" in read(2, low=1)["rule"]
+    with pytest.raises(DpmcError, match="must leave one curve of 'c', got several"):
+        kinds.curve(
+            {"curve": "c", "where": {"epsilon": 1}},
+            evidence.Evidence(table, {}, np.random.default_rng(), 1, {"c": pd.concat([table] * 2)}),
+            "as_published",
+        )
+
+
+def test_gain_divides_two_accountants(context):
+    rule = {"kind": "gain", "curve": "figure6_1", "where": {"label": "dp_penalty"},
+            "accountants": {"as_published": ["gaussian", "zcdp"]}}  # fmt: skip
+    row = one(context, {"rule": rule, "low": 1.2})
+    assert (row["verdict"], row["ours"]) == ("reproduced", pytest.approx(1431 / 1079))
+    assert one(context, {"rule": rule, "low": 1.5})["verdict"] == "contradicted"
+    row = one(context, {"rule": rule, "low": 1, "variants": ["corrected"]})
+    assert row["reason"] == "not in this run: variant corrected"
+    row = one(context, {"rule": rule, "low": 1}, curves={})
+    assert row["reason"] == "not in this run: the curve figure6_1"
+
+
+@pytest.mark.parametrize(
+    ("entry", "match"),
+    [
+        ({"rule": {"kind": "order", "metric": "mmd"}, "high": 1}, "`tiers` of the rule is missing"),
+        (
+            {"rule": {"kind": "gain", "curve": "c"}, "low": 1},
+            "`accountants` of the rule is missing",
+        ),
+        ({**order(), "exceptions": 1}, "`exceptions` must be at least 0 and below 1, got 1"),
+        ({"rule": "order", "high": 1}, "`rule` must be a mapping, got 'order'"),
+    ],
+)
+def test_bad_rules_are_refused(entry, match, context):
+    with pytest.raises(DpmcError, match=match) as caught:
+        one(context, entry)
+    assert "\n" not in str(caught.value)
+
+
+def printed_interval(values, confidence=0.9):
+    half = student.ppf(0.5 + confidence / 2, len(values) - 1) * np.std(values, ddof=1)
+    mean, half = float(np.mean(values)), float(half) / math.sqrt(len(values))
+    return [mean - half, mean, mean + half]
+
+
+def interval_rule(printed, of):
+    return {
+        "metric": "mmd", "where": {"epsilon": 1}, "printed": printed, "of": of, "count": 50,
+        "confidence": 0.9,
+    }  # fmt: skip
+
+
+def test_error_rates_of_a_printed_mean():
+    """As for a box: at most 32 of 300 repeats go wrong on each side, more by the broken rule."""
+    contradicted, reproduced, broken = both_sides(
+        lambda rule, given: kinds.interval(
+            {**rule, "of": "mean", "confidence": 0.9}, given, "as_published"
+        ),
+        printed_interval,
+    )
+    assert contradicted <= 32
+    assert reproduced <= 32
+    assert broken > 32
+
+
+def test_half_widths_of_one_law_agree_and_those_of_another_do_not():
+    """The error rate of half-widths is 0.1 at most where tails are as heavy as here.
+
+    Runs are lognormal with sigma 0.5. At most 55 of 300 equal laws are contradicted: were the rate
+    0.1, more would with probability 1e-5. The error that Gaussian runs would have, the broken rule,
+    contradicts more. Twice the spread is called reproduced in almost none.
+    """
+    rng = np.random.default_rng(9)
+    wrong, broken, passed = 0, 0, 0
+    for _ in range(300):
+        theirs = printed_interval(np.exp(0.5 * rng.normal(size=50)))
+        half = (theirs[2] - theirs[0]) / 2
+        for spread in (1.0, 2.0):
+            rows = runs(spread * np.exp(0.5 * rng.normal(size=50)), epsilon=1)
+            given = evidence.Evidence(rows, {}, rng, 100)
+            (found,) = kinds.interval(interval_rule(theirs, "half_width"), given, "as_published")
+            verdict = agreement.compare(found, half, half, 0.05).verdict
+            gaussian = dataclasses.replace(found, se=1 / math.sqrt(98), limit_se=1 / math.sqrt(98))
+            if spread == 1.0:
+                wrong += verdict == "contradicted"
+                broken += agreement.compare(gaussian, half, half, 0.05).verdict == "contradicted"
+            passed += verdict == "reproduced" and spread == 2.0
+    assert wrong <= 55
+    assert broken > 55
+    assert passed <= 3
+
+
+def test_runs_without_data_say_so():
+    rows = runs(np.full(3, math.nan), epsilon=1)
+    rows["status"], rows["problem"] = f"{evidence.UNAVAILABLE}: no file", "some_rows"
+    rule = {"kind": "interval", **interval_rule([0.0, 0.5, 1.0], "mean")}
+    level = {"kind": "level", "metric": "mmd", "where": {"epsilon": 1}}
+    for entry in (rule, level):
+        found = printed.one(Context({}, rows), {"rule": entry, "low": 0, "high": 1})
+        assert found["verdict"] == "not_comparable"
+        assert found["reason"].startswith("data not available here: the raw file of some_rows was")
+    rows.loc[0, "status"] = "complete"
+    found = printed.one(Context({}, rows), {"rule": rule, "low": 0, "high": 1})
+    assert found["reason"].startswith("not in this run")
+
+
+def spread_rule(printed):
+    return {"metric": "mmd", "where": {"epsilon": 1}, "printed": printed, "count": 10}
+
+
+def test_error_rates_of_a_printed_mean_and_deviation():
+    """As for a box, with ten printed runs."""
+    contradicted, reproduced, broken = both_sides(
+        lambda rule, given: kinds.spread(rule, given, "as_published"),
+        lambda values: [float(values.mean()), float(values.std(ddof=1))],
+        size=10,
+    )
+    assert contradicted <= 32
+    assert reproduced <= 32
+    assert broken > 32
+
+
+def test_a_mean_far_from_print_is_contradicted():
+    rng = np.random.default_rng(11)
+    given = evidence.Evidence(runs(9 + rng.normal(size=10), epsilon=1), {}, rng, 200)
+    for cell in ([3.0, 1.0], 3.0):
+        (found,) = kinds.spread(spread_rule(cell), given, "as_published")
+        assert agreement.compare(found, 3.0, 3.0, 0.05).verdict == "contradicted"
+    # A mean alone is as uncertain as ours.
+    assert found.limit_se == found.se
+
+
+def test_a_printed_run_that_is_repeated_number_by_number_has_no_uncertainty():
+    rng = np.random.default_rng(12)
+    one_run = evidence.Evidence(runs([0.5651], epsilon=1), {}, rng, 50)
+    rule = {**spread_rule(0.565), "count": 0}
+    (found,) = kinds.spread(rule, one_run, "as_published")
+    assert (found.se, found.limit_se, found.runs) == (0.0, 0.0, 0)
+    for margin, verdict in ((2e-4, "reproduced"), (5e-5, "contradicted")):
+        outcome = agreement.compare(found, 0.565 - margin, 0.565 + margin, 0.05)
+        assert outcome.verdict == verdict
+    # Several runs are no repetition, and keep the uncertainty that they have.
+    several = evidence.Evidence(runs(1 + rng.random(5), epsilon=1), {}, rng, 50)
+    (found,) = kinds.spread(rule, several, "as_published")
+    assert (found.runs, found.limit_se) == (5, 0.0)
+    assert found.se > 0
+
+
+def test_what_stands_beside_a_mean_may_be_its_standard_error():
+    rng = np.random.default_rng(13)
+    given = evidence.Evidence(runs(1 + rng.random(10), epsilon=1), {}, rng, 50)
+    (found,) = kinds.spread({**spread_rule([2.0, 0.3]), "count": 1}, given, "as_published")
+    assert (found.limit_se, found.runs) == (pytest.approx(0.15), 10)
+
+
+def test_counts_of_data_that_are_not_here_are_not_compared():
+    rng = np.random.default_rng(14)
+    rows = runs([0.0, 0.0], epsilon=1).assign(status=f"{evidence.UNAVAILABLE}: no file")
+    given = evidence.Evidence(rows, {}, rng, 50)
+    with pytest.raises(evidence.NotRunError, match="not in this run"):
+        kinds.spread(spread_rule(5.0), given, "as_published")
+
+
+def led(first, second, **guides):
+    """Return runs of two groups at one setting, and a guide for each."""
+    rows = [
+        runs(values, algorithm=name, epsilon=1.0) for name, values in (("a", first), ("b", second))
+    ]
+    leads = [
+        runs([math.nan], algorithm=name, epsilon=1.0).assign(experiment="g", lead=value)
+        for name, value in guides.items()
+    ]
+    return pd.concat([*rows, *leads], ignore_index=True)
+
+
+FOLLOWS = {
+    "kind": "follows",
+    "metric": "mmd",
+    "where": {"experiment": "e"},
+    "groups": [{"algorithm": "a"}, {"algorithm": "b"}],
+    "guide": {"metric": "lead", "where": {"experiment": "g"}},
+    "by": ["epsilon"],
+}
+
+
+def test_what_follows_a_guide_does_so_whichever_group_leads():
+    rng = np.random.default_rng(15)
+    small, large = 1 + 0.1 * rng.normal(size=20), 2 + 0.1 * rng.normal(size=20)
+    for lead, verdict in (({"a": 5.0, "b": 1.0}, "reproduced"), ({"a": 1.0, "b": 5.0}, "contra")):
+        for groups in (FOLLOWS["groups"], FOLLOWS["groups"][::-1]):
+            entry = {"rule": {**FOLLOWS, "groups": groups}, "high": 1}
+            row = printed.one(
+                Context({}, led(small, large, **lead)), entry, paper="alparslan2023thesis"
+            )
+            assert row["verdict"].startswith(verdict)
+    assert "the group with more lead over the other" in row["rule"]
+    alone = printed.one(
+        Context({}, led(small, large, a=1.0)),
+        {"rule": FOLLOWS, "high": 1},
+        paper="alparslan2023thesis",
+    )
+    assert alone["verdict"] == "not_comparable"
+    assert "settings with lead" in alone["reason"]
+
+
+@pytest.mark.slow
+def test_error_rate_of_what_follows_a_guide():
+    """Both groups have one law: the claim is true with equality.
+
+    Nominal error rate 0.05. Of 300 repeats at most 32 may be rejected: were the rate 0.05,
+    more would occur with probability 1e-5. Letting the runs themselves be the guide, the
+    broken rule, finds the group with the larger mean ahead always.
+    """
+    rng = np.random.default_rng(16)
+    rejected, broken = 0, 0
+    for _ in range(300):
+        first, second = np.exp(0.3 * rng.normal(size=(2, 20)))
+        for kind in ("given", "own"):
+            own = {"a": first.mean(), "b": second.mean()}
+            rows = led(first, second, **({"a": 2.0, "b": 1.0} if kind == "given" else own))
+            found = alparslan2023thesis.follows(
+                FOLLOWS, evidence.Evidence(rows, {}, rng, 100), "as_published"
+            )
+            verdict = decision.decide(found, 0.0, 1.0, 0.05).verdict
+            rejected += kind == "given" and verdict == "contradicted"
+            broken += kind == "own" and found[0].estimate > 1
+    assert rejected <= 32
+    assert broken == 300
+
+
+def test_one_run_says_all_where_a_rule_is_exact():
+    rows = pd.concat(runs([v], algorithm=a, epsilon=1) for a, v in (("a", 2.0), ("b", 1.0)))
+    rule = {
+        "kind": "ratio",
+        "metric": "mmd",
+        "numerators": [{"algorithm": "a"}],
+        "denominators": [{"algorithm": "b"}],
+    }
+    lax = printed.one(Context({}, rows), {"rule": rule, "low": 1})
+    assert (lax["verdict"], "exact" in lax["rule"]) == ("undecided", False)
+    for low, verdict in ((2, "reproduced"), (2.01, "contradicted")):
+        row = printed.one(Context({}, rows), {"rule": {**rule, "exact": True}, "low": low})
+        assert (row["verdict"], row["ours_se"]) == (verdict, 0.0)
+        assert row["rule"].endswith("; exact")
+
+
+def test_an_exact_rule_refuses_values_that_differ_between_runs():
+    rule = {"kind": "level", "metric": "mmd", "exact": True}
+    same = printed.one(Context({}, runs([1.0, 1.0], epsilon=1)), {"rule": rule, "high": 1})
+    assert same["verdict"] == "reproduced"
+    with pytest.raises(DpmcError, match=r"must have one value at each setting, got several"):
+        printed.one(Context({}, runs([1.0, 1.1], epsilon=1)), {"rule": rule, "high": 1})
+
+
+def test_a_mean_alone_is_as_uncertain_as_a_mean_of_so_many_runs_here():
+    rng = np.random.default_rng(17)
+    given = evidence.Evidence(runs(1 + rng.random(20), epsilon=1), {}, rng, 400)
+    (found,) = kinds.spread({**spread_rule(1.5), "count": 1}, given, "as_published")
+    assert found.limit_se == pytest.approx(found.se * math.sqrt(20))
