@@ -171,11 +171,6 @@ def test_the_help_of_a_fit_has_the_keys_of_its_file(capsys):
     assert " ".join(KEYS.split()) in told
 
 
-def test_options_of_the_reproduction_are_refused_beside_a_file(folder, capsys):
-    assert main(["plan", written(folder), "--scale", "smoke"]) == 1
-    assert "`--scale` must be left out beside" in capsys.readouterr().err
-
-
 def test_a_plan_touches_no_row(folder, capsys):
     assert main(["plan", written(folder)]) == 0
     assert "posterior standard deviations" in capsys.readouterr().out
@@ -221,21 +216,6 @@ def test_a_file_with_a_mechanism_runs_once(folder, workers, capsys):
     assert main([*given, "--workers", str(workers)]) == 0
     assert "claim 0.5 not violated" in capsys.readouterr().out
     assert (folder / "mechanism.py.runs").read_text() == "run "
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--repeats", "0"], "`repeats` must be an integer of at least 1, got 0"),
-        (["--passes", "0"], "`max_passes` must be an integer of at least 1, got 0"),
-        (["--epsilon", "-1"], "`epsilon` must be positive and finite, got -1.0"),
-    ],
-)
-def test_a_league_without_a_result_is_refused(tmp_path, arguments, told, capsys):
-    output = tmp_path / "league.csv"
-    assert main(["league", "--output", str(output), *arguments]) == 1
-    assert told in capsys.readouterr().err
-    assert not output.exists()
 
 
 @pytest.mark.filterwarnings("error::dpmc.PosteriorWarning")

@@ -12,16 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-import dpmc
-
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SOURCE = Path(dpmc.__file__).parent
-# What needs the extra: the reproduction but for its configuration, which the command reads with.
-EXPERIMENTS = [
-    path for path in (SOURCE / "experiments").rglob("*.py") if path.parent.name != "config"
-]
-LIBRARY = [path for path in SOURCE.rglob("*.py") if path not in EXPERIMENTS]
+SOURCE = ROOT / "src"
+EXPERIMENTS = [*(SOURCE / "dpmc_papers").rglob("*.py"), *(SOURCE / "dpmc_league").rglob("*.py")]
+LIBRARY = [*(SOURCE / "dpmc").rglob("*.py")]
 # Brought by the extra, imported by the library where it is first needed.
 DEFERRED = {"matplotlib"}
 # Distributions whose modules have another name.
@@ -55,7 +50,7 @@ def imported(tree: ast.AST, at_import: bool) -> set[str]:
 def packages(files: list[Path], at_import: bool) -> set[str]:
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
     found = set().union(*(imported(tree, at_import) for tree in trees))
-    return found - set(sys.stdlib_module_names) - {"dpmc"}
+    return found - set(sys.stdlib_module_names) - {"dpmc", "dpmc_league", "dpmc_papers"}
 
 
 @pytest.fixture(scope="module")
