@@ -127,8 +127,6 @@ def jointly(
 
     Parameters
     ----------
-    statistics : NodeStatistics
-        Exact sums of all nodes.
     changes : mapping of relation to float
         Sensitivity of the vector under each relation.
     rng, terms, with_u, ledgers
@@ -159,11 +157,6 @@ def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
     ----------
     noisy : NoisyStatistics
         Of `release`, or of another function that goes through `assemble`.
-
-    Raises
-    ------
-    DpmcError
-        If it does not say how far a row can move it.
     """
     declared = noisy.guarantee
     guarantees: dict[Neighbours, Guarantee] = {declared.neighbours: declared}

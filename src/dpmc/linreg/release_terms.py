@@ -104,11 +104,6 @@ def draw(
         Terms of each release, as arguments of `dpmc.privacy.single_releases.gaussian`.
     ledgers : sequence of Ledger, optional
         Ledger of each node, which draws and records its noise; new ones by default.
-
-    Raises
-    ------
-    DpmcError
-        If there is not one ledger for each node, or one refuses.
     """
     if ledgers is None:
         ledgers = [Ledger() for _ in vectors]
@@ -205,12 +200,6 @@ def check_within(
         What the sensitivity is computed from.
     intercept : bool
         Whether the rows should have a leading one.
-
-    Raises
-    ------
-    DpmcError
-        If a bound is out of range, the statistics have none or wider ones, or rows have a
-        leading one where they should not, or none where they should.
     """
     for name, bound in (("x_bound", x_bound), ("y_bound", y_bound)):
         checks.positive(name, bound)
@@ -243,12 +232,8 @@ def guarantee(
 
     Parameters
     ----------
-    shift : float
-        > 0.
     delta : float
         Delta of the guarantee, in (0, 1).
-    neighbours : {"replace", "add_remove"}
-        How neighbouring data sets differ.
     bounds_source : {"public", "data"}
         Whether the bounds were known beforehand or taken from the rows.
     nominal : float, optional

@@ -29,13 +29,7 @@ INVALID_ROWS = ("refuse", "zero")
 
 
 def node_sizes(num_rows: int, num_nodes: int) -> npt.NDArray[np.int64]:
-    """Return the rows of each node: equally many, and what remains goes to the last.
-
-    Raises
-    ------
-    DpmcError
-        If there is no row or node, or a node would be empty.
-    """
+    """Return the rows of each node: equally many, and what remains goes to the last."""
     at_least("num_rows", num_rows, 1)
     at_least("num_nodes", num_nodes, 1)
     if num_nodes > num_rows:
@@ -82,17 +76,6 @@ def node_statistics(
         counts as a row of zeros.
     intercept : bool
         Put a one before the features of every row, after they are bounded.
-
-    Returns
-    -------
-    NodeStatistics
-
-    Raises
-    ------
-    DpmcError
-        If there are more nodes than rows, a node has fewer rows than features, a bound is
-        out of range, the shapes or the number of rows do not fit, or a row is not finite or
-        beyond the bounds and to be refused.
 
     Notes
     -----

@@ -155,13 +155,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def profile(name: str) -> Profile:
-    """Return a profile by name.
-
-    Raises
-    ------
-    DpmcError
-        If there is none.
-    """
+    """Return a profile by name."""
     checks.one_of("profile", name, tuple(PROFILES))
     return PROFILES[name]
 
@@ -178,11 +172,6 @@ def make_prior(profile: Profile, dim: int, rng: np.random.Generator) -> Prior:
     rng : numpy.random.Generator
         Of V, d x d and standard normal: V'V is the scale of Sigma_x, with d + 1 degrees of
         freedom. To be drawn once per problem.
-
-    Raises
-    ------
-    DpmcError
-        If `dim` is not an integer >= 1.
     """
     checks.at_least("dim", dim, 1)
     v = rng.standard_normal((dim, dim))

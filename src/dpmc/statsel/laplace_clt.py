@@ -148,10 +148,7 @@ def fill_log_density(y: float, mean: Any, sd: Any, scale: Any, out: Any) -> None
 
 
 def information(
-    variance: Array | float,
-    d_mean: Array | float,
-    d_variance: Array | float,
-    scale: Array | float,
+    variance: Array | float, d_mean: Array | float, d_variance: Array | float, scale: Array | float
 ) -> Array:
     """Return the Fisher information on a scalar parameter of mean and variance.
 

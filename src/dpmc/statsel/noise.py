@@ -23,13 +23,7 @@ def of_mean(sensitivity: float, n: int, epsilon: float) -> float:
 
 
 def of_record(sensitivity: float, n: int, epsilon: float) -> float:
-    """Return D / epsilon, the scale of noise on one record.
-
-    Raises
-    ------
-    DpmcError
-        If the sensitivity is not finite and >= 0, or epsilon not > 0.
-    """
+    """Return D / epsilon, the scale of noise on one record."""
     if not 0 <= sensitivity < math.inf:
         raise DpmcError(f"`sensitivity` must be finite and >= 0, got {sensitivity}")
     check_epsilon(epsilon, infinite=True)
@@ -50,11 +44,6 @@ def gaussian_guarantee(epsilon: float, delta: float | None = None) -> Guarantee:
     -------
     Guarantee
         None at epsilon = inf.
-
-    Raises
-    ------
-    DpmcError
-        If epsilon or delta is out of range.
     """
     if math.isinf(epsilon) and epsilon > 0:
         return NO_GUARANTEE

@@ -45,11 +45,6 @@ class ReleaseTerms:
         """Refuse another population, statistic, mechanism, epsilon or delta than the release has.
 
         What is None was not given.
-
-        Raises
-        ------
-        DpmcError
-            Naming both.
         """
         for name, value in given.items():
             own = getattr(self, name)
@@ -224,11 +219,6 @@ def before_noise(
     ----------
     population, statistic, mechanism, x, epsilon, delta, invalid_rows
         See `release`.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is invalid, or the mechanism does not fit the statistic.
     """
     check_epsilon(epsilon)
     check_fit(statistic, mechanism)
@@ -257,14 +247,7 @@ def before_noise(
 
 
 def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
-    """Refuse a support on which floating-point sums of a statistic lose its sensitivity.
-
-    Raises
-    ------
-    DpmcError
-        If the range of s is narrower than 1e-3 of its largest absolute value, narrower than
-        1e-150, or goes beyond 1e150.
-    """
+    """Refuse a support on which floating-point sums of a statistic lose its sensitivity."""
     low, high = statistic.range(support)
     width, largest = high - low, max(abs(low), abs(high))
     if not (width >= NARROWEST and largest <= min(1 / NARROWEST, 1e3 * width)):
@@ -275,13 +258,7 @@ def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
 
 
 def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
-    """Refuse noise that does not go with a statistic.
-
-    Raises
-    ------
-    DpmcError
-        Naming what does.
-    """
+    """Refuse noise that does not go with a statistic."""
     if statistic.kind == "order" and mechanism.per_record:
         raise DpmcError(
             f"`mechanism` must release a single number for {statistic.name}, got {mechanism.name!r}"

@@ -84,8 +84,6 @@ def fit(
         Private rows, all finite.
     model : MixtureModel
         Its prior is clipped as a factor is.
-    settings : PublishedSettings
-        Settings of the run.
     rng : numpy.random.RandomState
         Left where the public code leaves it: J d^2 + J d normals on for each step that was
         not skipped. The runs of figure 1 share one generator.
@@ -97,11 +95,6 @@ def fit(
     MixtureFit
         Its releases are those of rows in fixed order, two for each pass. They hold but for
         :data:`OUTSIDE`: there is no finite guarantee.
-
-    Raises
-    ------
-    DpmcError
-        If rows do not fit the model.
     """
     rows = checked_rows(rows, model)
     num, dim, num_rows = model.num_components, model.dim, len(rows)

@@ -78,13 +78,7 @@ class NetworkFit:
     releases: tuple[tuple[str, int], ...]
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Return mean and variance of the network's output, without noise, each of shape (m,).
-
-        Raises
-        ------
-        DpmcError
-            If `x` has another number of columns.
-        """
+        """Return mean and variance of the network's output, without noise, each of shape (m,)."""
         rows = np.asarray(x, dtype=np.float64)
         inputs = self.means[0].shape[1] - 1
         if rows.ndim != 2 or rows.shape[1] != inputs:
@@ -114,20 +108,13 @@ def fit(
         Features, of about unit size.
     y : ndarray of shape (N,)
         Targets, of about unit size.
-    settings : NetworkSettings
-        Which update is made, how often and with what noise.
     rng : numpy.random.Generator
         Source of the first weights, the order of rows and the seeds of privacy noise; seeded
         by the operating system where privacy is meant.
-    progress : callable ``(steps done, steps in all, text)``
-        Called after each block of steps.
     prior : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,)), optional
         Prior precision of each weight, in place of one for all.
     ledger : Ledger, optional
         Records noisy steps before they are made; refuses what its plan does not cover.
-    invalid_rows : {"refuse", "zero"}
-        What becomes of a row with an entry that is not finite: the fit is refused, which no
-        guarantee covers, or the row contributes nothing.
 
     Raises
     ------
@@ -161,11 +148,6 @@ def fit_without_privacy(
     ----------
     x, y, settings, rng, progress, invalid_rows
         As in :func:`fit`.
-
-    Raises
-    ------
-    DpmcError
-        If rows are refused or do not fit.
     """
     fitted = fit(x, y, settings, rng, progress, invalid_rows=invalid_rows)
     return Fitted(fitted, NO_GUARANTEE, fitted.counters)

@@ -45,10 +45,7 @@ def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
     part = density * first
     below = density * second - part**2
     above = 1 - (density * second + 2 * t * part + part**2)
-    return (
-        sd * (np.maximum(ratio, 0) + part),
-        variance * np.where(ratio < 0, below, above),
-    )
+    return (sd * (np.maximum(ratio, 0) + part), variance * np.where(ratio < 0, below, above))
 
 
 def rectified_slopes(mean: Array, variance: Array) -> tuple[Array, Array, Array, Array]:
@@ -118,11 +115,6 @@ def scores(
         Targets on the original scale, m >= 1.
     shift, scale : float
         An original value is ``shift + scale * value``; `scale` > 0.
-
-    Raises
-    ------
-    DpmcError
-        If there are no targets, or not as many as predictions.
     """
     if len(y) == 0 or np.shape(y) != np.shape(mean):
         raise DpmcError(

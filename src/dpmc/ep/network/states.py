@@ -6,14 +6,7 @@ import math
 
 import numpy as np
 
-from dpmc.ep.network.layout import (
-    COUNTS,
-    Architecture,
-    Arrays,
-    Layers,
-    NetworkLoopSettings,
-    scales,
-)
+from dpmc.ep.network.layout import COUNTS, Architecture, Arrays, Layers, NetworkLoopSettings, scales
 from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.settings import CLIPS
 from dpmc.numerics.simd import WIDTH

@@ -33,16 +33,9 @@ def published(
     ----------
     row : {"ep", "sep", "sep_clipped", "dp_sep"}
         Row of the tables.
-    hidden, num_passes : int
-        Hidden units and passes over the rows.
     noise : (float, float)
         Shape a and rate b of the fixed noise precision, constants of the public code for each
         data set; for the two last rows. The noise variance is b / (a - 1).
-
-    Raises
-    ------
-    DpmcError
-        If there is no such row, or a constant is out of range.
     """
     checks.one_of("row", row, ("ep", "sep", "sep_clipped", "dp_sep"))
     plain = NetworkSettings(hidden=hidden, num_passes=num_passes, refine_prior=True)
@@ -116,8 +109,6 @@ def private(
 
     Parameters
     ----------
-    hidden, num_passes : int
-        Hidden units and passes over the rows.
     clip_bound, noise_multiplier : float
         Norm of a clipped factor, and the noise over the sensitivity of a step.
     noise_variance : float or None

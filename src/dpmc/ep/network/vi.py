@@ -126,11 +126,6 @@ class VIFit:
         -------
         tuple of ndarray of shape (m,)
             Over the draws of the weights; the variance divides by their number less one.
-
-        Raises
-        ------
-        DpmcError
-            If the shape does not fit or an entry is not finite.
         """
         width = (self.mean.size - self.hidden - 1) // self.hidden - 1
         x = _finite("x", x, 2)
@@ -153,20 +148,11 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
         Standardised inputs.
     y : ndarray of shape (N,)
         Standardised targets.
-    settings : VISettings
-        Settings of the run.
-    rng : numpy.random.Generator
-        Source of the random numbers.
 
     Returns
     -------
     VIFit
         With finite values in any case; see its status.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit or an entry is not finite.
     """
     z, y = _with_bias(_finite("x", x, 2)), _finite("y", y, 1)
     if len(y) != len(z) or not y.size:

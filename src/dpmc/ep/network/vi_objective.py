@@ -146,10 +146,6 @@ def backward(passed: Forward, by_output: Array, z: Array) -> Array:
         Gradient with respect to the outputs.
     z : ndarray of shape (B, d + 1)
         Rows of the batch, with a last entry 1.
-
-    Returns
-    -------
-    ndarray of shape (S, W)
     """
     num_samples, hidden, batch_size = passed.units.shape
     scaled = by_output / math.sqrt(hidden + 1)

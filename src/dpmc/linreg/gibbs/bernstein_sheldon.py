@@ -63,13 +63,7 @@ class SumChainSettings(NamedTuple):
 
 
 def released_sums(noisy: NoisyStatistics) -> ReleasedSums:
-    """Return what the nodes released as sums of products of (x, y).
-
-    Raises
-    ------
-    DpmcError
-        If u is missing or a standard deviation of the noise is not positive.
-    """
+    """Return what the nodes released as sums of products of (x, y)."""
     if noisy.u is None:
         raise DpmcError("`u` must be released, got a release without y'y")
     for name in ("s_sd", "z_sd", "u_sd"):
@@ -149,10 +143,6 @@ def run(
 
     Parameters
     ----------
-    released : ReleasedSums
-        Noisy sums of all nodes.
-    beliefs : Beliefs
-        Prior as the conditionals read it.
     settings : SumChainSettings
         Settings of the chain.
     axes : tuple of ndarray of shape (p, p)
@@ -161,10 +151,6 @@ def run(
         Where to start; overwritten with where it ended.
     variance : float
         First sigma_y^2.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-    draws, variances : ndarray of shape (kept, d) and (kept,)
-        Overwritten.
     tallies : ndarray of int of shape (4,)
         Counts, added to.
 

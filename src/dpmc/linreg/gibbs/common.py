@@ -75,14 +75,7 @@ class GibbsParams:
 
 
 def check_release(noisy: NoisyStatistics, prior: Prior, least_rows: int = 1) -> None:
-    """Refuse a release that a sampler cannot work with.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit the prior, a number is not finite, there is no noise, or a node
-        has fewer than `least_rows` rows.
-    """
+    """Refuse a release that a sampler cannot work with."""
     checks.instance("noisy", noisy, NoisyStatistics, "a release of dpmc.linreg")
     checks.instance("prior", prior, Prior, "a dpmc.linreg.types.Prior")
     num, dim = len(noisy.num_rows), prior.dim

@@ -96,8 +96,6 @@ def coefficient_posterior(
         Noisy z_j of each node.
     variance, z_variance : float
         sigma_y^2, and the variance of the noise on z.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
 
     Returns
     -------

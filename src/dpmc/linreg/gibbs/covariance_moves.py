@@ -18,13 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.latent_nodes import (
-    aim,
-    copy_sums,
-    latent_nodes,
-    noise_polynomial,
-    turn_sums,
-)
+from dpmc.linreg.gibbs.latent_nodes import aim, copy_sums, latent_nodes, noise_polynomial, turn_sums
 from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.numerics.small_matrices import cholesky, compiled, gram, multiply, spectrum
 from dpmc.numerics.small_matrices import solve_lower_matrix as solve_lower
@@ -181,8 +175,6 @@ def log_prior(line: Any, s: float, log_size: float, beliefs: Any) -> float:
         How far.
     log_size : float
         log |G|, up to a constant.
-    beliefs : Beliefs
-        Prior as the conditionals read it.
 
     Returns
     -------
@@ -264,20 +256,12 @@ def move_jointly(
 
     Parameters
     ----------
-    released : ReleasedSums
-        Noisy sums of all nodes.
-    beliefs : Beliefs
-        Prior as the conditionals read it.
     axes : tuple of ndarray of shape (p, p)
         From :func:`directions`.
     num_moves : int
         How many K are drawn, each with its own c and r.
-    joint : ndarray of shape (p, p)
-        G.
     sums : ndarray of shape (J, p, p)
         Updated in place.
-    rng : numpy.random.Generator
-        Source of the random numbers.
 
     Returns
     -------

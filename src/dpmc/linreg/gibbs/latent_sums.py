@@ -102,12 +102,8 @@ def turned_conditional(
         T plus that noise, in the basis and units of :func:`whitening`, as are the results.
     values : ndarray of shape (p,)
         Eigenvalues of G.
-    count : float
-        Rows n of the node.
     invariant : float
         v, in the units of the data.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
@@ -136,16 +132,10 @@ def direct_conditional(
     ----------
     noisy : ndarray of shape (p, p)
         What the node released.
-    count : float
-        Rows n of the node.
-    joint : ndarray of shape (p, p)
-        G.
     sds : ndarray of shape (D,)
         Standard deviation of the noise on each product.
     spectrum : tuple of ndarray of shape (D,) and (D, D)
         Eigenvalues and vectors of the covariance of the products of a row, in units of `sds`.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
@@ -187,10 +177,6 @@ def elliptical_slice(
         T, in the units of :func:`whitening`, as are the other matrices.
     mean, noise : ndarray of shape (p, p)
         Of the normal conditional distribution.
-    count : float
-        Rows n of the node.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     out, factor : ndarray of shape (p, p)
         The new T, and work space.
 
@@ -252,16 +238,12 @@ def update_augmented(
 
     Parameters
     ----------
-    released : ReleasedSums
-        Noisy sums of all nodes.
     joint : ndarray of shape (p, p)
         G, finite.
     exact : bool
         Whether the distribution of the sums is Wishart, or normal with the same moments.
     sums : ndarray of shape (J, p, p)
         Updated in place; if `exact`, positive definite before and after.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     tallies : ndarray of int
         Counts, see ``TRIES`` and ``GAVE_UP``.
     """

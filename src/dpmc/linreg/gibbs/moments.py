@@ -28,8 +28,6 @@ def joint_covariance(theta: Any, variance: float, features: Any, joint: Any) -> 
         sigma_y^2.
     features : ndarray of shape (d, d)
         Sigma_x.
-    joint : ndarray of shape (d + 1, d + 1)
-        Overwritten.
     """
     d = theta.size
     last = variance

@@ -57,8 +57,6 @@ def beliefs_of(prior: Prior, conjugate: bool, precision: float | None = None) ->
 
     Parameters
     ----------
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
     conjugate : bool
         Whether the variance of theta scales with sigma_y^2.
     precision : float, optional

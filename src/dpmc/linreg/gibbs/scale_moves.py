@@ -83,8 +83,6 @@ def scale_move(
     ----------
     released : ReleasedStatistics
         Noisy S_j and z_j of all nodes.
-    prior : PriorTerms
-        Prior as the conditionals read it.
     basis : ndarray of shape (d, d)
         It must not depend on the state.
     i, k : int
@@ -98,8 +96,6 @@ def scale_move(
         State of the chain; updated in place, but for what the nodes hold.
     scratch : StatisticsScratch
         Room for one move, overwritten; its nodes are open and updated in place.
-    rng : numpy.random.Generator
-        Source of the random numbers.
 
     Returns
     -------

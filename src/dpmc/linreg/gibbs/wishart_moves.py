@@ -161,8 +161,6 @@ def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
         The Bartlett factor A; S = L L'.
     dof : float
         alpha, above d - 1.
-    scratch : ndarray of shape (d,)
-        Overwritten.
     """
     dim, square = factor.shape[0], 0.0
     for i in range(dim):

@@ -152,11 +152,6 @@ def ridges(noisy: NoisyStatistics, params: Params) -> Array:
     smallest eigenvalue, put down by a margin, lacks of it. The noise for replaced rows is up
     to sqrt(2) times as large, and outgrows the ridge more often. That costs no privacy, and
     on the data of the thesis a larger ridge predicts worse.
-
-    Raises
-    ------
-    DpmcError
-        If the release is not one of adaSSP.
     """
     for name in ("smallest_eigenvalue", "ridge_scale", "margin"):
         if name not in noisy.extra:

@@ -108,24 +108,14 @@ def run(
     ----------
     module : module
         One of :mod:`dpmc.statsel.chains.methods`.
-    target : PosteriorTarget
-        Release and prior.
     params : Params
         Of the module.
     variant : str
         One of its ``VARIANTS``.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
     moments : callable ``() -> (mean, sd)``
         Of the posterior, asked for where the settings leave start or step open.
     progress : callable
         Called with the iterations done and the iterations to do.
-
-    Raises
-    ------
-    DpmcError
-        If the chain is not for such a target, there is no such variant, or the start is not
-        inside the prior.
     """
     name = module.__name__.rpartition(".")[2]
     if target.shape not in module.SHAPES:
@@ -147,13 +137,7 @@ def run(
 
 
 def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
-    """Return the deviations of a variant.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such variant.
-    """
+    """Return the deviations of a variant."""
     if variant not in variants:
         raise DpmcError(
             f"`variant` of {name} must be one of {', '.join(variants)}, got {variant!r}"

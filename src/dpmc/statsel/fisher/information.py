@@ -86,12 +86,8 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 
     Parameters
     ----------
-    moments : Moments
-        m and V of the statistic of one record.
     theta, scale : float or ndarray
         The standard deviation of the noise is 0 where there is none.
-    num_rows : int
-        n, the number of records.
     """
     place = np.asarray(theta, np.float64)
     covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
@@ -105,12 +101,6 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 
     Parameters
     ----------
-    moments : Moments
-        m and V of the statistic of one record.
-    theta : float or ndarray
-        Parameter at which the information is taken.
-    num_rows : int
-        n.
     scale : float or ndarray
         Of the noise; 0 where there is none.
     """
@@ -128,10 +118,6 @@ def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
 
     Parameters
     ----------
-    theta : float or ndarray
-        In (0, 1).
-    num_rows : int
-        n, the number of records.
     epsilon : float or ndarray
         Of epsilon-DP.
     """
@@ -150,10 +136,6 @@ def mean_of_bits(
 
     Parameters
     ----------
-    theta : float or ndarray
-        In (0, 1).
-    num_rows : int
-        n, the number of records.
     noise_variance : float or ndarray
         Variance of the noise, in units of one record.
     second_term : {"half", "published"}
@@ -201,31 +183,12 @@ def information(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    mechanism : Mechanism
-        Noise of the release.
     epsilon : float
         > 0; infinity without noise.
-    num_rows : int
-        n.
-    theta : float
-        Parameter at which the information is taken.
     delta : float, optional
         For mechanisms that need one.
     simulation : Simulation, optional
         Of order statistics: always with the same random numbers.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DpmcError
-        If a number is out of range, or the mechanism does not release the statistic.
     """
     return curve(population, statistic, mechanism, num_rows, delta, simulation)(epsilon, theta)
 
@@ -238,13 +201,7 @@ def curve(
     delta: float | None = None,
     simulation: Simulation | None = None,
 ) -> Callable[[float, float], float]:
-    """Return :func:`information` as a function of epsilon and theta.
-
-    Raises
-    ------
-    DpmcError
-        If the mechanism does not release the statistic, or n or delta is out of range.
-    """
+    """Return :func:`information` as a function of epsilon and theta."""
     checks.at_least("n", num_rows, 1)
     if mechanism.needs_delta:
         check_delta(delta, mechanism.name)

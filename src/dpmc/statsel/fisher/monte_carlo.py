@@ -119,22 +119,13 @@ def estimate(
 
     Parameters
     ----------
-    sampler : LatentSampler
-        Latent draws of one release.
     sizes : MonteCarloSizes
         Monte Carlo sizes, and the estimator.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
 
     Returns
     -------
     value, se : float
         The standard error is that of independent y: too small where they share latent draws.
-
-    Raises
-    ------
-    DpmcError
-        If a size is too small or the estimator unknown.
     """
     checks.one_of("estimator", sizes.estimator, ESTIMATORS)
     halves = sizes.estimator == "halves"
@@ -166,12 +157,6 @@ def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Late
 
     Parameters
     ----------
-    moments : Moments
-        m and V of the statistic of one record.
-    theta : float
-        Parameter at which the information is taken.
-    num_rows : int
-        n, the number of records.
     scale : float
         Of the Laplace noise.
     """
@@ -198,19 +183,10 @@ def of_data(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
     statistic : Statistic
         An order statistic.
     order : Order
         It and its noise.
-    theta : float
-        Parameter at which the information is taken.
-
-    Raises
-    ------
-    DpmcError
-        If records have no score.
     """
     score_of = _score(population)
 
@@ -229,13 +205,7 @@ def of_data(
 def of_record(
     population: Population, statistic: Statistic, theta: float, scale: float
 ) -> LatentSampler:
-    """Return the latent draws of Algorithm 8: single records, whose F is of one of them.
-
-    Raises
-    ------
-    DpmcError
-        If records have no score.
-    """
+    """Return the latent draws of Algorithm 8: single records, whose F is of one of them."""
     score_of = _score(population)
     low, high = population.support
 

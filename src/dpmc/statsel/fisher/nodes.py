@@ -58,13 +58,7 @@ def plain(function: Any) -> Any:
 
 
 def nodes(population: Population, statistic: Statistic, theta: float) -> Nodes:
-    """Return nodes for one record under theta.
-
-    Raises
-    ------
-    DpmcError
-        If |x| or an even power is asked for of a population that is not symmetric about zero.
-    """
+    """Return nodes for one record under theta."""
     if population.base == "unit":
         return _of_bits(population, statistic, theta)
     folded = statistic.absolute or statistic.power % 2 == 0

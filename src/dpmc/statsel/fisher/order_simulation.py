@@ -134,12 +134,8 @@ def sorted_latents(order: Order, shares: Array, rng: np.random.Generator) -> Arr
 
     Parameters
     ----------
-    order : Order
-        The order statistic and its noise.
     shares : ndarray of shape (m,)
         What U of rank r has for its distribution function, Beta(r, n + 1 - r).
-    rng : numpy.random.Generator
-        Random numbers of the draws.
     """
     from scipy.special import betaincinv, ndtri
 
@@ -169,14 +165,6 @@ def release(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    order : Order
-        The order statistic and its noise.
-    theta : float
-        Parameter at which the information is taken.
     z : ndarray of shape (m, n)
         Latent numbers in which the statistic of a record does not decrease, sorted.
     """

@@ -90,16 +90,8 @@ def information(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
     order : Order
         The statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
-    theta : float
-        Parameter at which the information is taken.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
     simulation : Simulation, optional
         Sizes and step; by default those of `Simulation()`.
 

@@ -75,14 +75,8 @@ def per_record(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
     statistic : Statistic
         Of kind ``"mean"``: its s.
-    theta : float
-        Parameter at which the information is taken.
-    num_rows : int
-        n.
     scale : float
         Of the noise of one record; 0 where there is none.
     noise : {"laplace", "gaussian"}
@@ -91,15 +85,6 @@ def per_record(
         Differentiate the distribution of the record, or s at a fixed latent number. Only the
         second is there for a population whose support moves with theta; else both agree to 1e-6,
         relative, where the scale is at least 0.02 of a standard deviation of s.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DpmcError
-        If the population has no score and the route or the lack of noise needs one.
     """
     checks.one_of("noise", noise, ("laplace", "gaussian"))
     grid = nodes.nodes(population, statistic, theta)
@@ -148,15 +133,6 @@ def noisy_count(theta: float, num_rows: int, epsilon: float) -> float:
 
     Y = K / n + N(0, 1 / (n epsilon)^2), K ~ Bin(n, theta), which [alparslan2023thesis,
     example 6] takes for normal. The trapezoidal rule over y is exact to rounding.
-
-    Parameters
-    ----------
-    theta : float
-        In (0, 1).
-    num_rows : int
-        n, the number of records.
-    epsilon : float
-        Finite and > 0.
     """
     from scipy.stats import binom
 

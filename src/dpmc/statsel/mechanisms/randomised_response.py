@@ -19,13 +19,7 @@ Params = NoParams
 
 
 def keep_probability(sensitivity: float, n: int, epsilon: float) -> float:
-    """Return the probability of keeping a bit; 1 at epsilon = inf.
-
-    Raises
-    ------
-    DpmcError
-        If the records are not bits, of sensitivity 1.
-    """
+    """Return the probability of keeping a bit; 1 at epsilon = inf."""
     if sensitivity != 1:
         raise DpmcError(
             f"`sensitivity` must be 1 (bits) for randomised_response, got {sensitivity}"

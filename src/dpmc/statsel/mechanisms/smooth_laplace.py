@@ -47,13 +47,7 @@ def scale(params: Params, sensitivity: float, n: int, epsilon: float) -> float:
 
 
 def constants(params: Params, epsilon: float, delta: float | None) -> tuple[float, float]:
-    """Return alpha and beta.
-
-    Raises
-    ------
-    DpmcError
-        If they do not give (epsilon, delta), or epsilon or delta is out of range.
-    """
+    """Return alpha and beta."""
     checked_delta = check_delta(delta, "smooth_laplace")
     usual = smooth_sensitivity.constants(epsilon, checked_delta)
     alpha = usual[0] if params.alpha is None else params.alpha
@@ -63,13 +57,7 @@ def constants(params: Params, epsilon: float, delta: float | None) -> tuple[floa
 
 
 def guarantee(params: Params, epsilon: float, delta: float | None = None) -> Guarantee:
-    """Return epsilon with the delta that the constants for `delta` really have, at most `delta`.
-
-    Raises
-    ------
-    DpmcError
-        If the constants do not give (epsilon, delta), or epsilon or delta is out of range.
-    """
+    """Return epsilon with the delta that the constants for `delta` really have, at most `delta`."""
     if math.isinf(epsilon):
         return NO_GUARANTEE
     checked_delta = check_delta(delta, "smooth_laplace")

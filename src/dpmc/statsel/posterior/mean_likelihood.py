@@ -30,15 +30,7 @@ def log_gaussian(y: float, mean: float, sd: float, scale: float) -> float:
 
 @functools.cache
 def make_log_likelihood(density: Any, mean: Any, variance: Any) -> Any:
-    """Return the compiled log p(y | theta) of a released mean.
-
-    Parameters
-    ----------
-    density : compiled function ``(y, mean, sd, scale) -> float``
-        Of a normal statistic with noise, one of ``DENSITIES``.
-    mean, variance : compiled functions
-        mu and V.
-    """
+    """Return the compiled log p(y | theta) of a released mean."""
 
     @compiled
     def log_likelihood(released: Any, theta: float) -> Any:
@@ -50,15 +42,7 @@ def make_log_likelihood(density: Any, mean: Any, variance: Any) -> Any:
 
 
 def make_fill_likelihood(density: Any, mean: Any, variance: Any) -> Any:
-    """Return the loop of log p(y | theta) over an array of theta.
-
-    Parameters
-    ----------
-    density : compiled function ``(y, mean, sd, scale) -> float``
-        Of a normal statistic with noise, one of ``DENSITIES``.
-    mean, variance : compiled functions
-        mu and V.
-    """
+    """Return the loop of log p(y | theta) over an array of theta."""
     log_likelihood = make_log_likelihood(density, mean, variance)
 
     @compiled

@@ -73,8 +73,6 @@ def likelihood(
 
     Parameters
     ----------
-    target : PosteriorTarget
-        Release and prior.
     num_data_sets : int
         Of an order statistic with smooth sensitivity: simulated data sets, the same at every
         theta and for every release, stratified by the uniform of the released rank. With constant
@@ -96,15 +94,8 @@ def quadrature(
 
     Parameters
     ----------
-    target : PosteriorTarget
-        Release and prior.
     log_likelihood : callable, optional
         That of :func:`likelihood` by default.
-
-    Raises
-    ------
-    DpmcError
-        If the posterior is improper, or has no variance.
     """
     function = log_likelihood or likelihood(target)
 
@@ -116,13 +107,7 @@ def quadrature(
 
 
 def check_proper(target: PosteriorTarget) -> QuadraturePosterior | None:
-    """Refuse a prior that leaves the posterior improper; return the posterior if computed.
-
-    Raises
-    ------
-    DpmcError
-        If the posterior is improper, or has no variance.
-    """
+    """Refuse a prior that leaves the posterior improper; return the posterior if computed."""
     if math.isfinite(target.prior.low) and math.isfinite(target.prior.high):
         return None
     return quadrature(target)
@@ -133,11 +118,6 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
 
     Gauss-Legendre rules on panels, which are halved until the log-density is smooth on each.
     Halves of the same interval are always at the same places.
-
-    Raises
-    ------
-    DpmcError
-        If the log-density is nowhere finite.
     """
     points, shares = np.polynomial.legendre.leggauss(NODES)
     todo = low + (high - low) * np.arange(PANELS + 1) / PANELS
@@ -180,12 +160,6 @@ def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[f
     """Return an interval that holds a posterior but for 1e-12 of its second moment.
 
     Infinite ends are followed over intervals of doubling length.
-
-    Raises
-    ------
-    DpmcError
-        If the mass on these intervals does not fall, so that the posterior is improper, or the
-        second moment does not exist.
     """
     if math.isfinite(low) and math.isfinite(high):
         return low, high

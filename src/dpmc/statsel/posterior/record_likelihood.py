@@ -36,11 +36,6 @@ def log_likelihoods(target: PosteriorTarget, theta: Array) -> Array:
         Of a mechanism that releases records.
     theta : ndarray of shape (m,)
         Parameters at which to evaluate.
-
-    Raises
-    ------
-    DpmcError
-        If the noise is none of those known.
     """
     y = np.sort(target.y)
     if target.population.base == "unit":
@@ -104,14 +99,7 @@ def make_fill_laplace(generate: Any, transform: Any) -> Any:
 
     @compiled
     def fill_laplace(
-        y: Any,
-        scale: float,
-        support: Any,
-        nodes: Any,
-        weights: Any,
-        theta: Any,
-        s: Any,
-        out: Any,
+        y: Any, scale: float, support: Any, nodes: Any, weights: Any, theta: Any, s: Any, out: Any
     ) -> None:
         """Write log-likelihoods with Laplace noise to `out`; `y` ascends."""
         left = np.empty(y.size)
@@ -151,14 +139,7 @@ def make_fill_gaussian(generate: Any, transform: Any) -> Any:
 
     @compiled
     def fill_gaussian(
-        y: Any,
-        scale: float,
-        support: Any,
-        nodes: Any,
-        weights: Any,
-        theta: Any,
-        s: Any,
-        out: Any,
+        y: Any, scale: float, support: Any, nodes: Any, weights: Any, theta: Any, s: Any, out: Any
     ) -> None:
         """Write log-likelihoods with Gaussian noise to `out`."""
         for k in range(theta.size):

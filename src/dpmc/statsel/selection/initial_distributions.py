@@ -39,13 +39,7 @@ class MeanDistributions(NamedTuple):
 
 
 def grid(population: Population, upper: float | None, num_points: int) -> Array:
-    """Return midpoints of `num_points` cells of equal width over (0, upper].
-
-    Raises
-    ------
-    DpmcError
-        If theta may not be positive, or the interval leaves its domain.
-    """
+    """Return midpoints of `num_points` cells of equal width over (0, upper]."""
     end = population.support[1] if upper is None else upper
     checks.positive("upper", end)
     low, high = population.theta_domain
@@ -65,11 +59,6 @@ def mean_distributions(
     """Return the distributions of statistics of `num_rows` records, and of their releases.
 
     The statistic itself is taken for normal, as by the central limit theorem.
-
-    Raises
-    ------
-    DpmcError
-        If a statistic is not a mean, the noise is not that of one, or epsilon is not > 0.
     """
     check_epsilon(epsilon)
     if mechanism.per_record or mechanism.noise not in NOISES or mechanism.needs_delta:

@@ -15,11 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmc import checks
-from dpmc.statsel.selection.initial_distributions import (
-    MeanDistributions,
-    grid,
-    mean_distributions,
-)
+from dpmc.statsel.selection.initial_distributions import MeanDistributions, grid, mean_distributions
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import Array, DpmcError, Guarantee
 
@@ -89,8 +85,6 @@ def plan(
         With theta > 0.
     candidates : sequence of Statistic
         At least one, each a mean.
-    mechanism : Mechanism
-        Noise of the release.
     epsilon : float
         Budget of either release.
     sizes : (int, int)
@@ -99,19 +93,8 @@ def plan(
         Released of the first part, a mean.
     upper : float, optional
         T of the uniform prior on (0, T]; the upper end of the support of records by default.
-    num_points : int
-        G.
     score : {"mean_inverse", "mean_log"}
         Posterior mean of 1 / F, or of -log F.
-
-    Returns
-    -------
-    SelectionPlan
-
-    Raises
-    ------
-    DpmcError
-        If an argument is invalid.
     """
     if not candidates:
         raise DpmcError("`candidates` must be one or more statistics, got none")

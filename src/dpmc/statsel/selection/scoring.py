@@ -45,8 +45,6 @@ def log_likelihood(
 
     Parameters
     ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
     distributions : MeanDistributions
         Of the released statistics.
     y : ndarray of shape (R,)

@@ -54,21 +54,8 @@ def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
 
     Parameters
     ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
     x : ndarray of shape (R, n)
         Records, those of the first part first; clipped here.
-    noise : ndarray of shape (R, 2)
-        Of both releases, in units of their scales.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    DpmcError
-        If x does not have as many records as the plan.
     """
 
     def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
@@ -89,24 +76,11 @@ def release(
 
     Parameters
     ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
-    x : array_like of shape (n,)
-        Records, those of the first part first.
-    rng : numpy.random.Generator, optional
-        Only to repeat a release: whoever knows its seed can take the noise off. By default
-        noise comes from the operating system.
     noise : {"continuous", "discrete"}, optional
         Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`. Discrete
         by default, and continuous with `rng`, as published.
     invalid_rows : {"refuse", "zero"}
         A record that is no finite number is an error, or counts as 0 before it is clipped.
-
-    Raises
-    ------
-    DpmcError
-        If x does not have as many records as the plan, a record is to be refused, or the
-        support leaves sums no room.
     """
     kind = noise_of(noise, published=rng is not None)
     for statistic in (plan.first, *plan.candidates):
@@ -160,10 +134,6 @@ def exact_means(
 
     Parameters
     ----------
-    statistics : sequence of Statistic
-        Statistics that an index chooses from.
-    plan : SelectionPlan
-        What is fixed before any record is read.
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)
@@ -191,10 +161,6 @@ def released(
 
     Parameters
     ----------
-    statistics : sequence of Statistic
-        Statistics that an index chooses from.
-    plan : SelectionPlan
-        What is fixed before any record is read.
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)

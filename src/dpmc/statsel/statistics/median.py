@@ -37,11 +37,5 @@ def build(params: Params) -> Statistic:
     """Return the statistic."""
     transform = powers.power(float(params.power), params.absolute)
     return Statistic(
-        "median",
-        "order",
-        float(params.power),
-        params.absolute,
-        transform,
-        middle,
-        params.average,
+        "median", "order", float(params.power), params.absolute, transform, middle, params.average
     )

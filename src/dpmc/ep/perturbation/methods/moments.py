@@ -43,8 +43,6 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
 
     Parameters
     ----------
-    params : Params
-        Settings of the method.
     point : mapping
         ``dim`` and ``noise_sd``, which is sigma_2.
     rng : numpy.random.Generator

@@ -36,8 +36,6 @@ def table(params: Params, point: Mapping[str, Any], rng: np.random.Generator) ->
 
     Parameters
     ----------
-    params : Params
-        Settings of the method.
     point : mapping
         ``dim`` and ``noise_sd``, of every coordinate of (h, Lambda).
     rng : numpy.random.Generator

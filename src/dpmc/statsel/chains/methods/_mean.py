@@ -23,8 +23,6 @@ def kernel(make: Any, density: Any, target: PosteriorTarget) -> Any:
         One of the factories of :mod:`dpmc.statsel.chains.mean`.
     density : compiled function
         What the factory takes first: the density of a noisy normal statistic, or of the noise.
-    target : PosteriorTarget
-        Release and prior.
     """
     closed_forms = moments.of(target.population, target.statistic)
     functions = (density, closed_forms.mean, closed_forms.variance, log_prior(target.prior))
@@ -40,12 +38,8 @@ def advance(
     ----------
     steps : compiled function
         From `kernel`.
-    target : PosteriorTarget
-        Release and prior.
     start : float
         First theta.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
     *arguments
         Those of `steps` between the release and the state.
     """

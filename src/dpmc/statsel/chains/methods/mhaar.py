@@ -17,11 +17,7 @@ from dpmc.statsel.chains.methods import _mean
 from dpmc.statsel.targets import PosteriorTarget
 
 SHAPES = ("mean",)
-VARIANTS = {
-    "as_published": RIGHT,
-    "corrected": RIGHT,
-    "equation_2_7": Faults(inverted_ratio=True),
-}
+VARIANTS = {"as_published": RIGHT, "corrected": RIGHT, "equation_2_7": Faults(inverted_ratio=True)}
 Params = ParticleParams
 
 

@@ -34,17 +34,7 @@ class Params:
 
 
 def evaluate(formula: Formula, params: Params, release: ReleaseSetting) -> InformationEstimate:
-    """Return the information by `formula`, and what the formula gives as printed.
-
-    Parameters
-    ----------
-    formula : callable ``(theta, num_rows, mu, second_term) -> information``
-        Closed form of the information.
-    params : Params
-        Parameters of the method.
-    release : ReleaseSetting
-        Population, statistic, n, theta and epsilon.
-    """
+    """Return the information by `formula`, and what the formula gives as printed."""
     information.check_bits(release)
     mu = information.matched(release.epsilon) if params.matched else release.epsilon
     value, published = (

@@ -31,19 +31,7 @@ class Params:
 def evaluate(
     formula: Formula, mechanism: Mechanism, params: Params, release: ReleaseSetting
 ) -> InformationEstimate:
-    """Return the information by `formula`, with the noise scale of `mechanism`.
-
-    Parameters
-    ----------
-    formula : callable ``(moments, theta, num_rows, scale) -> information``
-        Closed form of the information.
-    mechanism : Mechanism
-        Noise of the release.
-    params : Params
-        Parameters of the method.
-    release : ReleaseSetting
-        Population, statistic, n, theta and epsilon.
-    """
+    """Return the information by `formula`, with the noise scale of `mechanism`."""
     epsilon = math.inf if params.noiseless else release.epsilon
     sensitivity = release.statistic.sensitivity(release.population.support)
     scale = mechanism.scale(sensitivity, release.num_rows, epsilon)

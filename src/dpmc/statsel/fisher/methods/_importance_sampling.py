@@ -43,12 +43,6 @@ def evaluate(
 
     Parameters
     ----------
-    sampler : LatentSampler
-        Latent draws of one release.
-    params : Params
-        Parameters of the method.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
     copies : int
         Independent releases of which the sampler simulates one.
     """

@@ -20,19 +20,7 @@ def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
 
 
 def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
-    """Estimate theta of several data sets, with the second column of the noise.
-
-    Parameters
-    ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
-    params : Params
-        Parameters of the method.
-    x : ndarray of shape (R, n)
-        Records, those of the first part first.
-    noise : ndarray of shape (R, 2)
-        Of both releases, in units of their scales.
-    """
+    """Estimate theta of several data sets, with the second column of the noise."""
     zero = np.zeros(len(x), dtype=np.int64)
     y = two_stage.released(plan.candidates, plan, x, zero, plan.distributions.scale, noise[:, 1])
     return unselected(scoring.estimate(plan, None, y, zero), plan.guarantee)

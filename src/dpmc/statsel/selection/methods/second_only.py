@@ -40,19 +40,7 @@ def prepare(task: SelectionTask, params: Params) -> SelectionPlan:
 
 
 def run(plan: SelectionPlan, params: Params, x: Array, noise: Array) -> SelectionResult:
-    """Estimate theta of several data sets.
-
-    Parameters
-    ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
-    params : Params
-        Parameters of the method.
-    x : ndarray of shape (R, n)
-        Records, those of the first part first.
-    noise : ndarray of shape (R, 2)
-        Of both releases, in units of their scales.
-    """
+    """Estimate theta of several data sets."""
     outcome = two_stage.run(plan, x, noise)
     estimate = scoring.estimate(plan, None, outcome.second, outcome.selected)
     if not params.select:
