@@ -162,8 +162,8 @@ ELSEWHERE = {
         ep/perturbation/noise.py::simulate_natural standard_normal
         statsel/fisher/monte_carlo.py::estimate laplace
         statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
-        statsel/fisher/order_simulation.py::simulate uniform
-        statsel/fisher/order_simulation.py::sorted_latents uniform 2
+        statsel/fisher/order_statistics.py::simulate uniform
+        statsel/fisher/order_statistics.py::sorted_latents uniform 2
         experiments/outputs/_league_table.py::_ratios integers
         experiments/verdicts/bootstrap.py::resample integers
         experiments/verdicts/power.py::_dealt permutation
@@ -285,10 +285,10 @@ def test_noise_is_drawn_at_home(every):
             "statsel/releases.py::add normal",
         ),
         (
-            "statsel/noise.py",
+            "statsel/mechanisms.py",
             None,
             "def add(s, rng):\n    return s + getattr(rng, 'laplace')()\n",
-            "statsel/noise.py::add laplace",
+            "statsel/mechanisms.py::add laplace",
         ),
         (
             "ep/mixture/states.py",

@@ -20,7 +20,7 @@ from scipy.stats import binom, laplace, norm
 from dpmc.statsel import laplace_clt, lookup, moments
 from dpmc.statsel.fisher import information, monte_carlo, order_statistics, quadrature
 from dpmc.statsel.fisher.monte_carlo import MonteCarloSizes
-from dpmc.statsel.fisher.order_simulation import Simulation
+from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.order_draws import order_of
 from dpmc.types import DpmcError
 

@@ -1,20 +1,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 import dpmc
-from dpmc import registry
 from dpmc.experiments.data import population_rows
-from dpmc.experiments.pipeline import dependencies
-from dpmc.numerics import source_digest
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
-from dpmc.statsel import lookup, moments, releases
+from dpmc.statsel import lookup, mechanisms, moments, populations, releases, statistics
 from dpmc.types import DpmcError
 
 SETTINGS = {
@@ -82,10 +78,10 @@ def slope(function, theta):
 
 
 def test_every_population_statistic_and_mechanism_is_tested_here():
-    assert set(SETTINGS) == set(registry.names("population"))
-    assert set(registry.names("statistic")) == {"abs_power", "maximum", "median", "power"}
-    assert set(registry.names("mechanism")) == {*NOISES, "smooth_laplace"}
-    assert all(lookup.mechanism(name).name == name for name in registry.names("mechanism"))
+    assert set(SETTINGS) == set(populations.TABLE)
+    assert set(statistics.TABLE) == {"abs_power", "maximum", "median", "power"}
+    assert set(mechanisms.TABLE) == {*NOISES, "smooth_laplace"}
+    assert all(lookup.mechanism(name).name == name for name in mechanisms.TABLE)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -319,7 +315,7 @@ def test_the_printed_laplace_density_is_none():
 
 
 def test_without_noise_there_is_no_guarantee():
-    for name in registry.names("mechanism"):
+    for name in mechanisms.TABLE:
         found = lookup.mechanism(name).guarantee(math.inf)
         assert not found.private
     assert lookup.mechanism("gaussian").scale(1.0, 10, math.inf) == 0.0
@@ -495,33 +491,6 @@ def test_rows_are_records_of_the_population_with_public_bounds():
     np.testing.assert_allclose(population_rows.records(params, 8.0, 50, 3), 2 * one)
     assert not np.allclose(population_rows.records(params, 2.0, 50, 4), one)
     np.testing.assert_array_equal(population_rows.records(params, 2.0, 50, 3), one)
-
-
-def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
-    assert set(lookup.LOOKED_UP) == {
-        registry.package(kind) for kind in ("population", "statistic", "mechanism")
-    }
-
-    def codes():
-        for function in (dependencies.code, dependencies._modules_digest):
-            function.cache_clear()
-        return [
-            dependencies.code(Path(), "data", f"dpmc.experiments.data.{name}_rows")
-            for name in ("population", "regression")
-        ]
-
-    before = codes()
-    known = source_digest.module_digest
-
-    def changed(name):
-        return "other" if name == "dpmc.statsel.statistics.median" else known(name)
-
-    monkeypatch.setattr(dependencies, "module_digest", changed)
-    after = codes()
-    for function in (dependencies.code, dependencies._modules_digest):
-        function.cache_clear()
-    changes = [new != old for new, old in zip(after, before, strict=True)]
-    assert changes == [True, False]
 
 
 def test_names_of_tables():

@@ -247,3 +247,8 @@ def check_support(support: tuple[float, float]) -> None:
     low, high = support
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise DpmcError(f"`support` must be two finite numbers in order, got {support}")
+
+
+def plain(function: Any) -> Any:
+    """Return a compiled function as Python has it, which NumPy needs no compiler for."""
+    return getattr(function, "py_func", function)

@@ -94,7 +94,7 @@ def log_prior(prior: ThetaPrior) -> Any:
 
 
 def run(
-    module: Any,
+    method: Any,
     target: PosteriorTarget,
     params: Any,
     variant: str,
@@ -106,24 +106,23 @@ def run(
 
     Parameters
     ----------
-    module : module
-        One of :mod:`dpmc.statsel.chains.methods`.
+    method : ChainMethod
+        Entry of :mod:`dpmc.statsel.chains.methods`, with a chain.
     params : Params
-        Of the module.
+        Its parameters.
     variant : str
-        One of its ``VARIANTS``.
+        One of its variants.
     moments : callable ``() -> (mean, sd)``
         Of the posterior, asked for where the settings leave start or step open.
     progress : callable
         Called with the iterations done and the iterations to do.
     """
-    name = module.__name__.rpartition(".")[2]
-    if target.shape not in module.SHAPES:
+    if target.shape not in method.shapes:
         raise DpmcError(
-            f"`method` must take a release of shape {target.shape!r}, got {name!r}, which takes "
-            f"{' or '.join(module.SHAPES)}"
+            f"`method` must take a release of shape {target.shape!r}, got {method.name!r}, which "
+            f"takes {' or '.join(method.shapes)}"
         )
-    faults = fault(name, variant, module.VARIANTS)
+    faults = fault(method.name, variant, method.variants)
     start, step = params.start, params.proposal_sd
     if start is None or step is None:
         mean, sd = moments()
@@ -132,7 +131,7 @@ def run(
     low, high = target.prior.low, target.prior.high
     if not low < start < high:
         raise DpmcError(f"`start` must be inside the prior ({low:g}, {high:g}), got {start}")
-    advance = module.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
+    advance = method.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
     return _advanced(advance, params, progress)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.chains.common import accepts, exponentiate, pick
-from dpmc.statsel.posterior.mean_likelihood import make_log_likelihood
+from dpmc.statsel.posterior.likelihoods import make_log_likelihood
 
 
 def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> Any:

@@ -19,14 +19,14 @@ from dpmc.rng import stream
 from dpmc.statsel import laplace_clt
 from dpmc.statsel import moments as closed_moments
 from dpmc.statsel.fisher import order_statistics, quadrature
-from dpmc.statsel.fisher.nodes import plain
-from dpmc.statsel.fisher.order_simulation import Simulation
+from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import order_of
-from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.statsel.types import Mechanism, Population, Statistic, plain
 from dpmc.types import Array, DpmcError, check_delta, check_epsilon
 
 Values = float | npt.ArrayLike
+Curve = Callable[[float, float], float]
 # Factor of the second term of the information of a mean of bits: right, and as printed.
 SECOND_TERM = {"half": 0.5, "published": 1.0}
 # Simulations share their random numbers, so that curves are smooth and differences small.
@@ -200,7 +200,7 @@ def curve(
     num_rows: int,
     delta: float | None = None,
     simulation: Simulation | None = None,
-) -> Callable[[float, float], float]:
+) -> Curve:
     """Return :func:`information` as a function of epsilon and theta."""
     checks.at_least("n", num_rows, 1)
     if mechanism.needs_delta:
@@ -213,6 +213,14 @@ def curve(
         return evaluate(float(epsilon), float(theta))
 
     return checked
+
+
+def value_or_nan(curve: Curve, epsilon: float, theta: float) -> float:
+    """Information, NaN where the mechanism refuses the budget or theta."""
+    try:
+        return curve(float(epsilon), float(theta))
+    except DpmcError:
+        return math.nan
 
 
 def check_bits(release: ReleaseSetting) -> None:
@@ -231,7 +239,7 @@ def _raw(
     num_rows: int,
     delta: float | None,
     simulation: Simulation | None,
-) -> Callable[[float, float], float]:
+) -> Curve:
     width = statistic.sensitivity(population.support)
     if mechanism.noise == "bits":
         if population.name != "bernoulli" or statistic.kind != "mean":
@@ -270,7 +278,7 @@ def _of_order(
     num_rows: int,
     delta: float | None,
     simulation: Simulation | None,
-) -> Callable[[float, float], float]:
+) -> Curve:
     if population.base == "unit":
         raise DpmcError(
             f"`population` must have a density for {statistic.name}, got {population.name!r}"

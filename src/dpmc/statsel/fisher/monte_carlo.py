@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.compile_cache import kept
-from dpmc.statsel.fisher import order_simulation
-from dpmc.statsel.fisher.nodes import plain
+from dpmc.statsel.fisher import order_statistics
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
-from dpmc.statsel.types import Population, Statistic
+from dpmc.statsel.types import Population, Statistic, plain
 from dpmc.types import Array, DpmcError
 
 # Latent numbers that are held at once.
@@ -58,23 +58,24 @@ class LatentSampler(NamedTuple):
     cost: int = 1
 
 
-class MonteCarloSizes(NamedTuple):
+@dataclass(frozen=True)
+class MonteCarloSizes:
     """Monte Carlo sizes and which estimate to take.
 
     Parameters
     ----------
     num_outer : int
-        Simulated y: N of the thesis.
+        Simulated y: N of the thesis, which gives no number.
     num_inner : int
-        Latent draws for each: M of the thesis.
+        Latent draws for each y: M of the thesis.
     estimator : {"squared", "halves"}
         The square of gamma, as published, or the product of two halves.
     shared : bool
         Whether all y share their latent draws; as published they do not.
     """
 
-    num_outer: int
-    num_inner: int
+    num_outer: int = 10000
+    num_inner: int = 100
     estimator: str = "squared"
     shared: bool = False
 
@@ -196,7 +197,7 @@ def of_data(
         ordered = np.sort(
             np.abs(z) if BASE_DISTRIBUTIONS[order.distribution] == "folded_normal" else z, axis=1
         )
-        value, scale = order_simulation.release(population, statistic, order, theta, ordered)
+        value, scale = order_statistics.release(population, statistic, order, theta, ordered)
         return LatentDraws(value.reshape(shape), scale.reshape(shape), total.reshape(shape))
 
     return LatentSampler(draw, order.num)

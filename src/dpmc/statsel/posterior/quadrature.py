@@ -19,8 +19,12 @@ from dpmc.numerics.compile_cache import assemble
 from dpmc.rng import stream
 from dpmc.statsel import moments
 from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
-from dpmc.statsel.posterior.mean_likelihood import DENSITIES, NoisyMean, make_fill_likelihood
-from dpmc.statsel.posterior.record_likelihood import log_likelihoods
+from dpmc.statsel.posterior.likelihoods import (
+    DENSITIES,
+    NoisyMean,
+    log_likelihoods,
+    make_fill_likelihood,
+)
 from dpmc.statsel.targets import PosteriorTarget
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError

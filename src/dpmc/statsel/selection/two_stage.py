@@ -18,13 +18,61 @@ import numpy.typing as npt
 from dpmc.privacy import single_releases
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.statsel import records, releases
-from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.records import InvalidRows
-from dpmc.statsel.selection.initial_distributions import Indices
-from dpmc.statsel.selection.planning import SelectionPlan
-from dpmc.statsel.selection.scoring import estimate, select
-from dpmc.statsel.types import Mechanism, Statistic
+from dpmc.statsel.selection.planning import (
+    NOISES,
+    Indices,
+    MeanDistributions,
+    SelectionPlan,
+    normalised,
+)
+from dpmc.statsel.types import Mechanism, Statistic, plain
 from dpmc.types import Array, DpmcError, Guarantee
+
+
+def select(plan: SelectionPlan, first: Array) -> Indices:
+    """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
+    best: Indices = np.argmin(scores(plan, first), axis=1)
+    return best
+
+
+def scores(plan: SelectionPlan, first: Array) -> Array:
+    """Return the score of every candidate given y0, shape (R, K)."""
+    zero = np.zeros(len(first), dtype=np.int64)
+    weights = normalised(log_likelihood(plan, plan.first_distributions, first, zero))
+    expected_cost: Array = weights @ plan.cost.T
+    return expected_cost
+
+
+def estimate(plan: SelectionPlan, first: Array | None, second: Array, selected: Indices) -> Array:
+    """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
+    log_posterior = log_likelihood(plan, plan.distributions, second, selected)
+    if first is not None:
+        zero = np.zeros(len(first), dtype=np.int64)
+        log_posterior += log_likelihood(plan, plan.first_distributions, first, zero)
+    means: Array = normalised(log_posterior) @ plan.theta
+    return means
+
+
+def log_likelihood(
+    plan: SelectionPlan, distributions: MeanDistributions, y: Array, index: Indices
+) -> Array:
+    """Return log p(y | theta) of releases on the grid, shape (R, G).
+
+    Parameters
+    ----------
+    distributions : MeanDistributions
+        Of the released statistics.
+    y : ndarray of shape (R,)
+        Released means.
+    index : ndarray of int, shape (R,)
+        Of the statistic that each y releases.
+    """
+    out = np.empty((len(y), len(plan.theta)))
+    NOISES[plan.mechanism.noise].fill(
+        y, index, distributions.mean, distributions.sd, distributions.scale, out
+    )
+    return out
 
 
 class Outcome(NamedTuple):
@@ -147,28 +195,3 @@ def exact_means(
         # Before it was compiled: one function for every power would take seconds.
         means[rows] = plain(statistics[k].transform)(clipped[rows]).mean(axis=1)
     return means
-
-
-def released(
-    statistics: Sequence[Statistic],
-    plan: SelectionPlan,
-    x: Array,
-    index: Indices,
-    scale: Array,
-    noise: Array,
-) -> Array:
-    """Return one noisy mean of each data set: that of its statistic.
-
-    Parameters
-    ----------
-    x : ndarray of shape (R, m)
-        Of any floats: NaN counts as 0, and all are clipped to the support.
-    index : ndarray of int, shape (R,)
-        Which statistic of each data set is released.
-    scale : ndarray of shape (len(statistics),)
-        Noise scale of each statistic.
-    noise : ndarray of shape (R,)
-        In units of `scale`.
-    """
-    means = exact_means(statistics, plan, x, index)
-    return np.asarray(means + scale[index] * noise)

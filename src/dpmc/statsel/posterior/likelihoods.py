@@ -1,6 +1,6 @@
-"""Likelihood of records released one by one, each integrated over the record.
+"""Likelihood of theta given a release: of a mean, or of records, each integrated.
 
-``p(y | theta) = integral g(y | s(x)) p(x | theta) dx`` over the base variable of the record,
+``p(y | theta) = integral g(y | s(x)) p(x | theta) dx`` over the base variable of a record,
 by the midpoint rule. With Laplace noise all n integrals share two passes over the nodes: the
 part of the nodes below y is that of the record before, decayed.
 """
@@ -9,13 +9,62 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpmc.numerics.compile_cache import assemble
 from dpmc.numerics.small_matrices import compiled
+from dpmc.statsel import laplace_clt
 from dpmc.types import Array, DpmcError
+
+_LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
+
+
+class NoisyMean(NamedTuple):
+    """A released mean."""
+
+    y: float
+    scale: float  # standard deviation or Laplace scale of the noise
+    num: float  # n
+
+
+@compiled
+def log_gaussian(y: float, mean: float, sd: float, scale: float) -> float:
+    """Return the log-density of a normal statistic with Gaussian noise."""
+    variance = sd * sd + scale * scale
+    away = y - mean
+    return -0.5 * (math.log(variance) + away * away / variance) - _LOG_SQRT_2_PI
+
+
+@functools.cache
+def make_log_likelihood(density: Any, mean: Any, variance: Any) -> Any:
+    """Return the compiled log p(y | theta) of a released mean."""
+
+    @compiled
+    def log_likelihood(released: Any, theta: float) -> Any:
+        """Return log p(y | theta)."""
+        sd = math.sqrt(variance(theta) / released.num)
+        return density(released.y, mean(theta), sd, released.scale)
+
+    return log_likelihood
+
+
+def make_fill_likelihood(density: Any, mean: Any, variance: Any) -> Any:
+    """Return the loop of log p(y | theta) over an array of theta."""
+    log_likelihood = make_log_likelihood(density, mean, variance)
+
+    @compiled
+    def fill_likelihood(released: Any, theta: Any, out: Any) -> None:
+        """Write log p(y | theta) of each entry of an array to `out`."""
+        for k in range(theta.size):
+            out[k] = log_likelihood(released, theta[k])
+
+    return fill_likelihood
+
+
+DENSITIES = {"gaussian": log_gaussian, "laplace": laplace_clt.log_density}
+
 
 if TYPE_CHECKING:
     from dpmc.statsel.targets import PosteriorTarget
