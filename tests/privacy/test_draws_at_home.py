@@ -172,7 +172,7 @@ ELSEWHERE = {
         league/footing.py::_by_mean standard_normal
         league/footing.py::_search standard_normal
         league/price.py::Normal.of standard_normal
-        ep/network/states.py::first_arrays standard_normal
+        ep/network/engine.py::first_arrays standard_normal
         linreg/variants.py::make_prior standard_normal
         numerics/covariances.py::random_covariance gamma
         numerics/covariances.py::random_covariance uniform

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from dpmc.ep.network import states as network_states
+from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network.layout import Architecture
 from dpmc.ep.network.loops import sweep
 from dpmc.ep.network.scores import rectified_moments, rectified_slopes
@@ -75,8 +75,8 @@ class Chain:
     def __init__(self, params, inputs, num_rows, seed=0, spread_out=0.5):
         rng = np.random.default_rng(seed)
         self.layout = Architecture(params.hidden, inputs)
-        self.arrays = network_states.first_arrays(self.layout, params, num_rows, rng, None)
-        self.settings = network_states.loop_settings(self.layout, params, num_rows)
+        self.arrays = network_engine.first_arrays(self.layout, params, num_rows, rng, None)
+        self.settings = network_engine.loop_settings(self.layout, params, num_rows)
         places = self.layout.places()
         factors = np.exp(spread_out * rng.standard_normal(len(places)))
         self.arrays.precision[places] *= factors

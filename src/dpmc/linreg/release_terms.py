@@ -185,9 +185,7 @@ def assemble(
     )
 
 
-def check_within(
-    statistics: NodeStatistics, x_bound: float, y_bound: float, intercept: bool = False
-) -> None:
+def check_within(statistics: NodeStatistics, x_bound: float, y_bound: float) -> None:
     """Refuse statistics of rows that were not clipped to the bounds that a release assumes.
 
     Only what is public is compared: the bounds that the rows were clipped to.
@@ -198,8 +196,6 @@ def check_within(
         Sums, with the bounds that their rows were clipped to.
     x_bound, y_bound : float
         What the sensitivity is computed from.
-    intercept : bool
-        Whether the rows should have a leading one.
     """
     for name, bound in (("x_bound", x_bound), ("y_bound", y_bound)):
         checks.positive(name, bound)
@@ -209,9 +205,6 @@ def check_within(
             "`statistics` must name the bounds that every row was clipped to, as those of "
             "node_statistics do, got none"
         )
-    if statistics.intercept != intercept:
-        wanted = "with" if intercept else "without"
-        raise DpmcError(f"`statistics` must be of rows {wanted} a leading one, got others")
     used = zip(statistics.bounds, (x_bound, y_bound), strict=True)
     if any(clipped > assumed * _SLACK for clipped, assumed in used):
         raise DpmcError(

@@ -30,11 +30,8 @@ class NodeStatistics:
     num_clipped : int
         Rows that lay beyond the declared bounds and were clipped.
     bounds : (float, float) or None
-        What every row was clipped to, public: the largest norm of features, without a
-        leading one, and the largest absolute target. Statistics without bounds cannot be
-        released.
-    intercept : bool
-        Whether the first feature of every row is a one.
+        What every row was clipped to, public: the largest norm of features, and the largest
+        absolute target. Statistics without bounds cannot be released.
     """
 
     num_rows: npt.NDArray[np.int64]
@@ -43,7 +40,6 @@ class NodeStatistics:
     u: Array
     num_clipped: int = 0
     bounds: tuple[float, float] | None = None
-    intercept: bool = False
 
     @property
     def num_nodes(self) -> int:

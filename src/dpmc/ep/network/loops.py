@@ -15,13 +15,14 @@ import numpy as np
 
 from dpmc.ep.network.factor import (
     LARGEST,
+    cavity_shape,
     factor,
     predict,
     scale_inputs,
+    tilted_gamma,
     top_gradient,
     unit_gradient,
 )
-from dpmc.ep.network.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.jit import njit
 from dpmc.numerics.simd import WIDTH, choose, inlined, load, spread, store, total
