@@ -14,7 +14,7 @@ from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.engine import PriorFactors
 from dpmc.ep.network.factor import rectify, tilted_gamma
 from dpmc.ep.network.layout import Architecture
-from dpmc.ep.network.scores import output_moments, rectified_moments, rectified_slopes, scores
+from dpmc.ep.network.scores import output_moments, rectified_moments, scores
 from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.task import Task
 from dpmc.ep.settings import pass_orders
@@ -98,7 +98,7 @@ def test_moments_of_rectified_units_are_exact_far_into_the_tails():
         for found in (out[:2, k], (plain[0][k], plain[1][k])):
             assert abs(found[0] / (mean * sd[k]) - 1) < 1e-10
             assert abs(found[1] / (variance * sd[k] ** 2) - 1) < 1e-9
-    on, slope, _, _ = rectified_slopes(alpha * sd, sd**2)
+    on, slope, _, _ = networks.rectified_slopes(alpha * sd, sd**2)
     np.testing.assert_allclose(out[3], on, rtol=2e-13)
     np.testing.assert_allclose(out[2], 1 - on, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(out[4], slope, rtol=1e-12)
@@ -499,8 +499,6 @@ def test_the_first_q_of_the_published_clipped_runs_has_blocks_of_norm_one():
 def test_named_variants_say_what_they_are():
     intended = network_variants.intended(50, 40, (550.9, 288.8), 2.44)
     assert intended.noise_sd(1439) == pytest.approx(2 / 1439 * 2.44)
-    clipped = network_variants.clipped(50, 40, (550.9, 288.8), 1.0, clip="per_block")
-    assert (clipped.private, clipped.clip, clipped.noise_sd(1439)) == (False, "per_block", 0.0)
     private = network_variants.private(50, 40, 0.1, 1.5, 0.25)
     assert (private.order, private.clip, private.floor) == ("independent", "joint", "prior")
     assert private.noise_sd(1439) == pytest.approx(2 / 40 * 0.1 * 1.5)
@@ -590,19 +588,6 @@ def test_permutations_show_each_row_once_and_independent_draws_do_not():
         assert rows.min() >= 0
         assert rows.max() < 70_000
         assert (len(np.unique(rows)) == 70_000) == distinct
-
-
-def test_debiased_results_scale_what_came_from_the_rows():
-    x, y = networks.rows(40, 3)
-    params = network_settings("sep", 5, 4, step=0.1, noise_variance=0.2)
-    plain = network_engine.fit(x, y, params, np.random.default_rng(1))
-    scaled = network_engine.fit(x, y, replace(params, debias=True), np.random.default_rng(1))
-    share = 1 - (1 - 0.1 / 40) ** 160
-    for k in range(2):
-        wanted = 5 / 6 + (1 / plain.variances[k] - 5 / 6) / share
-        np.testing.assert_allclose(1 / scaled.variances[k], wanted, rtol=1e-9)
-        shift = plain.means[k] / plain.variances[k] / share
-        np.testing.assert_allclose(scaled.means[k] / scaled.variances[k], shift, rtol=1e-9)
 
 
 def test_runs_that_break_say_why_and_return_the_last_proper_law():
@@ -703,8 +688,6 @@ def test_free_memory_is_known_or_unlimited():
         ({"noise_rule": "own"}, r"noise_rule.*'own'"),
         ({"precision_floor": "zero"}, r"precision_floor.*'zero'"),
         ({"noise_variance": 0.0}, r"noise_variance.*0\.0"),
-        ({"debias": True, "refine_prior": True}, r"^`debias` must be False with refine_prior="),
-        ({"debias": True, "sites": "per_row"}, r"^`debias` must be False with sites='per_row'"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

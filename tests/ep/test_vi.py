@@ -73,15 +73,6 @@ def test_gradient_is_that_of_the_objective(seed):
     np.testing.assert_allclose(ours, expected, atol=1e-9 * max(1.0, np.abs(expected).max()))
 
 
-def test_a_fixed_noise_precision_does_not_move():
-    state, z, y, noise = problem()
-    gradient = objective_and_gradient(state, z, y, noise, 40, 1.0, learned_precision=False)[1]
-    assert gradient.log_precision == 0
-    x, y = wave(num_rows=60)
-    settings = vi.VISettings(hidden=3, num_passes=2, noise_precision=4.0)
-    assert vi.fit(x, y, settings, np.random.default_rng(1)).noise_variance == pytest.approx(0.25)
-
-
 def test_outputs_are_those_of_the_network():
     state, z, _, noise = problem(hidden=4, dim=3)
     weights = state.mean + noise
@@ -179,7 +170,6 @@ def test_a_run_that_breaks_says_so_and_stays_finite():
         ({"num_samples": 0}, r"num_samples.*\b0\b"),
         ({"learning_rate": 0.0}, "learning_rate.*0.0"),
         ({"prior_precision": math.nan}, "prior_precision.*nan"),
-        ({"noise_precision": -1.0}, "noise_precision.*-1.0"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):

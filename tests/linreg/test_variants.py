@@ -136,7 +136,7 @@ def test_profiles_cannot_be_changed():
     with pytest.raises(TypeError):
         PROFILES["authors"] = PROFILES["correct"]
     with pytest.raises(TypeError):
-        PROFILES["authors"].overrides["adassp"]["rho"] = 0.5
+        PROFILES["authors"].overrides["adassp"]["lambda_rule"] = "root"
 
 
 def test_names_that_are_refused():

@@ -54,15 +54,15 @@ ELSEWHERE = {
     "Gibbs draws of parameters and latent variables, given what is released": """
         linreg/gibbs/conditionals.py::draw_coefficients standard_normal
         linreg/gibbs/covariance_moves.py::draw_parameter random 3
-        linreg/gibbs/gaussian_moves.py::draw_deviation standard_normal 2
+        linreg/gibbs/node_moves.py::draw_deviation standard_normal 2
         linreg/gibbs/latent_sums.py::direct_conditional standard_normal
         linreg/gibbs/latent_sums.py::elliptical_slice random 3
         linreg/gibbs/latent_sums.py::smooth standard_normal
         linreg/gibbs/latent_sums.py::turned_conditional standard_normal
-        linreg/gibbs/parameter_draws.py::draw_conjugate standard_gamma
-        linreg/gibbs/parameter_draws.py::draw_conjugate standard_normal
-        linreg/gibbs/parameter_draws.py::draw_independent standard_gamma
-        linreg/gibbs/parameter_draws.py::draw_independent standard_normal
+        linreg/gibbs/conditionals.py::draw_conjugate standard_gamma
+        linreg/gibbs/conditionals.py::draw_conjugate standard_normal
+        linreg/gibbs/conditionals.py::draw_independent standard_gamma
+        linreg/gibbs/conditionals.py::draw_independent standard_normal
         linreg/methods/data_augmentation.py::_sweep standard_normal 2
         linreg/methods/data_augmentation.py::fit standard_normal 2
         linreg/methods/mcmc_fixed_s.py::draw_theta standard_normal

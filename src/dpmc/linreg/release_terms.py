@@ -43,11 +43,6 @@ class Terms:
     noise : {"continuous", "discrete"}
         Kind of the noise (:mod:`dpmc.privacy.single_releases`). The guarantee of continuous
         noise is that of real numbers, which its floating-point numbers do not keep.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     epsilon: float

@@ -119,11 +119,6 @@ class Prior:
         Lambda.
     dof : float
         kappa, above d - 1.
-
-    Raises
-    ------
-    DpmcError
-        If a matrix is not symmetric and positive definite, or a number is out of range.
     """
 
     mean: Array
@@ -160,13 +155,7 @@ class Prior:
 
 
 def check_positive_definite(name: str, matrix: Array, dim: int) -> None:
-    """Refuse a matrix that is not symmetric and positive definite of size `dim`.
-
-    Raises
-    ------
-    DpmcError
-        Naming the smallest eigenvalue.
-    """
+    """Refuse a matrix that is not symmetric and positive definite of size `dim`."""
     values = checks.real_numbers(matrix)
     if values.shape != (dim, dim):
         raise DpmcError(f"{name} must have shape {(dim, dim)}, got {values.shape}")

@@ -20,11 +20,6 @@ WITHOUT_POWER = {"median": "median", "max": "maximum", "bit": "power"}
 def population(name: str, **params: Any) -> Population:
     """Return the population called `name`, such as ``population("normal_variance", bound=10)``.
 
-    Raises
-    ------
-    DpmcError
-        If there is no such population, or it refuses a parameter.
-
     Examples
     --------
     >>> population("normal_variance", bound=10.0).log_density(1.0, 2.0) < 0
@@ -36,11 +31,6 @@ def population(name: str, **params: Any) -> Population:
 
 def mechanism(name: str, **params: Any) -> Mechanism:
     """Return the mechanism called `name`, such as ``mechanism("laplace")``.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such mechanism, or it refuses a parameter.
 
     Examples
     --------

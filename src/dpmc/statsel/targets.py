@@ -30,11 +30,6 @@ class ThetaPrior:
         Interval outside of which its density is 0; either end may be infinite.
     log_density : compiled function ``(theta) -> float``
         Up to a constant; by default that of the uniform distribution.
-
-    Raises
-    ------
-    DpmcError
-        If the interval is empty.
     """
 
     low: float

@@ -95,11 +95,6 @@ def fit(
     -------
     (MixtureFit, Guarantee)
         The fit, and the privacy that it has.
-
-    Raises
-    ------
-    DpmcError
-        If a setting is refused, rows do not fit the model or there is no budget.
     """
     budget = required(budget)
     schedule = Schedule(len(rows), params.num_passes, params.order)

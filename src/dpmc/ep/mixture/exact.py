@@ -68,17 +68,6 @@ def label_posterior(
     return MixtureTruth(*moments(h, precision))
 
 
-def with_inverted_prior(model: MixtureModel) -> MixtureModel:
-    """Return the model whose prior precision is the prior covariance of this one.
-
-    The posterior that the reference draws of the public code are from: precision 10 I in place
-    of 0.1 I.
-    """
-    inverse = np.linalg.inv(model.prior_precision)
-    inverse = (inverse + np.swapaxes(inverse, 1, 2)) / 2
-    return MixtureModel(model.weights, model.sigma_x, model.prior_means, inverse)
-
-
 def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
     """Return a reference from printed numbers.
 

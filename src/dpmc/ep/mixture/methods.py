@@ -140,13 +140,10 @@ class PublishedParams:
         T.
     clip_bound : float
         C, of h and of Lambda, each of all components together.
-    damping : float
-        gamma, > 0: the step is gamma / N.
     """
 
     num_passes: int = 100
     clip_bound: float = 1.0
-    damping: float = 1.0
 
 
 def fit_published(
@@ -171,7 +168,7 @@ def fit_published(
         for share in (H_SHARE, 1 - H_SHARE)
     ]
     settings = published.PublishedSettings(
-        params.num_passes, params.damping / len(rows), params.clip_bound, *multipliers
+        params.num_passes, 1 / len(rows), params.clip_bound, *multipliers
     )
     fitted = published.fit(rows, model, settings, published.legacy_stream(model), progress)
     schedule = Schedule(len(rows), params.num_passes, order="cyclic")

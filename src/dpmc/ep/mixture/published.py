@@ -41,11 +41,6 @@ class PublishedSettings:
         C, of h and of Lambda, each of all components together.
     h_multiplier, precision_multiplier : float
         Standard deviation of the noise on h and on Lambda over 2 s C.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     num_passes: int

@@ -46,9 +46,6 @@ class Params:
         Prior precision over the standard deviation of the noise that all steps leave on a
         coordinate, which is public. With less, noise puts weights anywhere: where a precision
         is that of the prior, the noise of the shift is divided by it.
-    debias : bool
-        Divide what the approximation has beyond the prior by the share of the rows that the
-        steps include.
     order : {"independent", "permutation"}
         Every step draws its row from all of them; or every pass uses each row once, which
         amplifies nothing and takes far more noise.
@@ -66,7 +63,6 @@ class Params:
     noise_variance: float | None = None
     prior_precision: float | None = None
     prior_scale: float = 1.0
-    debias: bool = False
     order: Any = "independent"
     accountant: Any = None
     diagnostics: Any = "none"
@@ -103,11 +99,6 @@ def fit(
     invalid_rows : {"refuse", "zero"}
         Whether a row with an entry that is not finite is refused, which no guarantee covers,
         or contributes nothing.
-
-    Raises
-    ------
-    DpmcError
-        If a setting is refused or there is no budget.
     """
     budget = required(budget)
     learned = params.noise_variance is None
@@ -126,9 +117,7 @@ def fit(
         params.noise_variance,
         params.step,
     )
-    settings = replace(
-        settings, debias=params.debias, order=params.order, diagnostics=params.diagnostics
-    )
+    settings = replace(settings, order=params.order, diagnostics=params.diagnostics)
     prior = params.prior_precision
     if prior is None:
         checks.positive("prior_scale", params.prior_scale)

@@ -367,8 +367,6 @@ def _run(
         if settings.refine_prior:
             factors.refine(arrays)
         done += 1
-    if settings.debias:
-        _debias(arrays, for_loop)
     return status, done
 
 
@@ -432,16 +430,6 @@ def _failure(arrays: Arrays, all_broken: bool) -> str:
     if not (arrays.gamma[0] > 1 and 0 < arrays.gamma[1] < math.inf):
         return "the distribution of the noise precision is not proper"
     return ""
-
-
-def _debias(arrays: Arrays, settings: NetworkLoopSettings) -> None:
-    """Scale what q has beyond the prior up to the evidence of all rows."""
-    steps = int(arrays.counts[0])
-    scale = -1 / math.expm1(steps * math.log1p(-settings.step * settings.share))
-    arrays.shift[:] = scale * arrays.shift
-    arrays.precision[:] = arrays.prior + scale * (arrays.precision - arrays.prior)
-    prior = np.array([settings.shape, settings.rate])
-    arrays.gamma[:] = prior + scale * (arrays.gamma - prior)
 
 
 def _result(

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx
 
 from dpmc.ep.network.layout import Layers
 from dpmc.types import Array, DpmcError
@@ -46,22 +46,6 @@ def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
     below = density * second - part**2
     above = 1 - (density * second + 2 * t * part + part**2)
     return (sd * (np.maximum(ratio, 0) + part), variance * np.where(ratio < 0, below, above))
-
-
-def rectified_slopes(mean: Array, variance: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the derivatives of `rectified_moments`.
-
-    Returns
-    -------
-    tuple of ndarray
-        Of the mean by mean and variance of a, then of the variance by the same.
-    """
-    sd = np.sqrt(variance)
-    ratio = mean / sd
-    slope = np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * 2 * sd)
-    unit_mean, _ = rectified_moments(mean, variance)
-    on = ndtr(ratio)
-    return on, slope, 2 * unit_mean * ndtr(-ratio), on - 2 * unit_mean * slope
 
 
 def output_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, Array]:

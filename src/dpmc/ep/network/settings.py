@@ -26,7 +26,7 @@ class NetworkSettings(UpdateSettings):
 
     Parameters
     ----------
-    sites, num_passes, step, order, clip, clip_bound, noise_multiplier, debias, diagnostics
+    sites, num_passes, step, order, clip, clip_bound, noise_multiplier, diagnostics
         As in :class:`dpmc.ep.settings.UpdateSettings`. Blocks are shift and precision of the
         first layer and of the second, and the noise precision if it is learned.
     hidden : int
@@ -51,11 +51,6 @@ class NetworkSettings(UpdateSettings):
         this norm, as in the public code of the paper. No guarantee needs it.
     wasted_draws : bool
         Whether the generator of permutations also makes noise that nothing uses.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range, or does not go with another.
     """
 
     hidden: int = 50
@@ -76,8 +71,6 @@ class NetworkSettings(UpdateSettings):
             checks.positive(name, getattr(self, name), optional=True)
         if self.sites == "none" and self.step != 1:
             raise DpmcError(f"`step` must be 1 with sites='none', got {self.step!r}")
-        if self.debias and self.refine_prior:
-            raise DpmcError("`debias` must be False with refine_prior=True, got True")
 
     @property
     def private(self) -> bool:

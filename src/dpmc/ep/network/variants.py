@@ -1,8 +1,7 @@
 """Named variants of the settings of expectation propagation on a network.
 
-``as_published`` is what :func:`published` returns, ``clipped_true`` :func:`clipped` and
-``dp_valid`` :func:`private`; :func:`intended` is what the public code of the paper says and does
-not do, and not private.
+``as_published`` is :func:`published` and ``dp_valid`` :func:`private`; :func:`intended` is what the
+public code of the paper says and does not do, and not private.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import replace
 
 from dpmc import checks
 from dpmc.ep.network.settings import NetworkSettings
-from dpmc.ep.settings import Clip
 from dpmc.types import DpmcError
 
 # Damping of EP in the public code.
@@ -81,19 +79,6 @@ def intended(
         noise_rule="published",
         precision_floor="published",
     )
-
-
-def clipped(
-    hidden: int,
-    num_passes: int,
-    noise: tuple[float, float],
-    clip_bound: float,
-    step: float = 1.0,
-    clip: Clip = "joint",
-) -> NetworkSettings:
-    """Return SEP with the fixed prior of the public runs and a clip that is applied."""
-    base = fixed_prior(hidden, num_passes, noise)
-    return replace(base, clip=clip, clip_bound=clip_bound, step=step)
 
 
 def private(

@@ -69,7 +69,6 @@ def objective_and_gradient(
     noise: Array,
     num_rows: int,
     prior_precision: float,
-    learned_precision: bool = True,
 ) -> tuple[float, VIState]:
     """Return an unbiased estimate of the negative bound per row, and its exact gradient.
 
@@ -87,15 +86,13 @@ def objective_and_gradient(
         N, which the divergence from the prior is divided by.
     prior_precision : float
         Of the weights.
-    learned_precision : bool
-        Whether the noise precision moves.
 
     Returns
     -------
     float
         Mean over batch and draws of the negative log-likelihood, plus KL(q||prior) / N.
     VIState
-        The gradient; 0 for a noise precision that does not move.
+        The gradient.
     """
     num_samples, batch_size = len(noise), len(y)
     hidden = (state.mean.size - 1) // (z.shape[1] + 1)
@@ -113,7 +110,7 @@ def objective_and_gradient(
         - math.log(prior_precision)
     )
     by_weight = backward(passed, precision / (num_samples * batch_size) * residual, z)
-    by_precision = 0.5 * (precision * square - 1) if learned_precision else 0.0
+    by_precision = 0.5 * (precision * square - 1)
     gradient = VIState(
         by_weight.sum(axis=0) + prior_precision * state.mean / num_rows,
         0.5 * deviation * np.sum(by_weight * noise, axis=0)
@@ -204,13 +201,6 @@ class VISettings:
         passes to move them.
     prior_precision : float
         Precision of the N(0, 1 / precision) prior of every weight.
-    noise_precision : float, optional
-        Precision of the targets; learned, from 1 on, where None.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     hidden: int = 50
@@ -219,14 +209,12 @@ class VISettings:
     num_samples: int = 10
     learning_rate: float = 1e-2
     prior_precision: float = 1.0
-    noise_precision: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("hidden", "num_passes", "batch_size", "num_samples"):
             checks.at_least(name, getattr(self, name), 1)
         checks.positive("learning_rate", self.learning_rate)
         checks.positive("prior_precision", self.prior_precision)
-        checks.positive("noise_precision", self.noise_precision, optional=True)
 
 
 @dataclass(frozen=True)
@@ -307,7 +295,7 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
     state = VIState(
         rng.standard_normal(num_weights),
         np.full(num_weights, FIRST_LOG_VARIANCE),
-        0.0 if settings.noise_precision is None else math.log(settings.noise_precision),
+        0.0,
     )
     optimiser = _Adam.of(num_weights, settings.learning_rate)
     objective: list[float] = []
@@ -355,7 +343,6 @@ def _one_pass(
             noise,
             len(y),
             settings.prior_precision,
-            settings.noise_precision is None,
         )
         objectives.append(value)
         state = optimiser.step(state, gradient)

@@ -41,11 +41,6 @@ class Perturbation:
         sigma_1 and sigma_2, finite and > 0.
     low, high : float
         tau in (0, 1) and A > 1, of the event ``tau < 1 + l_1 < A``.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     covariance: Array

@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
+from dpmc.linreg.gibbs.conditionals import draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.gibbs.covariance_moves import move_jointly
-from dpmc.linreg.gibbs.latent_sums import ReleasedSums, update_augmented, update_direct
-from dpmc.linreg.gibbs.moments import joint_covariance
-from dpmc.linreg.gibbs.parameter_draws import draw_conjugate, draw_features, draw_independent
+from dpmc.linreg.gibbs.latent_sums import (
+    ReleasedSums,
+    joint_covariance,
+    update_augmented,
+    update_direct,
+)
 from dpmc.linreg.types import NoisyStatistics
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled, spectrum

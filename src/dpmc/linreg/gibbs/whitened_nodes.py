@@ -1,6 +1,6 @@
 """Nodes with a matrix K_j that whitens M_j = sigma_y^2 S_j + v I: K_j M_j K_j' = I.
 
-:mod:`dpmc.linreg.gibbs.node_changes` changes them without a factorisation; here they are opened
+:mod:`dpmc.linreg.gibbs.scale_moves` changes them without a factorisation; here they are opened
 before such changes and closed after them.
 
 All numbers lie in one array, in rows padded with zeros to whole lanes of

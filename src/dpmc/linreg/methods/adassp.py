@@ -29,6 +29,8 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "own"
+# The ridge is to cover the noise but for this probability.
+RHO = 0.05
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,14 @@ class Params:
     lambda_noise : {"analytic", "published"}
         Noise multiplier of the smallest eigenvalue: that of a third of the budget, or
         sqrt(log(6 / delta)) / (epsilon / 3) as published, too small for delta <= 1e-5.
-    rho : float
-        In (0, 1): the ridge is to cover the noise with probability 1 - rho.
     """
 
     lambda_rule: str = "root"
     lambda_noise: str = "analytic"
-    rho: float = 0.05
 
     def __post_init__(self) -> None:
         checks.one_of("lambda_rule", self.lambda_rule, ("root", "sum"))
         checks.one_of("lambda_noise", self.lambda_noise, ("analytic", "published"))
-        if not 0 < self.rho < 1:
-            raise DpmcError(f"`rho` must be in (0, 1), got {self.rho}")
 
 
 def release(
@@ -92,11 +89,6 @@ def release(
         and, as functions of epsilon, delta and `x_bound`, the ``ridge_scale`` that the
         ridge is relative to and the ``margin`` that the eigenvalue is put down by. The
         guarantee is that of all three together, which is better than the sum of the thirds.
-
-    Raises
-    ------
-    DpmcError
-        As `dpmc.linreg.release.release`.
     """
     params = params or Params()
     kind = noise_of(noise, published=rng is not None)
@@ -144,7 +136,7 @@ def _formula(epsilon: float, delta: float) -> float:
     return math.sqrt(math.log(6 / delta)) / (epsilon / 3)
 
 
-def ridges(noisy: NoisyStatistics, params: Params) -> Array:
+def ridges(noisy: NoisyStatistics) -> Array:
     """Return the ridge of each node, shape (J,).
 
     By the formula of [Wang 2018]: noise on S of its scale, `sd`, has a norm below
@@ -158,7 +150,7 @@ def ridges(noisy: NoisyStatistics, params: Params) -> Array:
             raise DpmcError(f"`extra` must have {name!r}, as releases of adassp.release do")
     smallest = np.maximum(0.0, noisy.extra["smallest_eigenvalue"] - noisy.extra["margin"])
     dim = noisy.dim
-    needed = noisy.extra["ridge_scale"] * math.sqrt(dim * math.log(2 * dim**2 / params.rho))
+    needed = noisy.extra["ridge_scale"] * math.sqrt(dim * math.log(2 * dim**2 / RHO))
     return np.asarray(np.maximum(0.0, needed - smallest))
 
 
@@ -167,27 +159,13 @@ def fit(
 ) -> Regression:
     """Return the coefficients of ridge regression on the sums over nodes.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        Of `release`.
-    prior, rng
-        Not used.
-    params : Params
-        Settings of the method.
-
     Returns
     -------
     Regression
         Diagnostics: ``ridge``, and ``smallest_eigenvalue`` of what is solved, which is
         positive unless noise outgrew the ridge.
-
-    Raises
-    ------
-    DpmcError
-        If `noisy` is not of `release`.
     """
-    each = ridges(noisy, params)
+    each = ridges(noisy)
     ridge = float(each.sum() if params.lambda_rule == "sum" else np.linalg.norm(each))
     matrix = noisy.s.sum(axis=0) + ridge * np.eye(noisy.dim)
     theta, *_ = np.linalg.lstsq(matrix, noisy.z.sum(axis=0), rcond=None)

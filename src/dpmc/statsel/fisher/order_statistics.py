@@ -51,11 +51,6 @@ class Simulation:
     step : float
         Step of the central difference by theta: how far the released number moves, in
         units of its standard deviation before noise.
-
-    Raises
-    ------
-    DpmcError
-        If a number is out of range.
     """
 
     num_draws: int = 16_000
@@ -223,13 +218,10 @@ class OrderInformation(NamedTuple):
         Fisher information on theta in all records.
     se : float
         NaN where it is not known, 0 where there is no simulation.
-    squared : float
-        The value with the square of the derivative of all data sets, biased upwards.
     """
 
     value: float
     se: float
-    squared: float
 
 
 @kept
@@ -316,10 +308,9 @@ def _combined(density: Array, slope: Array, weights: Array) -> OrderInformation:
         return float(np.sum(weights * products / p))
 
     every = np.arange(groups)
-    squared = float(np.sum(weights * slope.mean(axis=0) ** 2 / density.mean(axis=0)))
     if groups == 2:
-        return OrderInformation(value(every), math.nan, squared)
+        return OrderInformation(value(every), math.nan)
     # Jackknife: the estimate without each group in turn.
     left_out = np.array([value(every[every != g]) for g in every])
     se = math.sqrt((groups - 1) / groups * float(np.sum((left_out - left_out.mean()) ** 2)))
-    return OrderInformation(value(every), se, squared)
+    return OrderInformation(value(every), se)

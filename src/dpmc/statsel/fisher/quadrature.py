@@ -174,7 +174,6 @@ def composite(edges: Array, count: int) -> tuple[Array, Array]:
 # Gaussian noise is followed this many standard deviations past the range, a panel for each.
 _TAIL = 12
 _SPACING = 0.1
-ROUTES = ("score", "pathwise")
 
 
 @kept
@@ -221,7 +220,6 @@ def per_record(
     num_rows: int,
     scale: float,
     noise: str,
-    route: str | None = None,
 ) -> float:
     """Return the information of n records, each released with noise of its own.
 
@@ -235,24 +233,17 @@ def per_record(
         Of the noise of one record; 0 where there is none.
     noise : {"laplace", "gaussian"}
         Distribution of the noise.
-    route : {"score", "pathwise"}, optional
-        Differentiate the distribution of the record, or s at a fixed latent number. Only the
-        second is there for a population whose support moves with theta; else both agree to 1e-6,
-        relative, where the scale is at least 0.02 of a standard deviation of s.
     """
     checks.one_of("noise", noise, ("laplace", "gaussian"))
     grid = nodes_of(population, statistic, theta)
-    derivative_by = route or ("pathwise" if population.score is None else "score")
-    checks.one_of("route", derivative_by, ROUTES)
-    if population.score is None and (derivative_by == "score" or scale == 0):
-        raise DpmcError(
-            f"`population` {population.name!r} has no score: `route` must be 'pathwise' and "
-            f"`scale` > 0, got {derivative_by!r} and {scale}"
-        )
+    if population.score is None and scale == 0:
+        raise DpmcError(f"`population` {population.name!r} has no score: `scale` must be > 0")
     if scale == 0:
         kept_mass = grid.weights > 0
         return num_rows * float(np.sum(grid.tilt[kept_mass] ** 2 / grid.weights[kept_mass]))
-    if population.base == "unit" or derivative_by == "score":
+    # Differentiate the distribution of the record where it has a score, else s at a fixed latent
+    # number.
+    if population.base == "unit" or population.score is not None:
         grid = grid._replace(drift=np.zeros(grid.s.size))
     else:
         grid = grid._replace(tilt=np.zeros(grid.s.size))
