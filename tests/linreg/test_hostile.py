@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import sufficient_statistics, variants
+from dpmc.linreg import profiles, sufficient_statistics
 from dpmc.linreg.methods import adassp
 from dpmc.linreg.release import release
 from dpmc.linreg.sensitivity import (
@@ -182,7 +182,7 @@ def test_refusals_tell_neither_row_nor_value():
 
 def fits(noisy, dim):
     """Return the status of every method that such a release feeds."""
-    prior = variants.make_prior(variants.profile("correct"), dim, np.random.default_rng(0))
+    prior = profiles.make_prior(profiles.profile("correct"), dim, np.random.default_rng(0))
     settings = {
         "bayes_fixed_s_fast": {"noise_variance": 1.0},
         "mcmc_fixed_s": {"num_iterations": 20, "burn_in": 5},

@@ -173,7 +173,7 @@ ELSEWHERE = {
         league/footing.py::_search standard_normal
         league/price.py::Normal.of standard_normal
         ep/network/engine.py::first_arrays standard_normal
-        linreg/variants.py::make_prior standard_normal
+        linreg/profiles.py::make_prior standard_normal
         numerics/covariances.py::random_covariance gamma
         numerics/covariances.py::random_covariance uniform
         statsel/types.py::Population.draw_base standard_normal

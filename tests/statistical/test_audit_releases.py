@@ -17,8 +17,8 @@ import dpmc
 from dpmc import statsel
 from dpmc.linreg import release as linreg
 from dpmc.linreg.methods import adassp
+from dpmc.linreg.profiles import PROFILES
 from dpmc.linreg.types import NodeStatistics
-from dpmc.linreg.variants import PROFILES
 from dpmc.privacy import smooth_sensitivity
 from dpmc.privacy.ledger import Ledger
 from dpmc.statsel import releases, smooth

@@ -120,7 +120,7 @@ def release_sum(
     shifts = {relation: change / least for relation, change in changes.items()}
     spread = noise.spread * sensitivity * multiplier
     s, z, u = np.split(total[None], np.cumsum([upper.shape[1], statistics.dim]), axis=1)
-    # Of these only the numbers of rows and of features are read.
+    # Only the numbers of rows and of features are read here.
     together = replace(statistics, num_rows=statistics.num_rows.sum(keepdims=True))
     sds = spread, spread, spread if with_u else math.nan
     released_u = u[:, 0] if with_u else None

@@ -119,7 +119,7 @@ def draw(
 
 
 def rounding(statistics: NodeStatistics) -> float:
-    """Return how much farther a row moves floating-point sums, over their sensitivity.
+    """Excess of what a row moves floating-point sums by, over their sensitivity.
 
     Products of at most `BLOCK` rows are added at once and then block by block, and the
     smallest eigenvalue comes from a backward stable routine: all errs by less than k n u

@@ -52,7 +52,7 @@ def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
 def coefficient_errors(
     coefficients: Array, truth: Array, feature_covariance: Array, draws: Array | None = None
 ) -> dict[str, float]:
-    """Return how far coefficients are from those that generated the rows.
+    """Errors of coefficients against those that generated the rows.
 
     The published figures mix two losses: that of the point estimate for adaSSP and
     Bayes-fixedS-fast, and the loss averaged over draws for the Markov chains. The second is

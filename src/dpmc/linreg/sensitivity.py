@@ -21,7 +21,7 @@ import math
 from dpmc import checks
 from dpmc.types import NEIGHBOURS, DpmcError, Neighbours
 
-# Of bounds: their fourth powers are ordinary numbers.
+# Least and largest bound: their fourth powers are ordinary numbers.
 SCALES = 1e-75, 1e75
 
 

@@ -23,7 +23,7 @@ Rows = tuple[Array, Array]
 BLOCK = 4096
 # A row that is as long as the bound but for rounding is not beyond it.
 ROUNDING = 1e-12
-# What is clipped goes below the bound by more than the rounding of doing so.
+# Clipped rows go below the bound by more than the rounding of doing so.
 INSIDE = 1.0 - 1e-14
 INVALID_ROWS = ("refuse", "zero")
 

@@ -17,11 +17,11 @@ from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.types import Mechanism, Population, Statistic, check_parts
 from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
-# Of a statistic: narrower ranges, and ends beyond the inverse, leave sums no room.
+# Narrowest range of a statistic: less, and ends beyond its inverse, leave sums no room.
 NARROWEST = 1e-150
-# Of the noise by smooth sensitivity, far below any other scale.
+# Least smooth sensitivity, far below any other scale of noise.
 LEAST_SENSITIVITY = 1e-280
-# Of one number, relative: a transform and an average of two.
+# Relative rounding of one number: a transform and an average of two.
 ROUNDING = 2.0**-48
 
 
@@ -66,7 +66,7 @@ class ReleaseTerms:
 
 
 def _described(value: Any) -> list[Any]:
-    """Return what tells two values apart: of a dataclass its fields that are no functions."""
+    """Fields of a dataclass that are no functions, or the value itself: they tell two apart."""
     if not is_dataclass(value):
         return [value]
     return [entry for name in fields(value) if not callable(entry := getattr(value, name.name))]
@@ -271,7 +271,7 @@ def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
 
 
 def rounding_of_mean(spread: tuple[float, float], n: int) -> float:
-    """Return how much farther one record moves a floating-point mean, over its sensitivity.
+    """Excess of what one record moves a floating-point mean by, over its sensitivity.
 
     Pairwise sums of n numbers add up at most 128 at once: their rounding is below
     ``(128 + log2 n) n u`` times the largest, u = 2**-53, in either data set.

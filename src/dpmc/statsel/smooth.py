@@ -78,7 +78,7 @@ def _search(
 def _divided(
     s: Any, bottom: int, top: int, low: float, high: float, beta: float, factor: float
 ) -> Any:
-    """Return what `_search` does, in O(n log n) for any beta.
+    """Return the result of `_search`, in O(n log n) for any beta.
 
     The best j of a rank i does not decrease with i: where a larger j wins, it does so for every
     higher s_i. Ranks i are halved, and ranks j split where the best one lies.

@@ -145,7 +145,7 @@ class Statistic:
         return ends[0], ends[1]
 
     def sensitivity(self, support: tuple[float, float]) -> float:
-        """Return how far one record moves the sum of s, or any order statistic of s, at most."""
+        """Most that one record moves the sum of s, or any order statistic of s."""
         low, high = self.range(support)
         return high - low
 

@@ -23,13 +23,13 @@ from dpmc.privacy.published_noise import legacy_normals
 from dpmc.progress import Progress, silent
 from dpmc.types import Array, DpmcError
 
-# What is outside of any guarantee of these runs.
+# Effects that no guarantee of these runs covers.
 OUTSIDE = ("steps skipped depending on a row", "a known seed")
 
 
 @dataclass(frozen=True)
 class PublishedSettings:
-    """MixtureLoopSettings of a run of the public code.
+    """Settings of a run of the public code.
 
     Parameters
     ----------

@@ -320,7 +320,7 @@ def fit_without_privacy(
     progress: Progress = silent,
     invalid_rows: InvalidRows = "refuse",
 ) -> Fitted:
-    """Return what the methods without privacy return: a fit that has no guarantee.
+    """Fit a network by a method without privacy.
 
     Parameters
     ----------

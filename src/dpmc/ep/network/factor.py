@@ -61,7 +61,7 @@ def rectify(mean: Any, variance: Any) -> Any:
 
 @njit(nogil=True, error_model="numpy")
 def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
-    """Return what one residual adds to shape and rate of the precision of its noise.
+    """Return the changes of shape and rate of the precision of noise by one residual.
 
     The residual is normal with variance ``variance + b / (a - 1)``, which stands for the
     average over Gamma(a, b) [Hernández-Lobato and Adams 2015]. With the evidence Z, and Z1 and
@@ -112,8 +112,10 @@ def cavity_shape(arrays: Any, settings: Any, s: int) -> tuple[float, float, floa
     return a - site_a, b - site_b, site_a, site_b
 
 
-# Precisions and variances outside of these limits are no update.
-SMALLEST, LARGEST = 1e-20, 1e20
+# Precisions and variances below this are no update.
+SMALLEST = 1e-20
+# Precisions and variances above this are no update.
+LARGEST = 1e20
 
 
 @inlined

@@ -87,7 +87,7 @@ def _block_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, A
 def scores(
     mean: Array, variance: Array, noise_variance: float, y: Array, shift: float, scale: float
 ) -> Scores:
-    """Return how good predictions are on the original scale of the target.
+    """Scores of predictions on the original scale of the target.
 
     Parameters
     ----------

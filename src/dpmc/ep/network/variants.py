@@ -20,7 +20,7 @@ EP_STEP = 0.4
 def published(
     row: str, hidden: int, num_passes: int = 40, noise: tuple[float, float] = (6.0, 6.0)
 ) -> NetworkSettings:
-    """Return what the public code of [vinaroz2022dpsep] runs for a row of Tables 2 and 3.
+    """Return the settings of the public code of [vinaroz2022dpsep] for a row of Tables 2 and 3.
 
     Its clipped factors and its noise are computed and not used: rows ``"sep_clipped"`` and
     ``"dp_sep"`` are SEP with fixed noise and a fixed prior, which is that of an earlier run
@@ -67,7 +67,7 @@ def intended(
     noise_multiplier: float,
     clip_bound: float = 1.0,
 ) -> NetworkSettings:
-    """Return what the public code would run if it used its clipped factors and its noise.
+    """Return the settings of the public code if it used its clipped factors and its noise.
 
     NOT private: the noise is that of a step of 1 / N, and the step is 1.
     """

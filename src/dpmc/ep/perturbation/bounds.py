@@ -132,7 +132,7 @@ def second_order(perturbation: Perturbation) -> float:
 def table(
     perturbation: Perturbation, thresholds: npt.ArrayLike, num_draws: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Return what the bounds say of P(KL(q||p) >= a), and what it is.
+    """Bounds on P(KL(q||p) >= a), and the truth.
 
     Parameters
     ----------

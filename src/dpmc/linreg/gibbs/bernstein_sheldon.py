@@ -34,7 +34,7 @@ ENDS = (
     "a draw is not finite",
     "the covariance of a row is not positive definite",
 )
-# What is counted, after what updates of nodes count.
+# Places of counts, after those that updates of nodes count.
 PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
@@ -67,7 +67,7 @@ class SumChainSettings(NamedTuple):
 
 
 def released_sums(noisy: NoisyStatistics) -> ReleasedSums:
-    """Return what the nodes released as sums of products of (x, y)."""
+    """Release of all nodes as sums of products of (x, y)."""
     if noisy.u is None:
         raise DpmcError("`u` must be released, got a release without y'y")
     for name in ("s_sd", "z_sd", "u_sd"):

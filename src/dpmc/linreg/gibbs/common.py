@@ -68,7 +68,7 @@ class GibbsParams:
         return self.burn_in if self.adaptation == "frozen" else self.num_iterations
 
     def first_variance(self, prior: Prior) -> float:
-        """Return where sigma_y^2 starts: by default its prior mean, or mode if it has none."""
+        """First sigma_y^2: by default its prior mean, or mode if it has none."""
         if self.variance_start is not None:
             return self.variance_start
         return prior.rate / (prior.shape - 1 if prior.shape > 1 else prior.shape + 1)

@@ -31,7 +31,7 @@ from dpmc.numerics.small_matrices import (
 )
 from dpmc.types import Array
 
-# Of a walk in one dimension.
+# Best acceptance rate of a walk in one dimension.
 WALK_ACCEPTANCE = 0.44
 # Steps of an adaptation shrink as i^-0.6: their sum is infinite, that of their squares is not.
 DECAY = 0.6

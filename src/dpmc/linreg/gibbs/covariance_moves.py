@@ -73,19 +73,19 @@ def copy_sums(nodes: Any, sums: Any) -> None:
 
 @inlined
 def common(nodes: Any, row: int) -> Any:
-    """Return where a row begins that all nodes share."""
+    """Place of a row that all nodes share."""
     return row * nodes.width
 
 
 @inlined
 def weights(nodes: Any, which: int) -> Any:
-    """Return where a matrix begins that all nodes share."""
+    """Place of a matrix that all nodes share."""
     return (NUM_COMMON + which * nodes.size) * nodes.width
 
 
 @inlined
 def matrix(nodes: Any, j: int, which: int) -> Any:
-    """Return where a matrix of a node begins, or, after the last, its row t."""
+    """Place of a matrix of a node, or, after the last, of its row t."""
     before = NUM_COMMON + NUM_WEIGHTS * nodes.size + j * (NUM_MATRICES * nodes.size + 1)
     return (before + which * nodes.size) * nodes.width
 

@@ -133,7 +133,7 @@ def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
 MOST_TRIES = 200
 # Eigenvalues of G below this part of the largest one are rounding.
 ROUNDING = 1e-15
-# What is counted: tries of slices, and slices that gave up.
+# Places of counts: tries of slices, and slices that gave up.
 TRIES, GAVE_UP = 0, 1
 
 

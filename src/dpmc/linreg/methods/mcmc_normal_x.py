@@ -91,7 +91,7 @@ def settings_of(params: Params, dim: int) -> NormalXSettings:
 
 
 def first_state(noisy: NoisyStatistics, prior: Prior, params: Params) -> StatisticsState:
-    """Return where a chain starts: pooled at the mean of theta there, as published at 0."""
+    """First state of a chain: pooled at the mean of theta there, as published at 0."""
     variance = params.first_variance(prior)
     if params.start == "node":
         s = psd(noisy.s) + params.ridge * np.eye(prior.dim)

@@ -34,8 +34,10 @@ from dpmc.types import Array, DpmcError
 _BLOCK = 4096
 # Data sets of a pilot run that sets the step of the difference.
 _PILOT = 200
-# Relative steps: of the pilot run, and the largest.
-_SMALL, _MOST = 1e-3, 0.1
+# Relative step of the pilot run.
+_SMALL = 1e-3
+# Largest relative step.
+_MOST = 0.1
 
 
 @dataclass(frozen=True)
@@ -284,7 +286,7 @@ def information(
 
 
 def _places(simulated: SimulatedReleases) -> tuple[Array, Array]:
-    """Return where y is put, dense where data sets are, and the weights of an integral."""
+    """Values of y, dense where data sets are, and the weights of an integral."""
     # y = centre + spread sinh(t) for equidistant t: dense in the middle, far in the tails.
     value, scale = simulated.value[1], simulated.scale[1]
     low, centre, high = np.quantile(value, [0.1, 0.5, 0.9])

@@ -19,10 +19,14 @@ from dpmc.types import Array, DpmcError
 
 # Beyond this a standard normal number has a probability of 2e-19.
 _NORMAL_END = 9.0
-# Outer panels with 8 nodes each, and inner nodes in each cell between two outer nodes.
-_PANELS, _OUTER, _INNER = 30, 8, 4
+# Outer panels.
+_PANELS = 30
+# Nodes of an outer panel.
+_OUTER = 8
+# Inner nodes in each cell between two outer nodes.
+_INNER = 4
 _TAIL_CELLS = 24
-# Of |x|^a: z = t^3 makes a root of z smooth enough at 0.
+# Power of the change of variable z = t^3, which makes |x|^a smooth enough at 0.
 _GRADING = 3
 _STEP = 1e-5
 
@@ -108,7 +112,7 @@ def _of_bits(population: Population, statistic: Statistic, theta: float) -> Node
 
 
 def _reached(population: Population, theta: float, bound: float, low: float, high: float) -> float:
-    """Return where between `low` and `high` a record reaches `bound`, or the nearer end."""
+    """Place between `low` and `high` where a record reaches `bound`, or the nearer end."""
     from scipy.optimize import brentq
 
     def beyond(z: float) -> float:

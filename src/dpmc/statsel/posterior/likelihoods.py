@@ -69,9 +69,11 @@ DENSITIES = {"gaussian": log_gaussian, "laplace": laplace_clt.log_density}
 if TYPE_CHECKING:
     from dpmc.statsel.targets import PosteriorTarget
 
-# Midpoints: Laplace noise has a kink, so that the error falls with their square only.
-LAPLACE_NODES, GAUSSIAN_NODES = 4000, 600
-# Where normal base variables end.
+# Midpoints with Laplace noise: it has a kink, so that the error falls with their square only.
+LAPLACE_NODES = 4000
+# Midpoints with Gaussian noise.
+GAUSSIAN_NODES = 600
+# End of the range of normal base variables.
 FARTHEST = 8.5
 _SQRT_2_PI = math.sqrt(2 * math.pi)
 

@@ -31,12 +31,18 @@ from dpmc.types import Array, DpmcError
 
 Likelihood = Callable[[Array], Array]
 
-# Gauss-Legendre nodes of a panel; a panel is halved while the log-density spans more than this.
-NODES, SPAN = 12, 3.0
-# What is so far below the largest log-density is left as it is, and how far halving goes.
-NEGLIGIBLE, DEPTH = 45.0, 48
-# Panels to begin with, and powers of two up to which an infinite interval is followed.
-PANELS, DOUBLINGS = 8, 240
+# Gauss-Legendre nodes of a panel.
+NODES = 12
+# A panel is halved while the log-density spans more than this.
+SPAN = 3.0
+# Panels so far below the largest log-density are left as they are.
+NEGLIGIBLE = 45.0
+# Halvings at most.
+DEPTH = 48
+# Panels to begin with.
+PANELS = 8
+# Powers of two up to which an infinite interval is followed.
+DOUBLINGS = 240
 # Data sets that stand for the distribution of an order statistic with its smooth sensitivity.
 DATA_SETS = 4000
 # Values of theta whose data sets are remembered.

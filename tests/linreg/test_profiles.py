@@ -12,10 +12,10 @@ import pytest
 from dpmc import registry
 from dpmc.linreg import methods
 from dpmc.linreg.methods import adassp
+from dpmc.linreg.profiles import PROFILES, make_prior, profile
 from dpmc.linreg.release import release
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics
-from dpmc.linreg.variants import PROFILES, make_prior, profile
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 

@@ -24,9 +24,14 @@ from dpmc.linreg.types import Prior
 from dpmc.privacy.gaussian_noise import Calibration
 from dpmc.types import Neighbours
 
-SHAPE, RATE = 20.0, 0.5  # of the prior of sigma_y^2, mean 0.0263
+# Shape of the prior of sigma_y^2.
+SHAPE = 20.0
+# Rate of the prior of sigma_y^2.
+RATE = 0.5
+# Mean of the prior of sigma_y^2, 0.0263.
 MEAN_VARIANCE = RATE / (SHAPE - 1)
-THIRD = "y_bound / 3"  # stands for that number, which is known with the data only
+# Stands for that number, which is known with the data only.
+THIRD = "y_bound / 3"
 
 Values = Mapping[str, Any]
 
