@@ -184,11 +184,7 @@ def test_settings_that_do_not_fit_are_refused(change, message):
             np.zeros((4, 1)),
             r"^y in `chunks` must have shape \(4,\), got \(4, 1\)$",
         ),
-        (
-            np.zeros((4, 2), dtype=complex),
-            np.zeros(4),
-            r"must be real numbers, got others",
-        ),
+        (np.zeros((4, 2), dtype=complex), np.zeros(4), r"must be real numbers, got others"),
         (np.full((4, 2), np.nan), np.zeros(4), r"^`x, column 0,` must be finite numbers"),
         (np.zeros((4, 2)), np.array([0, 0, -np.inf, 0]), r"^`y` must be finite numbers"),
     ],

@@ -249,8 +249,7 @@ def test_the_pair_for_smooth_sensitivity_attains_the_true_delta(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
-    [*itertools.product(SMOOTH, (None, "noise")), ("tight", "sensitivity")],
+    ("name", "fault"), [*itertools.product(SMOOTH, (None, "noise")), ("tight", "sensitivity")]
 )
 def test_noise_by_smooth_sensitivity_keeps_its_claim_and_half_of_it_does_not(
     name, fault, monkeypatch

@@ -156,11 +156,7 @@ def test_algorithm_12(refresh):
 
 @pytest.mark.parametrize(
     "faults",
-    [
-        Faults(inverted_ratio=True),
-        Faults(index_at_old_theta=True),
-        Faults(current_left_out=True),
-    ],
+    [Faults(inverted_ratio=True), Faults(index_at_old_theta=True), Faults(current_left_out=True)],
     ids=["inverted", "index at theta", "current left out"],
 )
 def test_broken_algorithm_12_is_found_out(faults):

@@ -374,14 +374,8 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         (lambda: release(epsilon=math.nan), "epsilon.*nan"),
         (lambda: release(x=[]), r"^`x` must be one or more numbers in a row, got shape \(0,\)"),
         (lambda: release(x=[math.nan]), "^`x` must be finite numbers, unless invalid_rows='zero'$"),
-        (
-            lambda: release("median", "smooth_laplace"),
-            r"delta.*None|delta.*smooth_laplace",
-        ),
-        (
-            lambda: release("median", "smooth_laplace", delta=1.5),
-            r"delta.*1.5",
-        ),
+        (lambda: release("median", "smooth_laplace"), r"delta.*None|delta.*smooth_laplace"),
+        (lambda: release("median", "smooth_laplace", delta=1.5), r"delta.*1.5"),
         (
             lambda: release("abs_1", "smooth_laplace", delta=1e-4),
             "`mechanism` must release the mean of .*, got 'smooth_laplace'",
@@ -394,10 +388,7 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
             lambda: release("bit", "randomised_response", of="bernoulli", x=[0.5]),
             "`x` must be bits, 0 or 1, for randomised_response, unless invalid_rows='zero'",
         ),
-        (
-            lambda: release("bit", "randomised_response"),
-            "`sensitivity` must be 1 .*, got 20.0",
-        ),
+        (lambda: release("bit", "randomised_response"), "`sensitivity` must be 1 .*, got 20.0"),
         (
             lambda: moments.of(population("normal_mean"), lookup.statistic("pow_2")),
             r"`statistic` must be x\^a with odd a for normal_mean, got 'x\^2'",
@@ -436,35 +427,20 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         (lambda: lookup.statistic("pow_1.5"), "power.*1.5"),
         (lambda: lookup.population("cauchy"), "population.*cauchy"),
         (lambda: lookup.population("normal_mean"), "`bound` must be given to normal_mean"),
-        (
-            lambda: lookup.population("normal_variance", bound=0.0),
-            "bound.*0.0",
-        ),
-        (
-            lambda: lookup.population("bernoulli", bound=1.0),
-            "bernoulli.*bound|bound.*bernoulli",
-        ),
+        (lambda: lookup.population("normal_variance", bound=0.0), "bound.*0.0"),
+        (lambda: lookup.population("bernoulli", bound=1.0), "bernoulli.*bound|bound.*bernoulli"),
         (lambda: lookup.mechanism("gauss"), "mechanism.*'gauss'"),
-        (
-            lambda: lookup.mechanism("smooth_laplace", alpha=-1.0),
-            "alpha.*-1.0",
-        ),
+        (lambda: lookup.mechanism("smooth_laplace", alpha=-1.0), "alpha.*-1.0"),
         (
             lambda: lookup.statistic("median", power=0.5, absolute=False),
             "`power` must be an integer >= 1 for x.power, got 0.5",
         ),
-        (
-            lambda: lookup.mechanism("laplace").scale(1.0, 0, 1.0),
-            "n.*0",
-        ),
+        (lambda: lookup.mechanism("laplace").scale(1.0, 0, 1.0), "n.*0"),
         (
             lambda: population_rows.Params("normal_variance", -1.0, 5, 10.0),
             r"`theta` must be in \(0, inf\) .*got -1.0",
         ),
-        (
-            lambda: population_rows.Params("normal_variance", 1.0, 0, 10.0),
-            "num_rows.*0",
-        ),
+        (lambda: population_rows.Params("normal_variance", 1.0, 0, 10.0), "num_rows.*0"),
     ],
 )
 def test_an_invalid_argument_is_refused_in_one_line(call, message):
