@@ -165,7 +165,7 @@ def made_up(smallest, s, z, params=None):
 @pytest.mark.parametrize("lambda_noise", ["analytic", "published"])
 def test_ridges_follow_the_published_formula(lambda_noise):
     """[Wang 2018] at d = 3, B = 2: written out."""
-    params = adassp.Params(lambda_noise=lambda_noise, lambda_rule="sum")
+    params = adassp.Params(lambda_noise=lambda_noise, lambda_rule="sum", rho=0.05)
     s, z = np.stack([np.eye(3)] * 3), np.ones((3, 3))
     noisy = made_up([0.0, 250.0, 1e6], s, z, params)
     third = EPSILON / 3
@@ -189,7 +189,7 @@ def test_the_ridge_covers_the_noise_that_its_formula_is_made_for(neighbours, cov
     noisy = adassp.release(exact, *BOUNDS, EPSILON, DELTA, rng, neighbours=neighbours)
     weak = replace(noisy, extra={**noisy.extra, "smallest_eigenvalue": np.zeros(400)})
     norms = np.abs(np.linalg.eigvalsh(noisy.s - exact.s)).max(axis=1)
-    share = (norms > adassp.ridges(weak)).mean()
+    share = (norms > adassp.ridges(weak, adassp.Params(rho=0.05))).mean()
     assert (share <= 0.05) == covered
 
 
@@ -227,6 +227,7 @@ def test_a_release_of_another_kind_is_refused():
     [
         ({"lambda_rule": "max"}, r"lambda_rule.*'max'"),
         ({"lambda_noise": "none"}, r"lambda_noise.*'none'"),
+        ({"rho": 1.0}, r"`rho` must be in \(0, 1\), got 1.0"),
     ],
 )
 def test_parameters_that_are_refused(values, message):

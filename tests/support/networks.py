@@ -86,7 +86,7 @@ class Chain:
     def __init__(self, params, inputs, num_rows, seed=0, spread_out=0.5):
         rng = np.random.default_rng(seed)
         self.layout = Architecture(params.hidden, inputs)
-        self.arrays = network_engine.first_arrays(self.layout, params, num_rows, rng, None)
+        self.arrays = network_engine.first_arrays(self.layout, params, num_rows, rng)
         self.settings = network_engine.loop_settings(self.layout, params, num_rows)
         places = self.layout.places()
         factors = np.exp(spread_out * rng.standard_normal(len(places)))

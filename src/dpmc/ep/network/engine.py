@@ -55,10 +55,9 @@ def first_arrays(
     settings: NetworkSettings,
     num_rows: int,
     rng: np.random.Generator,
-    prior: Layers | None,
 ) -> Arrays:
     """Return the first state: q at the prior, but for random means that break the symmetry."""
-    precisions = _prior(architecture, settings, prior)
+    precisions = tuple(np.full(shape, settings.first_precision) for shape in architecture.shapes)
     means = tuple(
         rng.standard_normal(shape) / math.sqrt(shape[-1]) for shape in architecture.shapes
     )
@@ -98,22 +97,6 @@ def first_arrays(
         words=compiled_noise.source(rng),
         counts=np.zeros(len(COUNTS), dtype=np.int64),
     )
-
-
-def _prior(
-    architecture: Architecture, settings: NetworkSettings, prior: Layers | None
-) -> tuple[Array, ...]:
-    """Return the prior precision of each weight before it is scaled down."""
-    if prior is None:
-        return tuple(np.full(shape, settings.first_precision) for shape in architecture.shapes)
-    for layer, shape in zip(prior, architecture.shapes, strict=True):
-        if np.shape(layer) != shape:
-            raise DpmcError(
-                f"`prior` must have layers of shapes {architecture.shapes}, got {np.shape(layer)}"
-            )
-        if not (np.isfinite(layer).all() and np.all(np.asarray(layer) > 0)):
-            raise DpmcError("`prior` must hold finite precisions > 0")
-    return tuple(np.asarray(layer, dtype=np.float64) for layer in prior)
 
 
 def _scaled_down(block: Array, norm: float | None) -> Array:
@@ -270,7 +253,6 @@ def fit(
     settings: NetworkSettings,
     rng: np.random.Generator,
     progress: Progress = silent,
-    prior: Layers | None = None,
     ledger: Ledger | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> NetworkFit:
@@ -289,8 +271,6 @@ def fit(
     rng : numpy.random.Generator
         Source of the first weights, the order of rows and the seeds of privacy noise; seeded
         by the operating system where privacy is meant.
-    prior : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,)), optional
-        Prior precision of each weight, in place of one for all.
     ledger : Ledger, optional
         Records noisy steps before they are made; refuses what its plan does not cover.
 
@@ -305,7 +285,7 @@ def fit(
     architecture = Architecture(settings.hidden, x.shape[1])
     if settings.sites == "per_row":
         _check_memory(architecture.site_bytes(len(y)), available_bytes())
-    arrays = first_arrays(architecture, settings, len(y), rng, prior)
+    arrays = first_arrays(architecture, settings, len(y), rng)
     ledger = Ledger() if ledger is None else ledger
     before = ledger.counts
     status, done = _run(x, y, settings, architecture, arrays, rng, progress, ledger)

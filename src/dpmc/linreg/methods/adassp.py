@@ -29,8 +29,6 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.types import NEIGHBOURS, Array, DpmcError, Neighbours
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "own"
-# The ridge is to cover the noise but for this probability.
-RHO = 0.05
 
 
 @dataclass(frozen=True)
@@ -45,14 +43,19 @@ class Params:
     lambda_noise : {"analytic", "published"}
         Noise multiplier of the smallest eigenvalue: that of a third of the budget, or
         sqrt(log(6 / delta)) / (epsilon / 3) as published, too small for delta <= 1e-5.
+    rho : float
+        In (0, 1): the ridge is to cover the noise with probability 1 - rho.
     """
 
     lambda_rule: str = "root"
     lambda_noise: str = "analytic"
+    rho: float = 0.05
 
     def __post_init__(self) -> None:
         checks.one_of("lambda_rule", self.lambda_rule, ("root", "sum"))
         checks.one_of("lambda_noise", self.lambda_noise, ("analytic", "published"))
+        if not 0 < self.rho < 1:
+            raise DpmcError(f"`rho` must be in (0, 1), got {self.rho}")
 
 
 def release(
@@ -136,7 +139,7 @@ def _formula(epsilon: float, delta: float) -> float:
     return math.sqrt(math.log(6 / delta)) / (epsilon / 3)
 
 
-def ridges(noisy: NoisyStatistics) -> Array:
+def ridges(noisy: NoisyStatistics, params: Params) -> Array:
     """Return the ridge of each node, shape (J,).
 
     By the formula of [Wang 2018]: noise on S of its scale, `sd`, has a norm below
@@ -150,7 +153,7 @@ def ridges(noisy: NoisyStatistics) -> Array:
             raise DpmcError(f"`extra` must have {name!r}, as releases of adassp.release do")
     smallest = np.maximum(0.0, noisy.extra["smallest_eigenvalue"] - noisy.extra["margin"])
     dim = noisy.dim
-    needed = noisy.extra["ridge_scale"] * math.sqrt(dim * math.log(2 * dim**2 / RHO))
+    needed = noisy.extra["ridge_scale"] * math.sqrt(dim * math.log(2 * dim**2 / params.rho))
     return np.asarray(np.maximum(0.0, needed - smallest))
 
 
@@ -165,7 +168,7 @@ def fit(
         Diagnostics: ``ridge``, and ``smallest_eigenvalue`` of what is solved, which is
         positive unless noise outgrew the ridge.
     """
-    each = ridges(noisy)
+    each = ridges(noisy, params)
     ridge = float(each.sum() if params.lambda_rule == "sum" else np.linalg.norm(each))
     matrix = noisy.s.sum(axis=0) + ridge * np.eye(noisy.dim)
     theta, *_ = np.linalg.lstsq(matrix, noisy.z.sum(axis=0), rcond=None)
