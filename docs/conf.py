@@ -68,13 +68,13 @@ MODULES = {
         "linreg.release", "linreg.sufficient_statistics", "linreg.types", "linreg.methods.*",
     ],
     "ep": [
-        "ep.mixture.model", "ep.mixture.engine", "ep.mixture.methods.*",
-        "ep.network.task", "ep.network.settings", "ep.network.methods.*",
+        "ep.mixture.model", "ep.mixture.engine", "ep.mixture.dp_sep", "ep.mixture.methods",
+        "ep.network.task", "ep.network.settings", "ep.network.dp_sep", "ep.network.methods",
     ],
     "statsel": [
         "statsel.lookup", "statsel.ranking", "statsel.releases", "statsel.sampling",
-        "statsel.types", "statsel.populations.*", "statsel.statistics.*", "statsel.mechanisms.*",
-        "statsel.chains.methods.*", "statsel.fisher.methods.*",
+        "statsel.types", "statsel.populations", "statsel.statistics", "statsel.mechanisms",
+        "statsel.chains.methods", "statsel.fisher.estimators",
     ],
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 
 import dpmc
 from dpmc import statsel
-from dpmc.ep.mixture.methods import dp_sep
+from dpmc.ep.mixture import dp_sep
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.linreg.methods import mcmc_normal_x
 from dpmc.linreg.release import release as release_regression

@@ -89,7 +89,7 @@ def test_the_population_of_the_guide_is_one(monkeypatch):
     (text,) = [block for block in blocks("docs/extending.md") if '"log_normal"' in block]
     names: dict[str, object] = {}
     exec(text, names)
-    population, theta = names["build"](names["Params"](20.0)), 2.0
+    population, theta = names["log_normal"](20.0), 2.0
     x, h = np.array([0.3, 2.0, 9.0]), 1e-5
     slope = population.log_density(x, theta + h) - population.log_density(x, theta - h)
     assert population.score(x, theta) == pytest.approx(slope / (2 * h), rel=1e-6, abs=1e-9)

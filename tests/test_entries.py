@@ -236,9 +236,7 @@ def test_a_label_that_is_none_is_an_invalid_row(label):
 
 def test_sums_of_chunks_take_it_so_too():
     right = node_statistics((ROWS, Y), 1, N, (3.0, 3.0)).s
-    found = node_statistics(
-        (objects(replaced("x")), Y), 1, N, (3.0, 3.0), beyond="clip", invalid_rows="zero"
-    ).s
+    found = node_statistics((objects(replaced("x")), Y), 1, N, (3.0, 3.0), invalid_rows="zero").s
     outer = np.outer(ROWS[K], ROWS[K])
     assert np.allclose(found + outer, right)
 

@@ -1,4 +1,7 @@
-"""Look a thing up by the name of its file: adding one adds a file and edits none."""
+"""Look a thing up by its name: of a file in a package, or of an entry in the table of a module.
+
+Adding one adds a file and edits none, or adds an entry where things are a few lines each.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import ast
 import difflib
 import functools
 import importlib
+import inspect
 import pkgutil
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -20,9 +23,6 @@ KINDS = {
     "model": "dpmc.models",
     "method": "dpmc.mcmc.methods",
     "accountant": "dpmc.privacy.accountants",
-    "population": "dpmc.statsel.populations",
-    "statistic": "dpmc.statsel.statistics",
-    "mechanism": "dpmc.statsel.mechanisms",
 }
 
 
@@ -36,12 +36,13 @@ def names(kind: str) -> tuple[str, ...]:
         If `kind` is unknown.
     """
     home = importlib.import_module(package(kind))
-    found = (info.name for info in pkgutil.iter_modules(home.__path__))
+    table: Mapping[str, Any] | None = getattr(home, "TABLE", None)
+    found = table or (info.name for info in pkgutil.iter_modules(home.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
-def load(kind: str, name: str) -> ModuleType:
-    """Return the module of the `kind` called `name`.
+def load(kind: str, name: str) -> Any:
+    """Return the module, or the entry of a table, of the `kind` called `name`.
 
     Raises
     ------
@@ -51,31 +52,55 @@ def load(kind: str, name: str) -> ModuleType:
     known = names(kind)
     if name not in known:
         raise DpmcError(refusal(kind, f"one of {listed(known)}", name, known))
-    return importlib.import_module(f"{package(kind)}.{name}")
+    home = importlib.import_module(package(kind))
+    if hasattr(home, "TABLE"):
+        return home.TABLE[name]
+    return importlib.import_module(f"{home.__name__}.{name}")
 
 
-def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
-    """Build the ``Params`` of `module` from `values`.
+def home(kind: str, name: str) -> str:
+    """Return the name of the module that holds the `kind` called `name`.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such kind.
+    """
+    found = importlib.import_module(package(kind))
+    return found.__name__ if hasattr(found, "TABLE") else f"{found.__name__}.{name}"
+
+
+def parameters(module: Any, values: Mapping[str, Any]) -> Any:
+    """Build the ``Params`` of a module or of an entry of a table from `values`.
 
     Raises
     ------
     DpmcError
         If a key is unknown or missing, or a value is refused by ``Params``.
     """
-    cls: Any = module.Params
-    known = {entry.name: entry for entry in fields(cls)}
-    where = module.__name__.rpartition(".")[2]
+    whole = module.__name__ if isinstance(module, ModuleType) else module.name
+    return called(module.Params, whole.rpartition(".")[2], values)
+
+
+def called(function: Callable[..., Any], where: str, values: Mapping[str, Any]) -> Any:
+    """Return what a function, or a class, makes of `values`, its arguments by name.
+
+    Raises
+    ------
+    DpmcError
+        If a key is unknown or missing, or a value is refused by `function`.
+    """
+    known = inspect.signature(function).parameters
     for key in values:
         if key not in known:
             wanted = f"a parameter of {where} ({listed(known)})"
             raise DpmcError(refusal(key, wanted, None, known))
     for key, entry in known.items():
-        needed = entry.default is MISSING and entry.default_factory is MISSING
-        if needed and key not in values:
+        if entry.default is entry.empty and key not in values:
             raise DpmcError(refusal(key, f"given to {where}", None))
-        if entry.type in (bool, "bool") and not isinstance(values.get(key, True), bool):
+        if entry.annotation in (bool, "bool") and not isinstance(values.get(key, True), bool):
             raise DpmcError(refusal(key, "true or false", values[key]))
-    return cls(**values)
+    return function(**values)
 
 
 def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()) -> str:
@@ -106,7 +131,7 @@ def listed(names: Iterable[object]) -> str:
 
 @functools.cache
 def package(kind: str) -> str:
-    """Return the package that holds what `kind` offers.
+    """Return the package that holds what `kind` offers, or the module whose table does.
 
     Under the name of a study stand the methods that it compares: the package that the
     ``METHODS`` of its module names, which is read without running it.

@@ -20,7 +20,7 @@ from dpmc.ep.mixture.states import (
     MixtureTarget,
     clip,
 )
-from dpmc.ep.network import states as network_states
+from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network.layout import Architecture
 from dpmc.ep.network.loops import clip_extreme, sweep
 from dpmc.ep.network.variants import private
@@ -185,7 +185,7 @@ def test_a_huge_factor_of_a_mixture_ends_at_the_bound(size):
 HIDDEN, INPUTS = 6, 3
 ARCHITECTURE = Architecture(HIDDEN, INPUTS)
 NETWORK = private(HIDDEN, 4, 0.3, 1.0, None)
-BARE = network_states.loop_settings(ARCHITECTURE, NETWORK, 20)._replace(
+BARE = network_engine.loop_settings(ARCHITECTURE, NETWORK, 20)._replace(
     # Floors come after the noise and would hide a change.
     noise_sd=0.0,
     floor_share=0.0,
@@ -197,7 +197,7 @@ NETWORK_SENSITIVITY = 2 * BARE.step * BARE.clip_bound
 def network_arrays(seed: int, size: float):
     """Return the state after a few ordinary rows; means of the top layer `size` times as large."""
     rng = stream(seed, "state of a network")
-    held = network_states.first_arrays(ARCHITECTURE, NETWORK, 20, rng, None)
+    held = network_engine.first_arrays(ARCHITECTURE, NETWORK, 20, rng)
     x, y = rng.standard_normal((20, INPUTS)), rng.standard_normal(20)
     sweep(x, y, np.arange(20), held, BARE)
     first, second = ARCHITECTURE.unpack(held.shift)
@@ -245,7 +245,7 @@ def test_a_network_without_a_clip_fails_the_same_check():
 @settings(max_examples=200, deadline=None)
 @given(arrays((4,)), arrays((2,)), st.booleans(), st.sampled_from(BOUNDS))
 def test_the_factor_of_a_network_is_clipped(entries, law, learned, bound):
-    held = network_states.first_arrays(ARCHITECTURE, NETWORK, 20, stream(1, "any"), None)
+    held = network_engine.first_arrays(ARCHITECTURE, NETWORK, 20, stream(1, "any"))
     held.factor_shift[:2], held.factor_precision[:2] = entries[:2], entries[2:]
     chosen = BARE._replace(clip_bound=bound, learned=learned)
     a, b, _ = clip_extreme(held, chosen, *law)

@@ -8,18 +8,15 @@ import numba
 import numpy as np
 import pytest
 
+from dpmc.ep.network import dp_sep
 from dpmc.ep.network import engine as network_engine
-from dpmc.ep.network import states as network_states
 from dpmc.ep.network import variants as network_variants
-from dpmc.ep.network.gamma_factors import tilted_gamma
+from dpmc.ep.network.engine import PriorFactors
+from dpmc.ep.network.factor import rectify, tilted_gamma
 from dpmc.ep.network.layout import Architecture
-from dpmc.ep.network.methods import dp_sep
-from dpmc.ep.network.prior_refinement import PriorFactors
-from dpmc.ep.network.rectified import rectify
-from dpmc.ep.network.scores import output_moments, rectified_moments, rectified_slopes, scores
+from dpmc.ep.network.scores import output_moments, rectified_moments, scores
 from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.task import Task
-from dpmc.ep.settings import pass_orders
 from dpmc.numerics import simd_functions
 from dpmc.numerics.simd import load, store
 from dpmc.privacy import events, schedules
@@ -100,7 +97,7 @@ def test_moments_of_rectified_units_are_exact_far_into_the_tails():
         for found in (out[:2, k], (plain[0][k], plain[1][k])):
             assert abs(found[0] / (mean * sd[k]) - 1) < 1e-10
             assert abs(found[1] / (variance * sd[k] ** 2) - 1) < 1e-9
-    on, slope, _, _ = rectified_slopes(alpha * sd, sd**2)
+    on, slope, _, _ = networks.rectified_slopes(alpha * sd, sd**2)
     np.testing.assert_allclose(out[3], on, rtol=2e-13)
     np.testing.assert_allclose(out[2], 1 - on, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(out[4], slope, rtol=1e-12)
@@ -501,8 +498,6 @@ def test_the_first_q_of_the_published_clipped_runs_has_blocks_of_norm_one():
 def test_named_variants_say_what_they_are():
     intended = network_variants.intended(50, 40, (550.9, 288.8), 2.44)
     assert intended.noise_sd(1439) == pytest.approx(2 / 1439 * 2.44)
-    clipped = network_variants.clipped(50, 40, (550.9, 288.8), 1.0, clip="per_block")
-    assert (clipped.private, clipped.clip, clipped.noise_sd(1439)) == (False, "per_block", 0.0)
     private = network_variants.private(50, 40, 0.1, 1.5, 0.25)
     assert (private.order, private.clip, private.floor) == ("independent", "joint", "prior")
     assert private.noise_sd(1439) == pytest.approx(2 / 40 * 0.1 * 1.5)
@@ -582,31 +577,6 @@ def test_noise_of_the_public_code_is_worth_what_it_is():
     assert event.noise_multiplier == pytest.approx(2.0 / 50 / 2)
 
 
-def test_permutations_show_each_row_once_and_independent_draws_do_not():
-    rng = np.random.default_rng(0)
-    for order, distinct in (("permutation", True), ("independent", False)):
-        blocks = list(pass_orders(order, 70_000, rng, network_engine.BLOCK))
-        rows = np.concatenate(blocks)
-        assert len(blocks) == 3
-        assert len(rows) == 70_000
-        assert rows.min() >= 0
-        assert rows.max() < 70_000
-        assert (len(np.unique(rows)) == 70_000) == distinct
-
-
-def test_debiased_results_scale_what_came_from_the_rows():
-    x, y = networks.rows(40, 3)
-    params = network_settings("sep", 5, 4, step=0.1, noise_variance=0.2)
-    plain = network_engine.fit(x, y, params, np.random.default_rng(1))
-    scaled = network_engine.fit(x, y, replace(params, debias=True), np.random.default_rng(1))
-    share = 1 - (1 - 0.1 / 40) ** 160
-    for k in range(2):
-        wanted = 5 / 6 + (1 / plain.variances[k] - 5 / 6) / share
-        np.testing.assert_allclose(1 / scaled.variances[k], wanted, rtol=1e-9)
-        shift = plain.means[k] / plain.variances[k] / share
-        np.testing.assert_allclose(scaled.means[k] / scaled.variances[k], shift, rtol=1e-9)
-
-
 def test_runs_that_break_say_why_and_return_the_last_proper_law():
     x, y = networks.rows(40, 3)
     params = network_settings(
@@ -650,14 +620,14 @@ def test_memory_of_sep_does_not_grow_with_the_rows():
     sizes = [
         sum(
             array.nbytes
-            for array in network_states.first_arrays(layout, network_settings("sep"), n, rng, None)
+            for array in network_engine.first_arrays(layout, network_settings("sep"), n, rng)
         )
         for n in (10, 10**9)
     ]
     assert sizes[0] == sizes[1] < 200_000
     ep = sum(
         array.nbytes
-        for array in network_states.first_arrays(layout, network_settings("ep"), 1000, rng, None)
+        for array in network_engine.first_arrays(layout, network_settings("ep"), 1000, rng)
     )
     assert ep - sizes[0] == pytest.approx(layout.site_bytes(1000), rel=0.01)
 
@@ -671,47 +641,17 @@ def test_sites_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
         network_engine.fit(x, y, network_settings("ep"), np.random.default_rng(0))
 
 
-def test_free_memory_is_known_or_unlimited():
-    assert network_engine.available_bytes() > 1e6
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sites": "all"}, r"sites.*'all'"),
         ({"hidden": 0}, r"hidden.*\b0\b"),
-        ({"num_passes": 2.5}, r"num_passes.*2\.5"),
-        ({"step": 0.0}, r"^`step` must be a number in \(0, 1\], got 0\.0$"),
-        ({"step": 1.5}, r"^`step` must be a number in \(0, 1\], got 1\.5$"),
-        ({"step": None}, r"^`step` must be a number in \(0, 1\], got None$"),
         ({"sites": "none", "step": 0.5}, r"^`step` must be 1 with sites='none', got 0\.5$"),
-        ({"order": "sorted"}, r"order.*'sorted'"),
-        ({"clip": "soft"}, r"clip.*'soft'"),
-        ({"clip_bound": 1.0}, r"^`clip_bound` must be None with clip='none', got 1\.0$"),
-        ({"clip": "joint"}, r"^`clip_bound` must be a number with clip='joint', got None$"),
-        ({"clip": "joint", "clip_bound": -1.0}, r"clip_bound.*-1\.0"),
-        ({"clip": "joint", "clip_bound": math.nan}, r"clip_bound.*nan"),
-        ({"clip": "joint", "clip_bound": math.inf}, r"clip_bound.*inf"),
-        (
-            {"sites": "per_row", "clip": "joint", "clip_bound": 1.0},
-            r"^`clip` must be 'none' with sites='per_row', got 'joint'$",
-        ),
-        (
-            {"sites": "per_row", "noise_multiplier": 1.0},
-            r"^`noise_multiplier` must be 0 with sites='per_row', got 1\.0$",
-        ),
-        ({"noise_multiplier": -1.0}, r"^`noise_multiplier` must be a finite number >= 0, got -1"),
-        ({"noise_multiplier": 1.0}, r"^`clip` must be 'joint' or 'per_block' with noise, got"),
         ({"noise_rule": "own"}, r"noise_rule.*'own'"),
         ({"precision_floor": "zero"}, r"precision_floor.*'zero'"),
         ({"noise_variance": 0.0}, r"noise_variance.*0\.0"),
-        ({"noise_shape": 1.0}, r"^`noise_shape` must be a finite number > 1, got 1\.0$"),
-        ({"prior_shape": math.inf}, r"prior_shape.*inf"),
-        ({"debias": True, "refine_prior": True}, r"^`debias` must be False with refine_prior="),
-        ({"debias": True, "sites": "per_row"}, r"^`debias` must be False with sites='per_row'"),
     ],
 )
-def test_bad_settings_are_refused(settings, message):
+def test_bad_settings_of_a_network_are_refused(settings, message):
     with pytest.raises(DpmcError, match=message):
         NetworkSettings(**settings)
 
@@ -741,36 +681,6 @@ def test_bad_settings_are_refused(settings, message):
 def test_bad_rows_are_refused(x, y, message):
     with pytest.raises(DpmcError, match=message):
         network_engine.fit(x, y, network_settings("sep", 3), np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("prior", "message"),
-    [
-        ((np.ones((3, 2)), np.ones(4)), r"^`prior` must have layers of shapes .*, got \(3, 2\)$"),
-        ((np.zeros((3, 3)), np.ones(4)), r"^`prior` must hold finite precisions > 0$"),
-    ],
-)
-def test_bad_priors_are_refused(prior, message):
-    with pytest.raises(DpmcError, match=message):
-        network_engine.fit(
-            np.ones((2, 2)),
-            np.ones(2),
-            network_settings("sep", 3),
-            np.random.default_rng(0),
-            prior=prior,
-        )
-
-
-def test_a_prior_of_each_weight_is_used():
-    x, y = networks.rows(30, 2)
-    same = np.full((3, 3), 5 / 6), np.full(4, 5 / 6)
-    params = network_settings("sep", 3, 1)
-    fits = [
-        network_engine.fit(x, y, params, np.random.default_rng(0), prior=prior)
-        for prior in (None, same, (2 * same[0], same[1]))
-    ]
-    assert np.array_equal(fits[0].means[0], fits[1].means[0])
-    assert not np.array_equal(fits[0].means[0], fits[2].means[0])
 
 
 def test_predictions_need_the_features_of_the_fit():

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpmc.ep.mixture import dp_sep as mixture_dp_sep
 from dpmc.ep.mixture import engine as mixture_engine
-from dpmc.ep.mixture.methods import dp_sep as mixture_dp_sep
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.ep.mixture.settings import MixtureSettings
+from dpmc.ep.network import dp_sep as network_dp_sep
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
 from dpmc.ep.network.layout import COUNTS
-from dpmc.ep.network.methods import dp_sep as network_dp_sep
 from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.task import Task
 from dpmc.privacy.schedules import COUNTERS, STANDARDISATION

@@ -11,7 +11,7 @@ import pytest
 import dpmc
 import dpmc.privacy
 from dpmc import statsel
-from dpmc.ep.mixture.methods import dp_sep as mixture_dp_sep
+from dpmc.ep.mixture import dp_sep as mixture_dp_sep
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.families.linear_regression import default_prior
 from dpmc.linreg.sufficient_statistics import node_statistics
@@ -120,7 +120,7 @@ def test_draws_of_a_mixture_are_those_of_its_approximation():
 
 def test_predictions_of_a_network_have_the_moments_of_its_weights():
     """The mean over draws against the closed form, at six standard errors: fails below 1e-6."""
-    from dpmc.ep.network.methods import dp_sep
+    from dpmc.ep.network import dp_sep
     from dpmc.ep.network.task import Task
     from dpmc.fits.predictive import scaled_to_unit
 

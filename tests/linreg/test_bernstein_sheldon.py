@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.gibbs import covariance_moves, latent_nodes
-from dpmc.linreg.gibbs.latent_sums import ReleasedSums
-from dpmc.linreg.gibbs.moments import joint_covariance
-from dpmc.linreg.gibbs.parameter_draws import beliefs_of
+from dpmc.linreg.gibbs import covariance_moves
+from dpmc.linreg.gibbs.conditionals import beliefs_of
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums, joint_covariance
 from dpmc.linreg.methods import mcmc_bs
 from dpmc.linreg.types import Prior
 from dpmc.rng import stream
@@ -56,9 +55,9 @@ def test_the_density_of_a_joint_move_is_that_of_dense_algebra(conjugate):
     beliefs = beliefs_of(PRIOR, conjugate)
     for first, second in ((0, 0), (2, 2), (0, 1), (2, 0), (1, 2)):
         c, r, scales = basis[first], dual[second], first == second
-        nodes = latent_nodes.latent_nodes(released, sums)
-        latent_nodes.aim(nodes, c, r)
-        latent_nodes.noise_polynomial(nodes, polynomial)
+        nodes = covariance_moves.latent_nodes(released, sums)
+        covariance_moves.aim(nodes, c, r)
+        covariance_moves.noise_polynomial(nodes, polynomial)
         precision = np.linalg.inv(joint)
         image = precision @ c
         line = covariance_moves.line_of(precision, image, c, r, scales, polynomial, beliefs)
@@ -72,8 +71,8 @@ def test_the_density_of_a_joint_move_is_that_of_dense_algebra(conjugate):
             covariance_moves.turn_precision(image, line.length, r, back, out)
             np.testing.assert_allclose(out, np.linalg.inv(k @ joint @ k.T), rtol=1e-9, atol=1e-10)
             moved, room = np.empty_like(sums), nodes._replace(room=nodes.room.copy())
-            latent_nodes.turn_sums(room, np.expm1(t) if scales else t)
-            latent_nodes.copy_sums(room, moved)
+            covariance_moves.turn_sums(room, np.expm1(t) if scales else t)
+            covariance_moves.copy_sums(room, moved)
             np.testing.assert_allclose(moved, k @ sums @ k.T, rtol=1e-11, atol=1e-11)
         np.testing.assert_allclose(list(at.values()), at[0.0], rtol=0, atol=1e-9)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import sufficient_statistics, variants
+from dpmc.linreg import profiles, sufficient_statistics
 from dpmc.linreg.methods import adassp
 from dpmc.linreg.release import release
 from dpmc.linreg.sensitivity import (
@@ -26,7 +26,6 @@ from dpmc.privacy import discrete
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.types import DpmcError
-from tests.reference import regression_extensions
 
 SIZES = [0.0, 5e-324, 1e-310, 1e-200, 1e-8, 0.3, 1.0, 1e17, 1e30, 1e154, 1e200, 1.7e308]
 FINITE = [sign * size for size in SIZES for sign in (1, -1)]
@@ -151,45 +150,6 @@ def test_every_single_release_has_its_sensitivity(dim, bounds):
         assert worst <= 1 + 1e-9
 
 
-def averaged(data, bounds, block, inside=True):
-    limits = bounds if inside else (1e75, 1e75)
-    x = regression_extensions.averaged(data[:, :-1], block, limits[0])
-    y = regression_extensions.averaged(data[:, -1], block, limits[1])
-    root = math.sqrt(block)
-    return entries(sums(np.column_stack([x, y]), (root * bounds[0], root * bounds[1])))
-
-
-@pytest.mark.parametrize("block", [1, 2, 5])
-def test_no_row_moves_averaged_rows_beyond_their_sensitivity(block):
-    """Rows that are averaged first and clipped then fail."""
-    rows, bounds = hostile_rows(60, 2), (1.0, 0.5)
-    sensitivity = regression_extensions.averaged_sensitivity(*bounds, 2, block, with_u=True)
-    for base in (ordinary_rows(10, 2), np.tile([1.0, 0.0, 0.5], (10, 1))):
-        assert violations(lambda d: averaged(d, bounds, block), sensitivity, rows, base) <= 1 + 1e-9
-    if block == 5:
-        late = violations(lambda d: averaged(d, bounds, block, False), sensitivity, rows, base)
-        assert late > 1.01
-
-
-def ones_clipped_too(data, bounds):
-    longer = np.column_stack([np.ones(len(data)), data])
-    return entries(sums(longer, (math.hypot(1, bounds[0]), bounds[1])), drop=1)
-
-
-def test_no_row_moves_rows_with_an_intercept_beyond_their_sensitivity():
-    """A leading one that is clipped with the features fails, and leaves n_j."""
-    rows, base, bounds = hostile_rows(60, 2), ordinary_rows(20, 2), (0.3, 0.2)
-    sensitivity = regression_extensions.intercept_sensitivity(*bounds, 2, with_u=True)
-
-    def sound(data):
-        found = sums(data, bounds, intercept=True)
-        assert found.s[0, 0, 0] == len(data)
-        return entries(found, drop=1)
-
-    assert violations(sound, sensitivity, rows, base) <= 1 + 1e-9
-    assert violations(lambda d: ones_clipped_too(d, bounds), sensitivity, rows, base) > 1.01
-
-
 def test_rows_that_are_not_finite_contribute_nothing_where_zero_is_asked_for():
     rows = ordinary_rows(40, 2)
     expected = rows.copy()
@@ -218,17 +178,11 @@ def test_refusals_tell_neither_row_nor_value():
         told.setdefault(column, set()).add(refusal(rows))
     assert [len(texts) for texts in told.values()] == [1, 1, 1]
     assert told[1] == {"`x, column 1,` must be finite numbers, unless invalid_rows='zero'"}
-    far = set()
-    for place, value in itertools.product((0, 7, 39), (3.0, 1e200)):
-        rows = 0.1 * np.tanh(ordinary_rows(40, 2))
-        rows[place] = value
-        far.add(refusal(rows, beyond="refuse"))
-    assert len(far) == 1
 
 
 def fits(noisy, dim):
     """Return the status of every method that such a release feeds."""
-    prior = variants.make_prior(variants.profile("correct"), dim, np.random.default_rng(0))
+    prior = profiles.make_prior(profiles.profile("correct"), dim, np.random.default_rng(0))
     settings = {
         "bayes_fixed_s_fast": {"noise_variance": 1.0},
         "mcmc_fixed_s": {"num_iterations": 20, "burn_in": 5},
@@ -372,18 +326,12 @@ def test_discrete_noise_has_the_law_of_the_release(settings):
     assert stats.kstest(0.5 * noise, "norm").pvalue < 1e-6
 
 
-def test_discrete_releases_of_variants_and_of_adassp_say_so():
+def test_discrete_releases_of_adassp_say_so():
     data = ordinary_rows(60, 2)
     exact = sums(data, (1.0, 1.0))
     noisy = adassp.release(exact, 1.0, 1.0, 1.0, 1e-5, noise="discrete")
     assert noisy.noise == "discrete"
     step = discrete.grid_of(float(noisy.extra["smallest_eigenvalue_sd"]))
     assert float(noisy.extra["smallest_eigenvalue"][0]) % step == 0
-    ones = sums(data, (1.0, 1.0), intercept=True)
-    noisy = regression_extensions.release_with_intercept(
-        ones, 1.0, 1.0, 1.0, 1e-5, noise="discrete"
-    )
-    assert noisy.noise == "discrete"
-    assert noisy.s[0, 0, 0] == 60
     with pytest.raises(DpmcError, match="`noise` must be 'continuous' or 'discrete', got 'grid'"):
         release(exact, 1.0, 1.0, 1.0, 1e-5, noise="grid")

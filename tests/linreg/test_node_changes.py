@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg.gibbs import node_changes, normal_x, scale_moves, whitened_nodes
+from dpmc.linreg.gibbs import normal_x, scale_moves, whitened_nodes
 from dpmc.linreg.gibbs.conditionals import PriorTerms, ReleasedStatistics
-from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
+from dpmc.linreg.gibbs.node_moves import StatisticsScratch, StatisticsState
 from dpmc.numerics.compile_cache import kept_loop
 from tests.support.linreg_releases import dense_prior, positive, release
 
@@ -97,7 +97,7 @@ def test_moves_one_after_another_are_those_of_dense_algebra(dim):
         new = matrix @ s @ matrix.T
         whitened_nodes.aim(nodes, basis[i], basis[k])
         for lift in (0.0, -0.7):
-            change = node_changes.scale_change(i == k, step, basis[i] @ theta, lift)
+            change = scale_moves.scale_change(i == k, step, basis[i] @ theta, lift)
             moved = theta + lift * basis[k]
             expected = log_likelihood(released, new, moved) - log_likelihood(released, s, theta)
             assert propose_scale(released, change, state, scratch) == pytest.approx(
@@ -109,7 +109,7 @@ def test_moves_one_after_another_are_those_of_dense_algebra(dim):
         state.total[:] = scratch.total
         s, theta = new, moved
         for j in range(len(ROWS)):
-            state.log_likelihood[j] += node_changes.accept_node(
+            state.log_likelihood[j] += scale_moves.accept_node(
                 nodes, j, change, released.z_variance
             )
         check_nodes(released, nodes, s, theta)
@@ -164,11 +164,11 @@ def test_nodes_without_a_factor_are_found_out():
     released, _, basis, state, scratch = chain(3)
     nodes = scratch.nodes
     whitened_nodes.aim(nodes, basis[0], basis[0])
-    change = node_changes.scale_change(True, 0.1, 0.0, 0.0)
+    change = scale_moves.scale_change(True, 0.1, 0.0, 0.0)
     assert propose_scale(released, change, state, scratch) > -math.inf
     # Noise on zhat_j of a variance that no node can have.
     wrong = released._replace(z_variance=-1e12)
-    shrunk = node_changes.scale_change(True, -0.1, 0.0, 0.0)
+    shrunk = scale_moves.scale_change(True, -0.1, 0.0, 0.0)
     assert propose_scale(wrong, shrunk, state, scratch) == -math.inf
     assert not close_nodes(wrong, nodes, state)
     state.s[1] *= -1.0

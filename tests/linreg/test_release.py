@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.linreg import sufficient_statistics
 from dpmc.linreg.release import guarantees, release
 from dpmc.linreg.release_terms import DATA_BOUNDS, EXACT_COUNTS, guarantee
 from dpmc.linreg.sensitivity import s_sensitivity, statistics_sensitivity, z_sensitivity
@@ -20,7 +19,6 @@ from dpmc.privacy.ledger import Ledger
 from dpmc.privacy.published_noise import published_multiplier
 from dpmc.rng import stream
 from dpmc.types import DpmcError, Guarantee
-from tests.reference import regression_extensions
 
 DELTA = 1 / 7655
 # Of each test on fresh noise from the operating system: the chance that it fails when it
@@ -327,50 +325,6 @@ def test_a_nominal_epsilon_that_does_not_hold_is_not_returned():
     sigma = analytic_multiplier(1.0, 1e-5)
     assert guarantee(1 / sigma, 1e-5, "replace", "public", nominal=1.0).epsilon == 1.0
     assert guarantee(1.001 / sigma, 1e-5, "replace", "public", nominal=1.0).epsilon > 1.0009
-
-
-# --- variants
-
-
-@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-def test_averaged_rows_are_released_with_their_own_sensitivity(neighbours):
-    x, y = bounded_rows(60, 2, 1.0, 0.5)
-    root = math.sqrt(5)
-    blocks = regression_extensions.averaged(x, 5, 1.0), regression_extensions.averaged(y, 5, 0.5)
-    exact = sufficient_statistics.node_statistics(blocks, 2, 12, (root, 0.5 * root))
-    noisy = regression_extensions.release_averaged(
-        exact,
-        1.0,
-        0.5,
-        1.0,
-        DELTA,
-        np.random.default_rng(),
-        block_size=5,
-        neighbours=neighbours,
-        with_u=True,
-    )
-    change = regression_extensions.averaged_sensitivity(1.0, 0.5, 2, 5, neighbours, with_u=True)
-    assert noisy.s_sd == pytest.approx(change * analytic_multiplier(1.0, DELTA), rel=1e-12)
-    assert noisy.guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
-    assert noisy.guarantee.epsilon <= 1.0
-    np.testing.assert_array_equal(noisy.num_rows, [6, 6])
-
-
-def test_only_what_is_unknown_of_rows_with_an_intercept_gets_noise():
-    x, y = bounded_rows(60, 2)
-    exact = sufficient_statistics.node_statistics((x, y), 3, 60, (1.0, 1.0), intercept=True)
-    noisy = regression_extensions.release_with_intercept(
-        exact, 1.0, 1.0, 1.0, DELTA, np.random.default_rng()
-    )
-    np.testing.assert_array_equal(noisy.s[:, 0, 0], [20, 20, 20])
-    assert ((noisy.s == exact.s).sum(axis=(1, 2)) == 1).all()
-    assert (noisy.z != exact.z).all()
-    change = regression_extensions.intercept_sensitivity(1.0, 1.0, 2)
-    assert noisy.s_sd == pytest.approx(change * analytic_multiplier(1.0, DELTA), rel=1e-12)
-    with pytest.raises(DpmcError, match="must be of rows with a leading one, got others"):
-        regression_extensions.release_with_intercept(
-            node_statistics(x, y, 3), 1.0, 1.0, 1.0, DELTA, np.random.default_rng()
-        )
 
 
 # --- errors

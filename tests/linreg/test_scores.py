@@ -58,10 +58,7 @@ def test_the_printed_kernel_cannot_tell_two_laws_apart_that_the_other_does():
             )
         ]
     )
-    means = [
-        1 / math.sqrt(2),
-        math.exp(-(0.831**2) / (2 * 1.01)) / math.sqrt(1.01),
-    ]
+    means = [1 / math.sqrt(2), math.exp(-(0.831**2) / (2 * 1.01)) / math.sqrt(1.01)]
     printed = (means[0] - means[1]) ** 2 / (2 * math.pi)
     assert printed < 1e-6
     expected = np.array([printed, gaussian_mmd_of_normals(0.831, 0.01, 0.1)])
@@ -139,24 +136,15 @@ ROWS = np.ones((3, 2))
             lambda: scores.prediction_error(np.array([1.0, np.nan]), ROWS, np.ones(3)),
             r"coefficients.*finite numbers",
         ),
-        (
-            lambda: scores.coefficient_errors(np.ones(2), np.ones(3), np.eye(2)),
-            r"truth.*\(3,\)",
-        ),
+        (lambda: scores.coefficient_errors(np.ones(2), np.ones(3), np.eye(2)), r"truth.*\(3,\)"),
         (
             lambda: scores.coefficient_errors(np.ones(2), np.ones(2), np.eye(3)),
             r"feature_covariance.*\(3, 3\)",
         ),
         (lambda: scores.t_interval(np.ones(1)), "`values` must be at least 2 numbers, got 1"),
         (lambda: scores.t_interval(np.ones(5), 1.0), r"`level` must be in \(0, 1\), got 1.0"),
-        (
-            lambda: mmd.gaussian_mmd(ROWS, np.ones((4, 3))),
-            r"samples.*\(4, 3\)",
-        ),
-        (
-            lambda: mmd.rank_one_mmd(ROWS, ROWS[:1]),
-            "at least 2 points each, got 3 and 1",
-        ),
+        (lambda: mmd.gaussian_mmd(ROWS, np.ones((4, 3))), r"samples.*\(4, 3\)"),
+        (lambda: mmd.rank_one_mmd(ROWS, ROWS[:1]), "at least 2 points each, got 3 and 1"),
         (lambda: mmd.gaussian_mmd(ROWS, ROWS, 0.0), r"squared_width.*0\.0"),
         (lambda: mmd.posterior_mmd(ROWS, ROWS), "got a median distance of 0"),
     ],

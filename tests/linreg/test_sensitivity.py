@@ -20,7 +20,6 @@ from dpmc.linreg.sensitivity import (
 )
 from dpmc.rng import stream
 from dpmc.types import DpmcError
-from tests.reference import regression_extensions
 
 STARTS, STEPS = 12, 30
 BOUNDS = [(1.0, 0.3), (1.0, 1.0), (0.5, 0.6), (1.0, 2.5)]
@@ -199,64 +198,23 @@ def averaged_statistics(with_u):
     return of
 
 
-@pytest.mark.parametrize("with_u", [False, True])
-@pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("block_size", [1, 2, 3])
-@pytest.mark.parametrize("dim", [1, 2])
-def test_an_adversary_reaches_the_sensitivity_of_averaged_rows(block_size, neighbours, dim, with_u):
-    for bounds in [(1.0, 0.3), (1.0, 2.5)]:
-        found = worst_change(
-            averaged_statistics(with_u), bounds, dim, neighbours, others=block_size - 1
-        )
-        formula = regression_extensions.averaged_sensitivity(
-            *bounds, dim, block_size, neighbours, with_u
-        )
-        assert agrees(found, formula), (bounds, found / formula)
-        assert not agrees(found, 0.97 * formula)
-
-
 def test_averaging_changes_the_sensitivity_that_the_thesis_says_it_keeps():
     found = worst_change(averaged_statistics(False), (1.0, 0.3), 2, "add_remove", others=3)
     assert found > 1.7 * statistics_sensitivity(1.0, 0.3, 2, "add_remove")
 
 
-@pytest.mark.parametrize("with_u", [False, True])
-@pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("dim", [1, 2, 3])
-def test_an_adversary_reaches_the_sensitivity_with_an_intercept(neighbours, dim, with_u):
+def test_an_intercept_costs_less_than_the_bound_on_longer_rows():
+    """n is public: its entry of S takes no noise."""
+
     def of(rows):
         alive = rows.any(axis=-1, keepdims=True)  # a removed row takes its one along
         extended = np.concatenate([np.where(alive, 1.0, 0.0), rows], axis=-1)
-        return statistics(extended, "szu" if with_u else "sz")[..., 1:]
+        return statistics(extended, "sz")[..., 1:]
 
-    for bounds in [*BOUNDS, (0.3, 0.2), (2.0, 0.3)]:
-        found = worst_change(of, bounds, dim, neighbours)
-        formula = regression_extensions.intercept_sensitivity(*bounds, dim, neighbours, with_u)
-        if dim == 1 and neighbours == "replace":
-            assert found <= formula * (1 + 1e-9)
-        else:
-            assert agrees(found, formula), (bounds, found / formula)
-            assert not agrees(found, 0.97 * formula)
-
-
-def test_an_intercept_costs_less_than_the_bound_on_longer_rows():
-    """n is public: its entry of S takes no noise."""
+    found = worst_change(of, (1.0, 0.5), 2, "add_remove")
+    assert agrees(found, math.sqrt((1 + 1) * (1 + 0.5**2)))
     longer = statistics_sensitivity(math.sqrt(2), 0.5, 3, "add_remove")
-    ours = regression_extensions.intercept_sensitivity(1.0, 0.5, 2, "add_remove")
-    assert longer**2 - ours**2 == pytest.approx(1 + 1)
-
-
-def test_averaged_rows_are_those_of_the_matrix_of_the_thesis():
-    rows = stream(7, "tests", "averages").standard_normal((12, 3))
-    matrix = np.kron(np.eye(4), np.ones((1, 3))) / math.sqrt(3)
-    np.testing.assert_allclose(
-        regression_extensions.averaged(rows, 3, 100.0), matrix @ rows, rtol=1e-13
-    )
-    np.testing.assert_allclose(matrix @ matrix.T, np.eye(4), atol=1e-15)
-    np.testing.assert_array_equal(regression_extensions.averaged(rows, 1, 100.0), rows)
-    assert regression_extensions.averaged(rows[:, 0], 4, 100.0).shape == (3,)
-    with pytest.raises(DpmcError, match=r"rows.*12"):
-        regression_extensions.averaged(rows, 5, 100.0)
+    assert longer**2 - found**2 == pytest.approx(1 + 1, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -270,12 +228,7 @@ def test_averaged_rows_are_those_of_the_matrix_of_the_thesis():
     ],
 )
 def test_arguments_that_are_refused(arguments, message):
-    for function in (statistics_sensitivity, regression_extensions.intercept_sensitivity):
-        with pytest.raises(DpmcError, match=message):
-            function(*arguments)
     with pytest.raises(DpmcError, match=message):
-        regression_extensions.averaged_sensitivity(*arguments[:3], 2, *arguments[3:])
-    with pytest.raises(DpmcError, match=r"block_size.*0"):
-        regression_extensions.averaged_sensitivity(1.0, 1.0, 2, 0)
+        statistics_sensitivity(*arguments)
     with pytest.raises(DpmcError, match=r"s_sd.*0"):
         scaled_sensitivity(1.0, 1.0, 2, "replace", 0, 1.0)

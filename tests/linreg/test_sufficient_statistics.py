@@ -78,7 +78,7 @@ def test_rows_at_the_bounds_are_within_them():
     x, _ = some_rows(5000, 6)
     x *= (2.0 / np.linalg.norm(x, axis=1))[:, None]
     y = np.full(5000, -0.7)
-    found = node_statistics((x, y), 1, 5000, (2.0, 0.7), "refuse")
+    found = node_statistics((x, y), 1, 5000, (2.0, 0.7))
     assert found.num_clipped == 0
     np.testing.assert_allclose(found.s[0], x.T @ x, rtol=1e-11, atol=1e-9)
 
@@ -162,11 +162,6 @@ def test_a_node_takes_its_share_of_the_rows():
         ),
         ({"bounds": (0.0, 1.0)}, r"x bound.*0\.0"),
         ({"bounds": (1.0, float("inf"))}, r"y bound.*inf"),
-        ({"beyond": "drop"}, r"beyond.*'drop'"),
-        (
-            {"beyond": "refuse", "bounds": (1.0, 9.0)},
-            r"^`chunks` must hold features of .*, got a row beyond",
-        ),
         ({"num_rows": 13}, r"^`chunks` must have num_rows = 13 rows, got 12$"),
         ({"num_rows": 11}, r"^`chunks` must have num_rows = 11 rows, got more$"),
         ({"chunks": []}, r"^`chunks` must have num_rows = 12 rows, got 0$"),
@@ -189,11 +184,7 @@ def test_settings_that_do_not_fit_are_refused(change, message):
             np.zeros((4, 1)),
             r"^y in `chunks` must have shape \(4,\), got \(4, 1\)$",
         ),
-        (
-            np.zeros((4, 2), dtype=complex),
-            np.zeros(4),
-            r"must be real numbers, got others",
-        ),
+        (np.zeros((4, 2), dtype=complex), np.zeros(4), r"must be real numbers, got others"),
         (np.full((4, 2), np.nan), np.zeros(4), r"^`x, column 0,` must be finite numbers"),
         (np.zeros((4, 2)), np.array([0, 0, -np.inf, 0]), r"^`y` must be finite numbers"),
     ],

@@ -54,15 +54,15 @@ ELSEWHERE = {
     "Gibbs draws of parameters and latent variables, given what is released": """
         linreg/gibbs/conditionals.py::draw_coefficients standard_normal
         linreg/gibbs/covariance_moves.py::draw_parameter random 3
-        linreg/gibbs/gaussian_moves.py::draw_deviation standard_normal 2
+        linreg/gibbs/node_moves.py::draw_deviation standard_normal 2
         linreg/gibbs/latent_sums.py::direct_conditional standard_normal
         linreg/gibbs/latent_sums.py::elliptical_slice random 3
         linreg/gibbs/latent_sums.py::smooth standard_normal
         linreg/gibbs/latent_sums.py::turned_conditional standard_normal
-        linreg/gibbs/parameter_draws.py::draw_conjugate standard_gamma
-        linreg/gibbs/parameter_draws.py::draw_conjugate standard_normal
-        linreg/gibbs/parameter_draws.py::draw_independent standard_gamma
-        linreg/gibbs/parameter_draws.py::draw_independent standard_normal
+        linreg/gibbs/conditionals.py::draw_conjugate standard_gamma
+        linreg/gibbs/conditionals.py::draw_conjugate standard_normal
+        linreg/gibbs/conditionals.py::draw_independent standard_gamma
+        linreg/gibbs/conditionals.py::draw_independent standard_normal
         linreg/methods/data_augmentation.py::_sweep standard_normal 2
         linreg/methods/data_augmentation.py::fit standard_normal 2
         linreg/methods/mcmc_fixed_s.py::draw_theta standard_normal
@@ -162,8 +162,8 @@ ELSEWHERE = {
         ep/perturbation/noise.py::simulate_natural standard_normal
         statsel/fisher/monte_carlo.py::estimate laplace
         statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
-        statsel/fisher/order_simulation.py::simulate uniform
-        statsel/fisher/order_simulation.py::sorted_latents uniform 2
+        statsel/fisher/order_statistics.py::simulate uniform
+        statsel/fisher/order_statistics.py::sorted_latents uniform 2
         experiments/outputs/_league_table.py::_ratios integers
         experiments/verdicts/bootstrap.py::resample integers
         experiments/verdicts/power.py::_dealt permutation
@@ -172,8 +172,8 @@ ELSEWHERE = {
         league/footing.py::_by_mean standard_normal
         league/footing.py::_search standard_normal
         league/price.py::Normal.of standard_normal
-        ep/network/states.py::first_arrays standard_normal
-        linreg/variants.py::make_prior standard_normal
+        ep/network/engine.py::first_arrays standard_normal
+        linreg/profiles.py::make_prior standard_normal
         numerics/covariances.py::random_covariance gamma
         numerics/covariances.py::random_covariance uniform
         statsel/types.py::Population.draw_base standard_normal
@@ -285,10 +285,10 @@ def test_noise_is_drawn_at_home(every):
             "statsel/releases.py::add normal",
         ),
         (
-            "statsel/noise.py",
+            "statsel/mechanisms.py",
             None,
             "def add(s, rng):\n    return s + getattr(rng, 'laplace')()\n",
-            "statsel/noise.py::add laplace",
+            "statsel/mechanisms.py::add laplace",
         ),
         (
             "ep/mixture/states.py",

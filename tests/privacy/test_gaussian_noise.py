@@ -15,7 +15,7 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.gaussian_noise import analytic_multiplier, multiplier, true_delta, true_epsilon
 from dpmc.privacy.published_noise import published_multiplier
 from dpmc.privacy.schedules import Schedule, epsilon_of_blocks
-from dpmc.statsel.noise import gaussian_guarantee
+from dpmc.statsel.mechanisms import gaussian_guarantee
 from dpmc.types import DpmcError
 
 GRID = [(e, d) for e in (0.01, 0.1, 1 / 3, 1, 5, 10, 50) for d in (1e-12, 1e-5, 1 / 7655, 0.1)]

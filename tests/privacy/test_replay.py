@@ -19,6 +19,7 @@ import dpmc
 from dpmc import registry, statsel
 from dpmc.families import linear_regression, regression
 from dpmc.rng import stream
+from dpmc.statsel import mechanisms
 from tests.support.posteriors import gaussian_model
 from tests.support.replay import Transcript, transcript
 
@@ -222,10 +223,7 @@ WAYS: dict[str, Callable[[], Way]] = {
         for one in linear_regression.METHODS
     },
     "linear_regression, nodes": functools.partial(linear, "mcmc_bs", "secure"),
-    **{
-        f"select_statistic, {one}": functools.partial(selected, one)
-        for one in registry.names("mechanism")
-    },
+    **{f"select_statistic, {one}": functools.partial(selected, one) for one in mechanisms.TABLE},
 }
 
 

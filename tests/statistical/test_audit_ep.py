@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import dpmc
+from dpmc.ep.mixture import dp_sep as mixture_sep
 from dpmc.ep.mixture import engine as mixture_engine
-from dpmc.ep.mixture.methods import dp_sep as mixture_sep
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.ep.mixture.settings import MixtureSettings
+from dpmc.ep.network import dp_sep as network_sep
 from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network import variants as network_variants
-from dpmc.ep.network.methods import dp_sep as network_sep
 from dpmc.ep.network.task import Task
 from dpmc.privacy import noise_calibration
 from dpmc.privacy.accountants._whole import mean_loss

@@ -17,8 +17,8 @@ import dpmc
 from dpmc import statsel
 from dpmc.linreg import release as linreg
 from dpmc.linreg.methods import adassp
+from dpmc.linreg.profiles import PROFILES
 from dpmc.linreg.types import NodeStatistics
-from dpmc.linreg.variants import PROFILES
 from dpmc.privacy import smooth_sensitivity
 from dpmc.privacy.ledger import Ledger
 from dpmc.statsel import releases, smooth
@@ -249,8 +249,7 @@ def test_the_pair_for_smooth_sensitivity_attains_the_true_delta(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
-    [*itertools.product(SMOOTH, (None, "noise")), ("tight", "sensitivity")],
+    ("name", "fault"), [*itertools.product(SMOOTH, (None, "noise")), ("tight", "sensitivity")]
 )
 def test_noise_by_smooth_sensitivity_keeps_its_claim_and_half_of_it_does_not(
     name, fault, monkeypatch

@@ -67,12 +67,7 @@ def neighbour_distances(params, seed, unusual=False):
 def test_a_substituted_row_moves_a_step_no_farther_than_the_sensitivity(learned, unusual):
     law = {} if learned else {"noise_variance": 0.2}
     joint = network_settings(
-        *("dp_sep", HIDDEN),
-        step=0.3,
-        clip="joint",
-        clip_bound=CLIP,
-        precision_floor="none",
-        **law,
+        *("dp_sep", HIDDEN), step=0.3, clip="joint", clip_bound=CLIP, precision_floor="none", **law
     )
     blocks = replace(joint, clip="per_block")
     loose = replace(joint, clip="none", clip_bound=None)

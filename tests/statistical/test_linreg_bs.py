@@ -14,10 +14,9 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.gibbs import bernstein_sheldon, covariance_moves
+from dpmc.linreg.gibbs.conditionals import beliefs_of
 from dpmc.linreg.gibbs.covariance_moves import directions
-from dpmc.linreg.gibbs.latent_sums import ReleasedSums
-from dpmc.linreg.gibbs.moments import joint_covariance
-from dpmc.linreg.gibbs.parameter_draws import beliefs_of
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums, joint_covariance
 from dpmc.linreg.methods import mcmc_bs
 from dpmc.linreg.types import Prior
 from dpmc.rng import stream

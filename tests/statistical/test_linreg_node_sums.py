@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.gibbs import latent_sums
-from dpmc.linreg.gibbs.latent_sums import ReleasedSums
-from dpmc.linreg.gibbs.moments import log_density_ratio, product_covariance
+from dpmc.linreg.gibbs.latent_sums import ReleasedSums, log_density_ratio, product_covariance
 from dpmc.rng import stream
 
 pytestmark = pytest.mark.slow

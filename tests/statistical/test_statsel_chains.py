@@ -106,7 +106,7 @@ def test_algorithm_10(num_particles):
 
 def test_algorithm_10_as_printed_stands_still():
     """Its weights are those of the old theta: it moves about once in a thousand iterations."""
-    faults = registry.load("statsel_posterior", "pmmh").VARIANTS["as_published"]
+    faults = registry.load("statsel_posterior", "pmmh").variants["as_published"]
     theta = draws("T1", "pmmh", 100_000, faults, proposal_sd=1.0)
     assert np.mean(np.diff(theta) != 0) < 0.01
 
@@ -156,11 +156,7 @@ def test_algorithm_12(refresh):
 
 @pytest.mark.parametrize(
     "faults",
-    [
-        Faults(inverted_ratio=True),
-        Faults(index_at_old_theta=True),
-        Faults(current_left_out=True),
-    ],
+    [Faults(inverted_ratio=True), Faults(index_at_old_theta=True), Faults(current_left_out=True)],
     ids=["inverted", "index at theta", "current left out"],
 )
 def test_broken_algorithm_12_is_found_out(faults):

@@ -19,7 +19,7 @@ from dpmc.numerics.compile_cache import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
 from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick
-from dpmc.statsel.posterior import mean_likelihood
+from dpmc.statsel.posterior import likelihoods
 from dpmc.statsel.releases import Release
 from dpmc.types import NO_GUARANTEE, DpmcError
 
@@ -212,12 +212,12 @@ def test_a_loop_is_kept_on_disk():
 
 def test_the_likelihood_of_a_mean_has_its_variance_over_the_records():
     """The sum of a normal mean of n records and normal noise, by SciPy."""
-    log_likelihood = mean_likelihood.make_log_likelihood(
-        mean_likelihood.log_gaussian,
+    log_likelihood = likelihoods.make_log_likelihood(
+        likelihoods.log_gaussian,
         numba.njit(lambda theta: 2 * theta),
         numba.njit(lambda theta: theta),
     )
-    released = mean_likelihood.NoisyMean(1.3, 0.4, 25.0)
+    released = likelihoods.NoisyMean(1.3, 0.4, 25.0)
     for theta in (0.5, 3.0):
         expected = stats.norm.logpdf(1.3, 2 * theta, math.sqrt(theta / 25 + 0.4**2))
         assert log_likelihood(released, theta) == pytest.approx(expected, rel=1e-12)

@@ -12,9 +12,8 @@ from scipy.special import log_ndtr
 from scipy.stats import beta, norm
 
 from dpmc.statsel import lookup
-from dpmc.statsel.selection import initial_distributions, planning, scoring, two_stage
-from dpmc.statsel.selection.methods import fixed_all, fixed_split, second_only, selected
-from dpmc.statsel.selection.task import SelectionTask
+from dpmc.statsel.selection import methods, planning, two_stage
+from dpmc.statsel.selection.methods import SelectionTask
 from dpmc.types import DpmcError
 from dpmc_papers.studies import statsel_selection
 from tests.support import setups
@@ -67,7 +66,7 @@ def densities(y, *parameters):
 def test_posterior_given_the_first_release(bound, y, mechanism):
     found = plan(bound, mechanism=lookup.mechanism(mechanism), num_points=150)
     one = np.zeros(1, np.int64)
-    ours = scoring.log_likelihood(found, found.first_distributions, np.array([y]), one)[0]
+    ours = two_stage.log_likelihood(found, found.first_distributions, np.array([y]), one)[0]
     arguments = (1.0, 10, bound, 1.0, mechanism)
     some = slice(5, None, 24)
     theirs = [math.log(density(y, theta, *arguments)) for theta in found.theta[some]]
@@ -76,7 +75,7 @@ def test_posterior_given_the_first_release(bound, y, mechanism):
     nodes, weights = np.polynomial.legendre.leggauss(40)
     theta = bound * (nodes + 1) / 2
     values = weights * [densities(np.array([y]), t, *arguments)[0] for t in theta]
-    mean = initial_distributions.normalised(ours[None])[0] @ found.theta
+    mean = planning.normalised(ours[None])[0] @ found.theta
     assert mean == pytest.approx(values @ theta / values.sum(), rel=2e-3)
 
 
@@ -92,9 +91,9 @@ def test_both_releases_enter_the_estimate():
         for t in theta
     ]
     expected = weights @ theta / np.sum(weights)
-    ours = scoring.estimate(found, first, second, index)
+    ours = two_stage.estimate(found, first, second, index)
     assert ours[0] == pytest.approx(expected, rel=2e-3)
-    alone = scoring.estimate(found, None, second, index)
+    alone = two_stage.estimate(found, None, second, index)
     assert abs(alone[0] - ours[0]) > 1e-3
 
 
@@ -119,11 +118,11 @@ def test_the_candidate_of_the_lowest_mean_is_selected():
     found = plan()
     y = np.array([-0.5, 0.05, 0.3, 0.9])
     one = np.zeros(len(y), np.int64)
-    weights = initial_distributions.normalised(
-        scoring.log_likelihood(found, found.first_distributions, y, one)
+    weights = planning.normalised(
+        two_stage.log_likelihood(found, found.first_distributions, y, one)
     )
     expected = [np.argmin([w @ (1 / f) for f in found.distributions.information]) for w in weights]
-    assert scoring.select(found, y).tolist() == expected
+    assert two_stage.select(found, y).tolist() == expected
     assert len(set(expected)) > 1
 
 
@@ -134,7 +133,7 @@ def test_the_published_score_is_decided_by_the_grid_from_power_three_halves_on()
 
     def grown(score):
         coarse, fine = (
-            scoring.scores(plan(candidates=candidates, num_points=g, score=score), y)[0]
+            two_stage.scores(plan(candidates=candidates, num_points=g, score=score), y)[0]
             for g in (200, 1600)
         )
         return fine / coarse if score == "mean_inverse" else fine - coarse
@@ -192,7 +191,7 @@ def one_scale_for_all(found, x, noise):
     """Broken: the noise of the second release is that of the first statistic."""
     scale = np.full(len(found.candidates), found.first_distributions.scale[0] * found.sizes[0])
     first = two_stage.run(found, x, noise).first
-    return finish(found, x, noise, scoring.select(found, first), scale / found.sizes[1])
+    return finish(found, x, noise, two_stage.select(found, first), scale / found.sizes[1])
 
 
 def parts_that_overlap(found, x, noise):
@@ -213,7 +212,8 @@ def parts_that_overlap(found, x, noise):
 def finish(found, x, noise, chosen, scale):
     rest = x[:, found.sizes[0] :]
     first = two_stage.run(found, x, noise).first
-    second = two_stage.released(found.candidates, found, rest, chosen, scale, noise[:, 1])
+    means = two_stage.exact_means(found.candidates, found, rest, chosen)
+    second = means + scale[chosen] * noise[:, 1]
     return two_stage.Outcome(first, second, chosen, second)
 
 
@@ -314,15 +314,15 @@ def direct(theta, sizes, powers, runs, rng, points=300):
 
 
 @pytest.mark.parametrize(
-    ("module", "params", "sizes"),
+    ("name", "params", "sizes"),
     [
-        (fixed_split, fixed_split.Params(), (10, 90)),
-        (fixed_all, fixed_all.Params(), (100,)),
-        (second_only, second_only.Params(select=False), (90,)),
+        ("fixed_split", {}, (10, 90)),
+        ("fixed_all", {}, (100,)),
+        ("second_only", {"select": False}, (90,)),
     ],
 )
 @pytest.mark.parametrize("theta", [0.2, 0.9])
-def test_errors_of_the_baselines(module, params, sizes, theta):
+def test_errors_of_the_baselines(name, params, sizes, theta):
     """Mean squared errors agree to 4.5 standard errors: all six do but for 4e-5.
 
     Three times the noise, a broken baseline, does not.
@@ -330,10 +330,12 @@ def test_errors_of_the_baselines(module, params, sizes, theta):
     runs, rng = 2500, np.random.default_rng(round(10 * theta))
     task = SelectionTask(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW, (10, 90), 200)
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
-    ready = module.prepare(task, params)
+    method = methods.TABLE[name]
+    chosen = method.Params(**params)
+    ready = method.prepare(task, chosen)
     theirs = (direct(theta, sizes, [1.0] * len(sizes), runs, rng) - theta) ** 2
     for factor, agrees in ((1.0, True), (3.0, False)):
-        found = module.run(ready, params, x, factor * noise)
+        found = method.run(ready, chosen, x, factor * noise)
         assert np.isnan(found.power).all()
         ours = (found.estimate - theta) ** 2
         se = math.hypot(ours.std(), theirs.std()) / math.sqrt(runs)
@@ -345,9 +347,10 @@ def test_selection_by_direct_simulation():
     runs, theta = 2500, 0.3
     rng = np.random.default_rng(5)
     task = SelectionTask(uniform(), LAPLACE, 1.0, MAGNITUDE, FEW[:1], (10, 90), 200)
-    ready = selected.prepare(task, selected.Params())
+    method = methods.TABLE["selected"]
+    ready = method.prepare(task, method.Params())
     x, noise = uniform().draw(theta, rng, (runs, 100)), rng.laplace(size=(runs, 2))
-    found = selected.run(ready, selected.Params(), x, noise)
+    found = method.run(ready, method.Params(), x, noise)
     assert set(found.power) == {0.1}
     ours = (found.estimate - theta) ** 2
     theirs = (direct(theta, (10, 90), (1.0, 0.1), runs, rng) - theta) ** 2

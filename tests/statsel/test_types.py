@@ -1,21 +1,17 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 import dpmc
-from dpmc import registry
-from dpmc.numerics import source_digest
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
-from dpmc.statsel import lookup, moments, releases
+from dpmc.statsel import lookup, mechanisms, moments, populations, releases, statistics
 from dpmc.types import DpmcError
 from dpmc_papers.data import population_rows
-from dpmc_papers.pipeline import dependencies
 
 SETTINGS = {
     "normal_mean": {"bound": 10.0},
@@ -82,10 +78,10 @@ def slope(function, theta):
 
 
 def test_every_population_statistic_and_mechanism_is_tested_here():
-    assert set(SETTINGS) == set(registry.names("population"))
-    assert set(registry.names("statistic")) == {"abs_power", "maximum", "median", "power"}
-    assert set(registry.names("mechanism")) == {*NOISES, "smooth_laplace"}
-    assert all(lookup.mechanism(name).name == name for name in registry.names("mechanism"))
+    assert set(SETTINGS) == set(populations.TABLE)
+    assert set(statistics.TABLE) == {"abs_power", "maximum", "median", "power"}
+    assert set(mechanisms.TABLE) == {*NOISES, "smooth_laplace"}
+    assert all(lookup.mechanism(name).name == name for name in mechanisms.TABLE)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -319,7 +315,7 @@ def test_the_printed_laplace_density_is_none():
 
 
 def test_without_noise_there_is_no_guarantee():
-    for name in registry.names("mechanism"):
+    for name in mechanisms.TABLE:
         found = lookup.mechanism(name).guarantee(math.inf)
         assert not found.private
     assert lookup.mechanism("gaussian").scale(1.0, 10, math.inf) == 0.0
@@ -378,14 +374,8 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         (lambda: release(epsilon=math.nan), "epsilon.*nan"),
         (lambda: release(x=[]), r"^`x` must be one or more numbers in a row, got shape \(0,\)"),
         (lambda: release(x=[math.nan]), "^`x` must be finite numbers, unless invalid_rows='zero'$"),
-        (
-            lambda: release("median", "smooth_laplace"),
-            r"delta.*None|delta.*smooth_laplace",
-        ),
-        (
-            lambda: release("median", "smooth_laplace", delta=1.5),
-            r"delta.*1.5",
-        ),
+        (lambda: release("median", "smooth_laplace"), r"delta.*None|delta.*smooth_laplace"),
+        (lambda: release("median", "smooth_laplace", delta=1.5), r"delta.*1.5"),
         (
             lambda: release("abs_1", "smooth_laplace", delta=1e-4),
             "`mechanism` must release the mean of .*, got 'smooth_laplace'",
@@ -398,10 +388,7 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
             lambda: release("bit", "randomised_response", of="bernoulli", x=[0.5]),
             "`x` must be bits, 0 or 1, for randomised_response, unless invalid_rows='zero'",
         ),
-        (
-            lambda: release("bit", "randomised_response"),
-            "`sensitivity` must be 1 .*, got 20.0",
-        ),
+        (lambda: release("bit", "randomised_response"), "`sensitivity` must be 1 .*, got 20.0"),
         (
             lambda: moments.of(population("normal_mean"), lookup.statistic("pow_2")),
             r"`statistic` must be x\^a with odd a for normal_mean, got 'x\^2'",
@@ -440,35 +427,20 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
         (lambda: lookup.statistic("pow_1.5"), "power.*1.5"),
         (lambda: lookup.population("cauchy"), "population.*cauchy"),
         (lambda: lookup.population("normal_mean"), "`bound` must be given to normal_mean"),
-        (
-            lambda: lookup.population("normal_variance", bound=0.0),
-            "bound.*0.0",
-        ),
-        (
-            lambda: lookup.population("bernoulli", bound=1.0),
-            "bernoulli.*bound|bound.*bernoulli",
-        ),
+        (lambda: lookup.population("normal_variance", bound=0.0), "bound.*0.0"),
+        (lambda: lookup.population("bernoulli", bound=1.0), "bernoulli.*bound|bound.*bernoulli"),
         (lambda: lookup.mechanism("gauss"), "mechanism.*'gauss'"),
-        (
-            lambda: lookup.mechanism("smooth_laplace", alpha=-1.0),
-            "alpha.*-1.0",
-        ),
+        (lambda: lookup.mechanism("smooth_laplace", alpha=-1.0), "alpha.*-1.0"),
         (
             lambda: lookup.statistic("median", power=0.5, absolute=False),
             "`power` must be an integer >= 1 for x.power, got 0.5",
         ),
-        (
-            lambda: lookup.mechanism("laplace").scale(1.0, 0, 1.0),
-            "n.*0",
-        ),
+        (lambda: lookup.mechanism("laplace").scale(1.0, 0, 1.0), "n.*0"),
         (
             lambda: population_rows.Params("normal_variance", -1.0, 5, 10.0),
             r"`theta` must be in \(0, inf\) .*got -1.0",
         ),
-        (
-            lambda: population_rows.Params("normal_variance", 1.0, 0, 10.0),
-            "num_rows.*0",
-        ),
+        (lambda: population_rows.Params("normal_variance", 1.0, 0, 10.0), "num_rows.*0"),
     ],
 )
 def test_an_invalid_argument_is_refused_in_one_line(call, message):
@@ -495,33 +467,6 @@ def test_rows_are_records_of_the_population_with_public_bounds():
     np.testing.assert_allclose(population_rows.records(params, 8.0, 50, 3), 2 * one)
     assert not np.allclose(population_rows.records(params, 2.0, 50, 4), one)
     np.testing.assert_array_equal(population_rows.records(params, 2.0, 50, 3), one)
-
-
-def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
-    assert set(lookup.LOOKED_UP) == {
-        registry.package(kind) for kind in ("population", "statistic", "mechanism")
-    }
-
-    def codes():
-        for function in (dependencies.code, dependencies._modules_digest):
-            function.cache_clear()
-        return [
-            dependencies.code(Path(), "data", f"dpmc_papers.data.{name}_rows")
-            for name in ("population", "regression")
-        ]
-
-    before = codes()
-    known = source_digest.module_digest
-
-    def changed(name):
-        return "other" if name == "dpmc.statsel.statistics.median" else known(name)
-
-    monkeypatch.setattr(dependencies, "module_digest", changed)
-    after = codes()
-    for function in (dependencies.code, dependencies._modules_digest):
-        function.cache_clear()
-    changes = [new != old for new, old in zip(after, before, strict=True)]
-    assert changes == [True, False]
 
 
 def test_names_of_tables():

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import ndtr
 
-from dpmc.ep.network import states as network_states
+from dpmc.ep.network import engine as network_engine
 from dpmc.ep.network.layout import Architecture
 from dpmc.ep.network.loops import sweep
-from dpmc.ep.network.scores import rectified_moments, rectified_slopes
+from dpmc.ep.network.scores import rectified_moments
 
 
 def forward(mean, variance, x):
@@ -26,6 +27,16 @@ def forward(mean, variance, x):
     out = mean[1] @ b / math.sqrt(units)
     out_variance = ((variance[1] + mean[1] ** 2) @ c + variance[1] @ b**2) / units
     return out, out_variance, a, (b, c)
+
+
+def rectified_slopes(mean, variance):
+    """Return the derivatives of `rectified_moments`: of the mean by both, then of the variance."""
+    sd = np.sqrt(variance)
+    ratio = mean / sd
+    slope = np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * 2 * sd)
+    unit_mean, _ = rectified_moments(mean, variance)
+    on = ndtr(ratio)
+    return on, slope, 2 * unit_mean * ndtr(-ratio), on - 2 * unit_mean * slope
 
 
 def log_evidence(mean, variance, x, y, noise_variance):
@@ -75,8 +86,8 @@ class Chain:
     def __init__(self, params, inputs, num_rows, seed=0, spread_out=0.5):
         rng = np.random.default_rng(seed)
         self.layout = Architecture(params.hidden, inputs)
-        self.arrays = network_states.first_arrays(self.layout, params, num_rows, rng, None)
-        self.settings = network_states.loop_settings(self.layout, params, num_rows)
+        self.arrays = network_engine.first_arrays(self.layout, params, num_rows, rng)
+        self.settings = network_engine.loop_settings(self.layout, params, num_rows)
         places = self.layout.places()
         factors = np.exp(spread_out * rng.standard_normal(len(places)))
         self.arrays.precision[places] *= factors

@@ -12,13 +12,7 @@ CHOICES: tuple[InvalidRows, ...] = ("refuse", "zero")
 
 
 def as_floats(name: str, values: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
-    """Return private values as a contiguous array of 64-bit floats, refusing a masked array.
-
-    Raises
-    ------
-    DpmcError
-        If they are a masked array, whose mask would be lost, or, to be refused, no real numbers.
-    """
+    """Return private values as a contiguous array of 64-bit floats, refusing a masked array."""
     return np.ascontiguousarray(checks.real_array(name, values, invalid_rows))
 
 
@@ -41,11 +35,6 @@ def without_invalid(invalid_rows: InvalidRows, **parts: Array) -> tuple[Array, .
     -------
     tuple of ndarray
         The parts in their order; copies where a row is invalid.
-
-    Raises
-    ------
-    DpmcError
-        If a row is refused; the message names a column, never a row or a value.
     """
     checks.one_of("invalid_rows", invalid_rows, CHOICES)
     if invalid_rows == "refuse":

@@ -64,17 +64,9 @@ class UpdateSettings:
     noise_multiplier : float
         Standard deviation of the noise of a step over its sensitivity; 0 without noise. Noise
         needs shared sites and a clip.
-    debias : bool
-        For shared sites: divide theta - theta_0 by 1 - (1 - s / N)^K, the share of the rows
-        that K steps include.
     diagnostics : {"none", "exact"}
         Whether a private run returns counts that depend on rows. They have no noise and are
         outside of any guarantee. Runs without privacy return all counts.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range, or does not go with another.
     """
 
     sites: Sites = "shared"
@@ -84,7 +76,6 @@ class UpdateSettings:
     clip: Clip = "none"
     clip_bound: float | None = None
     noise_multiplier: float = 0.0
-    debias: bool = False
     diagnostics: Diagnostics = "none"
 
     def __post_init__(self) -> None:
@@ -94,12 +85,9 @@ class UpdateSettings:
             raise DpmcError(f"`step` must be a number in (0, 1], got {self.step!r}")
         checks.one_of("order", self.order, ORDERS)
         checks.one_of("clip", self.clip, CLIPS)
-        checks.one_of("debias", self.debias, (False, True))
         checks.one_of("diagnostics", self.diagnostics, DIAGNOSTICS)
         self._check_clip()
         self._check_noise()
-        if self.debias and self.sites != "shared":
-            raise DpmcError(f"`debias` must be False with sites={self.sites!r}, got True")
 
     def _check_clip(self) -> None:
         checks.positive("clip_bound", self.clip_bound, optional=True)
@@ -180,13 +168,7 @@ def pass_orders(
 
 
 def required(budget: Budget | None) -> Budget:
-    """Return the budget of a private method, refusing none.
-
-    Raises
-    ------
-    DpmcError
-        If there is no budget, or something else in its place.
-    """
+    """Return the budget of a private method, refusing none."""
     if budget is None:
         raise DpmcError("`budget` must be an epsilon and a delta for a private method, got None")
     checks.instance("budget", budget, Budget, "a dpmc.Budget")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks, progress_bar
-from dpmc.ep.mixture.methods import dp_sep
+from dpmc.ep.mixture import dp_sep
 from dpmc.ep.mixture.model import MixtureFit, MixtureModel
 from dpmc.families import _arrays
 from dpmc.fits import Fit
@@ -67,7 +67,7 @@ def mixture(
     progress : bool
         Whether to show a progress bar.
     **params
-        Of the method, as in ``dpmc.ep.mixture.methods.dp_sep.Params``: `clip_bound` bounds what a
+        Of the method, as in ``dpmc.ep.mixture.dp_sep.Params``: `clip_bound` bounds what a
         row contributes to (precision times mean, precision), in the units of the rows.
 
     Returns

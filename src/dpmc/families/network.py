@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks, progress_bar
+from dpmc.ep.network import dp_sep
 from dpmc.ep.network.engine import NetworkFit
-from dpmc.ep.network.methods import dp_sep
 from dpmc.ep.network.task import Task
 from dpmc.families import _arrays
 from dpmc.fits import Fit
@@ -66,7 +66,7 @@ def network(
     progress : bool
         Whether to show a progress bar.
     **params
-        Of the method, as in ``dpmc.ep.network.methods.dp_sep.Params``.
+        Of the method, as in ``dpmc.ep.network.dp_sep.Params``.
 
     Returns
     -------

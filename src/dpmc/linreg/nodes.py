@@ -40,11 +40,6 @@ def statistics_of(
         Largest Euclidean norm of features and largest absolute response; rows beyond are clipped.
     num_nodes : int
         Consecutive parts, as in `node_statistics`.
-
-    Raises
-    ------
-    DpmcError
-        If an argument or a row is refused, or files changed before the end of the pass.
     """
     source: Source = InMemory(rows) if isinstance(rows, Dataset) else rows
     return node_statistics(
@@ -89,8 +84,6 @@ def release_sum(
     ----------
     statistics : NodeStatistics
         Of rows clipped to the bounds; one of each node.
-    x_bound, y_bound : float
-        > 0.
     terms : Terms
         Budget and terms; noise is continuous.
     noise : NodeNoise
@@ -106,11 +99,6 @@ def release_sum(
         Of one node. Its standard deviations are those of all shares together, which is what the
         posterior has to know; its guarantee is that of the shares which colluding nodes cannot
         take off again.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range, or rows were clipped to wider bounds.
     """
     release_terms.check_within(statistics, x_bound, y_bound)
     changes: dict[Neighbours, float] = {
@@ -132,7 +120,7 @@ def release_sum(
     shifts = {relation: change / least for relation, change in changes.items()}
     spread = noise.spread * sensitivity * multiplier
     s, z, u = np.split(total[None], np.cumsum([upper.shape[1], statistics.dim]), axis=1)
-    # Of these only the numbers of rows and of features are read.
+    # Only the numbers of rows and of features are read here.
     together = replace(statistics, num_rows=statistics.num_rows.sum(keepdims=True))
     sds = spread, spread, spread if with_u else math.nan
     released_u = u[:, 0] if with_u else None

@@ -9,7 +9,7 @@ guarantee of all releases together is that of the worst node; all have the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -107,49 +107,20 @@ def release(
     best = split == "best" and not with_u
     if split == "separate" or (best and _separate_wins(joint, parts, terms)):
         return _separately(statistics, x_bound, y_bound, parts, rng, terms, ledgers)
-    changes: dict[Neighbours, float] = {
-        relation: statistics_sensitivity(x_bound, y_bound, statistics.dim, relation, with_u)
+    blocks = [release_terms.upper(statistics.s), statistics.z]
+    blocks += [statistics.u[:, None]] if with_u else []
+    how = rng, ledgers, terms.noise, release_terms.rounding(statistics), neighbours
+    multiplier = terms.multiplier()
+    vectors = release_terms.draw(np.concatenate(blocks, axis=1), joint, multiplier, *how)
+    ends = np.cumsum([block.shape[1] for block in blocks])
+    s, z, *u = np.split(vectors, ends[:-1], axis=1)
+    sd = joint * multiplier
+    shifts: dict[Neighbours, float] = {
+        relation: statistics_sensitivity(x_bound, y_bound, statistics.dim, relation, with_u) / sd
         for relation in NEIGHBOURS
     }
-    return jointly(statistics, changes, rng, terms, with_u, ledgers)
-
-
-def jointly(
-    statistics: NodeStatistics,
-    changes: Mapping[Neighbours, float],
-    rng: np.random.Generator | None,
-    terms: Terms,
-    with_u: bool,
-    ledgers: Sequence[Ledger] | None = None,
-    known: int = 0,
-) -> NoisyStatistics:
-    """Release one vector (vech S, z) or (vech S, z, u) of each node.
-
-    Parameters
-    ----------
-    statistics : NodeStatistics
-        Exact sums of all nodes.
-    changes : mapping of relation to float
-        Sensitivity of the vector under each relation.
-    rng, terms, with_u, ledgers
-        Generator, terms, whether u is released, and ledgers, as `release` has them.
-    known : int, default 0
-        Leading entries of the vector that are public, and passed on without noise.
-    """
-    s, z = release_terms.upper(statistics.s), statistics.z
-    blocks = [s, z, statistics.u[:, None]] if with_u else [s, z]
-    vectors = np.concatenate(blocks, axis=1)
-    sensitivity = changes[terms.neighbours]
-    multiplier = terms.multiplier()
-    how = rng, ledgers, terms.noise, release_terms.rounding(statistics), terms.neighbours
-    vectors[:, known:] = release_terms.draw(vectors[:, known:], sensitivity, multiplier, *how)
-    ends = np.cumsum([block.shape[1] for block in blocks])
-    parts = np.split(vectors, ends[:-1], axis=1)
-    sd = sensitivity * multiplier
-    shifts = {relation: change / sd for relation, change in changes.items()}
-    u = parts[2][:, 0] if with_u else None
     sds = sd, sd, sd if with_u else math.nan
-    return release_terms.assemble(statistics, parts[0], parts[1], u, sds, shifts, terms)
+    return release_terms.assemble(statistics, s, z, u[0][:, 0] if u else None, sds, shifts, terms)
 
 
 def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
@@ -159,11 +130,6 @@ def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
     ----------
     noisy : NoisyStatistics
         Of `release`, or of another function that goes through `assemble`.
-
-    Raises
-    ------
-    DpmcError
-        If it does not say how far a row can move it.
     """
     declared = noisy.guarantee
     guarantees: dict[Neighbours, Guarantee] = {declared.neighbours: declared}

@@ -43,11 +43,6 @@ class Terms:
     noise : {"continuous", "discrete"}
         Kind of the noise (:mod:`dpmc.privacy.single_releases`). The guarantee of continuous
         noise is that of real numbers, which its floating-point numbers do not keep.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     epsilon: float
@@ -104,11 +99,6 @@ def draw(
         Terms of each release, as arguments of `dpmc.privacy.single_releases.gaussian`.
     ledgers : sequence of Ledger, optional
         Ledger of each node, which draws and records its noise; new ones by default.
-
-    Raises
-    ------
-    DpmcError
-        If there is not one ledger for each node, or one refuses.
     """
     if ledgers is None:
         ledgers = [Ledger() for _ in vectors]
@@ -129,7 +119,7 @@ def draw(
 
 
 def rounding(statistics: NodeStatistics) -> float:
-    """Return how much farther a row moves floating-point sums, over their sensitivity.
+    """Excess of what a row moves floating-point sums by, over their sensitivity.
 
     Products of at most `BLOCK` rows are added at once and then block by block, and the
     smallest eigenvalue comes from a backward stable routine: all errs by less than k n u
@@ -190,9 +180,7 @@ def assemble(
     )
 
 
-def check_within(
-    statistics: NodeStatistics, x_bound: float, y_bound: float, intercept: bool = False
-) -> None:
+def check_within(statistics: NodeStatistics, x_bound: float, y_bound: float) -> None:
     """Refuse statistics of rows that were not clipped to the bounds that a release assumes.
 
     Only what is public is compared: the bounds that the rows were clipped to.
@@ -203,14 +191,6 @@ def check_within(
         Sums, with the bounds that their rows were clipped to.
     x_bound, y_bound : float
         What the sensitivity is computed from.
-    intercept : bool
-        Whether the rows should have a leading one.
-
-    Raises
-    ------
-    DpmcError
-        If a bound is out of range, the statistics have none or wider ones, or rows have a
-        leading one where they should not, or none where they should.
     """
     for name, bound in (("x_bound", x_bound), ("y_bound", y_bound)):
         checks.positive(name, bound)
@@ -220,9 +200,6 @@ def check_within(
             "`statistics` must name the bounds that every row was clipped to, as those of "
             "node_statistics do, got none"
         )
-    if statistics.intercept != intercept:
-        wanted = "with" if intercept else "without"
-        raise DpmcError(f"`statistics` must be of rows {wanted} a leading one, got others")
     used = zip(statistics.bounds, (x_bound, y_bound), strict=True)
     if any(clipped > assumed * _SLACK for clipped, assumed in used):
         raise DpmcError(
@@ -243,12 +220,8 @@ def guarantee(
 
     Parameters
     ----------
-    shift : float
-        > 0.
     delta : float
         Delta of the guarantee, in (0, 1).
-    neighbours : {"replace", "add_remove"}
-        How neighbouring data sets differ.
     bounds_source : {"public", "data"}
         Whether the bounds were known beforehand or taken from the rows.
     nominal : float, optional

@@ -42,11 +42,6 @@ def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
     -------
     float
         In the squared units of y.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit or an entry is not finite.
     """
     theta = shaped("coefficients", coefficients, (-1,), "(d,)")
     x = shaped("x", x, (-1, theta.size), f"(m, {theta.size})")
@@ -57,7 +52,7 @@ def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
 def coefficient_errors(
     coefficients: Array, truth: Array, feature_covariance: Array, draws: Array | None = None
 ) -> dict[str, float]:
-    """Return how far coefficients are from those that generated the rows.
+    """Errors of coefficients against those that generated the rows.
 
     The published figures mix two losses: that of the point estimate for adaSSP and
     Bayes-fixedS-fast, and the loss averaged over draws for the Markov chains. The second is
@@ -81,11 +76,6 @@ def coefficient_errors(
         (theta - truth)' Sigma_x (theta - truth), which is the squared error of a prediction
         at a new row less the noise variance; and ``prediction_over_draws``, its mean over
         `draws`, NaN without draws.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit or an entry is not finite.
     """
     theta = shaped("coefficients", coefficients, (-1,), "(d,)")
     dim = theta.size
@@ -112,15 +102,6 @@ def t_interval(values: Array, level: float = LEVEL) -> CredibleInterval:
         At least two; fifty runs have 49 degrees of freedom.
     level : float
         Coverage, in (0, 1).
-
-    Returns
-    -------
-    Interval
-
-    Raises
-    ------
-    DpmcError
-        If there are fewer than two values, one is not finite, or `level` is out of range.
     """
     values = shaped("values", values, (-1,), "(m,), m >= 2")
     if len(values) < 2:

@@ -21,7 +21,7 @@ import math
 from dpmc import checks
 from dpmc.types import NEIGHBOURS, DpmcError, Neighbours
 
-# Of bounds: their fourth powers are ordinary numbers.
+# Least and largest bound: their fourth powers are ordinary numbers.
 SCALES = 1e-75, 1e75
 
 
@@ -40,8 +40,6 @@ def statistics_sensitivity(
         B and Y, > 0.
     dim : int
         Number d of features; the value is the same for all d >= 2.
-    neighbours : {"replace", "add_remove"}
-        How neighbouring data sets differ.
     with_u : bool
         Whether u = y'y is released too.
 
@@ -49,11 +47,6 @@ def statistics_sensitivity(
     -------
     float
         Attained by some pair of rows within the bounds.
-
-    Raises
-    ------
-    DpmcError
-        If a bound is not finite and > 0, `dim` not an integer >= 1, or the relation unknown.
     """
     check_bounds(x_bound, y_bound, dim, neighbours)
     b2, y2 = x_bound**2, y_bound**2
@@ -86,11 +79,6 @@ def scaled_sensitivity(
         Bounds on the rows, number of features and relation, as in `statistics_sensitivity`.
     s_sd, z_sd : float
         Noise on an entry of S and of z, > 0.
-
-    Raises
-    ------
-    DpmcError
-        If a bound or standard deviation is not finite and > 0, or there are no features.
     """
     checks.positive("s_sd", s_sd)
     checks.positive("z_sd", z_sd)
@@ -120,13 +108,7 @@ def smallest_eigenvalue_sensitivity(x_bound: float) -> float:
 
 
 def check_scale(name: str, bound: float) -> None:
-    """Refuse a bound whose fourth power, and the sensitivity with it, is 0 or infinite as a float.
-
-    Raises
-    ------
-    DpmcError
-        If it is not from 1e-75 to 1e75.
-    """
+    """Refuse a bound whose fourth power, and so the sensitivity, is 0 or infinite as a float."""
     low, high = SCALES
     if not low <= bound <= high:
         raise DpmcError(f"`{name}` must be from {low:g} to {high:g}, got {bound:g}")

@@ -23,19 +23,13 @@ Rows = tuple[Array, Array]
 BLOCK = 4096
 # A row that is as long as the bound but for rounding is not beyond it.
 ROUNDING = 1e-12
-# What is clipped goes below the bound by more than the rounding of doing so.
+# Clipped rows go below the bound by more than the rounding of doing so.
 INSIDE = 1.0 - 1e-14
 INVALID_ROWS = ("refuse", "zero")
 
 
 def node_sizes(num_rows: int, num_nodes: int) -> npt.NDArray[np.int64]:
-    """Return the rows of each node: equally many, and what remains goes to the last.
-
-    Raises
-    ------
-    DpmcError
-        If there is no row or node, or a node would be empty.
-    """
+    """Return the rows of each node: equally many, and what remains goes to the last."""
     at_least("num_rows", num_rows, 1)
     at_least("num_nodes", num_nodes, 1)
     if num_nodes > num_rows:
@@ -52,10 +46,8 @@ def node_statistics(
     num_nodes: int,
     num_rows: int,
     bounds: tuple[float, float],
-    beyond: Literal["clip", "refuse"] = "clip",
     *,
     invalid_rows: Literal["refuse", "zero"] = "refuse",
-    intercept: bool = False,
 ) -> NodeStatistics:
     """Add up the rows of each node in one pass.
 
@@ -73,32 +65,17 @@ def node_statistics(
         Number n of all rows, public.
     bounds : (float, float)
         Largest Euclidean norm of a row's features, and largest absolute target. The
-        sensitivity of the sums rests on them: they hold for every row that is added.
-    beyond : {"clip", "refuse"}
-        What becomes of a row beyond them: its features are shortened to the bound and its
-        target is moved to the nearest end, and the row is counted; or it is an error.
+        sensitivity of the sums rests on them. Of a row beyond them the features are shortened
+        to the bound and the target is moved to the nearest end, and the row is counted.
     invalid_rows : {"refuse", "zero"}
         What becomes of a row with an entry that is NaN or infinite: it is an error, or it
         counts as a row of zeros.
-    intercept : bool
-        Put a one before the features of every row, after they are bounded.
-
-    Returns
-    -------
-    NodeStatistics
-
-    Raises
-    ------
-    DpmcError
-        If there are more nodes than rows, a node has fewer rows than features, a bound is
-        out of range, the shapes or the number of rows do not fit, or a row is not finite or
-        beyond the bounds and to be refused.
 
     Notes
     -----
     A refusal reveals that some row is refused, which no budget covers; its text reveals
-    neither which row nor what it holds. With ``beyond="clip"`` and ``invalid_rows="zero"``
-    nothing is refused for what rows hold.
+    neither which row nor what it holds. With ``invalid_rows="zero"`` nothing is refused for
+    what rows hold.
 
     Examples
     --------
@@ -111,10 +88,8 @@ def node_statistics(
     for name, bound in zip(("x bound", "y bound"), bounds, strict=True):
         positive(name, bound)
         check_scale(name, bound)
-    one_of("beyond", beyond, ("clip", "refuse"))
     one_of("invalid_rows", invalid_rows, INVALID_ROWS)
-    one_of("intercept", intercept, (False, True))
-    sums = _Sums(sizes, bounds, beyond, invalid_rows, int(intercept))
+    sums = _Sums(sizes, bounds, invalid_rows)
     pairs: Any = [chunks] if _is_pair(chunks) else chunks
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -141,15 +116,11 @@ class _Sums:
         self,
         sizes: npt.NDArray[np.int64],
         bounds: tuple[float, float],
-        beyond: str,
         invalid_rows: str,
-        ones: int,
     ) -> None:
         self.sizes = sizes
         self.bounds = bounds
-        self.refuse = beyond == "refuse"
         self.zero = invalid_rows == "zero"
-        self.ones = ones  # leading columns of ones, 0 or 1
         self.node = 0
         self.left = int(sizes[0])
         self.added = 0
@@ -168,7 +139,7 @@ class _Sums:
                 raise DpmcError(f"`chunks` must have num_rows = {self.sizes.sum()} rows, got more")
             part = self.buffer[self.filled : self.filled + count]
             with np.errstate(over="ignore", invalid="ignore"):  # of longer floats
-                part[:, self.ones : -1] = x[start : start + count]
+                part[:, :-1] = x[start : start + count]
                 part[:, -1] = y[start : start + count]
             start += count
             self.filled += count
@@ -189,12 +160,11 @@ class _Sums:
             u.copy(),
             self.num_clipped,
             (float(self.bounds[0]), float(self.bounds[1])),
-            self.ones > 0,
         )
 
     def _check(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
         """Refuse rows of the wrong shape or kind; the first chunk fixes the number of features."""
-        dim = self.buffer.shape[1] - 1 - self.ones if self.buffer.size else None
+        dim = self.buffer.shape[1] - 1 if self.buffer.size else None
         if x.ndim != 2 or x.shape[1] != (dim or x.shape[1]) or x.shape[1] == 0:
             raise DpmcError(f"x in `chunks` must have shape (m, {dim or 'd >= 1'}), got {x.shape}")
         if y.shape != (len(x),):
@@ -206,24 +176,17 @@ class _Sums:
                     f"`num_nodes` must leave each node at least {dim} rows, the number of "
                     f"features, got {len(self.sizes)} nodes, the smallest of {self.sizes[0]} rows"
                 )
-            columns = self.ones + dim + 1
-            self.buffer = np.ones((BLOCK, columns))
-            self.gram = np.zeros((len(self.sizes), columns, columns))
+            self.buffer = np.ones((BLOCK, dim + 1))
+            self.gram = np.zeros((len(self.sizes), dim + 1, dim + 1))
 
     def _flush(self) -> None:
         """Bound the rows that wait and add their products to the node."""
         rows = self.buffer[: self.filled]
-        columns = rows[:, self.ones :]
         with np.errstate(over="ignore", invalid="ignore"):
-            total = columns.sum()
+            total = rows.sum()
         if not np.isfinite(total):
-            self._invalid(columns)
-        beyond = bound_rows(columns, *self.bounds)
-        if self.refuse and beyond.any():
-            raise DpmcError(
-                f"`chunks` must hold features of norm {self.bounds[0]:g} and targets of "
-                f"{self.bounds[1]:g} at most with beyond='refuse', got a row beyond them"
-            )
+            self._invalid(rows)
+        beyond = bound_rows(rows, *self.bounds)
         self.num_clipped += int(np.count_nonzero(beyond))
         self.gram[self.node] += rows.T @ rows
         self.added += self.filled

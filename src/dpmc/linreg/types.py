@@ -30,11 +30,8 @@ class NodeStatistics:
     num_clipped : int
         Rows that lay beyond the declared bounds and were clipped.
     bounds : (float, float) or None
-        What every row was clipped to, public: the largest norm of features, without a
-        leading one, and the largest absolute target. Statistics without bounds cannot be
-        released.
-    intercept : bool
-        Whether the first feature of every row is a one.
+        What every row was clipped to, public: the largest norm of features, and the largest
+        absolute target. Statistics without bounds cannot be released.
     """
 
     num_rows: npt.NDArray[np.int64]
@@ -43,7 +40,6 @@ class NodeStatistics:
     u: Array
     num_clipped: int = 0
     bounds: tuple[float, float] | None = None
-    intercept: bool = False
 
     @property
     def num_nodes(self) -> int:
@@ -123,11 +119,6 @@ class Prior:
         Lambda.
     dof : float
         kappa, above d - 1.
-
-    Raises
-    ------
-    DpmcError
-        If a matrix is not symmetric and positive definite, or a number is out of range.
     """
 
     mean: Array
@@ -164,13 +155,7 @@ class Prior:
 
 
 def check_positive_definite(name: str, matrix: Array, dim: int) -> None:
-    """Refuse a matrix that is not symmetric and positive definite of size `dim`.
-
-    Raises
-    ------
-    DpmcError
-        Naming the smallest eigenvalue.
-    """
+    """Refuse a matrix that is not symmetric and positive definite of size `dim`."""
     values = checks.real_numbers(matrix)
     if values.shape != (dim, dim):
         raise DpmcError(f"{name} must have shape {(dim, dim)}, got {values.shape}")

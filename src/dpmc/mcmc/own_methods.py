@@ -54,7 +54,8 @@ def resolve(method: Any) -> ModuleType:
                 f"`method` {method!r} is one of dpmc and must not be that of another package, got "
                 f"one of {', '.join(packages)}"
             )
-        return registry.load("method", method)
+        module: ModuleType = registry.load("method", method)
+        return module
     if not offered:
         known = sorted({*built_in, *names()})
         wanted = f"one of {registry.listed(known)}"

@@ -32,7 +32,10 @@ _FAR = 20.0
 _SERIES = 8
 # The trapezoidal rule of an analytic function: at this spacing its error is below rounding.
 _NODES = 80
-_CENTRE, _TAIL = 10.0, 40.0
+# Distance from the mean past which the rule stops,
+_CENTRE = 10.0
+# and noise scales beyond that.
+_TAIL = 40.0
 # Past this ratio, rounding of k^2 - 2 k / (M1 + M2) costs more than the next term in 1 / k.
 _SMOOTH = 2e3
 
@@ -51,7 +54,7 @@ def mills(t: float) -> float:
 
 @compiled
 def _parts(x: float, k: float) -> tuple[float, float, float]:
-    """Return what density and scores are made of, at a distance x >= 0 from the mean.
+    """Parts of density and scores at a distance x >= 0 from the mean.
 
     Returns
     -------
@@ -148,10 +151,7 @@ def fill_log_density(y: float, mean: Any, sd: Any, scale: Any, out: Any) -> None
 
 
 def information(
-    variance: Array | float,
-    d_mean: Array | float,
-    d_variance: Array | float,
-    scale: Array | float,
+    variance: Array | float, d_mean: Array | float, d_variance: Array | float, scale: Array | float
 ) -> Array:
     """Return the Fisher information on a scalar parameter of mean and variance.
 

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dpmc import registry
+from dpmc.registry import listed, refusal
+from dpmc.statsel import mechanisms, populations, statistics
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import DpmcError
 
-# Results depend on the code in these packages: the reproduction reads it.
-LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
-# Modules of statistics: by the prefix of a text that ends with a power, and by a whole text.
+# Names in the table of statistics by the prefix of a text that ends with a power.
 WITH_POWER = {"abs": "abs_power", "pow": "power"}
+# Names in the table of statistics by a whole text.
 WITHOUT_POWER = {"median": "median", "max": "maximum", "bit": "power"}
 
 
 def population(name: str, **params: Any) -> Population:
     """Return the population called `name`, such as ``population("normal_variance", bound=10)``.
 
-    Raises
-    ------
-    DpmcError
-        If there is no such population, or it refuses a parameter.
-
     Examples
     --------
     >>> population("normal_variance", bound=10.0).log_density(1.0, 2.0) < 0
     True
     """
-    built: Population = _built("population", name, params)
+    built: Population = _built("population", populations.TABLE, name, params)
     return built
 
 
 def mechanism(name: str, **params: Any) -> Mechanism:
     """Return the mechanism called `name`, such as ``mechanism("laplace")``.
 
-    Raises
-    ------
-    DpmcError
-        If there is no such mechanism, or it refuses a parameter.
-
     Examples
     --------
     >>> mechanism("laplace").name
     'laplace'
     """
-    built: Mechanism = _built("mechanism", name, params)
+    built: Mechanism = _built("mechanism", mechanisms.TABLE, name, params)
     return built
 
 
@@ -81,13 +73,14 @@ def statistic(text: str, **params: Any) -> Statistic:
             f"`statistic` must be one of abs_<power>, pow_<power>, {', '.join(WITHOUT_POWER)}, "
             f"got {text!r}"
         )
-    built: Statistic = _built("statistic", name, params)
+    built: Statistic = _built("statistic", statistics.TABLE, name, params)
     return built
 
 
-def _built(kind: str, name: str, params: dict[str, Any]) -> Any:
-    module: Any = registry.load(kind, name)
-    return module.build(registry.parameters(module, params))
+def _built(kind: str, table: Mapping[str, Any], name: str, params: dict[str, Any]) -> Any:
+    if name not in table:
+        raise DpmcError(refusal(kind, f"one of {listed(table)}", name, table))
+    return registry.called(table[name], name, params)
 
 
 def _number(text: str) -> float | None:

@@ -40,14 +40,7 @@ class Moments:
 
 
 def of(population: Population, statistic: Statistic) -> Moments:
-    """Return the moments of a statistic of one record of a population.
-
-    Raises
-    ------
-    DpmcError
-        If the statistic is no mean, or there is no closed form that identifies theta:
-        a power that is not odd of N(theta, 1), an odd one of a distribution symmetric about 0.
-    """
+    """Return the moments of a statistic of one record of a population."""
     if statistic.kind != "mean":
         raise DpmcError(
             f"`statistic` must be a mean of x^a or |x|^a to have moments, got {statistic.name!r}"

@@ -90,14 +90,7 @@ def order_of(
     epsilon: float,
     delta: float | None = None,
 ) -> Order:
-    """Return an order statistic and its noise.
-
-    Raises
-    ------
-    DpmcError
-        If the statistic is none of sorted base variables, the noise is not Laplace, or delta
-        is out of range.
-    """
+    """Return an order statistic and its noise."""
     if statistic.rank is None:
         raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     if mechanism.noise != "laplace" or mechanism.per_record:

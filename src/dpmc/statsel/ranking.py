@@ -17,22 +17,42 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.statsel.fisher import information
-from dpmc.statsel.fisher.order_simulation import Simulation
-from dpmc.statsel.information_curves import Curve, value_or_nan
+from dpmc.statsel.fisher.information import Curve, value_or_nan
+from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.types import Mechanism, Population, Statistic, check_parts
 from dpmc.types import Array, DpmcError, Guarantee, check_epsilon, is_real
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
-# Where crossovers are looked for, and how many epsilons are tried before roots are refined.
+_INK = "#222222"
+_GREY = "#767676"
+_STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+}
+# Points of each curve in a figure.
+NUM_POINTS = 61
+# Points of curves of order statistics, whose information is simulated.
+FEW_POINTS = 31
+# Range in which crossovers are looked for.
 EPSILONS = (0.05, 100.0)
+# Epsilons that are tried before roots are refined.
 _TRIED = 41
-# The same of order statistics, whose information is simulated.
+# Epsilons that are tried for order statistics, whose information is simulated.
 _FEW = 21
-# Of curves of simulated information; the ranking itself takes more draws.
+# Simulation behind curves; the ranking itself takes more draws.
 _QUICK = Simulation(num_draws=6400)
 
 
@@ -100,9 +120,7 @@ class Ranking:
     def figure(self) -> Figure:
         """Return the information against epsilon, with crossovers, and against theta."""
         checks.require_extra("matplotlib", "Ranking.figure")
-        from dpmc.statsel import ranking_figure
-
-        return ranking_figure.draw(self)
+        return draw(self)
 
 
 def rank(
@@ -258,3 +276,93 @@ def _pair(
         leads = all(value <= at[above] for value in others if not math.isnan(value))
         rows.append({"epsilon": root, "below": below, "above": above, "leads": leads})
     return rows
+
+
+def draw(ranking: Ranking) -> Figure:
+    """Return the information against epsilon, with crossovers, and against theta.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        From :func:`dpmc.statsel.rank`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To the left theta is fixed, to the right epsilon; dashed lines mark the ranking.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
+        return _drawn(ranking)
+
+
+def _drawn(ranking: Ranking) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.75, 2.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = list(ranking.curves)
+    number = FEW_POINTS if ranking.simulated else NUM_POINTS
+    budgets = np.geomspace(*_budgets(ranking), number)
+    thetas = _around(ranking.population, ranking.theta, number)
+    for place, name in enumerate(names):
+        curve, look = ranking.curves[name], _look(place)
+        left.plot(
+            budgets, [value_or_nan(curve, e, ranking.theta) for e in budgets], label=name, **look
+        )
+        right.plot(thetas, [value_or_nan(curve, ranking.epsilon, t) for t in thetas], **look)
+    for axis, value in ((left, ranking.epsilon), (right, ranking.theta)):
+        axis.axvline(value, color=_GREY, lw=0.6, ls=(0, (2, 2)), zorder=0)
+    _mark(ranking, left)
+    left.set(xscale="log", yscale="log", xlabel="ε", ylabel="Fisher information on θ")
+    left.set_title(f"θ = {ranking.theta:g}")
+    left.xaxis.set_major_formatter("{x:g}")
+    right.set(yscale="log", xlabel="θ")
+    right.set_title(f"ε = {ranking.epsilon:g}")
+    for axis in (left, right):
+        axis.yaxis.set_major_formatter("{x:g}")
+    figure.legend(loc="outside right center")
+    return figure
+
+
+def _budgets(ranking: Ranking) -> tuple[float, float]:
+    """Return the range of epsilon to draw: the ranking and its crossovers, and some more."""
+    places = [ranking.epsilon, *ranking.crossovers["epsilon"]]
+    low, high = ranking.epsilons
+    return max(low, min(places) / 10), min(high, max(places) * 4)
+
+
+def _mark(ranking: Ranking, axis: Axes) -> None:
+    """Mark the epsilons where the best candidate changes."""
+    leading = ranking.crossovers[ranking.crossovers["leads"]]
+    for row in leading.itertuples():
+        place = float(row.epsilon)  # type: ignore[arg-type]
+        height = value_or_nan(ranking.curves[str(row.above)], place, ranking.theta)
+        axis.plot(place, height, "o", color=_INK, ms=3.5, zorder=4)
+        # The best curve is the highest one: above it there is room.
+        axis.annotate(
+            f"{place:.3g}",
+            (place, height),
+            (-2, 3),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=7,
+        )
+
+
+def _around(population: Population, theta: float, number: int) -> Array:
+    """Return values of theta about the one of the ranking, inside of the domain."""
+    low, high = population.theta_domain
+    near = (theta / 4, theta * 4) if theta > 0 else (theta - 2, theta + 2)
+    first, last = max(low, near[0]), min(high, near[1])
+    grid = np.linspace(first, last, number)
+    return grid[(grid > low) & (grid < high)]
+
+
+def _look(number: int) -> dict[str, Any]:
+    """Return the colour and the dashes of one curve."""
+    colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
+    dashes = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (4, 1.2, 1.2, 1.2)))
+    return {"color": colours[number % len(colours)], "ls": dashes[number % len(dashes)]}

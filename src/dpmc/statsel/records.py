@@ -30,12 +30,6 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     invalid_rows : {"refuse", "zero"}
         What becomes of a record that is no finite number: it is an error, or it counts as 0
         before it is clipped.
-
-    Raises
-    ------
-    DpmcError
-        If the shape is another one, or a record is to be refused. The error reveals that
-        there is such a record, which no budget covers; its text shows neither which nor what it is.
     """
     check_invalid_rows(invalid_rows)
     records = checks.real_array("x", x, invalid_rows)
@@ -58,11 +52,6 @@ def bits(clipped: Array, invalid_rows: InvalidRows) -> Array:
         Clipped to [0, 1].
     invalid_rows : {"refuse", "zero"}
         What becomes of one that is neither 0 nor 1.
-
-    Raises
-    ------
-    DpmcError
-        If a record is to be refused.
     """
     known = (clipped == 0.0) | (clipped == 1.0)
     if known.all():

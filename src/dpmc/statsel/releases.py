@@ -17,11 +17,11 @@ from dpmc.statsel.records import InvalidRows
 from dpmc.statsel.types import Mechanism, Population, Statistic, check_parts
 from dpmc.types import Array, DpmcError, Guarantee, check_epsilon
 
-# Of a statistic: narrower ranges, and ends beyond the inverse, leave sums no room.
+# Narrowest range of a statistic: less, and ends beyond its inverse, leave sums no room.
 NARROWEST = 1e-150
-# Of the noise by smooth sensitivity, far below any other scale.
+# Least smooth sensitivity, far below any other scale of noise.
 LEAST_SENSITIVITY = 1e-280
-# Of one number, relative: a transform and an average of two.
+# Relative rounding of one number: a transform and an average of two.
 ROUNDING = 2.0**-48
 
 
@@ -45,11 +45,6 @@ class ReleaseTerms:
         """Refuse another population, statistic, mechanism, epsilon or delta than the release has.
 
         What is None was not given.
-
-        Raises
-        ------
-        DpmcError
-            Naming both.
         """
         for name, value in given.items():
             own = getattr(self, name)
@@ -71,7 +66,7 @@ class ReleaseTerms:
 
 
 def _described(value: Any) -> list[Any]:
-    """Return what tells two values apart: of a dataclass its fields that are no functions."""
+    """Fields of a dataclass that are no functions, or the value itself: they tell two apart."""
     if not is_dataclass(value):
         return [value]
     return [entry for name in fields(value) if not callable(entry := getattr(value, name.name))]
@@ -224,11 +219,6 @@ def before_noise(
     ----------
     population, statistic, mechanism, x, epsilon, delta, invalid_rows
         See `release`.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is invalid, or the mechanism does not fit the statistic.
     """
     check_epsilon(epsilon)
     check_fit(statistic, mechanism)
@@ -257,14 +247,7 @@ def before_noise(
 
 
 def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
-    """Refuse a support on which floating-point sums of a statistic lose its sensitivity.
-
-    Raises
-    ------
-    DpmcError
-        If the range of s is narrower than 1e-3 of its largest absolute value, narrower than
-        1e-150, or goes beyond 1e150.
-    """
+    """Refuse a support on which floating-point sums of a statistic lose its sensitivity."""
     low, high = statistic.range(support)
     width, largest = high - low, max(abs(low), abs(high))
     if not (width >= NARROWEST and largest <= min(1 / NARROWEST, 1e3 * width)):
@@ -275,13 +258,7 @@ def check_range(statistic: Statistic, support: tuple[float, float]) -> None:
 
 
 def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
-    """Refuse noise that does not go with a statistic.
-
-    Raises
-    ------
-    DpmcError
-        Naming what does.
-    """
+    """Refuse noise that does not go with a statistic."""
     if statistic.kind == "order" and mechanism.per_record:
         raise DpmcError(
             f"`mechanism` must release a single number for {statistic.name}, got {mechanism.name!r}"
@@ -294,7 +271,7 @@ def check_fit(statistic: Statistic, mechanism: Mechanism) -> None:
 
 
 def rounding_of_mean(spread: tuple[float, float], n: int) -> float:
-    """Return how much farther one record moves a floating-point mean, over its sensitivity.
+    """Excess of what one record moves a floating-point mean by, over its sensitivity.
 
     Pairwise sums of n numbers add up at most 128 at once: their rounding is below
     ``(128 + log2 n) n u`` times the largest, u = 2**-53, in either data set.

@@ -128,10 +128,10 @@ def sample(
     """
     target, guarantee = _target("sample", given, prior, epsilon, delta)
     name = method or DEFAULTS[target.shape]
-    module = registry.load(KIND, name)
-    if not hasattr(module, "chain"):
+    chosen = registry.load(KIND, name)
+    if chosen.chain is None:
         raise DpmcError(f"`method` must be a chain, got {name!r}; see dpmc.statsel.reference")
-    settings = registry.parameters(module, params)
+    settings = registry.parameters(chosen, params)
     reference_posterior = quadrature.check_proper(target)
 
     def moments() -> tuple[float, float]:
@@ -145,7 +145,7 @@ def sample(
             bar.update(done - bar.n)
 
         draws = driver.run(
-            module, target, settings, variant, stream(seed, "chain", name),
+            chosen, target, settings, variant, stream(seed, "chain", name),
             moments, report if progress else silent,
         )  # fmt: skip
     time = autocorrelation_time(draws.theta)

@@ -78,7 +78,7 @@ def _search(
 def _divided(
     s: Any, bottom: int, top: int, low: float, high: float, beta: float, factor: float
 ) -> Any:
-    """Return what `_search` does, in O(n log n) for any beta.
+    """Return the result of `_search`, in O(n log n) for any beta.
 
     The best j of a rank i does not decrease with i: where a larger j wins, it does so for every
     higher s_i. Ranks i are halved, and ranks j split where the best one lies.
@@ -124,10 +124,6 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
         Sorted, in [low, high].
     rank : int
         m, from 1 to n.
-    low, high : float
-        Least and largest value of a record.
-    beta : float
-        >= 0.
 
     Returns
     -------
@@ -148,10 +144,6 @@ def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta:
         Sorted, in [low, high].
     rank : int
         m, from 1 to n - 1.
-    low, high : float
-        Least and largest value of a record.
-    beta : float
-        >= 0.
     """
     return _search(s, rank, rank + 1, low, high, beta, 0.5)
 
@@ -163,17 +155,10 @@ def of(s: Array, statistic: Statistic, support: tuple[float, float], beta: float
     ----------
     s : ndarray of shape (n,)
         Of clipped records, in any order.
-    statistic : Statistic
-        Of kind ``"order"``.
     support : (float, float)
         Of the records.
     beta : float
         Finite and >= 0.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range.
     """
     low, high = statistic.range(support)
     ordered = np.sort(np.asarray(s, dtype=np.float64))
@@ -190,13 +175,7 @@ def of(s: Array, statistic: Statistic, support: tuple[float, float], beta: float
 
 
 def checked_rank(statistic: Statistic, n: int) -> int:
-    """Return the rank that is released of n records.
-
-    Raises
-    ------
-    DpmcError
-        If the statistic is a mean, or its rank is not from 1 to n.
-    """
+    """Return the rank that is released of n records."""
     if statistic.rank is None:
         raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     rank = statistic.rank(n)
@@ -212,8 +191,6 @@ def released(s: Array, statistic: Statistic) -> float:
     ----------
     s : ndarray of shape (n,)
         In any order.
-    statistic : Statistic
-        Of kind ``"order"``.
     """
     ordered, rank = np.sort(s), checked_rank(statistic, len(s))
     if statistic.averages(len(s)):

@@ -30,11 +30,6 @@ class ThetaPrior:
         Interval outside of which its density is 0; either end may be infinite.
     log_density : compiled function ``(theta) -> float``
         Up to a constant; by default that of the uniform distribution.
-
-    Raises
-    ------
-    DpmcError
-        If the interval is empty.
     """
 
     low: float
@@ -116,27 +111,12 @@ def target(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    mechanism : Mechanism
-        Noise of the release.
     y : float or array_like of shape (num_rows,)
         What was released: an array by mechanisms of single records alone.
-    num_rows : int
-        n, the number of records.
     epsilon : float
         The one of the release.
-    prior : ThetaPrior or (float, float)
-        Two numbers are the uniform distribution between them.
     delta : float, optional
         The one asked for, of mechanisms that depend on it.
-
-    Raises
-    ------
-    DpmcError
-        If the prior leaves the domain of theta or `y` is not what the mechanism releases.
     """
     theta_prior = _prior(prior)
     low, high = population.theta_domain

@@ -52,11 +52,6 @@ class Population:
         ``generate(theta, |z|)``.
     closed_above : bool
         Whether theta may also be the upper end of its domain.
-
-    Raises
-    ------
-    DpmcError
-        If an interval is empty or the distribution of Z is unknown.
     """
 
     name: str
@@ -77,13 +72,7 @@ class Population:
         check_support(self.support)
 
     def check_theta(self, theta: float) -> None:
-        """Refuse a theta outside of its domain.
-
-        Raises
-        ------
-        DpmcError
-            Naming the domain.
-        """
+        """Refuse a theta outside of its domain."""
         low, high = self.theta_domain
         inside = is_real(theta) and math.isfinite(theta)
         inside = inside and (low < theta < high or (self.closed_above and theta == high))
@@ -100,13 +89,7 @@ class Population:
         return rng.uniform(-1.0 if self.base == "symmetric" else 0.0, 1.0, shape)
 
     def draw(self, theta: float, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
-        """Return independent records, not clipped.
-
-        Raises
-        ------
-        DpmcError
-            If theta is outside of its domain.
-        """
+        """Return independent records, not clipped."""
         self.check_theta(theta)
         drawn: Array = self.generate(float(theta), self.draw_base(rng, shape))
         return drawn
@@ -132,11 +115,6 @@ class Statistic:
         Rank of the order statistic from 1 to n, for kind ``"order"``.
     average : bool
         Release the mean of ranks m and m + 1 where n is even, else rank m alone.
-
-    Raises
-    ------
-    DpmcError
-        If the power is invalid, or an order statistic has no rank.
     """
 
     name: str
@@ -167,7 +145,7 @@ class Statistic:
         return ends[0], ends[1]
 
     def sensitivity(self, support: tuple[float, float]) -> float:
-        """Return how far one record moves the sum of s, or any order statistic of s, at most."""
+        """Most that one record moves the sum of s, or any order statistic of s."""
         low, high = self.range(support)
         return high - low
 
@@ -206,11 +184,6 @@ class Mechanism:
         Of the noise v; for bits, v is 0 where the bit was kept.
     constants : callable ``(epsilon, delta) -> (alpha, beta)``, optional
         Of noise by smooth sensitivity: refused where they do not give (epsilon, delta).
-
-    Raises
-    ------
-    DpmcError
-        If the noise is unknown.
     """
 
     name: str
@@ -227,13 +200,7 @@ class Mechanism:
 
 
 def check_parts(population: Any, statistic: Any, mechanism: Any) -> None:
-    """Refuse what is no population, statistic or mechanism, such as its name.
-
-    Raises
-    ------
-    DpmcError
-        Naming the function that makes one.
-    """
+    """Refuse what is no population, statistic or mechanism, such as its name."""
     for name, value, kind in (
         ("population", population, Population),
         ("statistic", statistic, Statistic),
@@ -247,3 +214,8 @@ def check_support(support: tuple[float, float]) -> None:
     low, high = support
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise DpmcError(f"`support` must be two finite numbers in order, got {support}")
+
+
+def plain(function: Any) -> Any:
+    """Return a compiled function as Python has it, which NumPy needs no compiler for."""
+    return getattr(function, "py_func", function)

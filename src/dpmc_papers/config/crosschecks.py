@@ -13,7 +13,6 @@ from typing import Any
 
 from dpmc import registry
 from dpmc.checks import START_RULES
-from dpmc.numerics.source_digest import module_names
 from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
 from dpmc_papers.config import grids
@@ -124,9 +123,7 @@ def _check_method(method: Method, experiment: Experiment, where: str) -> None:
     if (method.accountant is None) == (method.num_iterations is None):
         raise DpmcError(f"`{where}` must have either an accountant or num_iterations")
     if method.accountant is not None:
-        _check_name(
-            method.accountant, module_names(registry.package("accountant")), f"{where}.accountant"
-        )
+        _check_name(method.accountant, registry.names("accountant"), f"{where}.accountant")
         if not (method.epsilons or experiment.epsilons):
             raise DpmcError(refusal(f"{where}.epsilons", "given here or in the experiment", None))
     for key in ("epsilons", "max_iterations"):
@@ -191,7 +188,7 @@ def _check_shared(study: Study, module: Any, where: str) -> None:
     known = {entry.name for entry in (fields(own) if own else ())}
     # Methods share the parameters of a study, and leave out those that they do not have.
     chosen = [method.method for method in study.methods.values()]
-    for name in dict.fromkeys([*chosen, *module_names(registry.package(study.study))]):
+    for name in dict.fromkeys([*chosen, *registry.names(study.study)]):
         if set(study.params) <= known:
             return
         known |= {entry.name for entry in fields(registry.load(study.study, name).Params)}
@@ -203,7 +200,7 @@ def _check_curve(curve: Curve, where: str) -> None:
     module = _module("method", curve.method, f"{where}.method")
     _check_params(module, curve.params, f"{where}.params")
     for accountant in curve.accountants:
-        known = module_names(registry.package("accountant"))
+        known = registry.names("accountant")
         _check_name(accountant, known, f"{where}.accountants")
 
 
@@ -223,7 +220,7 @@ def _check_output(output: Output, paper: Paper, where: str) -> None:
 
 
 def _module(kind: str, name: str, where: str) -> Any:
-    _check_name(name, module_names(registry.package(kind)), where)
+    _check_name(name, registry.names(kind), where)
     return registry.load(kind, name)
 
 

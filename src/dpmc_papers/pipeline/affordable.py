@@ -57,7 +57,7 @@ def of_chain(setup: ChainSetup) -> Bought:
 def of_study(setup: StudySetup) -> tuple[Bought, ...]:
     """Return what the budgets of the points of a study buy, as the study says, each once."""
     modules = [f"{registry.package('study')}.{setup.study}"]
-    modules.append(f"{registry.package(setup.study)}.{setup.method}")
+    modules.append(registry.home(setup.study, setup.method))
     study = registry.load("study", setup.study)
 
     def ask() -> tuple[Bought, ...]:

@@ -235,7 +235,7 @@ class Workload:
         code = self._code(
             "study",
             f"dpmc_papers.studies.{study.study}",
-            f"{registry.package(study.study)}.{method.method}",
+            registry.home(study.study, method.method),
             settings=[plain(study), plain(self.problems[problem].setup)],
         )
         replicates = method.replicates or study.replicates

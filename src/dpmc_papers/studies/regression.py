@@ -24,7 +24,7 @@ import numpy as np
 from dpmc import checks, registry
 from dpmc.diagnostics import autocorrelation, mmd
 from dpmc.diagnostics.convergence import split_rhat
-from dpmc.linreg import release, scores, variants
+from dpmc.linreg import profiles, release, scores
 from dpmc.linreg.methods import posterior
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics, Prior, Regression
@@ -192,7 +192,7 @@ def describe_budget(point: StudyPoint) -> Bought:
     if point.problem.data.name == "uci_regression":
         rows = math.floor(LEARNT * rows)
     epsilon = float(point.point["epsilon"])
-    calibration = variants.profile(point.variant).calibration
+    calibration = profiles.profile(point.variant).calibration
     multiplier = gaussian_noise.multiplier(calibration, epsilon, 1 / rows)
     iterations = getattr(method_params(point, module, 1.0), "num_iterations", None)
     return Bought(epsilon, iterations, f"{multiplier:.4g}")
@@ -241,9 +241,9 @@ def prepared(
     problem = problem_of(point.problem, dataset)
     num_nodes, rows = int(point.point["num_nodes"]), len(problem.x)
     exact = node_statistics((problem.x, problem.y), num_nodes, rows, problem.bounds)
-    profile = variants.profile(point.variant)
+    profile = profiles.profile(point.variant)
     rng = stream(point.seed, "prior", point.problem.name)
-    return problem, exact, variants.make_prior(profile, exact.dim, rng)
+    return problem, exact, profiles.make_prior(profile, exact.dim, rng)
 
 
 def problem_of(setup: ProblemSetup, dataset: Dataset) -> RegressionProblem:
@@ -306,7 +306,7 @@ def released(
         return exact
     noise = _noise(point, module, bounds[1], replicate)
     terms = {
-        **variants.profile(point.variant).release_settings(module.STATISTICS),
+        **profiles.profile(point.variant).release_settings(module.STATISTICS),
         "bounds_source": dataset.bounds_source,
     }
     epsilon, delta = float(point.point["epsilon"]), 1 / int(exact.num_rows.sum())
@@ -330,13 +330,13 @@ def _noise(point: StudyPoint, module: Any, y_bound: float, replicate: int) -> np
 
 def method_params(point: StudyPoint, module: Any, y_bound: float) -> Any:
     """Return the parameters of a method: its profile's, then those of the study that it has."""
-    own = variants.profile(point.variant).parameters(point.method, y_bound)
+    own = profiles.profile(point.variant).parameters(point.method, y_bound)
     return registry.parameters(module, {**own, **_tables.having(point.params, module.Params)})
 
 
 def _reference(exact: NodeStatistics, prior: Prior, seed: int, name: str) -> Array:
     """Draw from the non-private posterior, the same for all profiles."""
-    params = posterior.Params(precision=variants.MEAN_VARIANCE)
+    params = posterior.Params(precision=profiles.MEAN_VARIANCE)
     draws = posterior.fit(exact, prior, params, stream(seed, "reference", name)).draws
     assert draws is not None
     return draws

@@ -95,7 +95,7 @@ def work(setup: StudySetup) -> Work:
 
 def _module(method: str) -> Any:
     module: Any = registry.load(_statsel.KIND, method)
-    if not hasattr(module, "chain"):
+    if module.chain is None:
         raise DpmcError(f"`method` must be a chain, got {method!r}")
     return module
 

@@ -21,7 +21,7 @@ from dpmc_papers.studies import _tables
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = "dpmc.statsel.fisher.methods"
+METHODS = "dpmc.statsel.fisher.estimators"
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -50,7 +50,7 @@ def run(
         ``problem`` has rows of :mod:`dpmc_papers.data.population_rows`, whose population,
         theta, number and bound hold where a point has none. Each of ``points`` has ``statistic``
         and ``epsilon``; other keys are parameters of the method, one of
-        :mod:`dpmc.statsel.fisher.methods`.
+        :mod:`dpmc.statsel.fisher.estimators`.
     dataset : Dataset
         Not read: nothing here is about rows.
     replicates : iterable of int

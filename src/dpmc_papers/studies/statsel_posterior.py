@@ -112,10 +112,10 @@ def _row(module: Any, point: StudyPoint, replicate: int) -> dict[str, Any]:
         "reference_squared_error": (known.mean - observed.theta) ** 2,
     }
     own = _statsel.method_params(module, point)
-    if hasattr(module, "chain"):
+    if module.chain is not None:
         found |= _chain(module, own, point, observed, known, replicate)
     else:
-        driver.fault(point.method, point.variant, module.VARIANTS)
+        driver.fault(point.method, point.variant, module.variants)
     found["squared_error"] = (found["estimate"] - observed.theta) ** 2
     return found
 

@@ -20,8 +20,8 @@ from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.statsel import lookup
 from dpmc.statsel.selection import two_stage
+from dpmc.statsel.selection.methods import SelectionResult, SelectionTask
 from dpmc.statsel.selection.planning import SelectionPlan
-from dpmc.statsel.selection.task import SelectionResult, SelectionTask
 from dpmc.types import Array, Dataset, DpmcError
 from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup

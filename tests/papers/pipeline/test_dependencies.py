@@ -15,8 +15,7 @@ from dpmc_papers.pipeline import dependencies
 from dpmc_papers.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[3]
-ROWS = "dpmc_papers.data.population_rows"
-STATISTICS = "dpmc.statsel.statistics"
+TASKS = "dpmc_league.catalogue"
 
 
 @pytest.fixture
@@ -153,20 +152,12 @@ def test_another_version_of_a_package_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert code(ROOT) == before
 
 
-def test_a_module_that_nothing_mentions_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    reached = source_digest.closure(ROWS)
-    before = set(dependencies._looked_up(reached, frozenset()))
-    assert f"{STATISTICS}.median" in before
-    known = dependencies.module_names
-
-    def with_one_more(package: str) -> tuple[str, ...]:
-        return (*known(package), "zz") if package == STATISTICS else known(package)
-
-    monkeypatch.setattr(dependencies, "module_names", with_one_more)
-    assert set(dependencies._looked_up(reached, frozenset())) == before
-    for name in ("zz", "zz_0.5"):
+def test_a_module_that_nothing_mentions_does_not_count() -> None:
+    reached = source_digest.closure("dpmc_league.task")
+    assert f"{TASKS}.circle_v1" not in set(dependencies._looked_up(reached, frozenset()))
+    for name in ("circle_v1", "circle_v1_0.5"):
         more = set(dependencies._looked_up(reached, frozenset({name})))
-        assert more == before | {f"{STATISTICS}.zz"}
+        assert f"{TASKS}.circle_v1" in more
 
 
 def test_strings_are_those_of_keys_and_values_at_any_depth() -> None:

@@ -48,24 +48,23 @@ def tossing(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         return Bought(float(point.point["epsilon"]), point.params["num_tosses"], "3")
 
     study.check, study.work, study.describe_budget = check, work, describe_budget  # type: ignore[attr-defined]
-    names, load_module, package = registry.package("study"), registry.load, registry.package
+    load_module, listed, home = registry.load, registry.names, registry.home
     found: dict[tuple[str, str], Any] = {("study", "tossing"): study, ("tossing", "coin"): method}
-    offered = {names: ("tossing",), "coins": ("coin",)}
-    listed = crosschecks.module_names
 
-    def any_package(kind: str) -> str:
-        return "coins" if kind == "tossing" else package(kind)
+    def any_names(kind: str) -> tuple[str, ...]:
+        if kind == "tossing":
+            return ("coin",)
+        return (*listed(kind), "tossing") if kind == "study" else listed(kind)
+
+    def any_home(kind: str, name: str) -> str:
+        return "coins.coin" if kind == "tossing" else home(kind, name)
 
     def any_module(kind: str, name: str) -> Any:
         return found.get((kind, name)) or load_module(kind, name)
 
     monkeypatch.setattr(registry, "load", any_module)
-    monkeypatch.setattr(registry, "package", any_package)
-    monkeypatch.setattr(
-        crosschecks,
-        "module_names",
-        lambda home: offered.get(home, ()) + (() if home == "coins" else listed(home)),
-    )
+    monkeypatch.setattr(registry, "names", any_names)
+    monkeypatch.setattr(registry, "home", any_home)
     for digest in ("code", "code_about"):
         monkeypatch.setattr(workload.dependencies, digest, lambda *modules, **named: "code")
     return study

@@ -254,12 +254,6 @@ def test_a_table_that_cannot_be_had_says_so(tmp_path, monkeypatch):
         ("mixture", "dp_sep", {"points": [{}]}, "`budget` must be an epsilon and a delta"),
         ("mixture", "dp_sep", {"params": {"clip_bound": -1}}, r"clip_bound.*-1"),
         ("mixture", "sep", {"params": {"step": 2}}, r"`step` must be a number in \(0, 1\], got 2"),
-        (
-            "mixture",
-            "dp_sep_published",
-            {"params": {"h_share": 1}},
-            r"`h_share` must be in \(0, 1\), got 1",
-        ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(study, method, change, message, rows, wine):

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from dpmc import registry
-from dpmc.linreg import variants
+from dpmc.linreg import profiles
 from dpmc.rng import stream
 from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
 from dpmc_papers.config import problems
@@ -106,7 +106,7 @@ def assert_methods_share_releases(rows, variant):
     other = setups.problem({**PROBLEM, "name": "other"})
     different["problem"] = noise_of(replace(base, problem=other), rows)
     different["seed"] = noise_of(replace(base, seed=4), rows)
-    for name in variants.PROFILES:
+    for name in profiles.PROFILES:
         if name != variant:
             different[f"profile {name}"] = noise_of(settings("mcmc_fixed_s", name), rows)
     for method in ("mcmc_bs", "adassp"):
@@ -116,7 +116,7 @@ def assert_methods_share_releases(rows, variant):
         assert not again.any(), f"{first} and {second} have the same noise"
 
 
-@pytest.mark.parametrize("variant", variants.PROFILES)
+@pytest.mark.parametrize("variant", profiles.PROFILES)
 def test_methods_of_one_replicate_see_one_release(variant, rows):
     assert_methods_share_releases(rows, variant)
 

@@ -44,20 +44,11 @@ def fit(
     ----------
     rows : ndarray of shape (N, d)
         Private. N is public.
-    model : MixtureModel
-        Weights, spread and prior; public.
-    settings : MixtureSettings
-        Which update is made, how often and with what noise.
     rng : numpy.random.Generator
         Root of the order of the rows and of the noise, which have streams of their own; must
         have been seeded by the operating system where privacy is meant.
-    progress : callable ``(steps done, steps in all, text)``
-        Called after each pass.
     ledger : Ledger, optional
         Draws the noise; refuses what its plan does not cover.
-    invalid_rows : {"refuse", "zero"}
-        What becomes of a row with an entry that is not finite: the fit is refused, which no
-        guarantee covers, or the row contributes nothing.
 
     Returns
     -------
@@ -65,11 +56,6 @@ def fit(
         Its releases are the K steps, each on a row drawn afresh, for an independent order;
         else the passes, since of the releases of one pass a row has a part in one. EP takes
         8 N J (d + d^2) bytes for its factors.
-
-    Raises
-    ------
-    DpmcError
-        If rows do not fit the model or the plan does not cover the releases.
     """
     rows = checked_rows(rows, model, invalid_rows)
     order_rng, noise_rng = rng.spawn(2)

@@ -49,11 +49,6 @@ def label_posterior(
         From 0 to J - 1.
     model : MixtureModel
         Weights, spread and prior.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit or there is no such component.
     """
     rows = checked_rows(rows, model)
     labels = np.asarray(labels)
@@ -73,17 +68,6 @@ def label_posterior(
     return MixtureTruth(*moments(h, precision))
 
 
-def with_inverted_prior(model: MixtureModel) -> MixtureModel:
-    """Return the model whose prior precision is the prior covariance of this one.
-
-    The posterior that the reference draws of the public code are from: precision 10 I in place
-    of 0.1 I.
-    """
-    inverse = np.linalg.inv(model.prior_precision)
-    inverse = (inverse + np.swapaxes(inverse, 1, 2)) / 2
-    return MixtureModel(model.weights, model.sigma_x, model.prior_means, inverse)
-
-
 def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
     """Return a reference from printed numbers.
 
@@ -93,11 +77,6 @@ def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
         Printed means.
     upper_triangles : array_like of shape (J, d (d + 1) / 2)
         Of the covariances, row by row.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit, or a covariance is not positive definite.
     """
     means, entries = (np.asarray(v, dtype=np.float64) for v in (means, upper_triangles))
     if means.ndim != 2 or entries.shape != (len(means), means.shape[1] * (means.shape[1] + 1) // 2):

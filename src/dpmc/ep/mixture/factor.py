@@ -158,8 +158,6 @@ def factor(
     ----------
     row : ndarray of shape (d,)
         One row.
-    model : MixtureModel
-        Its weights and spread.
     h : ndarray of shape (J, d)
         Of the cavity.
     precision : ndarray of shape (J, d, d)

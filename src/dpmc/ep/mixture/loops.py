@@ -26,10 +26,10 @@ from dpmc.ep.mixture.states import (
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled
 
-# What a loop counts.
+# Counts of a loop.
 COUNTERS = ("skipped", "invalid", "clipped", "repaired")
 SKIPPED, INVALID, CLIPPED, REPAIRED = range(4)
-# Those that follow from released states alone; the others depend on rows.
+# Counts that follow from released states alone; the others depend on rows.
 RELEASED_COUNTERS = ("repaired",)
 
 

@@ -35,11 +35,6 @@ class MixtureModel:
     prior_precision : ndarray of shape (J, d, d)
         Lambda_j, symmetric and positive definite.
 
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit, or a value is out of range.
-
     Examples
     --------
     >>> model = MixtureModel.isotropic(1.0, [[0.0, 0.0], [3.0, 3.0]], precision=0.1)
@@ -191,11 +186,6 @@ def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances
     ndarray of shape (n, J)
         Each row of sum 1. The largest one colours the points of [vinaroz2022dpsep, figure 1].
 
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit.
-
     Examples
     --------
     >>> model = MixtureModel.isotropic(1.0, [[-2.0], [2.0]], precision=0.1)
@@ -232,11 +222,6 @@ def checked_rows(rows: Array, model: MixtureModel, invalid_rows: InvalidRows = "
         Model with d columns.
     invalid_rows : {"refuse", "zero"}
         Whether rows with an entry that is not finite are refused, or returned as NaN.
-
-    Raises
-    ------
-    DpmcError
-        If there are no rows, they have another number of columns, or one is refused.
     """
     values = as_floats("rows", rows, invalid_rows)
     if values.ndim != 2 or values.shape[1] != model.dim or len(values) == 0:
@@ -256,10 +241,6 @@ def svec(h: Array, precision: Array) -> Array:
         Precision times mean.
     precision : ndarray of shape (J, d, d)
         Symmetric matrices.
-
-    Returns
-    -------
-    ndarray of shape (J (d + d (d + 1) / 2),)
     """
     lower = np.tril_indices(precision.shape[1])
     scale = np.where(lower[0] == lower[1], 1.0, SQRT2)

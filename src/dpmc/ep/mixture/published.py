@@ -23,13 +23,13 @@ from dpmc.privacy.published_noise import legacy_normals
 from dpmc.progress import Progress, silent
 from dpmc.types import Array, DpmcError
 
-# What is outside of any guarantee of these runs.
+# Effects that no guarantee of these runs covers.
 OUTSIDE = ("steps skipped depending on a row", "a known seed")
 
 
 @dataclass(frozen=True)
 class PublishedSettings:
-    """MixtureLoopSettings of a run of the public code.
+    """Settings of a run of the public code.
 
     Parameters
     ----------
@@ -41,11 +41,6 @@ class PublishedSettings:
         C, of h and of Lambda, each of all components together.
     h_multiplier, precision_multiplier : float
         Standard deviation of the noise on h and on Lambda over 2 s C.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     num_passes: int
@@ -84,8 +79,6 @@ def fit(
         Private rows, all finite.
     model : MixtureModel
         Its prior is clipped as a factor is.
-    settings : PublishedSettings
-        Settings of the run.
     rng : numpy.random.RandomState
         Left where the public code leaves it: J d^2 + J d normals on for each step that was
         not skipped. The runs of figure 1 share one generator.
@@ -97,11 +90,6 @@ def fit(
     MixtureFit
         Its releases are those of rows in fixed order, two for each pass. They hold but for
         :data:`OUTSIDE`: there is no finite guarantee.
-
-    Raises
-    ------
-    DpmcError
-        If rows do not fit the model.
     """
     rows = checked_rows(rows, model)
     num, dim, num_rows = model.num_components, model.dim, len(rows)

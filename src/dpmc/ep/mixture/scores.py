@@ -64,11 +64,6 @@ def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
         ``kl_proxy``, the absolute value of ``kl_signed``, the average over components of half
         of e'P e + ln |S| - ln |S_q| with the error e of the mean, the true covariance S and its
         inverse P. It stands for KL(q || p), but lacks tr(P S_q) - d and can be negative.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit, a number is not finite, or a covariance not positive definite.
     """
     means, covariances, other_means, others = _checked(truth, fitted)
     pairs = greedy_pairs(means, other_means)
@@ -100,11 +95,6 @@ def scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
         ``mean_error`` and ``covariance_error``, Euclidean and Frobenius norms in the units of
         the rows and their squares; ``kl_from_truth``, KL(p || q), and ``kl_to_truth``,
         KL(q || p); ``sd``, root of the average variance of a coordinate of the fit.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit, a number is not finite, or a covariance not positive definite.
     """
     means, covariances, other_means, others = _checked(truth, fitted)
     pairs = best_pairs(means, other_means)

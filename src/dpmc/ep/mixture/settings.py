@@ -21,7 +21,7 @@ class MixtureSettings(UpdateSettings):
 
     Parameters
     ----------
-    sites, num_passes, step, order, clip, clip_bound, noise_multiplier, debias, diagnostics
+    sites, num_passes, step, order, clip, clip_bound, noise_multiplier, diagnostics
         As in :class:`dpmc.ep.settings.UpdateSettings`. By default each step draws its row.
     invalid : {"no_change", "skip"}
         What takes the place of a factor that is not finite: one that leaves theta as it is,
@@ -35,25 +35,27 @@ class MixtureSettings(UpdateSettings):
         (:func:`dpmc.ep.mixture.engine.noise_edges`). Where less is known, noise on h would put
         a mean anywhere, and a component that is far from all rows gets none back.
         ``"factor_sum"``: raise those below zero to 1e-4, as the public code.
+    debias : bool
+        For shared sites: divide theta - theta_0 by 1 - (1 - s / N)^K, the share of the rows
+        that K steps include.
     clip_prior : bool
         Clip h and Lambda of the prior, each of all components together, as the public code.
         It changes the model and is of no use for privacy.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range, or does not go with another.
     """
 
     order: Order = "independent"
     invalid: Literal["no_change", "skip"] = "no_change"
     repair: Literal["prior", "noise", "factor_sum"] = "prior"
+    debias: bool = False
     clip_prior: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("invalid", self.invalid, INVALID_FACTORS)
         checks.one_of("repair", self.repair, tuple(FLOORS))
+        checks.one_of("debias", self.debias, (False, True))
+        if self.debias and self.sites != "shared":
+            raise DpmcError(f"`debias` must be False with sites={self.sites!r}, got True")
         checks.one_of("clip_prior", self.clip_prior, (False, True))
         if self.clip_prior and self.clip == "none":
             raise DpmcError("`clip_prior` must be False with clip='none', got True")

@@ -17,7 +17,7 @@ from dpmc.numerics.small_matrices import cholesky, compiled, copy_matrix, copy_v
 from dpmc.privacy.grids import on_steps
 from dpmc.rows.clipping import SMALLEST_COMPARED_BOUND, clip_together, ordinary
 
-# How a factor is clipped.
+# Kinds of clip of a factor.
 NO_CLIP, JOINT, PER_BLOCK = 0, 1, 2
 
 

@@ -12,10 +12,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpmc.ep.invalid_rows import as_floats, without_invalid
+from dpmc.ep.network.factor import tilted_gamma
 from dpmc.ep.network.layout import (
     COUNTS,
     RELEASED_COUNTS,
@@ -23,18 +25,177 @@ from dpmc.ep.network.layout import (
     Arrays,
     Layers,
     NetworkLoopSettings,
+    scales,
 )
 from dpmc.ep.network.loops import sweep
-from dpmc.ep.network.prior_refinement import PriorFactors
 from dpmc.ep.network.scores import output_moments
-from dpmc.ep.network.settings import NetworkSettings
-from dpmc.ep.network.states import first_arrays, loop_settings
+from dpmc.ep.network.settings import NOISE_GAMMA, PRIOR_GAMMA, NetworkSettings
 from dpmc.ep.network.task import Fitted
-from dpmc.ep.settings import pass_orders
-from dpmc.privacy import events
+from dpmc.ep.settings import CLIPS, pass_orders
+from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.simd import WIDTH
+from dpmc.privacy import compiled_noise, events
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import Progress, silent
 from dpmc.types import NO_GUARANTEE, Array, DpmcError, InvalidRows, MemoryLimitError
+
+# Normal numbers that are made at once: few enough for the first-level cache.
+NOISE = 2048
+# For each rule: what share of the prior and what constant make the floor, and what is added to
+# it where a precision is raised. The least positive number stands in for "not positive".
+FLOOR_NUMBERS = {
+    "none": (0.0, -1e300, 0.0),
+    "prior": (1.0, 0.0, 0.0),
+    "published": (0.0, 1e-300, 1e-4),
+}
+
+
+def first_arrays(
+    architecture: Architecture,
+    settings: NetworkSettings,
+    num_rows: int,
+    rng: np.random.Generator,
+) -> Arrays:
+    """Return the first state: q at the prior, but for random means that break the symmetry."""
+    precisions = tuple(np.full(shape, settings.first_precision) for shape in architecture.shapes)
+    means = tuple(
+        rng.standard_normal(shape) / math.sqrt(shape[-1]) for shape in architecture.shapes
+    )
+    shifts = tuple(
+        _scaled_down(mean * precision, settings.block_norm)
+        for mean, precision in zip(means, precisions, strict=True)
+    )
+    precisions = tuple(_scaled_down(layer, settings.block_norm) for layer in precisions)
+    flat = architecture.pack(precisions[0], precisions[1], 1.0)
+    size, inputs = architecture.size, architecture.inputs + 1
+    lanes, num_sites = architecture.tiles * WIDTH, num_rows if settings.sites == "per_row" else 1
+    real, bias = architecture.lanes()
+    needed = 2 * size + compiled_noise.GROUP
+    return Arrays(
+        shift=architecture.pack(shifts[0], shifts[1], 0.0),
+        precision=flat.copy(),
+        prior=flat,
+        site_shift=np.zeros(num_sites * size),
+        site_precision=np.zeros(num_sites * size),
+        mean=np.zeros(size),
+        variance=np.zeros(size),
+        factor_shift=np.zeros(size),
+        factor_precision=np.zeros(size),
+        scaled=np.zeros(inputs),
+        squared=np.zeros(inputs),
+        unit_mean=np.zeros(lanes),
+        unit_variance=np.zeros(lanes),
+        below=np.zeros(lanes),
+        above=np.zeros(lanes),
+        slope=np.zeros(lanes),
+        real=real,
+        bias=bias,
+        gamma=np.array(noise_prior(settings)),
+        site_gamma=np.zeros((num_sites, 2)),
+        noise=np.zeros(needed * max(1, NOISE // needed)),
+        position=np.array([1 << 62]),  # beyond the end: noise is drawn when it is first needed
+        words=compiled_noise.source(rng),
+        counts=np.zeros(len(COUNTS), dtype=np.int64),
+    )
+
+
+def _scaled_down(block: Array, norm: float | None) -> Array:
+    """Return a block with at most this norm."""
+    if norm is None:
+        return block
+    scaled: Array = block / max(1.0, float(np.linalg.norm(block)) / norm)
+    return scaled
+
+
+def noise_prior(settings: NetworkSettings) -> tuple[float, float]:
+    """Return shape and rate of the noise precision: of its prior, or for a fixed variance.
+
+    Of the latter only rate / (shape - 1) counts.
+    """
+    if settings.noise_variance is not None:
+        return 2.0, float(settings.noise_variance)
+    return NOISE_GAMMA
+
+
+def loop_settings(
+    architecture: Architecture, settings: NetworkSettings, num_rows: int
+) -> NetworkLoopSettings:
+    """Return the settings as compiled code reads them."""
+    share, base, lift = FLOOR_NUMBERS[settings.floor]
+    prior, clip = noise_prior(settings), settings.row_clip
+    return NetworkLoopSettings(
+        architecture.rows,
+        architecture.tiles,
+        0.0 if settings.sites == "none" else 1 / num_rows,
+        clip.scale,
+        settings.sites == "per_row",
+        settings.clip != "none" or settings.floor != "none",
+        CLIPS.index(settings.clip),
+        clip.bound,
+        settings.noise_sd(num_rows),
+        share,
+        base,
+        lift,
+        settings.learned,
+        *prior,
+        **scales(architecture),
+    )
+
+
+# Cavities of a larger variance are left alone.
+LARGEST_VARIANCE = 1e6
+
+
+class PriorFactors:
+    """Gamma parts of the prior's factors, and Gamma distribution of the precision of weights.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        Sizes of the network.
+    shape, rate : float
+        Gamma distribution before the first pass.
+    """
+
+    def __init__(self, architecture: Architecture, shape: float, rate: float) -> None:
+        self.places = architecture.places()
+        self.gamma: Array = np.array([shape, rate])
+        self.sites: Array = np.zeros((len(self.places), 2))
+
+    def refine(self, arrays: Arrays) -> int:
+        """Refine the prior and change q with it, in place; return how many weights were skipped."""
+        skipped = _refine(arrays.precision, arrays.shift, arrays.prior, self.places, self.sites,
+                          self.gamma)  # fmt: skip
+        return int(skipped)
+
+
+@kept
+def _refine(precision: Any, shift: Any, prior: Any, places: Any, sites: Any, gamma: Any) -> int:
+    """Refine the factors in turn, each from the Gamma distribution that the last one left.
+
+    The Gaussian part of a factor comes out as ``(a - 1) / b`` of the cavity: with v the
+    variance of the cavity, moment matching of N(m; 0, v + b / (a - 1)) gives the precision
+    ``1 / v + (a - 1) / b``, and leaves the shift as it is.
+    """
+    skipped = 0
+    for j in range(places.size):
+        k = places[j]
+        cavity = precision[k] - prior[k]
+        a, b = gamma[0] - sites[j, 0], gamma[1] - sites[j, 1]
+        if not (cavity * LARGEST_VARIANCE > 1.0 and a > 1.0 and b > 0.0):
+            skipped += 1
+            continue
+        mean = shift[k] / cavity
+        factor_a, factor_b, valid = tilted_gamma(a, b, 1.0 / cavity, mean * mean)
+        if not valid:
+            skipped += 1
+            continue
+        prior[k] = (a - 1.0) / b
+        precision[k] = cavity + prior[k]
+        sites[j, 0], sites[j, 1] = factor_a, factor_b
+        gamma[0], gamma[1] = a + factor_a, b + factor_b
+    return skipped
+
 
 # Steps of one call of compiled code.
 BLOCK = 1 << 15
@@ -78,13 +239,7 @@ class NetworkFit:
     releases: tuple[tuple[str, int], ...]
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Return mean and variance of the network's output, without noise, each of shape (m,).
-
-        Raises
-        ------
-        DpmcError
-            If `x` has another number of columns.
-        """
+        """Return mean and variance of the network's output, without noise, each of shape (m,)."""
         rows = np.asarray(x, dtype=np.float64)
         inputs = self.means[0].shape[1] - 1
         if rows.ndim != 2 or rows.shape[1] != inputs:
@@ -98,7 +253,6 @@ def fit(
     settings: NetworkSettings,
     rng: np.random.Generator,
     progress: Progress = silent,
-    prior: Layers | None = None,
     ledger: Ledger | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> NetworkFit:
@@ -114,20 +268,11 @@ def fit(
         Features, of about unit size.
     y : ndarray of shape (N,)
         Targets, of about unit size.
-    settings : NetworkSettings
-        Which update is made, how often and with what noise.
     rng : numpy.random.Generator
         Source of the first weights, the order of rows and the seeds of privacy noise; seeded
         by the operating system where privacy is meant.
-    progress : callable ``(steps done, steps in all, text)``
-        Called after each block of steps.
-    prior : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,)), optional
-        Prior precision of each weight, in place of one for all.
     ledger : Ledger, optional
         Records noisy steps before they are made; refuses what its plan does not cover.
-    invalid_rows : {"refuse", "zero"}
-        What becomes of a row with an entry that is not finite: the fit is refused, which no
-        guarantee covers, or the row contributes nothing.
 
     Raises
     ------
@@ -140,7 +285,7 @@ def fit(
     architecture = Architecture(settings.hidden, x.shape[1])
     if settings.sites == "per_row":
         _check_memory(architecture.site_bytes(len(y)), available_bytes())
-    arrays = first_arrays(architecture, settings, len(y), rng, prior)
+    arrays = first_arrays(architecture, settings, len(y), rng)
     ledger = Ledger() if ledger is None else ledger
     before = ledger.counts
     status, done = _run(x, y, settings, architecture, arrays, rng, progress, ledger)
@@ -155,17 +300,12 @@ def fit_without_privacy(
     progress: Progress = silent,
     invalid_rows: InvalidRows = "refuse",
 ) -> Fitted:
-    """Return what the methods without privacy return: a fit that has no guarantee.
+    """Fit a network by a method without privacy.
 
     Parameters
     ----------
     x, y, settings, rng, progress, invalid_rows
         As in :func:`fit`.
-
-    Raises
-    ------
-    DpmcError
-        If rows are refused or do not fit.
     """
     fitted = fit(x, y, settings, rng, progress, invalid_rows=invalid_rows)
     return Fitted(fitted, NO_GUARANTEE, fitted.counters)
@@ -183,7 +323,7 @@ def _run(
 ) -> tuple[str, int]:
     """Pass over the rows until all passes are done or q is not proper any more."""
     for_loop = loop_settings(architecture, settings, len(y))
-    factors = PriorFactors(architecture, settings.prior_shape, settings.prior_rate)
+    factors = PriorFactors(architecture, *PRIOR_GAMMA)
     status, done, total = "complete", 0, settings.num_passes * len(y)
     for number in range(settings.num_passes):
         before = (arrays.shift.copy(), arrays.precision.copy(), arrays.gamma.copy())
@@ -207,8 +347,6 @@ def _run(
         if settings.refine_prior:
             factors.refine(arrays)
         done += 1
-    if settings.debias:
-        _debias(arrays, for_loop)
     return status, done
 
 
@@ -272,16 +410,6 @@ def _failure(arrays: Arrays, all_broken: bool) -> str:
     if not (arrays.gamma[0] > 1 and 0 < arrays.gamma[1] < math.inf):
         return "the distribution of the noise precision is not proper"
     return ""
-
-
-def _debias(arrays: Arrays, settings: NetworkLoopSettings) -> None:
-    """Scale what q has beyond the prior up to the evidence of all rows."""
-    steps = int(arrays.counts[0])
-    scale = -1 / math.expm1(steps * math.log1p(-settings.step * settings.share))
-    arrays.shift[:] = scale * arrays.shift
-    arrays.precision[:] = arrays.prior + scale * (arrays.precision - arrays.prior)
-    prior = np.array([settings.shape, settings.rate])
-    arrays.gamma[:] = prior + scale * (arrays.gamma - prior)
 
 
 def _result(

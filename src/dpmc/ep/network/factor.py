@@ -8,13 +8,114 @@ out; the cost is a few dozen operations and two divisions for each weight.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from dpmc.ep.network.rectified import rectify
-from dpmc.numerics.simd import WIDTH, inlined, load, spread, store, total
+from dpmc.numerics.jit import njit
+from dpmc.numerics.simd import WIDTH, choose, inlined, load, root, spread, store, total
+from dpmc.numerics.simd_functions import exponential, mills
 
-# Precisions and variances outside of these limits are no update.
-SMALLEST, LARGEST = 1e-20, 1e20
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+# Below exp(-500) a density is taken for that: products of it stay normal numbers.
+LOWEST = -500.0
+
+
+@inlined
+def rectify(mean: Any, variance: Any) -> Any:
+    """Return moments of eight rectified normal variables, and what their derivatives need.
+
+    Let s be the standard deviation, alpha the mean over it, t = abs(alpha), phi the normal
+    density at t, R Mills' ratio there, A = 1 - t R and B = R - t A. Below zero the mean is
+    ``s phi A`` and the second moment ``s^2 phi B``; above, the variable is the sum of a and
+    such a one.
+
+    Returns
+    -------
+    tuple of Numbers
+        Mean, variance, the chances Phi(-alpha) and Phi(alpha), and ``phi / (2 s)``. The
+        derivatives of the mean are Phi(alpha) by the mean and phi / (2 s) by the variance of
+        a; those of the variance twice the mean times Phi(-alpha), and Phi(alpha) less twice
+        the mean times phi / (2 s).
+    """
+    sd = root(variance)
+    ratio = mean / sd
+    zero, one = spread(0.0), spread(1.0)
+    negative = ratio < zero
+    t = choose(negative, zero - ratio, ratio)
+    exponent = t * t * -0.5
+    exponent = choose(exponent > LOWEST, exponent, spread(LOWEST))
+    density = exponential(exponent) * DENSITY
+    r = mills(t)
+    first = 1.0 - t * r
+    second = r - t * first
+    far = density * r
+    part = density * first
+    near = one - far
+    unit_mean = sd * (choose(negative, zero, t) + part)
+    below_zero = density * second - part * part
+    above_zero = 1.0 - (density * second + 2.0 * t * part + part * part)
+    unit_variance = variance * choose(negative, below_zero, above_zero)
+    below, above = choose(negative, near, far), choose(negative, far, near)
+    return unit_mean, unit_variance, below, above, density / (sd * 2.0)
+
+
+@njit(nogil=True, error_model="numpy")
+def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
+    """Return the changes of shape and rate of the precision of noise by one residual.
+
+    The residual is normal with variance ``variance + b / (a - 1)``, which stands for the
+    average over Gamma(a, b) [Hernández-Lobato and Adams 2015]. With the evidence Z, and Z1 and
+    Z2 those with b / a and b / (a + 1),
+
+        a' = 1 / (Z Z2 / Z1^2 (a + 1) / a - 1),  b' = 1 / (Z2 / Z1 (a + 1) / b - Z1 / Z a / b).
+
+    The ratios are close to 1; only how far they are from it is computed.
+
+    Parameters
+    ----------
+    a, b : float
+        Shape > 1 and rate > 0 of the cavity.
+    variance : float
+        Of the residual without noise, >= 0.
+    squared : float
+        The residual squared.
+
+    Returns
+    -------
+    tuple of (float, float, bool)
+        ``a' - a``, ``b' - b``, and whether both distributions are proper, the expected variance
+        finite.
+    """
+    d = variance + b / (a - 1.0)
+    d1 = variance + b / a
+    d2 = variance + b / (a + 1.0)
+    gap_1 = b / (a * (a - 1.0))
+    gap_2 = b / (a * (a + 1.0))
+    # Logarithms of Z1 / Z and Z2 / Z1.
+    log_1 = 0.5 * (math.log1p(gap_1 / d1) - squared * gap_1 / (d * d1))
+    log_2 = 0.5 * (math.log1p(gap_2 / d2) - squared * gap_2 / (d1 * d2))
+    new_a = 1.0 / math.expm1(log_2 - log_1 + math.log1p(1.0 / a))
+    new_b = b / (1.0 + (a + 1.0) * math.expm1(log_2) - a * math.expm1(log_1))
+    valid = a > 1.0 and b > 0.0 and 1.0 < new_a < math.inf and 0.0 < new_b < math.inf
+    return new_a - a, new_b - b, valid
+
+
+@inlined
+def cavity_shape(arrays: Any, settings: Any, s: int) -> tuple[float, float, float, float]:
+    """Return shape and rate of the noise precision without one factor, and that factor."""
+    a, b = arrays.gamma[0], arrays.gamma[1]
+    if settings.sites:
+        site_a, site_b = arrays.site_gamma[s, 0], arrays.site_gamma[s, 1]
+    else:
+        site_a = (a - settings.shape) * settings.share
+        site_b = (b - settings.rate) * settings.share
+    return a - site_a, b - site_b, site_a, site_b
+
+
+# Precisions and variances below this are no update.
+SMALLEST = 1e-20
+# Precisions and variances above this are no update.
+LARGEST = 1e20
 
 
 @inlined

@@ -81,7 +81,7 @@ class Architecture:
         return units[: self.hidden, :-1].copy(), units[: self.hidden + 1, -1].copy()
 
     def places(self) -> npt.NDArray[np.int64]:
-        """Return where each weight lies: the first layer unit by unit, then the second."""
+        """Place of each weight: the first layer unit by unit, then the second."""
         return np.concatenate([layer.ravel() for layer in self.unpack(np.arange(self.size))])
 
     def lanes(self) -> tuple[Array, Array]:
@@ -154,12 +154,12 @@ class NetworkLoopSettings(NamedTuple):
 # were, blocks or vectors that were clipped, precisions that were raised, steps whose
 # prediction was not finite, and factors of the noise precision that were not valid.
 COUNTS = ("steps", "invalid_weights", "clipped", "raised", "broken_steps", "invalid_noise")
-# Those that follow from settings and released states alone; the others depend on rows.
+# Counts that follow from settings and released states alone; the others depend on rows.
 RELEASED_COUNTS = ("steps", "raised")
 
 
 def scales(architecture: Architecture) -> dict[str, float]:
-    """Return what the two layers are scaled by: one over the number of their inputs, and root."""
+    """Scales of the two layers: one over the number of their inputs, and its root."""
     first, second = architecture.inputs + 1, architecture.hidden + 1
     return {
         "input_root": 1 / math.sqrt(first),

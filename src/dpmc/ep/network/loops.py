@@ -15,13 +15,14 @@ import numpy as np
 
 from dpmc.ep.network.factor import (
     LARGEST,
+    cavity_shape,
     factor,
     predict,
     scale_inputs,
+    tilted_gamma,
     top_gradient,
     unit_gradient,
 )
-from dpmc.ep.network.gamma_factors import cavity_shape, tilted_gamma
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.jit import njit
 from dpmc.numerics.simd import WIDTH, choose, inlined, load, spread, store, total
@@ -114,7 +115,7 @@ def keep(arrays: Any, settings: Any, by_mean: float, by_var: float) -> Any:
 
 @njit(nogil=True, error_model="numpy")
 def clip_scale(squared: float, bound: float) -> float:
-    """Return what a vector is multiplied by to have a norm of at most `bound`; NaN for NaN."""
+    """Factor that gives a vector a norm of at most `bound`; NaN for NaN."""
     length = math.sqrt(squared)
     return 1.0 if length <= bound else bound / length
 
@@ -208,7 +209,7 @@ def release(arrays: Any, settings: Any, p: int, a: float, b: float, c: float, d:
 
 @inlined
 def next_noise(arrays: Any, settings: Any) -> Any:
-    """Return where the noise of the next release begins, after drawing it if need be."""
+    """Place of the noise of the next release, which is drawn if need be."""
     needed = 2 * arrays.shift.size + GROUP
     p = arrays.position[0]
     if settings.noise_sd > 0.0:

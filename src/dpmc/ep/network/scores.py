@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx
 
 from dpmc.ep.network.layout import Layers
 from dpmc.types import Array, DpmcError
@@ -45,26 +45,7 @@ def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
     part = density * first
     below = density * second - part**2
     above = 1 - (density * second + 2 * t * part + part**2)
-    return (
-        sd * (np.maximum(ratio, 0) + part),
-        variance * np.where(ratio < 0, below, above),
-    )
-
-
-def rectified_slopes(mean: Array, variance: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the derivatives of `rectified_moments`.
-
-    Returns
-    -------
-    tuple of ndarray
-        Of the mean by mean and variance of a, then of the variance by the same.
-    """
-    sd = np.sqrt(variance)
-    ratio = mean / sd
-    slope = np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * 2 * sd)
-    unit_mean, _ = rectified_moments(mean, variance)
-    on = ndtr(ratio)
-    return on, slope, 2 * unit_mean * ndtr(-ratio), on - 2 * unit_mean * slope
+    return (sd * (np.maximum(ratio, 0) + part), variance * np.where(ratio < 0, below, above))
 
 
 def output_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, Array]:
@@ -106,7 +87,7 @@ def _block_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, A
 def scores(
     mean: Array, variance: Array, noise_variance: float, y: Array, shift: float, scale: float
 ) -> Scores:
-    """Return how good predictions are on the original scale of the target.
+    """Scores of predictions on the original scale of the target.
 
     Parameters
     ----------
@@ -118,11 +99,6 @@ def scores(
         Targets on the original scale, m >= 1.
     shift, scale : float
         An original value is ``shift + scale * value``; `scale` > 0.
-
-    Raises
-    ------
-    DpmcError
-        If there are no targets, or not as many as predictions.
     """
     if len(y) == 0 or np.shape(y) != np.shape(mean):
         raise DpmcError(

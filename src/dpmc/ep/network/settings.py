@@ -14,6 +14,10 @@ FLOORS = ("none", "prior", "published")
 NOISE_RULES = ("sensitivity", "published")
 # Blocks of a factor: shift and precision of both layers, and the Gamma part of the noise.
 WEIGHT_BLOCKS = 4
+# Shape and rate of the prior of a noise precision that is learned.
+NOISE_GAMMA = (6.0, 6.0)
+# Shape and rate of the precision of weights, before it is refined.
+PRIOR_GAMMA = (6.0, 6.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,7 @@ class NetworkSettings(UpdateSettings):
 
     Parameters
     ----------
-    sites, num_passes, step, order, clip, clip_bound, noise_multiplier, debias, diagnostics
+    sites, num_passes, step, order, clip, clip_bound, noise_multiplier, diagnostics
         As in :class:`dpmc.ep.settings.UpdateSettings`. Blocks are shift and precision of the
         first layer and of the second, and the noise precision if it is learned.
     hidden : int
@@ -37,37 +41,24 @@ class NetworkSettings(UpdateSettings):
     noise_variance : float, optional
         Of the targets given the network, on their scale in the fit; known and public. By
         default it is learned, its inverse having a Gamma distribution.
-    noise_shape, noise_rate : float
-        Prior of the learned noise precision; shape > 1.
     prior_precision : float, optional
-        Of all weights; by default ``(prior_shape - 1) / prior_rate``.
+        Of all weights; by default that of `PRIOR_GAMMA`.
     refine_prior : bool
         Whether the prior of the weights is refined after each pass, from q alone
-        (:mod:`dpmc.ep.network.prior_refinement`).
-    prior_shape, prior_rate : float
-        Gamma distribution of the precision of weights, before it is refined; shape > 1.
+        (:class:`dpmc.ep.network.engine.PriorFactors`).
     block_norm : float, optional
         Shift and precision of each layer, of the prior and of the first q, are scaled down to
         this norm, as in the public code of the paper. No guarantee needs it.
     wasted_draws : bool
         Whether the generator of permutations also makes noise that nothing uses.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range, or does not go with another.
     """
 
     hidden: int = 50
     noise_rule: Literal["sensitivity", "published"] = "sensitivity"
     precision_floor: Literal["none", "prior", "published"] | None = None
     noise_variance: float | None = None
-    noise_shape: float = 6.0
-    noise_rate: float = 6.0
     prior_precision: float | None = None
     refine_prior: bool = False
-    prior_shape: float = 6.0
-    prior_rate: float = 6.0
     block_norm: float | None = None
     wasted_draws: bool = False
 
@@ -78,16 +69,8 @@ class NetworkSettings(UpdateSettings):
         checks.at_least("hidden", self.hidden, 1)
         for name in ("noise_variance", "prior_precision", "block_norm"):
             checks.positive(name, getattr(self, name), optional=True)
-        for name in ("noise_shape", "noise_rate", "prior_shape", "prior_rate"):
-            checks.positive(name, getattr(self, name))
-        for name in ("noise_shape", "prior_shape"):
-            value = getattr(self, name)
-            if not value > 1:
-                raise DpmcError(f"`{name}` must be a finite number > 1, got {value!r}")
         if self.sites == "none" and self.step != 1:
             raise DpmcError(f"`step` must be 1 with sites='none', got {self.step!r}")
-        if self.debias and self.refine_prior:
-            raise DpmcError("`debias` must be False with refine_prior=True, got True")
 
     @property
     def private(self) -> bool:
@@ -116,7 +99,8 @@ class NetworkSettings(UpdateSettings):
         """Precision of the prior of all weights, before it is refined or scaled down."""
         if self.prior_precision is not None:
             return float(self.prior_precision)
-        return (self.prior_shape - 1) / self.prior_rate
+        shape, rate = PRIOR_GAMMA
+        return (shape - 1) / rate
 
     def true_multiplier(self, num_rows: int) -> float:
         """Return the noise of a step over its sensitivity, whatever it was meant to be."""

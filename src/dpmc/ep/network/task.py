@@ -32,13 +32,7 @@ class Task:
     standardised_by_rows: bool = True
 
     def noise(self) -> tuple[float, float]:
-        """Return the constants of the public code.
-
-        Raises
-        ------
-        DpmcError
-            If it has none for this data set.
-        """
+        """Return the constants of the public code."""
         if self.published_noise is None:
             raise DpmcError(
                 f"`published_noise` must be a shape and a rate for {self.name}, got none"

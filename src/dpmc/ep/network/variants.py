@@ -1,8 +1,7 @@
 """Named variants of the settings of expectation propagation on a network.
 
-``as_published`` is what :func:`published` returns, ``clipped_true`` :func:`clipped` and
-``dp_valid`` :func:`private`; :func:`intended` is what the public code of the paper says and does
-not do, and not private.
+``as_published`` is :func:`published` and ``dp_valid`` :func:`private`; :func:`intended` is what the
+public code of the paper says and does not do, and not private.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import replace
 
 from dpmc import checks
 from dpmc.ep.network.settings import NetworkSettings
-from dpmc.ep.settings import Clip
 from dpmc.types import DpmcError
 
 # Damping of EP in the public code.
@@ -22,7 +20,7 @@ EP_STEP = 0.4
 def published(
     row: str, hidden: int, num_passes: int = 40, noise: tuple[float, float] = (6.0, 6.0)
 ) -> NetworkSettings:
-    """Return what the public code of [vinaroz2022dpsep] runs for a row of Tables 2 and 3.
+    """Return the settings of the public code of [vinaroz2022dpsep] for a row of Tables 2 and 3.
 
     Its clipped factors and its noise are computed and not used: rows ``"sep_clipped"`` and
     ``"dp_sep"`` are SEP with fixed noise and a fixed prior, which is that of an earlier run
@@ -33,16 +31,9 @@ def published(
     ----------
     row : {"ep", "sep", "sep_clipped", "dp_sep"}
         Row of the tables.
-    hidden, num_passes : int
-        Hidden units and passes over the rows.
     noise : (float, float)
         Shape a and rate b of the fixed noise precision, constants of the public code for each
         data set; for the two last rows. The noise variance is b / (a - 1).
-
-    Raises
-    ------
-    DpmcError
-        If there is no such row, or a constant is out of range.
     """
     checks.one_of("row", row, ("ep", "sep", "sep_clipped", "dp_sep"))
     plain = NetworkSettings(hidden=hidden, num_passes=num_passes, refine_prior=True)
@@ -76,7 +67,7 @@ def intended(
     noise_multiplier: float,
     clip_bound: float = 1.0,
 ) -> NetworkSettings:
-    """Return what the public code would run if it used its clipped factors and its noise.
+    """Return the settings of the public code if it used its clipped factors and its noise.
 
     NOT private: the noise is that of a step of 1 / N, and the step is 1.
     """
@@ -88,19 +79,6 @@ def intended(
         noise_rule="published",
         precision_floor="published",
     )
-
-
-def clipped(
-    hidden: int,
-    num_passes: int,
-    noise: tuple[float, float],
-    clip_bound: float,
-    step: float = 1.0,
-    clip: Clip = "joint",
-) -> NetworkSettings:
-    """Return SEP with the fixed prior of the public runs and a clip that is applied."""
-    base = fixed_prior(hidden, num_passes, noise)
-    return replace(base, clip=clip, clip_bound=clip_bound, step=step)
 
 
 def private(
@@ -116,8 +94,6 @@ def private(
 
     Parameters
     ----------
-    hidden, num_passes : int
-        Hidden units and passes over the rows.
     clip_bound, noise_multiplier : float
         Norm of a clipped factor, and the noise over the sensitivity of a step.
     noise_variance : float or None

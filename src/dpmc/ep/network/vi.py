@@ -18,16 +18,168 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmc import checks
-from dpmc.ep.network.vi_objective import VIState, forward, objective_and_gradient
 from dpmc.types import Array, DpmcError
 
-_CHUNK = 256  # rows predicted at a time: 100 draws of 100 hidden units each are 20 MB
-# Of Adam [Kingma and Ba 2015].
-_DECAY, _SQUARE_DECAY, _SMALL = 0.9, 0.999, 1e-8
+_LOG_TWO_PI = math.log(2 * math.pi)
+
+
+class VIState(NamedTuple):
+    """The approximation, or a gradient with respect to it.
+
+    Parameters
+    ----------
+    mean, log_variance : ndarray of shape (W,)
+        Of the weights: H rows of d + 1 (bias last), then H + 1 of the output (bias last).
+    log_precision : float
+        Of the noise.
+    """
+
+    mean: Array
+    log_variance: Array
+    log_precision: float
+
+
+class Forward(NamedTuple):
+    """Outputs of networks, and what their gradients need.
+
+    Parameters
+    ----------
+    output : ndarray of shape (S, B)
+        Output of each network for each row.
+    units : ndarray of shape (S, H, B)
+        Hidden units after rectification.
+    second : ndarray of shape (S, H + 1)
+        Weights of the output.
+    """
+
+    output: Array
+    units: Array
+    second: Array
+
+
+def objective_and_gradient(
+    state: VIState,
+    z: Array,
+    y: Array,
+    noise: Array,
+    num_rows: int,
+    prior_precision: float,
+) -> tuple[float, VIState]:
+    """Return an unbiased estimate of the negative bound per row, and its exact gradient.
+
+    Parameters
+    ----------
+    state : VIState
+        Approximation to differentiate at.
+    z : ndarray of shape (B, d + 1)
+        Inputs of the batch, with a last column of ones.
+    y : ndarray of shape (B,)
+        Targets of the batch.
+    noise : ndarray of shape (S, W)
+        Standard normal: the weights are ``mean + sqrt(variance) * noise``.
+    num_rows : int
+        N, which the divergence from the prior is divided by.
+    prior_precision : float
+        Of the weights.
+
+    Returns
+    -------
+    float
+        Mean over batch and draws of the negative log-likelihood, plus KL(q||prior) / N.
+    VIState
+        The gradient.
+    """
+    num_samples, batch_size = len(noise), len(y)
+    hidden = (state.mean.size - 1) // (z.shape[1] + 1)
+    deviation = np.exp(0.5 * state.log_variance)
+    variance = deviation**2
+    precision = np.exp(state.log_precision)
+    passed = forward(state.mean + deviation * noise, z, hidden)
+    residual = passed.output - y
+    square = float(np.mean(residual**2))
+    fit_term = 0.5 * (precision * square - state.log_precision + _LOG_TWO_PI)
+    divergence = 0.5 * np.sum(
+        prior_precision * (variance + state.mean**2)
+        - 1
+        - state.log_variance
+        - math.log(prior_precision)
+    )
+    by_weight = backward(passed, precision / (num_samples * batch_size) * residual, z)
+    by_precision = 0.5 * (precision * square - 1)
+    gradient = VIState(
+        by_weight.sum(axis=0) + prior_precision * state.mean / num_rows,
+        0.5 * deviation * np.sum(by_weight * noise, axis=0)
+        + 0.5 * (prior_precision * variance - 1) / num_rows,
+        float(by_precision),
+    )
+    return float(fit_term + divergence / num_rows), gradient
+
+
+def forward(weights: Array, z: Array, hidden: int) -> Forward:
+    """Return the outputs of S networks at B rows.
+
+    Both layers divide by the square root of their number of inputs, the bias among them.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (S, W)
+        Weights of each network.
+    z : ndarray of shape (B, d + 1)
+        Rows of the batch, with a last entry 1.
+    hidden : int
+        Hidden units H.
+    """
+    num_samples, split = len(weights), hidden * z.shape[1]
+    first = weights[:, :split].reshape(num_samples * hidden, -1)
+    second = weights[:, split:]
+    units = (first @ z.T).reshape(num_samples, hidden, len(z))
+    np.maximum(units, 0.0, out=units)
+    units /= math.sqrt(z.shape[1])
+    output = np.matmul(second[:, None, :hidden], units)[:, 0] + second[:, hidden:]
+    return Forward(output / math.sqrt(hidden + 1), units, second)
+
+
+def backward(passed: Forward, by_output: Array, z: Array) -> Array:
+    """Return the gradient with respect to the weights, one row for each network.
+
+    Parameters
+    ----------
+    passed : Forward
+        Result of :func:`forward`.
+    by_output : ndarray of shape (S, B)
+        Gradient with respect to the outputs.
+    z : ndarray of shape (B, d + 1)
+        Rows of the batch, with a last entry 1.
+    """
+    num_samples, hidden, batch_size = passed.units.shape
+    scaled = by_output / math.sqrt(hidden + 1)
+    gradient = np.empty((num_samples, hidden * z.shape[1] + hidden + 1))
+    split = hidden * z.shape[1]
+    gradient[:, split:-1] = np.matmul(passed.units, scaled[:, :, None])[:, :, 0]
+    gradient[:, -1] = scaled.sum(axis=1)
+    by_unit = passed.second[:, :hidden, None] * scaled[:, None, :]
+    by_unit *= passed.units > 0
+    by_first = by_unit.reshape(num_samples * hidden, batch_size) @ z
+    gradient[:, :split] = by_first.reshape(num_samples, split) / math.sqrt(z.shape[1])
+    return gradient
+
+
+# Weights drawn for predictions, once.
+PREDICTION_DRAWS = 100
+# Logarithm of the first variance of every weight; the means start from N(0, 1).
+FIRST_LOG_VARIANCE = -6.0
+# Rows predicted at a time: 100 draws of 100 hidden units each are 20 MB.
+_CHUNK = 256
+# Constants of Adam [Kingma and Ba 2015]: decay of the mean and of the mean square of gradients,
+_DECAY = 0.9
+_SQUARE_DECAY = 0.999
+# and what keeps the root of the latter from 0.
+_SMALL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -44,45 +196,25 @@ class VISettings:
         Rows of one gradient step; the last of a pass may have fewer.
     num_samples : int
         Weights drawn for one gradient.
-    num_prediction_samples : int
-        Weights drawn for predictions, once.
     learning_rate : float
         Step size of Adam. The weights are of order one: a tenth of the default takes far more
         passes to move them.
     prior_precision : float
         Precision of the N(0, 1 / precision) prior of every weight.
-    initial_log_variance : float
-        Logarithm of the first variance of every weight; the means start from N(0, 1).
-    noise_precision : float, optional
-        Precision of the targets; learned, from 1 on, where None.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     hidden: int = 50
     num_passes: int = 40
     batch_size: int = 100
     num_samples: int = 10
-    num_prediction_samples: int = 100
     learning_rate: float = 1e-2
     prior_precision: float = 1.0
-    initial_log_variance: float = -6.0
-    noise_precision: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("hidden", "num_passes", "batch_size", "num_samples"):
             checks.at_least(name, getattr(self, name), 1)
-        checks.at_least("num_prediction_samples", self.num_prediction_samples, 2)
         checks.positive("learning_rate", self.learning_rate)
         checks.positive("prior_precision", self.prior_precision)
-        checks.positive("noise_precision", self.noise_precision, optional=True)
-        if not abs(self.initial_log_variance) <= 50:
-            raise DpmcError(
-                f"`initial_log_variance` must be in [-50, 50], got {self.initial_log_variance}"
-            )
 
 
 @dataclass(frozen=True)
@@ -100,7 +232,7 @@ class VIFit:
     status : str
         ``"complete"``, or where and why the run stopped; the values are then those at the
         start of that pass.
-    draws : ndarray of shape (num_prediction_samples, W)
+    draws : ndarray of shape (PREDICTION_DRAWS, W)
         Weights that predictions are averaged over.
     hidden : int
         Hidden units H.
@@ -126,11 +258,6 @@ class VIFit:
         -------
         tuple of ndarray of shape (m,)
             Over the draws of the weights; the variance divides by their number less one.
-
-        Raises
-        ------
-        DpmcError
-            If the shape does not fit or an entry is not finite.
         """
         width = (self.mean.size - self.hidden - 1) // self.hidden - 1
         x = _finite("x", x, 2)
@@ -153,20 +280,11 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
         Standardised inputs.
     y : ndarray of shape (N,)
         Standardised targets.
-    settings : VISettings
-        Settings of the run.
-    rng : numpy.random.Generator
-        Source of the random numbers.
 
     Returns
     -------
     VIFit
         With finite values in any case; see its status.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit or an entry is not finite.
     """
     z, y = _with_bias(_finite("x", x, 2)), _finite("y", y, 1)
     if len(y) != len(z) or not y.size:
@@ -176,8 +294,8 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
     num_weights = settings.hidden * (z.shape[1] + 1) + 1
     state = VIState(
         rng.standard_normal(num_weights),
-        np.full(num_weights, settings.initial_log_variance),
-        0.0 if settings.noise_precision is None else math.log(settings.noise_precision),
+        np.full(num_weights, FIRST_LOG_VARIANCE),
+        0.0,
     )
     optimiser = _Adam.of(num_weights, settings.learning_rate)
     objective: list[float] = []
@@ -191,7 +309,7 @@ def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> V
             break
         state = new
         objective.append(mean_objective)
-    noise = rng.standard_normal((settings.num_prediction_samples, num_weights))
+    noise = rng.standard_normal((PREDICTION_DRAWS, num_weights))
     draws = state.mean + np.exp(0.5 * state.log_variance) * noise
     return VIFit(
         mean=state.mean,
@@ -225,7 +343,6 @@ def _one_pass(
             noise,
             len(y),
             settings.prior_precision,
-            settings.noise_precision is None,
         )
         objectives.append(value)
         state = optimiser.step(state, gradient)

@@ -38,22 +38,10 @@ def published_bound(perturbation: Perturbation, threshold: float) -> float:
     event fails often enough the probability is larger than this. It does not vanish with
     the noise: ``(d / 2a) (1 - tau) (A - 1) / (A tau)`` is left.
 
-    Parameters
-    ----------
-    perturbation : Perturbation
-        Gaussian and the noise on its moments.
-    threshold : float
-        a, finite and > 0.
-
     Returns
     -------
     float
         Not cut off at 1.
-
-    Raises
-    ------
-    DpmcError
-        If `threshold` is out of range.
     """
     checks.positive("threshold", threshold)
     p = perturbation
@@ -105,10 +93,6 @@ def corrected_bound(
 
     Parameters
     ----------
-    perturbation : Perturbation
-        Gaussian and the noise on its moments.
-    threshold : float
-        a, finite and > 0.
     outside : float, optional
         An upper bound on 1 - g, `outside_bound` by default. The largest value over all
         1 - g up to it is returned, so that an upper confidence limit will do.
@@ -117,11 +101,6 @@ def corrected_bound(
     -------
     float
         Not cut off at 1.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
     checks.positive("threshold", threshold)
     p = perturbation
@@ -151,23 +130,14 @@ def second_order(perturbation: Perturbation) -> float:
 
 
 def table(
-    perturbation: Perturbation,
-    thresholds: npt.ArrayLike,
-    num_draws: int,
-    rng: np.random.Generator,
+    perturbation: Perturbation, thresholds: npt.ArrayLike, num_draws: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Return what the bounds say of P(KL(q||p) >= a), and what it is.
+    """Bounds on P(KL(q||p) >= a), and the truth.
 
     Parameters
     ----------
-    perturbation : Perturbation
-        Gaussian and the noise on its moments.
     thresholds : array-like of float
         Values of a, > 0.
-    num_draws : int
-        Number of draws of the noise.
-    rng : numpy.random.Generator
-        Source of the random numbers.
 
     Returns
     -------
@@ -177,11 +147,6 @@ def table(
         ``simulated_bound`` (the corrected one with an upper limit on the probability that the
         event fails, which errs with probability 1e-3), and ``second_order`` over a, which is
         no bound.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
     import pandas as pd
 

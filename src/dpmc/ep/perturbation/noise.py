@@ -41,11 +41,6 @@ class Perturbation:
         sigma_1 and sigma_2, finite and > 0.
     low, high : float
         tau in (0, 1) and A > 1, of the event ``tau < 1 + l_1 < A``.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     covariance: Array
@@ -111,13 +106,7 @@ class Perturbation:
 
 
 def simulate(perturbation: Perturbation, num_draws: int, rng: np.random.Generator) -> Divergences:
-    """Draw noise on mean and covariance and return the divergences it makes.
-
-    Raises
-    ------
-    DpmcError
-        If `num_draws` is below 1.
-    """
+    """Draw noise on mean and covariance and return the divergences it makes."""
     checks.at_least("num_draws", num_draws, 1)
     p, root = perturbation, perturbation.inverse_root
     shift = p.mean_sd * rng.standard_normal((num_draws, p.dim)) @ root
@@ -145,20 +134,11 @@ def simulate_natural(
     noise_sd : float
         On the precision times the mean, and on the precision: on its diagonal, and on its
         other entries times sqrt(2).
-    num_draws : int
-        Number of draws of the noise.
-    rng : numpy.random.Generator
-        Source of the random numbers.
 
     Returns
     -------
     ndarray of shape (num_draws,)
         KL(q||p), infinite where the precision of p is not positive definite.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
     root, mean = _root(covariance), np.asarray(mean, dtype=np.float64)
     if mean.shape != (len(root),):

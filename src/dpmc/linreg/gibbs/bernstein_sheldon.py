@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
+from dpmc.linreg.gibbs.conditionals import draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.gibbs.covariance_moves import move_jointly
-from dpmc.linreg.gibbs.latent_sums import ReleasedSums, update_augmented, update_direct
-from dpmc.linreg.gibbs.moments import joint_covariance
-from dpmc.linreg.gibbs.parameter_draws import draw_conjugate, draw_features, draw_independent
+from dpmc.linreg.gibbs.latent_sums import (
+    ReleasedSums,
+    joint_covariance,
+    update_augmented,
+    update_direct,
+)
 from dpmc.linreg.types import NoisyStatistics
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import compiled, spectrum
@@ -30,7 +34,7 @@ ENDS = (
     "a draw is not finite",
     "the covariance of a row is not positive definite",
 )
-# What is counted, after what updates of nodes count.
+# Places of counts, after those that updates of nodes count.
 PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
@@ -63,13 +67,7 @@ class SumChainSettings(NamedTuple):
 
 
 def released_sums(noisy: NoisyStatistics) -> ReleasedSums:
-    """Return what the nodes released as sums of products of (x, y).
-
-    Raises
-    ------
-    DpmcError
-        If u is missing or a standard deviation of the noise is not positive.
-    """
+    """Release of all nodes as sums of products of (x, y)."""
     if noisy.u is None:
         raise DpmcError("`u` must be released, got a release without y'y")
     for name in ("s_sd", "z_sd", "u_sd"):
@@ -149,10 +147,6 @@ def run(
 
     Parameters
     ----------
-    released : ReleasedSums
-        Noisy sums of all nodes.
-    beliefs : Beliefs
-        Prior as the conditionals read it.
     settings : SumChainSettings
         Settings of the chain.
     axes : tuple of ndarray of shape (p, p)
@@ -161,10 +155,6 @@ def run(
         Where to start; overwritten with where it ended.
     variance : float
         First sigma_y^2.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-    draws, variances : ndarray of shape (kept, d) and (kept,)
-        Overwritten.
     tallies : ndarray of int of shape (4,)
         Counts, added to.
 

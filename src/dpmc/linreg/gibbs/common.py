@@ -68,21 +68,14 @@ class GibbsParams:
         return self.burn_in if self.adaptation == "frozen" else self.num_iterations
 
     def first_variance(self, prior: Prior) -> float:
-        """Return where sigma_y^2 starts: by default its prior mean, or mode if it has none."""
+        """First sigma_y^2: by default its prior mean, or mode if it has none."""
         if self.variance_start is not None:
             return self.variance_start
         return prior.rate / (prior.shape - 1 if prior.shape > 1 else prior.shape + 1)
 
 
 def check_release(noisy: NoisyStatistics, prior: Prior, least_rows: int = 1) -> None:
-    """Refuse a release that a sampler cannot work with.
-
-    Raises
-    ------
-    DpmcError
-        If shapes do not fit the prior, a number is not finite, there is no noise, or a node
-        has fewer than `least_rows` rows.
-    """
+    """Refuse a release that a sampler cannot work with."""
     checks.instance("noisy", noisy, NoisyStatistics, "a release of dpmc.linreg")
     checks.instance("prior", prior, Prior, "a dpmc.linreg.types.Prior")
     num, dim = len(noisy.num_rows), prior.dim

@@ -2,7 +2,7 @@
 
 With S_j = X_j'X_j and z_j = X_j'y_j of node j, released with noise as Shat_j and zhat_j, the
 model is zhat_j ~ N(S_j theta, M_j), M_j = sigma_y^2 S_j + v_z I. What is here concerns theta,
-sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.wishart_moves` moves the S_j.
+sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.node_moves` moves the S_j.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpmc.numerics.small_matrices import (
 )
 from dpmc.types import Array
 
-# Of a walk in one dimension.
+# Best acceptance rate of a walk in one dimension.
 WALK_ACCEPTANCE = 0.44
 # Steps of an adaptation shrink as i^-0.6: their sum is infinite, that of their squares is not.
 DECAY = 0.6
@@ -96,8 +96,6 @@ def coefficient_posterior(
         Noisy z_j of each node.
     variance, z_variance : float
         sigma_y^2, and the variance of the noise on z.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
 
     Returns
     -------
@@ -253,3 +251,140 @@ def finite(theta: Any, variance: float) -> bool:
     for i in range(theta.size):
         total += theta[i]
     return -math.inf < total < math.inf
+
+
+class Beliefs(NamedTuple):
+    """The prior, in the form in which conditionals read it.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (d, d)
+        Of theta; of theta over sigma_y where the prior is conjugate.
+    shift : ndarray of shape (d,)
+        The precision times the prior mean.
+    square : float
+        The prior mean times `shift`.
+    shape, rate : float
+        Of the inverse gamma distribution of sigma_y^2.
+    scale, dof : ndarray of shape (d, d), and float
+        Of the inverse Wishart distribution of Sigma_x.
+    conjugate : bool
+        Whether the variance of theta scales with sigma_y^2.
+    """
+
+    precision: Array
+    shift: Array
+    square: float
+    shape: float
+    rate: float
+    scale: Array
+    dof: float
+    conjugate: bool
+
+
+def beliefs_of(prior: Prior, conjugate: bool, precision: float | None = None) -> Beliefs:
+    """Return the prior as the conditionals read it.
+
+    Parameters
+    ----------
+    conjugate : bool
+        Whether the variance of theta scales with sigma_y^2.
+    precision : float, optional
+        Take this multiple of the identity in place of the inverse of the prior covariance.
+    """
+    if precision is None:
+        inverse = np.linalg.solve(prior.covariance, np.eye(prior.dim))
+        matrix = (inverse + inverse.T) / 2
+    else:
+        matrix = precision * np.eye(prior.dim)
+    mean, scale = prior.mean.astype(np.float64), np.ascontiguousarray(prior.scale, np.float64)
+    shift = matrix @ mean
+    square, shape, rate = float(mean @ shift), float(prior.shape), float(prior.rate)
+    return Beliefs(matrix, shift, square, shape, rate, scale, float(prior.dof), conjugate)
+
+
+@compiled
+def sum_cholesky(s: Any, scale: float, other: Any, factor: Any) -> bool:
+    """Write the lower factor of ``scale * s + other``; return False if there is none."""
+    for i in range(s.shape[0]):
+        for k in range(i + 1):
+            factor[i, k] = scale * s[i, k] + other[i, k]
+    return bool(cholesky(factor, factor))
+
+
+@compiled
+def draw_features(s: Any, count: float, beliefs: Any, rng: Any, out: Any) -> bool:
+    """Draw Sigma_x given S, the inverse Wishart of scale + S and dof + n, into `out`.
+
+    With a lower Bartlett factor B of the standard Wishart distribution and L L' = scale + S, it is
+    L (B B')^-1 L'. Returns false, and draws nothing, where the sum is not positive definite.
+    """
+    d = s.shape[0]
+    factor, root, half = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
+    if not sum_cholesky(s, 1.0, beliefs.scale, factor):
+        return False
+    bartlett(beliefs.dof + count, rng, root)
+    for i in range(d):
+        for k in range(d):
+            half[i, k] = factor[k, i] if k >= i else 0.0
+    solve_lower_matrix(root, half)
+    gram(half, out)
+    return True
+
+
+@compiled
+def draw_conjugate(
+    s: Any, z: Any, u: float, count: float, beliefs: Any, rng: Any, theta: Any
+) -> tuple[float, bool]:
+    """Draw sigma_y^2, then theta into `theta`, under the normal inverse gamma prior.
+
+    Returns
+    -------
+    variance : float
+        sigma_y^2; NaN, and theta untouched, where S + precision is not positive definite.
+    floored : bool
+        Whether the rate of sigma_y^2 came out below that of the prior, and was raised to it.
+    """
+    d = theta.size
+    factor = np.empty((d, d))
+    if not sum_cholesky(s, 1.0, beliefs.precision, factor):
+        return math.nan, False
+    for i in range(d):
+        theta[i] = z[i] + beliefs.shift[i]
+    solve_lower(factor, theta)
+    gain = 0.5 * (u + beliefs.square)
+    for i in range(d):
+        gain -= 0.5 * theta[i] * theta[i]
+    variance = (beliefs.rate + max(0.0, gain)) / rng.standard_gamma(beliefs.shape + 0.5 * count)
+    sd = math.sqrt(variance)
+    for i in range(d):
+        theta[i] += sd * rng.standard_normal()
+    solve_upper(factor, theta)
+    return variance, gain < 0.0
+
+
+@compiled
+def draw_independent(
+    s: Any, z: Any, u: float, count: float, variance: float, beliefs: Any, rng: Any, theta: Any
+) -> tuple[float, bool]:
+    """Draw theta given sigma_y^2 into `theta`, then sigma_y^2, with a prior that has them apart.
+
+    Returns as :func:`draw_conjugate`.
+    """
+    d = theta.size
+    factor = np.empty((d, d))
+    if not sum_cholesky(s, 1.0 / variance, beliefs.precision, factor):
+        return math.nan, False
+    for i in range(d):
+        theta[i] = z[i] / variance + beliefs.shift[i]
+    solve_lower(factor, theta)
+    for i in range(d):
+        theta[i] += rng.standard_normal()
+    solve_upper(factor, theta)
+    residual = u
+    for i in range(d):
+        residual -= 2.0 * theta[i] * z[i]
+        for k in range(d):
+            residual += theta[i] * s[i, k] * theta[k]
+    rate = beliefs.rate + max(0.0, 0.5 * residual)
+    return rate / rng.standard_gamma(beliefs.shape + 0.5 * count), residual < 0.0

@@ -23,15 +23,117 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.moments import log_density_ratio, pack, product_covariance, unpack
-from dpmc.numerics.small_matrices import compiled, congruence
+from dpmc.numerics.small_matrices import cholesky, compiled, congruence, log_determinant
 from dpmc.types import Array
+
+
+@compiled
+def joint_covariance(theta: Any, variance: float, features: Any, joint: Any) -> None:
+    """Write G, the covariance of (x, y).
+
+    Parameters
+    ----------
+    theta : ndarray of shape (d,)
+        Regression coefficients.
+    variance : float
+        sigma_y^2.
+    features : ndarray of shape (d, d)
+        Sigma_x.
+    """
+    d = theta.size
+    last = variance
+    for i in range(d):
+        cross = 0.0
+        for k in range(d):
+            joint[i, k] = features[i, k]
+            cross += features[i, k] * theta[k]
+        joint[i, d] = cross
+        joint[d, i] = cross
+        last += theta[i] * cross
+    joint[d, d] = last
+
+
+@compiled
+def pack(matrix: Any, out: Any) -> None:
+    """Write the upper triangle of a matrix, row by row, into `out` of shape (p (p + 1) / 2,)."""
+    position = 0
+    for i in range(matrix.shape[0]):
+        for k in range(i, matrix.shape[0]):
+            out[position] = matrix[i, k]
+            position += 1
+
+
+@compiled
+def unpack(vector: Any, out: Any) -> None:
+    """Fill the symmetric matrix `out` whose upper triangle, row by row, is `vector`."""
+    position = 0
+    for i in range(out.shape[0]):
+        for k in range(i, out.shape[0]):
+            out[i, k] = vector[position]
+            out[k, i] = vector[position]
+            position += 1
+
+
+@compiled
+def product_covariance(joint: Any) -> Any:
+    """Return the covariance of all products of one row, shape (D, D) with D = p (p + 1) / 2.
+
+    Products are w_i w_k with i <= k in the order of :func:`pack`. By the theorem of Isserlis
+    Cov(w_i w_k, w_l w_m) = G_il G_km + G_im G_kl.
+    """
+    p = joint.shape[0]
+    size = p * (p + 1) // 2
+    covariance = np.empty((size, size))
+    row = 0
+    for i in range(p):
+        for k in range(i, p):
+            column = 0
+            for left in range(p):
+                for right in range(left, p):
+                    covariance[row, column] = (
+                        joint[i, left] * joint[k, right] + joint[i, right] * joint[k, left]
+                    )
+                    column += 1
+            row += 1
+    return covariance
+
+
+@compiled
+def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
+    """Return the log-density ratio of a Wishart to the normal distribution of equal moments.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (p, p)
+        A T A' / n with A G A' = I: the identity on average.
+    count : float
+        Rows n of the sum.
+    factor : ndarray of shape (p, p)
+        Work space.
+
+    Returns
+    -------
+    float
+        Zero at the identity, -inf where `sums` is not positive definite.
+    """
+    if not cholesky(sums, factor):
+        return -math.inf
+    p = sums.shape[0]
+    trace, squares = 0.0, 0.0
+    for i in range(p):
+        trace += sums[i, i] - 1.0
+        for k in range(p):
+            deviation = sums[i, k] - (1.0 if i == k else 0.0)
+            squares += deviation * deviation
+    log_ratio = 0.5 * (count - p - 1) * log_determinant(factor)
+    return float(log_ratio - 0.5 * count * trace + 0.25 * count * squares)
+
 
 # A bracket halves with each try on average: more tries mean an angle below rounding.
 MOST_TRIES = 200
 # Eigenvalues of G below this part of the largest one are rounding.
 ROUNDING = 1e-15
-# What is counted: tries of slices, and slices that gave up.
+# Places of counts: tries of slices, and slices that gave up.
 TRIES, GAVE_UP = 0, 1
 
 
@@ -102,12 +204,8 @@ def turned_conditional(
         T plus that noise, in the basis and units of :func:`whitening`, as are the results.
     values : ndarray of shape (p,)
         Eigenvalues of G.
-    count : float
-        Rows n of the node.
     invariant : float
         v, in the units of the data.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
@@ -136,16 +234,10 @@ def direct_conditional(
     ----------
     noisy : ndarray of shape (p, p)
         What the node released.
-    count : float
-        Rows n of the node.
-    joint : ndarray of shape (p, p)
-        G.
     sds : ndarray of shape (D,)
         Standard deviation of the noise on each product.
     spectrum : tuple of ndarray of shape (D,) and (D, D)
         Eigenvalues and vectors of the covariance of the products of a row, in units of `sds`.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     mean, noise : ndarray of shape (p, p)
         Overwritten; their sum is a draw.
     """
@@ -187,10 +279,6 @@ def elliptical_slice(
         T, in the units of :func:`whitening`, as are the other matrices.
     mean, noise : ndarray of shape (p, p)
         Of the normal conditional distribution.
-    count : float
-        Rows n of the node.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     out, factor : ndarray of shape (p, p)
         The new T, and work space.
 
@@ -252,16 +340,12 @@ def update_augmented(
 
     Parameters
     ----------
-    released : ReleasedSums
-        Noisy sums of all nodes.
     joint : ndarray of shape (p, p)
         G, finite.
     exact : bool
         Whether the distribution of the sums is Wishart, or normal with the same moments.
     sums : ndarray of shape (J, p, p)
         Updated in place; if `exact`, positive definite before and after.
-    rng : numpy.random.Generator
-        Source of the random numbers.
     tallies : ndarray of int
         Counts, see ``TRIES`` and ``GAVE_UP``.
     """

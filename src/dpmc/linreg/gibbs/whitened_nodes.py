@@ -1,6 +1,6 @@
 """Nodes with a matrix K_j that whitens M_j = sigma_y^2 S_j + v I: K_j M_j K_j' = I.
 
-:mod:`dpmc.linreg.gibbs.node_changes` changes them without a factorisation; here they are opened
+:mod:`dpmc.linreg.gibbs.scale_moves` changes them without a factorisation; here they are opened
 before such changes and closed after them.
 
 All numbers lie in one array, in rows padded with zeros to whole lanes of
@@ -49,20 +49,20 @@ class WhitenedNodes(NamedTuple):
 
 @inlined
 def common(nodes: Any, row: int) -> Any:
-    """Return where a row of a move begins."""
+    """Place of a row of a move."""
     return row * nodes.width
 
 
 @inlined
 def matrix(nodes: Any, j: int, which: int) -> Any:
-    """Return where a matrix of a node begins."""
+    """Place of a matrix of a node."""
     before = NUM_COMMON + j * (NUM_MATRICES * nodes.dim + NUM_ROWS)
     return (before + which * nodes.dim) * nodes.width
 
 
 @inlined
 def vector(nodes: Any, j: int, row: int) -> Any:
-    """Return where a row of a node begins that belongs to no matrix."""
+    """Place of a row of a node that belongs to no matrix."""
     return matrix(nodes, j, NUM_MATRICES) + row * nodes.width
 
 

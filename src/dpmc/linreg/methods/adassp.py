@@ -92,11 +92,6 @@ def release(
         and, as functions of epsilon, delta and `x_bound`, the ``ridge_scale`` that the
         ridge is relative to and the ``margin`` that the eigenvalue is put down by. The
         guarantee is that of all three together, which is better than the sum of the thirds.
-
-    Raises
-    ------
-    DpmcError
-        As `dpmc.linreg.release.release`.
     """
     params = params or Params()
     kind = noise_of(noise, published=rng is not None)
@@ -152,11 +147,6 @@ def ridges(noisy: NoisyStatistics, params: Params) -> Array:
     smallest eigenvalue, put down by a margin, lacks of it. The noise for replaced rows is up
     to sqrt(2) times as large, and outgrows the ridge more often. That costs no privacy, and
     on the data of the thesis a larger ridge predicts worse.
-
-    Raises
-    ------
-    DpmcError
-        If the release is not one of adaSSP.
     """
     for name in ("smallest_eigenvalue", "ridge_scale", "margin"):
         if name not in noisy.extra:
@@ -172,25 +162,11 @@ def fit(
 ) -> Regression:
     """Return the coefficients of ridge regression on the sums over nodes.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        Of `release`.
-    prior, rng
-        Not used.
-    params : Params
-        Settings of the method.
-
     Returns
     -------
     Regression
         Diagnostics: ``ridge``, and ``smallest_eigenvalue`` of what is solved, which is
         positive unless noise outgrew the ridge.
-
-    Raises
-    ------
-    DpmcError
-        If `noisy` is not of `release`.
     """
     each = ridges(noisy, params)
     ridge = float(each.sum() if params.lambda_rule == "sum" else np.linalg.norm(each))

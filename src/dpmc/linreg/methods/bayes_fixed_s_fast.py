@@ -50,24 +50,7 @@ class Params:
 def fit(
     noisy: NoisyStatistics, prior: Prior, params: Params, rng: np.random.Generator
 ) -> Regression:
-    """Return the posterior mean and covariance, and draws if asked for.
-
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        Noisy S and z.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
-    params : Params
-        Settings of the method.
-    rng : numpy.random.Generator
-        For draws only.
-
-    Raises
-    ------
-    DpmcError
-        If release and prior do not fit.
-    """
+    """Return the posterior mean and covariance, and draws if asked for."""
     gibbs.check_release(noisy, prior)
     s = psd(noisy.s) + params.ridge * np.eye(prior.dim)
     z_variance = float(noisy.z_sd) ** 2

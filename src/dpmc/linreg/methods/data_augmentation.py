@@ -17,8 +17,7 @@ import numpy as np
 
 from dpmc import checks
 from dpmc.linreg.gibbs import common as gibbs
-from dpmc.linreg.gibbs.conditionals import accepts
-from dpmc.linreg.gibbs.parameter_draws import beliefs_of, draw_features, draw_independent
+from dpmc.linreg.gibbs.conditionals import accepts, beliefs_of, draw_features, draw_independent
 from dpmc.linreg.release_terms import upper
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import compiled, psd
@@ -57,26 +56,10 @@ def fit(
 ) -> Regression:
     """Run one chain.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        Noisy S and z of each node, and u where it was released.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
-    params : Params
-        Settings of the method.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-
     Returns
     -------
     Regression
         Diagnostics: the acceptance rate of rows after burn-in.
-
-    Raises
-    ------
-    DpmcError
-        If release and prior do not fit.
     """
     gibbs.check_release(noisy, prior)
     dim, sizes = prior.dim, np.asarray(noisy.num_rows, dtype=np.int64)

@@ -31,9 +31,9 @@ from dpmc.linreg.gibbs.bernstein_sheldon import (
     run,
     start_sums,
 )
+from dpmc.linreg.gibbs.conditionals import beliefs_of
 from dpmc.linreg.gibbs.covariance_moves import directions
 from dpmc.linreg.gibbs.latent_sums import GAVE_UP, TRIES
-from dpmc.linreg.gibbs.parameter_draws import beliefs_of
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.types import DpmcError
 
@@ -122,17 +122,6 @@ def fit(
 ) -> Regression:
     """Sample theta and sigma_y^2 given noisy S, z and u of all nodes.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        With u.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
-    params : Params
-        Settings of the method.
-    rng : numpy.random.Generator
-        The stream of the chain.
-
     Returns
     -------
     Regression
@@ -141,12 +130,6 @@ def fit(
         number of points that a slice tried, ``slice_tries``, and the part of slices that
         stayed where they were, ``slice_gave_up``. A chain that ended early says why in
         ``status``; its estimate is NaN if it has no draws.
-
-    Raises
-    ------
-    DpmcError
-        If u is missing, dimensions differ, there is no noise, or a node has too few rows for
-        the Wishart distribution.
     """
     released = released_sums(noisy)
     check_sizes(noisy, prior, params)

@@ -216,27 +216,11 @@ def fit(
 ) -> Regression:
     """Run one chain.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        Noisy S and z.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
-    params : Params
-        Settings of the method.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-
     Returns
     -------
     Regression
         Diagnostics: the acceptance rate of sigma_y^2 after burn-in, its step at the end, and
         how many eigenvalues of the Shat_j were set to zero.
-
-    Raises
-    ------
-    DpmcError
-        If release and prior do not fit.
     """
     gibbs.check_release(noisy, prior)
     covariance = np.asarray(prior.covariance)

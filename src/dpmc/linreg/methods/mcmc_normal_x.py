@@ -5,7 +5,7 @@ psd(Shat_j) + I. From a dozen features or several nodes on it does not leave the
 of that start in 10,000 iterations, so that chains which start there agree with each other
 and not with the posterior: with 14 features and ten nodes, epsilon 1, coefficients were off
 by up to eight posterior standard deviations at an R-hat of 1.05. The default moves, see
-:mod:`dpmc.linreg.gibbs.gaussian_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same
+:mod:`dpmc.linreg.gibbs.node_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same
 distribution from both starts. To judge a chain, run some from ``start="pooled"`` and some from
 ``"node"``.
 """
@@ -26,9 +26,8 @@ from dpmc.linreg.gibbs.conditionals import (
     ReleasedStatistics,
     coefficient_posterior,
 )
-from dpmc.linreg.gibbs.gaussian_moves import Frame
+from dpmc.linreg.gibbs.node_moves import Frame, StatisticsScratch, StatisticsState
 from dpmc.linreg.gibbs.normal_x import FAILURES, NormalXSettings, Tuning, sample
-from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import psd, spectrum
 from dpmc.types import Array, DpmcError
@@ -92,7 +91,7 @@ def settings_of(params: Params, dim: int) -> NormalXSettings:
 
 
 def first_state(noisy: NoisyStatistics, prior: Prior, params: Params) -> StatisticsState:
-    """Return where a chain starts: pooled at the mean of theta there, as published at 0."""
+    """First state of a chain: pooled at the mean of theta there, as published at 0."""
     variance = params.first_variance(prior)
     if params.start == "node":
         s = psd(noisy.s) + params.ridge * np.eye(prior.dim)
@@ -110,27 +109,11 @@ def fit(
 ) -> Regression:
     """Run one chain.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-        Noisy S and z; every node has at least as many rows as features.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
-    params : Params
-        Settings of the method.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-
     Returns
     -------
     Regression
         Diagnostics: acceptance rates after burn-in of moves of nodes, of scales and of
         sigma_y^2, and the steps at the end.
-
-    Raises
-    ------
-    DpmcError
-        If release and prior do not fit, or a node has fewer rows than features.
     """
     gibbs.check_release(noisy, prior, least_rows=prior.dim)
     released, settings = ReleasedStatistics.of(noisy), settings_of(params, prior.dim)

@@ -20,13 +20,6 @@ def fit(
 ) -> Regression:
     """Return the coefficients of least squares, of smallest norm where they are not unique.
 
-    Parameters
-    ----------
-    statistics : NodeStatistics
-        Exact sums of all nodes.
-    prior, params, rng
-        Not used.
-
     Returns
     -------
     Regression

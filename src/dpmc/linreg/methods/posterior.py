@@ -46,17 +46,6 @@ def fit(
 ) -> Regression:
     """Return the posterior and independent draws of theta and sigma_y^2.
 
-    Parameters
-    ----------
-    statistics : NodeStatistics
-        Exact sums of all nodes.
-    prior : Prior
-        Prior of theta, sigma_y^2 and the covariance of the features.
-    params : Params
-        Settings of the method.
-    rng : numpy.random.Generator
-        Source of the random numbers.
-
     Returns
     -------
     Regression

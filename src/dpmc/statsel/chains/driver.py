@@ -94,7 +94,7 @@ def log_prior(prior: ThetaPrior) -> Any:
 
 
 def run(
-    module: Any,
+    method: Any,
     target: PosteriorTarget,
     params: Any,
     variant: str,
@@ -106,34 +106,23 @@ def run(
 
     Parameters
     ----------
-    module : module
-        One of :mod:`dpmc.statsel.chains.methods`.
-    target : PosteriorTarget
-        Release and prior.
+    method : ChainMethod
+        Entry of :mod:`dpmc.statsel.chains.methods`, with a chain.
     params : Params
-        Of the module.
+        Its parameters.
     variant : str
-        One of its ``VARIANTS``.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
+        One of its variants.
     moments : callable ``() -> (mean, sd)``
         Of the posterior, asked for where the settings leave start or step open.
     progress : callable
         Called with the iterations done and the iterations to do.
-
-    Raises
-    ------
-    DpmcError
-        If the chain is not for such a target, there is no such variant, or the start is not
-        inside the prior.
     """
-    name = module.__name__.rpartition(".")[2]
-    if target.shape not in module.SHAPES:
+    if target.shape not in method.shapes:
         raise DpmcError(
-            f"`method` must take a release of shape {target.shape!r}, got {name!r}, which takes "
-            f"{' or '.join(module.SHAPES)}"
+            f"`method` must take a release of shape {target.shape!r}, got {method.name!r}, which "
+            f"takes {' or '.join(method.shapes)}"
         )
-    faults = fault(name, variant, module.VARIANTS)
+    faults = fault(method.name, variant, method.variants)
     start, step = params.start, params.proposal_sd
     if start is None or step is None:
         mean, sd = moments()
@@ -142,18 +131,12 @@ def run(
     low, high = target.prior.low, target.prior.high
     if not low < start < high:
         raise DpmcError(f"`start` must be inside the prior ({low:g}, {high:g}), got {start}")
-    advance = module.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
+    advance = method.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
     return _advanced(advance, params, progress)
 
 
 def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
-    """Return the deviations of a variant.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such variant.
-    """
+    """Return the deviations of a variant."""
     if variant not in variants:
         raise DpmcError(
             f"`variant` of {name} must be one of {', '.join(variants)}, got {variant!r}"

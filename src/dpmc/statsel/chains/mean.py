@@ -12,45 +12,21 @@ from typing import Any
 
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.chains.common import accepts, exponentiate, pick
-from dpmc.statsel.posterior.mean_likelihood import make_log_likelihood
+from dpmc.statsel.posterior.likelihoods import make_log_likelihood
 
 
 def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 9, or with Laplace noise its collapsed form.
-
-    Parameters
-    ----------
-    density : compiled function ``(y, mean, sd, scale) -> float``
-        Of a normal statistic with noise, one of ``DENSITIES``.
-    mean, variance : compiled functions
-        mu and V.
-    log_prior : compiled function
-        Log-density of the prior, up to a constant.
-    """
+    """Return the chain of Algorithm 9, or with Laplace noise its collapsed form."""
     log_likelihood = make_log_likelihood(density, mean, variance)
 
     @compiled
-    def metropolis(
-        released: Any,
-        walk: Any,
-        state: Any,
-        rng: Any,
-        draws: Any,
-    ) -> int:
+    def metropolis(released: Any, walk: Any, state: Any, rng: Any, draws: Any) -> int:
         """Run Algorithm 9, or with Laplace noise its collapsed form; return the moves made.
 
         Parameters
         ----------
-        released : NoisyMean
-            Released mean, its noise scale and n.
-        walk : ThetaWalk
-            Proposal of theta, and the interval of the prior.
         state : ndarray of shape (2,)
             theta and its log-density, NaN to begin with; overwritten.
-        rng : numpy.random.Generator
-            Random numbers of the draws.
-        draws : ndarray
-            As many iterations as it is long.
         """
         theta, log_density = state[0], state[1]
         if math.isnan(log_density):
@@ -71,26 +47,11 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
 
 
 def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 10.
-
-    Parameters
-    ----------
-    noise : compiled function ``(v, scale) -> float``
-        Log-density of the noise.
-    mean, variance : compiled functions
-        mu and V.
-    log_prior : compiled function
-        Log-density of the prior, up to a constant.
-    """
+    """Return the chain of Algorithm 10."""
 
     @compiled
     def log_estimate(
-        released: Any,
-        theta: float,
-        proposal: float,
-        literal: bool,
-        logs: Any,
-        rng: Any,
+        released: Any, theta: float, proposal: float, literal: bool, logs: Any, rng: Any
     ) -> float:
         """Estimate log p(y | proposal) from normal draws of U at `proposal`.
 
@@ -113,32 +74,16 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
 
     @compiled
     def pseudo_marginal(
-        released: Any,
-        walk: Any,
-        faults: Any,
-        logs: Any,
-        state: Any,
-        rng: Any,
-        draws: Any,
+        released: Any, walk: Any, faults: Any, logs: Any, state: Any, rng: Any, draws: Any
     ) -> int:
         """Run Algorithm 10; return the moves made.
 
         Parameters
         ----------
-        released : NoisyMean
-            Released mean, its noise scale and n.
-        walk : ThetaWalk
-            Proposal of theta, and the interval of the prior.
-        faults : Faults
-            Deviations from the right algorithm.
         logs : ndarray of shape (N,)
             Scratch.
         state : ndarray of shape (2,)
             theta and the estimate of its log-density, NaN to begin with; overwritten.
-        rng : numpy.random.Generator
-            Random numbers of the draws.
-        draws : ndarray
-            As many iterations as it is long.
         """
         theta, log_density = state[0], state[1]
         literal = faults.weights_at_old_theta
@@ -164,46 +109,20 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
 
 
 def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 11, with U drawn at the middle of theta and theta'.
-
-    Parameters
-    ----------
-    noise : compiled function ``(v, scale) -> float``
-        Log-density of the noise.
-    mean, variance : compiled functions
-        mu and V.
-    log_prior : compiled function
-        Log-density of the prior, up to a constant.
-    """
+    """Return the chain of Algorithm 11, with U drawn at the middle of theta and theta'."""
 
     @compiled
     def averaged_ratio(
-        released: Any,
-        walk: Any,
-        faults: Any,
-        scratch: Any,
-        state: Any,
-        rng: Any,
-        draws: Any,
+        released: Any, walk: Any, faults: Any, scratch: Any, state: Any, rng: Any, draws: Any
     ) -> int:
         """Run Algorithm 11, with U drawn at the middle of theta and theta'; return the moves made.
 
         Parameters
         ----------
-        released : NoisyMean
-            Released mean, its noise scale and n.
-        walk : ThetaWalk
-            Proposal of theta, and the interval of the prior.
-        faults : Faults
-            Deviations from the right algorithm.
         scratch : ndarray of shape (3, N)
             Latent values and both weights of N particles; overwritten.
         state : ndarray of shape (2,)
             theta and U, NaN to begin with at the mean of U; overwritten.
-        rng : numpy.random.Generator
-            Random numbers of the draws.
-        draws : ndarray
-            As many iterations as it is long.
         """
         theta, latent = state[0], state[1]
         u, old, new = scratch[0], scratch[1], scratch[2]

@@ -37,12 +37,6 @@ def make_averaged_ratio(generate: Any, transform: Any, log_prior: Any) -> Any:
         ----------
         y : float
             The released number.
-        order : Order
-            The order statistic and its noise.
-        walk : ThetaWalk
-            Proposal of theta, and the interval of the prior.
-        faults : Faults
-            Deviations from the right algorithm.
         refresh : bool
             On rejection take a data set in proportion to its density at theta, in place of
             keeping the current one; both leave the posterior invariant.
@@ -52,10 +46,6 @@ def make_averaged_ratio(generate: Any, transform: Any, log_prior: Any) -> Any:
             Both weights of N particles; overwritten.
         state : ndarray of shape (1,)
             theta; overwritten.
-        rng : numpy.random.Generator
-            Random numbers of the draws.
-        draws : ndarray
-            As many iterations as it is long.
         """
         theta = state[0]
         old, new = scratch[0], scratch[1]

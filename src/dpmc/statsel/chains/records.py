@@ -82,20 +82,10 @@ def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: An
         ----------
         records : ReleasedRecords
             Released records and their noise.
-        walk : ThetaWalk
-            Proposal of theta, and the interval of the prior.
-        faults : Faults
-            Deviations from the right algorithm.
         begin : bool
             Draw current base variables from their distribution.
-        latents : BaseVariables
-            Overwritten.
         state : ndarray of shape (1,)
             theta; overwritten.
-        rng : numpy.random.Generator
-            Random numbers of the draws.
-        draws : ndarray
-            As many iterations as it is long.
         """
         theta = state[0]
         z, old, new, sums = latents.z, latents.old, latents.new, latents.sums

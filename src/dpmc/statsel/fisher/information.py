@@ -19,14 +19,14 @@ from dpmc.rng import stream
 from dpmc.statsel import laplace_clt
 from dpmc.statsel import moments as closed_moments
 from dpmc.statsel.fisher import order_statistics, quadrature
-from dpmc.statsel.fisher.nodes import plain
-from dpmc.statsel.fisher.order_simulation import Simulation
+from dpmc.statsel.fisher.order_statistics import Simulation
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import order_of
-from dpmc.statsel.types import Mechanism, Population, Statistic
+from dpmc.statsel.types import Mechanism, Population, Statistic, plain
 from dpmc.types import Array, DpmcError, check_delta, check_epsilon
 
 Values = float | npt.ArrayLike
+Curve = Callable[[float, float], float]
 # Factor of the second term of the information of a mean of bits: right, and as printed.
 SECOND_TERM = {"half": 0.5, "published": 1.0}
 # Simulations share their random numbers, so that curves are smooth and differences small.
@@ -86,12 +86,8 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 
     Parameters
     ----------
-    moments : Moments
-        m and V of the statistic of one record.
     theta, scale : float or ndarray
         The standard deviation of the noise is 0 where there is none.
-    num_rows : int
-        n, the number of records.
     """
     place = np.asarray(theta, np.float64)
     covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
@@ -105,12 +101,6 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 
     Parameters
     ----------
-    moments : Moments
-        m and V of the statistic of one record.
-    theta : float or ndarray
-        Parameter at which the information is taken.
-    num_rows : int
-        n.
     scale : float or ndarray
         Of the noise; 0 where there is none.
     """
@@ -128,10 +118,6 @@ def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
 
     Parameters
     ----------
-    theta : float or ndarray
-        In (0, 1).
-    num_rows : int
-        n, the number of records.
     epsilon : float or ndarray
         Of epsilon-DP.
     """
@@ -150,10 +136,6 @@ def mean_of_bits(
 
     Parameters
     ----------
-    theta : float or ndarray
-        In (0, 1).
-    num_rows : int
-        n, the number of records.
     noise_variance : float or ndarray
         Variance of the noise, in units of one record.
     second_term : {"half", "published"}
@@ -201,31 +183,12 @@ def information(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    mechanism : Mechanism
-        Noise of the release.
     epsilon : float
         > 0; infinity without noise.
-    num_rows : int
-        n.
-    theta : float
-        Parameter at which the information is taken.
     delta : float, optional
         For mechanisms that need one.
     simulation : Simulation, optional
         Of order statistics: always with the same random numbers.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DpmcError
-        If a number is out of range, or the mechanism does not release the statistic.
     """
     return curve(population, statistic, mechanism, num_rows, delta, simulation)(epsilon, theta)
 
@@ -237,14 +200,8 @@ def curve(
     num_rows: int,
     delta: float | None = None,
     simulation: Simulation | None = None,
-) -> Callable[[float, float], float]:
-    """Return :func:`information` as a function of epsilon and theta.
-
-    Raises
-    ------
-    DpmcError
-        If the mechanism does not release the statistic, or n or delta is out of range.
-    """
+) -> Curve:
+    """Return :func:`information` as a function of epsilon and theta."""
     checks.at_least("n", num_rows, 1)
     if mechanism.needs_delta:
         check_delta(delta, mechanism.name)
@@ -256,6 +213,14 @@ def curve(
         return evaluate(float(epsilon), float(theta))
 
     return checked
+
+
+def value_or_nan(curve: Curve, epsilon: float, theta: float) -> float:
+    """Information, NaN where the mechanism refuses the budget or theta."""
+    try:
+        return curve(float(epsilon), float(theta))
+    except DpmcError:
+        return math.nan
 
 
 def check_bits(release: ReleaseSetting) -> None:
@@ -274,7 +239,7 @@ def _raw(
     num_rows: int,
     delta: float | None,
     simulation: Simulation | None,
-) -> Callable[[float, float], float]:
+) -> Curve:
     width = statistic.sensitivity(population.support)
     if mechanism.noise == "bits":
         if population.name != "bernoulli" or statistic.kind != "mean":
@@ -313,7 +278,7 @@ def _of_order(
     num_rows: int,
     delta: float | None,
     simulation: Simulation | None,
-) -> Callable[[float, float], float]:
+) -> Curve:
     if population.base == "unit":
         raise DpmcError(
             f"`population` must have a density for {statistic.name}, got {population.name!r}"

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.compile_cache import kept
-from dpmc.statsel.fisher import order_simulation
-from dpmc.statsel.fisher.nodes import plain
+from dpmc.statsel.fisher import order_statistics
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
-from dpmc.statsel.types import Population, Statistic
+from dpmc.statsel.types import Population, Statistic, plain
 from dpmc.types import Array, DpmcError
 
 # Latent numbers that are held at once.
@@ -58,23 +58,24 @@ class LatentSampler(NamedTuple):
     cost: int = 1
 
 
-class MonteCarloSizes(NamedTuple):
+@dataclass(frozen=True)
+class MonteCarloSizes:
     """Monte Carlo sizes and which estimate to take.
 
     Parameters
     ----------
     num_outer : int
-        Simulated y: N of the thesis.
+        Simulated y: N of the thesis, which gives no number.
     num_inner : int
-        Latent draws for each: M of the thesis.
+        Latent draws for each y: M of the thesis.
     estimator : {"squared", "halves"}
         The square of gamma, as published, or the product of two halves.
     shared : bool
         Whether all y share their latent draws; as published they do not.
     """
 
-    num_outer: int
-    num_inner: int
+    num_outer: int = 10000
+    num_inner: int = 100
     estimator: str = "squared"
     shared: bool = False
 
@@ -119,22 +120,13 @@ def estimate(
 
     Parameters
     ----------
-    sampler : LatentSampler
-        Latent draws of one release.
     sizes : MonteCarloSizes
         Monte Carlo sizes, and the estimator.
-    rng : numpy.random.Generator
-        Random numbers of the draws.
 
     Returns
     -------
     value, se : float
         The standard error is that of independent y: too small where they share latent draws.
-
-    Raises
-    ------
-    DpmcError
-        If a size is too small or the estimator unknown.
     """
     checks.one_of("estimator", sizes.estimator, ESTIMATORS)
     halves = sizes.estimator == "halves"
@@ -166,12 +158,6 @@ def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Late
 
     Parameters
     ----------
-    moments : Moments
-        m and V of the statistic of one record.
-    theta : float
-        Parameter at which the information is taken.
-    num_rows : int
-        n, the number of records.
     scale : float
         Of the Laplace noise.
     """
@@ -198,19 +184,10 @@ def of_data(
 
     Parameters
     ----------
-    population : Population
-        Distribution of one record.
     statistic : Statistic
         An order statistic.
     order : Order
         It and its noise.
-    theta : float
-        Parameter at which the information is taken.
-
-    Raises
-    ------
-    DpmcError
-        If records have no score.
     """
     score_of = _score(population)
 
@@ -220,7 +197,7 @@ def of_data(
         ordered = np.sort(
             np.abs(z) if BASE_DISTRIBUTIONS[order.distribution] == "folded_normal" else z, axis=1
         )
-        value, scale = order_simulation.release(population, statistic, order, theta, ordered)
+        value, scale = order_statistics.release(population, statistic, order, theta, ordered)
         return LatentDraws(value.reshape(shape), scale.reshape(shape), total.reshape(shape))
 
     return LatentSampler(draw, order.num)
@@ -229,13 +206,7 @@ def of_data(
 def of_record(
     population: Population, statistic: Statistic, theta: float, scale: float
 ) -> LatentSampler:
-    """Return the latent draws of Algorithm 8: single records, whose F is of one of them.
-
-    Raises
-    ------
-    DpmcError
-        If records have no score.
-    """
+    """Return the latent draws of Algorithm 8: single records, whose F is of one of them."""
     score_of = _score(population)
     low, high = population.support
 

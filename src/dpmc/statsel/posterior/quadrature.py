@@ -19,20 +19,30 @@ from dpmc.numerics.compile_cache import assemble
 from dpmc.rng import stream
 from dpmc.statsel import moments
 from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify
-from dpmc.statsel.posterior.mean_likelihood import DENSITIES, NoisyMean, make_fill_likelihood
-from dpmc.statsel.posterior.record_likelihood import log_likelihoods
+from dpmc.statsel.posterior.likelihoods import (
+    DENSITIES,
+    NoisyMean,
+    log_likelihoods,
+    make_fill_likelihood,
+)
 from dpmc.statsel.targets import PosteriorTarget
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError
 
 Likelihood = Callable[[Array], Array]
 
-# Gauss-Legendre nodes of a panel; a panel is halved while the log-density spans more than this.
-NODES, SPAN = 12, 3.0
-# What is so far below the largest log-density is left as it is, and how far halving goes.
-NEGLIGIBLE, DEPTH = 45.0, 48
-# Panels to begin with, and powers of two up to which an infinite interval is followed.
-PANELS, DOUBLINGS = 8, 240
+# Gauss-Legendre nodes of a panel.
+NODES = 12
+# A panel is halved while the log-density spans more than this.
+SPAN = 3.0
+# Panels so far below the largest log-density are left as they are.
+NEGLIGIBLE = 45.0
+# Halvings at most.
+DEPTH = 48
+# Panels to begin with.
+PANELS = 8
+# Powers of two up to which an infinite interval is followed.
+DOUBLINGS = 240
 # Data sets that stand for the distribution of an order statistic with its smooth sensitivity.
 DATA_SETS = 4000
 # Values of theta whose data sets are remembered.
@@ -73,8 +83,6 @@ def likelihood(
 
     Parameters
     ----------
-    target : PosteriorTarget
-        Release and prior.
     num_data_sets : int
         Of an order statistic with smooth sensitivity: simulated data sets, the same at every
         theta and for every release, stratified by the uniform of the released rank. With constant
@@ -96,15 +104,8 @@ def quadrature(
 
     Parameters
     ----------
-    target : PosteriorTarget
-        Release and prior.
     log_likelihood : callable, optional
         That of :func:`likelihood` by default.
-
-    Raises
-    ------
-    DpmcError
-        If the posterior is improper, or has no variance.
     """
     function = log_likelihood or likelihood(target)
 
@@ -116,13 +117,7 @@ def quadrature(
 
 
 def check_proper(target: PosteriorTarget) -> QuadraturePosterior | None:
-    """Refuse a prior that leaves the posterior improper; return the posterior if computed.
-
-    Raises
-    ------
-    DpmcError
-        If the posterior is improper, or has no variance.
-    """
+    """Refuse a prior that leaves the posterior improper; return the posterior if computed."""
     if math.isfinite(target.prior.low) and math.isfinite(target.prior.high):
         return None
     return quadrature(target)
@@ -133,11 +128,6 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
 
     Gauss-Legendre rules on panels, which are halved until the log-density is smooth on each.
     Halves of the same interval are always at the same places.
-
-    Raises
-    ------
-    DpmcError
-        If the log-density is nowhere finite.
     """
     points, shares = np.polynomial.legendre.leggauss(NODES)
     todo = low + (high - low) * np.arange(PANELS + 1) / PANELS
@@ -180,12 +170,6 @@ def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[f
     """Return an interval that holds a posterior but for 1e-12 of its second moment.
 
     Infinite ends are followed over intervals of doubling length.
-
-    Raises
-    ------
-    DpmcError
-        If the mass on these intervals does not fall, so that the posterior is improper, or the
-        second moment does not exist.
     """
     if math.isfinite(low) and math.isfinite(high):
         return low, high

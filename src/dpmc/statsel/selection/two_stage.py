@@ -18,13 +18,61 @@ import numpy.typing as npt
 from dpmc.privacy import single_releases
 from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.statsel import records, releases
-from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.records import InvalidRows
-from dpmc.statsel.selection.initial_distributions import Indices
-from dpmc.statsel.selection.planning import SelectionPlan
-from dpmc.statsel.selection.scoring import estimate, select
-from dpmc.statsel.types import Mechanism, Statistic
+from dpmc.statsel.selection.planning import (
+    NOISES,
+    Indices,
+    MeanDistributions,
+    SelectionPlan,
+    normalised,
+)
+from dpmc.statsel.types import Mechanism, Statistic, plain
 from dpmc.types import Array, DpmcError, Guarantee
+
+
+def select(plan: SelectionPlan, first: Array) -> Indices:
+    """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
+    best: Indices = np.argmin(scores(plan, first), axis=1)
+    return best
+
+
+def scores(plan: SelectionPlan, first: Array) -> Array:
+    """Return the score of every candidate given y0, shape (R, K)."""
+    zero = np.zeros(len(first), dtype=np.int64)
+    weights = normalised(log_likelihood(plan, plan.first_distributions, first, zero))
+    expected_cost: Array = weights @ plan.cost.T
+    return expected_cost
+
+
+def estimate(plan: SelectionPlan, first: Array | None, second: Array, selected: Indices) -> Array:
+    """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
+    log_posterior = log_likelihood(plan, plan.distributions, second, selected)
+    if first is not None:
+        zero = np.zeros(len(first), dtype=np.int64)
+        log_posterior += log_likelihood(plan, plan.first_distributions, first, zero)
+    means: Array = normalised(log_posterior) @ plan.theta
+    return means
+
+
+def log_likelihood(
+    plan: SelectionPlan, distributions: MeanDistributions, y: Array, index: Indices
+) -> Array:
+    """Return log p(y | theta) of releases on the grid, shape (R, G).
+
+    Parameters
+    ----------
+    distributions : MeanDistributions
+        Of the released statistics.
+    y : ndarray of shape (R,)
+        Released means.
+    index : ndarray of int, shape (R,)
+        Of the statistic that each y releases.
+    """
+    out = np.empty((len(y), len(plan.theta)))
+    NOISES[plan.mechanism.noise].fill(
+        y, index, distributions.mean, distributions.sd, distributions.scale, out
+    )
+    return out
 
 
 class Outcome(NamedTuple):
@@ -54,21 +102,8 @@ def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
 
     Parameters
     ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
     x : ndarray of shape (R, n)
         Records, those of the first part first; clipped here.
-    noise : ndarray of shape (R, 2)
-        Of both releases, in units of their scales.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    DpmcError
-        If x does not have as many records as the plan.
     """
 
     def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
@@ -89,24 +124,11 @@ def release(
 
     Parameters
     ----------
-    plan : SelectionPlan
-        What is fixed before any record is read.
-    x : array_like of shape (n,)
-        Records, those of the first part first.
-    rng : numpy.random.Generator, optional
-        Only to repeat a release: whoever knows its seed can take the noise off. By default
-        noise comes from the operating system.
     noise : {"continuous", "discrete"}, optional
         Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`. Discrete
         by default, and continuous with `rng`, as published.
     invalid_rows : {"refuse", "zero"}
         A record that is no finite number is an error, or counts as 0 before it is clipped.
-
-    Raises
-    ------
-    DpmcError
-        If x does not have as many records as the plan, a record is to be refused, or the
-        support leaves sums no room.
     """
     kind = noise_of(noise, published=rng is not None)
     for statistic in (plan.first, *plan.candidates):
@@ -160,10 +182,6 @@ def exact_means(
 
     Parameters
     ----------
-    statistics : sequence of Statistic
-        Statistics that an index chooses from.
-    plan : SelectionPlan
-        What is fixed before any record is read.
     x : ndarray of shape (R, m)
         Of any floats: NaN counts as 0, and all are clipped to the support.
     index : ndarray of int, shape (R,)
@@ -177,32 +195,3 @@ def exact_means(
         # Before it was compiled: one function for every power would take seconds.
         means[rows] = plain(statistics[k].transform)(clipped[rows]).mean(axis=1)
     return means
-
-
-def released(
-    statistics: Sequence[Statistic],
-    plan: SelectionPlan,
-    x: Array,
-    index: Indices,
-    scale: Array,
-    noise: Array,
-) -> Array:
-    """Return one noisy mean of each data set: that of its statistic.
-
-    Parameters
-    ----------
-    statistics : sequence of Statistic
-        Statistics that an index chooses from.
-    plan : SelectionPlan
-        What is fixed before any record is read.
-    x : ndarray of shape (R, m)
-        Of any floats: NaN counts as 0, and all are clipped to the support.
-    index : ndarray of int, shape (R,)
-        Which statistic of each data set is released.
-    scale : ndarray of shape (len(statistics),)
-        Noise scale of each statistic.
-    noise : ndarray of shape (R,)
-        In units of `scale`.
-    """
-    means = exact_means(statistics, plan, x, index)
-    return np.asarray(means + scale[index] * noise)

@@ -1,1 +1,0 @@
-"""Parameters of a Gaussian that noise is added to, one file each: ``Params`` and ``table``."""

@@ -1,0 +1,340 @@
+"""State of all S_j in a chain, their density given the rest, and the Wishart walk.
+
+Given the rest, S_j has the density of Wishart(n_j, W^-1), W the precision of the features,
+times the likelihood of Shat_j, each entry of whose upper triangle has noise of its own, times
+that of zhat_j. :mod:`dpmc.linreg.gibbs.node_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`
+have moves that mix where the walk of [alparslan2023thesis, Algorithm 14] does not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpmc.linreg.gibbs.conditionals import accepts, node_log_likelihood, probability
+from dpmc.linreg.gibbs.whitened_nodes import WhitenedNodes
+from dpmc.numerics.small_matrices import (
+    bartlett,
+    cholesky,
+    compiled,
+    congruence,
+    copy_matrix,
+    log_determinant,
+    lower_product,
+    multiply,
+    self_product,
+    shifted_cholesky,
+    solve_lower,
+    solve_upper,
+    trace_product,
+)
+
+
+class StatisticsState(NamedTuple):
+    """Where a chain is, and what follows from it."""
+
+    s: Any  # (J, d, d)
+    theta: Any  # (d,)
+    variance: Any  # (1,): sigma_y^2
+    precision: Any  # (d, d): W
+    total: Any  # (d, d): Lambda + sum_j S_j
+    log_total: Any  # (1,): log |total|
+    log_det: Any  # (J,): log |S_j|
+    factors: Any  # (J, d, d): lower factor of M_j
+    log_likelihood: Any  # (J,): of zhat_j
+    terms: Any  # (J, d, d): S_j M_j^-1 S_j
+    shifts: Any  # (J, d): S_j M_j^-1 zhat_j
+    stale: Any  # (J,) bool: whether the two are to be computed anew
+
+    @classmethod
+    def of(cls, s: Any, theta: Any, variance: float) -> StatisticsState:
+        """Allocate the state of a chain that starts here."""
+        num, dim = s.shape[:2]
+        return cls(
+            np.array(s, dtype=np.float64, order="C"),
+            np.array(theta, dtype=np.float64),
+            np.array([variance], dtype=np.float64),
+            np.eye(dim),
+            np.eye(dim),
+            np.zeros(1),
+            np.zeros(num),
+            np.zeros((num, dim, dim)),
+            np.zeros(num),
+            np.zeros((num, dim, dim)),
+            np.zeros((num, dim)),
+            np.ones(num, dtype=np.bool_),
+        )
+
+
+class StatisticsScratch(NamedTuple):
+    """Room for one proposal of every node."""
+
+    s: Any  # (J, d, d)
+    factors: Any  # (J, d, d)
+    log_likelihood: Any  # (J,)
+    a: Any  # (d, d), as are b and c
+    b: Any
+    c: Any
+    total: Any  # (d, d)
+    theta: Any  # (d,), as are x and y
+    x: Any
+    y: Any
+    nodes: WhitenedNodes  # those of changes of scale
+
+    @classmethod
+    def of(cls, num: int, dim: int) -> StatisticsScratch:
+        """Allocate it."""
+        nodes, matrices = np.zeros((2, num, dim, dim)), np.zeros((4, dim, dim))
+        whitened = WhitenedNodes.of(num, dim)
+        return cls._make([*nodes, np.zeros(num), *matrices, *np.zeros((3, dim)), whitened])
+
+
+@compiled
+def noise_log_likelihood(s: Any, s_hat: Any, s_variance: float) -> float:
+    """Return the log-density of Shat given S up to a constant: its upper triangle once."""
+    total = 0.0
+    for i in range(s.shape[0]):
+        for k in range(i + 1):
+            total += (s_hat[i, k] - s[i, k]) ** 2
+    return -0.5 * total / s_variance
+
+
+@compiled
+def node_log_density(
+    released: Any, j: int, s: Any, log_det: float, log_likelihood: float, precision: Any
+) -> float:
+    """Return the log-density of S_j given the rest up to a constant."""
+    exponent = 0.5 * (released.num_rows[j] - s.shape[0] - 1)
+    prior = exponent * log_det - 0.5 * trace_product(precision, s)
+    noise = noise_log_likelihood(s, released.s[j], released.s_variance)
+    return float(prior + noise + log_likelihood)
+
+
+@compiled
+def settle(
+    released: Any, j: int, log_proposal: float, state: Any, scratch: Any, rng: Any
+) -> tuple[bool, float]:
+    """Accept or reject the proposal ``scratch.s[j]``; return whether, and the probability."""
+    s, factor, variance = scratch.s[j], scratch.factors[j], state.variance[0]
+    if not cholesky(s, scratch.a):
+        return False, 0.0
+    if not shifted_cholesky(s, variance, released.z_variance, factor):
+        return False, 0.0
+    log_det = log_determinant(scratch.a)
+    likelihood = node_log_likelihood(s, released.z[j], state.theta, factor, scratch.x)
+    log_ratio = (
+        log_proposal
+        + node_log_density(released, j, s, log_det, likelihood, state.precision)
+        - node_log_density(
+            released, j, state.s[j], state.log_det[j], state.log_likelihood[j], state.precision
+        )
+    )
+    accepted = accepts(log_ratio, rng)
+    if accepted:
+        copy_matrix(s, state.s[j])
+        copy_matrix(factor, state.factors[j])
+        state.log_det[j] = log_det
+        state.log_likelihood[j] = likelihood
+        state.stale[j] = True
+    return accepted, probability(log_ratio)
+
+
+@compiled
+def inverse_square(factor: Any, scratch: Any) -> float:
+    """Return the squared Frobenius norm of the inverse of a lower factor."""
+    dim, total = factor.shape[0], 0.0
+    for j in range(dim):
+        for i in range(j, dim):
+            entry = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                entry -= factor[i, k] * scratch[k]
+            scratch[i] = entry / factor[i, i]
+            total += scratch[i] ** 2
+    return total
+
+
+@compiled
+def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
+    """Return log q(S | S') - log q(S' | S) of the Wishart walk S' = L A A' L' / dof.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (d, d)
+        The Bartlett factor A; S = L L'.
+    dof : float
+        alpha, above d - 1.
+    """
+    dim, square = factor.shape[0], 0.0
+    for i in range(dim):
+        for k in range(i + 1):
+            square += factor[i, k] ** 2
+    change = dim * math.log(dof) - log_determinant(factor)
+    traces = square - dof * dof * inverse_square(factor, scratch)
+    return float((dof - 0.5 * (dim + 1)) * change + 0.5 * traces)
+
+
+@compiled
+def wishart_move(
+    released: Any, j: int, dof: float, state: Any, scratch: Any, rng: Any
+) -> tuple[bool, float]:
+    """Walk from S_j to S' ~ Wishart(dof, S_j / dof)."""
+    if not cholesky(state.s[j], scratch.a):
+        return False, 0.0
+    bartlett(dof, rng, scratch.b)
+    lower_product(scratch.a, scratch.b, 1.0 / math.sqrt(dof), scratch.c)
+    self_product(scratch.c, scratch.s[j])
+    log_proposal = wishart_log_ratio(scratch.b, dof, scratch.x)
+    return settle(released, j, log_proposal, state, scratch, rng)
+
+
+class Frame(NamedTuple):
+    """The eigenbasis of W, and the Gaussian approximation of one node in it."""
+
+    rows: Any  # (d, d): row i is eigenvector i
+    columns: Any  # (d, d): its transpose
+    values: Any  # (d,): eigenvalues of W
+    overlap: Any  # (d, d): sum_l U_li^2 U_lk^2
+    s: Any  # (d, d): S_j
+    s_hat: Any  # (d, d): Shat_j
+    spread: Any  # (d, d): variance of each entry, zhat_j not seen
+    centre: Any  # (d, d): its mean
+    mean: Any  # (d, d): the mean, zhat_j seen
+    factor: Any  # (d, d): of the predictive covariance of zhat_j
+    z: Any  # (d,): zhat_j
+    z_spread: Any  # (d,): variance of zhat_j given S_j
+    theta: Any  # (d,)
+
+    @classmethod
+    def of(cls, dim: int) -> Frame:
+        """Allocate it."""
+        matrices, vectors = np.zeros((9, dim, dim)), np.zeros((4, dim))
+        return cls._make([*matrices[:2], vectors[0], *matrices[2:], *vectors[1:]])
+
+
+@compiled
+def set_frame(precision: Any, frame: Any) -> None:
+    """Take the eigenbasis of W."""
+    values, vectors = np.linalg.eigh(precision)
+    dim = values.size
+    least = 1e-15 * values[dim - 1]
+    for i in range(dim):
+        frame.values[i] = max(values[i], least)
+        for k in range(dim):
+            frame.rows[i, k] = vectors[k, i]
+            frame.columns[k, i] = vectors[k, i]
+    for i in range(dim):
+        for k in range(dim):
+            total = 0.0
+            for m in range(dim):
+                total += (frame.rows[i, m] * frame.rows[k, m]) ** 2
+            frame.overlap[i, k] = total
+
+
+@compiled
+def approximate(released: Any, j: int, state: Any, frame: Any, scratch: Any) -> bool:
+    """Fill the Gaussian approximation of S_j given the rest; return False if there is none.
+
+    The prior has mean n / w_i on the diagonal and independent entries of variance
+    n (1 + delta_ik) / (w_i w_k); the noise adds to their precisions the diagonal of its
+    Hessian, which is (1 + 2 q_ik) / v off the diagonal and (1 + q_ii) / (2 v) on it, q the
+    overlap; zhat_j is linear in S_j, with the covariance that the prior mean would give.
+    It depends on W, theta and sigma_y^2, not on S_j: all that the step below asks for.
+    """
+    n, v, rows = released.num_rows[j], released.s_variance, frame.rows
+    congruence(rows, state.s[j], scratch.a, frame.s)
+    congruence(rows, released.s[j], scratch.a, frame.s_hat)
+    multiply(rows, released.z[j], frame.z)
+    multiply(rows, state.theta, frame.theta)
+    dim = frame.z.size
+    for i in range(dim):
+        frame.z_spread[i] = state.variance[0] * n / frame.values[i] + released.z_variance
+        for k in range(i + 1):
+            prior = frame.values[i] * frame.values[k] / n
+            noise = (1.0 + 2.0 * frame.overlap[i, k]) / v
+            pull = noise * frame.s_hat[i, k]
+            if i == k:
+                prior, noise = 0.5 * prior, 0.5 * (1.0 + frame.overlap[i, i]) / v
+                pull = noise * frame.s_hat[i, i] + prior * n / frame.values[i]
+            spread = 1.0 / (prior + noise)
+            frame.spread[i, k] = frame.spread[k, i] = spread
+            frame.centre[i, k] = frame.centre[k, i] = spread * pull
+    for i in range(dim):
+        diagonal = frame.z_spread[i]
+        for k in range(dim):
+            scratch.b[i, k] = frame.spread[i, k] * frame.theta[i] * frame.theta[k]
+            diagonal += frame.spread[i, k] * frame.theta[k] ** 2
+        scratch.b[i, i] = diagonal
+    if not cholesky(scratch.b, frame.factor):
+        return False
+    copy_matrix(frame.centre, frame.mean)
+    multiply(frame.centre, frame.theta, scratch.x)
+    for i in range(dim):
+        scratch.x[i] = frame.z[i] - scratch.x[i]
+    correct(frame, scratch.x, frame.mean)
+    return True
+
+
+@compiled
+def correct(frame: Any, residual: Any, s: Any) -> None:
+    """Add to S its regression on a residual of zhat_j: Cov(S, zhat_j) Cov(zhat_j)^-1 residual."""
+    solve_lower(frame.factor, residual)
+    solve_upper(frame.factor, residual)
+    for i in range(residual.size):
+        for k in range(i + 1):
+            change = residual[i] * frame.theta[k]
+            if i != k:
+                change += residual[k] * frame.theta[i]
+            s[i, k] += frame.spread[i, k] * change
+            s[k, i] = s[i, k]
+
+
+@compiled
+def draw_deviation(frame: Any, residual: Any, rng: Any, out: Any) -> None:
+    """Draw from the approximation, centred: its own draw, corrected for a draw of zhat_j."""
+    dim = residual.size
+    for i in range(dim):
+        for k in range(i + 1):
+            out[i, k] = math.sqrt(frame.spread[i, k]) * rng.standard_normal()
+            out[k, i] = out[i, k]
+    multiply(out, frame.theta, residual)
+    for i in range(dim):
+        residual[i] = -residual[i] - math.sqrt(frame.z_spread[i]) * rng.standard_normal()
+    correct(frame, residual, out)
+
+
+@compiled
+def approximate_log_density(frame: Any, s: Any, residual: Any) -> float:
+    """Return the log-density of the approximation at S up to a constant."""
+    total = 0.0
+    multiply(s, frame.theta, residual)
+    for i in range(residual.size):
+        total += (frame.z[i] - residual[i]) ** 2 / frame.z_spread[i]
+        for k in range(i + 1):
+            total += (s[i, k] - frame.centre[i, k]) ** 2 / frame.spread[i, k]
+    return -0.5 * total
+
+
+@compiled
+def gaussian_move(
+    released: Any, j: int, step: float, state: Any, frame: Any, scratch: Any, rng: Any
+) -> tuple[bool, float]:
+    """Propose mean + sqrt(1 - step^2) (S_j - mean) + step * deviation, for a step in (0, 1].
+
+    Reversible for the Gaussian approximation, so that the ratio of the densities to it
+    decides [Neal 1998]; at step 1 it is an independent draw.
+    """
+    if not approximate(released, j, state, frame, scratch):
+        return False, 0.0
+    new = scratch.b
+    draw_deviation(frame, scratch.x, rng, new)
+    kept = math.sqrt(1.0 - step * step)
+    for i in range(new.shape[0]):
+        for k in range(new.shape[0]):
+            mean = frame.mean[i, k]
+            new[i, k] = mean + kept * (frame.s[i, k] - mean) + step * new[i, k]
+    log_proposal = approximate_log_density(frame, frame.s, scratch.x)
+    log_proposal -= approximate_log_density(frame, new, scratch.x)
+    congruence(frame.columns, new, scratch.a, scratch.s[j])
+    return settle(released, j, log_proposal, state, scratch, rng)

@@ -1,1 +1,0 @@
-"""Fisher information estimators, one file each: ``Params`` and ``evaluate``."""

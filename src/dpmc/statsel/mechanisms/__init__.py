@@ -1,1 +1,0 @@
-"""Noise of a release, one file each: ``Params`` and ``build(params) -> Mechanism``."""

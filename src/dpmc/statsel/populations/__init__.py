@@ -1,1 +1,0 @@
-"""Distributions of one record, one file each: ``Params`` and ``build(params) -> Population``."""

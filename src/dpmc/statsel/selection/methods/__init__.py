@@ -1,1 +1,0 @@
-"""Two-stage selection methods, one file each: ``Params``, ``prepare`` and ``run``."""

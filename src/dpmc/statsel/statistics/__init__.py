@@ -1,1 +1,0 @@
-"""Statistics of the records, one file each: ``Params`` and ``build(params) -> Statistic``."""
