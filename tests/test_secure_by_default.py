@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc import random_bits, registry, rng, statsel, tuning
+from dpmc import random_bits, registry, rng, statsel
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.linreg import release as linreg_release
 from dpmc.linreg.methods import adassp
@@ -17,6 +17,7 @@ from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.models import gaussian_mean
 from dpmc.privacy import compiled_noise, single_releases
 from dpmc.types import LOW_BITS, SEED
+from tests.support.methods import PRIVATE
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 
@@ -54,12 +55,11 @@ def nodes_of_rows(sharing, **more):
 def chain(name):
     def run(**more):
         given = dict(num_chains=1, max_iterations=3, **BUDGET, **QUIET)
-        return dpmc.fit(name, MODEL, X, **given, **more)
+        return dpmc.fit(MODEL, X, method=name, **given, **more)
 
     return run
 
 
-PRIVATE = [name for name in registry.names("method") if name in tuning.RULES]
 # Ways in that take private rows and a seed, by the public name that they are a case of.
 WAYS = {
     "fit": lambda **more: dpmc.fit(MODEL, X, **BUDGET, num_draws=20, **QUIET, **more),

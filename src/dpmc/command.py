@@ -20,7 +20,7 @@ from dpmc.experiments.config import foreign_methods
 from dpmc.experiments.config.reader import read_typed
 from dpmc.experiments.config.settings import Settings
 from dpmc.families.regression import PRIOR_SD, built, regression
-from dpmc.fitting import AUTOMATIC, PosteriorWarning, fit
+from dpmc.fitting import PosteriorWarning, fit
 from dpmc.league.submission import rivals
 from dpmc.league.table import Row, play, summary, write
 from dpmc.league.task import described, known, tasks
@@ -89,7 +89,7 @@ def fit_file(path: str | Path) -> str:
     with warnings.catch_warnings():  # the summary has the remarks
         warnings.simplefilter("ignore", PosteriorWarning)
         if settings.model is not None:
-            fitted = fit(AUTOMATIC, _model(path, settings.model), rows, **common)
+            fitted = fit(_model(path, settings.model), rows, **common)
         else:
             assert settings.likelihood is not None
             fitted = regression(

@@ -176,7 +176,7 @@ def test_a_data_frame_and_integers_are_accepted(data):
         ({"noise": "none"}, "`noise` must be"),
         ({"names": ["a"]}, "`names` must be 2 different names"),
         ({"names": ["a", "a"]}, "`names` must be 2 different names"),
-        ({"clip_bound": 3.0}, "`clip_bound` must be left out for the automatic method"),
+        ({"ratio_clip_bound": 3.0}, "`ratio_clip_bound` must be left out for the automatic method"),
         ({"max_iterations": 3}, "`max_iterations` must be left out"),
         ({"start": np.zeros(3)}, "`start` must be finite, of shape"),
         ({"start": ["a", "b"]}, "`start` must"),
@@ -193,9 +193,8 @@ def test_bad_arguments_are_refused_in_one_line(data, arguments, message):
 @pytest.mark.parametrize(
     ("positional", "message"),
     [
-        (lambda model, x: (x, model), "`model` must be a dpmc.Model, before the rows, got ndarray"),
-        (lambda model, x: ("logistic", x), "fit\\(model, rows"),
-        (lambda model, x: (model,), "1 positional"),
+        (lambda model, x: (x, model), "`model` must be a dpmc.Model, got ndarray"),
+        (lambda model, x: ("logistic", x), "`model` must be a dpmc.Model, got 'logistic'"),
         (lambda model, x: (model, None), "data 'data'"),
         (lambda model, x: (model, "data.csv"), "must be a folder of shards, and .* is not there"),
         (lambda model, x: (model, x + 1j), "real numbers"),
@@ -218,8 +217,8 @@ def test_a_method_of_ones_own_choice_says_when_it_is_no_use(data):
             epsilon=1,
             delta=1e-6,
             proposal_sd=0.05,
-            noise_multiplier=10,
-            clip_bound=3.0,
+            ratio_noise_multiplier=10,
+            ratio_clip_bound=3.0,
             progress=False,
         )
     assert fitted.remarks
@@ -229,7 +228,7 @@ def test_method_may_stand_first_or_be_named(data):
     settings = {"proposal_sd": 0.02, "num_iterations": 200, "progress": False, "seed": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpmc.PosteriorWarning)
-        first = dpmc.fit("rwmh", gaussian_model(), data, **settings)
+        first = dpmc.fit(gaussian_model(), data, method="rwmh", **settings)
         named = dpmc.fit(gaussian_model(), data, method="rwmh", **settings)
     np.testing.assert_array_equal(first.draws, named.draws)
 

@@ -306,7 +306,12 @@ def test_a_comparison_has_a_table_a_figure_and_a_joint_guarantee(tmp_path):
 
     model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
     rows = stream(0, "families", "compare").standard_normal((2000, 2))
-    walk = {"proposal_sd": 0.02, "noise_multiplier": 30.0, "clip_bound": 3.0, "num_chains": 2}
+    walk = {
+        "proposal_sd": 0.02,
+        "ratio_noise_multiplier": 30.0,
+        "ratio_clip_bound": 3.0,
+        "num_chains": 2,
+    }
     both = dpmc.compare(
         model, rows, {"auto": {}, "dp_penalty": walk}, **BUDGET, names=["a", "b"], progress=False
     )

@@ -107,7 +107,9 @@ def test_no_draw_is_thrown_away_where_none_is_for_warm_up(way):
 
 @pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 def test_chains_say_which_states_are_warm_up(tmp_path):
-    plain = dpmc.fit("rwmh", gaussian_model(), rows("fit", 50, 2), num_iterations=9, proposal_sd=1)
+    plain = dpmc.fit(
+        gaussian_model(), rows("fit", 50, 2), method="rwmh", num_iterations=9, proposal_sd=1
+    )
     assert plain.warm_up == 4
     assert plain.kept().shape == (5, 4, 2)
     assert plain.to_arviz().sample_stats["accepted"].shape == (4, 5)

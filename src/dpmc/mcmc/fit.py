@@ -16,7 +16,7 @@ from dpmc import checks, registry
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
-from dpmc.mcmc.own_methods import is_own, resolve
+from dpmc.mcmc.own_methods import is_own, name_of
 from dpmc.mcmc.posterior import Posterior
 from dpmc.mcmc.threads import number_of_threads, threaded
 from dpmc.privacy import calibration
@@ -40,15 +40,16 @@ from dpmc.types import (
     DpmcError,
     Fit,
     Guarantee,
-    InvalidRows,
     Model,
 )
 from dpmc.types.results import first_half
 
-# Of sums and differences of budgets.
+# Relative margin where budgets are added or subtracted.
 ROUNDING = 2.0**-50
 # What proves a sum of epsilons and of deltas.
 SUM = "composition"
+# How chains run: arguments of `fit` that `dpmc.fit` takes beside a method.
+OPTIONS = ("accountant", "num_iterations", "max_iterations", "num_threads", "diagnostics")
 Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
 
 
@@ -109,9 +110,9 @@ class Search:
 
 
 def fit(
-    method: Any,
+    module: ModuleType,
     model: Model,
-    data: Dataset | Array,
+    dataset: Dataset,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -125,15 +126,38 @@ def fit(
     noise: Noise | None = None,
     progress: bool = True,
     diagnostics: Diagnostics = "private",
-    invalid_rows: InvalidRows = "refuse",
     search: Search | None = None,
     **params: Any,
 ) -> Fit:
-    """Sample the posterior of `model` given `data` with one method.
+    """Chains of one method on one posterior, all released together under the one budget.
 
-    All chains are released together under the one budget. The arguments are those of
-    :func:`dpmc.fitting.fit`, which is the way in for a user, and `search`, what the budget has been
-    spent on already.
+    :func:`dpmc.fitting.fit` is the way in for a user.
+
+    Parameters
+    ----------
+    module : module
+        The method, as `dpmc.mcmc.own_methods.resolve` makes it.
+    model, dataset, epsilon, delta, num_chains, start, seed, noise, progress
+        As of :func:`dpmc.fitting.fit`.
+    accountant : str, optional
+        What turns the budget into iterations; by default the tightest that is valid.
+    num_iterations : int, optional
+        Iterations per chain of a method without privacy; otherwise the budget decides.
+    max_iterations : int, optional
+        Iterations per chain of a private method to stop at, where its budget buys more.
+        What is not run is not spent: the guarantee is better than the budget, unless a search
+        chose parameters of the method.
+    num_threads : int, optional
+        Threads that chains run in, with the same results whatever their number; by default one for
+        each processor where the rows are many, and a single one otherwise.
+    diagnostics : {"private", "none", "exact"}
+        How to report the shares of clipped rows: released with noise from one hundredth of the
+        budget, in ``Fit.diagnostics``; not at all; or exact in ``Fit.info`` and ``Fit.totals``,
+        which the guarantee then names as outside of it. A method without privacy has them exact.
+    search : Search, optional
+        What the budget has been spent on already.
+    **params
+        Of the method, as in its ``Params``.
 
     Returns
     -------
@@ -149,22 +173,22 @@ def fit(
     Examples
     --------
     >>> import numpy as np
+    >>> from dpmc.mcmc.methods import dp_penalty
     >>> from dpmc.models import gaussian_mean
     >>> rows = np.random.default_rng(0).normal(size=(1000, 2))
     >>> model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
     >>> result = fit(
-    ...     "dp_penalty", model, rows, epsilon=4, delta=1e-6, num_chains=1, max_iterations=20,
-    ...     progress=False, proposal_sd=0.05, noise_multiplier=20, clip_bound=3.0,
+    ...     dp_penalty, model, Dataset("rows", rows), epsilon=4, delta=1e-6, num_chains=1,
+    ...     max_iterations=20, progress=False, proposal_sd=0.05,
+    ...     ratio_noise_multiplier=20, ratio_clip_bound=3.0,
     ... )
     >>> result.draws.shape
     (20, 1, 2)
     >>> result.guarantee.epsilon < 4
     True
     """
-    module, noise = resolve(method), noise_of(noise, published=seed is not None)
-    method = module.__name__.rpartition(".")[2]
+    method, noise = name_of(module), noise_of(noise, published=seed is not None)
     settings = registry.parameters(module, params)
-    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     checks.at_least("num_chains", num_chains, 1)
     checks.one_of("diagnostics", diagnostics, CHOICES)
     before: tuple[tuple[Event, int], ...] = ()
@@ -218,7 +242,7 @@ def _releaser(
     method: str,
     diagnostics: str,
 ) -> Release | None:
-    """Return what takes the clip counts from a run, and releases their shares where wanted."""
+    """Function that releases the shares of clipped rows in place of their counts."""
     if diagnostics == "exact":
         return None
     if diagnostics == "none":
@@ -255,7 +279,7 @@ def allocate(
     diagnostics: Diagnostics = "exact",
     before: tuple[tuple[Event, int], ...] = (),
 ) -> tuple[Plan | None, int]:
-    """Return the plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
+    """Plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
 
     Private diagnostics, and what was released `before`, are paid for first.
 
@@ -377,7 +401,7 @@ def run(
 
 
 def _guarantee(plan: Plan | None, search: Search | None) -> Guarantee:
-    """Return the guarantee of a run before anything of it is known."""
+    """Guarantee of a run before anything of it is known."""
     if plan is None:
         return NO_GUARANTEE
     if search is None:
@@ -415,7 +439,7 @@ def _check_releases(
 def _summary(
     plan: Plan, search: Search | None, guarantee: Guarantee, ledger: Ledger
 ) -> dict[str, Any]:
-    """Return what the budget bought as values that JSON can hold."""
+    """What the budget bought, as values that JSON can hold."""
     apart = None if search is None else search.apart
     records = ledger.records()
     if search is not None and apart is None:
@@ -439,7 +463,7 @@ def _summary(
 
 
 def _added(first: Records, second: Records) -> Records:
-    """Return what two ledgers recorded, sorted as each of them is."""
+    """Records of two ledgers, sorted as each of them is."""
     if not first:
         return second
     total = Counter(dict(first)) + Counter(dict(second))
@@ -457,7 +481,7 @@ def _audited(records: Records, delta: float) -> Guarantee:
 
 
 def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
-    """Return one start point for each chain, shape (chains, d).
+    """One start point for each chain, shape (chains, d).
 
     Raises
     ------
