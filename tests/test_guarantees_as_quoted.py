@@ -36,8 +36,8 @@ def test_after_a_search_the_budget_is_quoted(method):
     ]
     for one in fits:
         assert (one.guarantee.epsilon, one.guarantee.delta) == (2.0, 1e-5)
-        assert one.plan["guarantee_epsilon"] == 2.0
-        assert one.plan["audit"]["epsilon"] < 1.9  # what happened to be spent
+        assert one.guarantee.epsilon == one.plan.epsilon == 2.0
+        assert one.plan.audit.epsilon < 1.9  # what happened to be spent
         assert compose([one], 1e-5).epsilon == pytest.approx(2.0, rel=1e-6)
 
 

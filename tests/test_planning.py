@@ -52,8 +52,8 @@ def test_a_plan_of_given_parameters_is_that_of_the_fit(rows, method, diagnostics
     given = {**BUDGET, "epsilon": 1.0, "diagnostics": diagnostics, **GIVEN[method]}
     planned = dpmc.plan(MODEL, rows.shape, method=method, **given)
     fit = dpmc.fit(MODEL, rows, method=method, progress=False, **given)
-    assert planned.num_iterations == fit.plan["num_iterations"]
-    assert planned.releases == fit.plan["releases"]
+    assert planned.num_iterations == fit.plan.num_iterations
+    assert planned.releases == fit.plan.releases
     assert (planned.epsilon, planned.delta) == (fit.guarantee.epsilon, fit.guarantee.delta)
     assert planned.chosen == ()
     assert math.isnan(planned.displacement)
@@ -65,7 +65,7 @@ def test_a_plan_of_chosen_parameters_is_near_that_of_the_fit(rows, method):
     """A clip bound that is k times the expected one moves iterations by k^2 at most."""
     planned = dpmc.plan(MODEL, rows.shape, method=method, **BUDGET)
     fit = dpmc.fit(MODEL, rows, method=method, progress=False, seed=1, **BUDGET)
-    assert 1 / 4 < fit.plan["num_iterations"] / planned.num_iterations < 4
+    assert 1 / 4 < fit.plan.num_iterations / planned.num_iterations < 4
     assert planned.epsilon <= 4.0
     assert compose([tuple(planned.releases.items())], 1e-6).epsilon <= 4.0 * (1 + 1e-6)
     needed = {"step_size", "batch_size", "proposal_sd"} & set(planned.params)

@@ -102,8 +102,8 @@ def test_a_fit_with_discrete_noise_has_the_same_guarantee(method):
     assert replace(usual.guarantee, outside=()) == discretely.guarantee
     assert usual.guarantee.outside == (LOW_BITS,)
     assert discretely.ledger == usual.ledger
-    assert discretely.plan["noise"] == "discrete"
-    assert usual.plan["noise"] == "continuous"
+    assert discretely.plan.noise == "discrete"
+    assert usual.plan.noise == "continuous"
     assert not np.array_equal(discretely.draws, usual.draws)
 
 

@@ -56,10 +56,10 @@ def test_search_and_chains_share_one_budget(method, diagnostics):
     result = fit(method, diagnostics=diagnostics, max_iterations=50)
     whole = GaussianBudget.of(4.0, 1e-5).mu ** 2
     spent = sum(count / m**2 for m, count in multipliers(result.ledger))
-    planned = sum(count / m**2 for m, count in multipliers(result.plan["releases"].items()))
+    planned = sum(count / m**2 for m, count in multipliers(result.plan.releases.items()))
     assert spent <= planned * (1 + 1e-9) <= whole * (1 + 1e-9)
     assert result.guarantee.epsilon <= 4.0
-    assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-6)
+    assert result.plan.audit.epsilon <= 4.0 * (1 + 1e-6)
     assert len(result.ledger) > 4  # the search is in it
 
 
@@ -67,28 +67,26 @@ def test_search_and_chains_share_one_budget(method, diagnostics):
 def test_search_and_batches_have_budgets_of_their_own(method):
     """Epsilons and deltas add up, by hand; chains that forgot the search exceed the budget."""
     result = fit(method, diagnostics="none")
-    search, delta = result.plan["search"], 1e-5
-    planned = events.parse(result.plan["releases"].items())
+    (epsilon, part), delta = result.plan.search, 1e-5
+    planned = events.parse(result.plan.releases.items())
     (chains,) = planned
     before = [(m, n) for m, n in result.ledger if events.parse([(m, n)]).keys() != {chains}]
     assert len(before) > 3  # the search is in it
     spent = math.sqrt(sum(count / m**2 for m, count in multipliers(before)))
     by_search = {events.gaussian(1 / spent): 1}
-    assert accounting.load("gaussian").epsilon(by_search, search["delta"]) <= search["epsilon"] * (
-        1 + 1e-6
-    )
+    assert accounting.load("gaussian").epsilon(by_search, part) <= epsilon * (1 + 1e-6)
     name = calibration.best_accountant(planned)
-    left = accounting.load(name).epsilon(planned, (delta - search["delta"]) * (1 - 1e-12))
-    assert search["epsilon"] + left <= result.guarantee.epsilon * (1 + 1e-6)
+    left = accounting.load(name).epsilon(planned, (delta - part) * (1 - 1e-12))
+    assert epsilon + left <= result.guarantee.epsilon * (1 + 1e-6)
     assert (result.guarantee.delta, result.guarantee.accountant) == (delta, "composition")
     assert 3.9 < result.guarantee.epsilon <= 4.0
-    assert result.plan["epsilon"] == 4.0
-    assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-2)  # by another accountant
+    assert result.plan.epsilon == 4.0
+    assert result.plan.audit.epsilon <= 4.0 * (1 + 1e-2)  # by another accountant
     assert compose([result], delta).epsilon == pytest.approx(result.guarantee.epsilon)
     whole = calibration.plan(
         events.Releases((), ((chains, 1),)), Budget(4.0, delta, name), num_chains=2
     )
-    assert whole.num_iterations > result.plan["num_iterations"]
+    assert whole.num_iterations > result.plan.num_iterations
     broken = {**whole.counts, **by_search}
     assert accounting.load(calibration.best_accountant(broken)).epsilon(broken, delta) > 4.2
 
@@ -141,7 +139,7 @@ def test_choices_after_a_search_exceed_a_budget_that_each_of_them_keeps():
 def test_a_budget_that_forgot_the_search_would_be_exceeded():
     """The broken variant: chains that take all of the budget, and the search besides."""
     result = fit(diagnostics="none", max_iterations=None)
-    kept = dict(result.plan["releases"])
+    kept = dict(result.plan.releases)
     search = max(kept, key=lambda text: -kept[text])  # released once
     share = 1 / float(search[len("gaussian(") : -1]) ** 2
     whole = GaussianBudget.of(4.0, 1e-5).mu ** 2
@@ -228,7 +226,7 @@ def test_parameters_that_are_given_stay():
 
 
 def test_noise_may_be_discrete():
-    assert fit(noise="discrete", max_iterations=20).plan["noise"] == "discrete"
+    assert fit(noise="discrete", max_iterations=20).plan.noise == "discrete"
 
 
 @pytest.mark.parametrize("method", TUNED)

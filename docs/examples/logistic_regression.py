@@ -125,7 +125,7 @@ def summary(fit, truth):
     draws = fit.kept().reshape(-1, fit.kept().shape[-1])
     errors = (draws.mean(0) - truth.mean(0)) / (truth.std(0) / np.sqrt(ess))
     print(
-        f"{fit.guarantee.epsilon:8.2f} {fit.plan['num_iterations']:7d} "
+        f"{fit.guarantee.epsilon:8.2f} {fit.plan.num_iterations:7d} "
         f"{fit.fraction('accepted', 'num_iterations'):6.2f} "
         f"{fit.fraction('ratio_clipped', 'ratio_rows'):6.2f} {ess.min():7.1f}   "
         + " ".join(f"{error:5.1f}" for error in errors)

@@ -38,7 +38,7 @@ def test_all_of_the_budget_is_spent_and_not_more(fitted):
     mu = GaussianBudget.of(**QUICK).mu
     assert spent == pytest.approx(mu**2, rel=1e-9)
     assert fitted.guarantee.epsilon == QUICK["epsilon"]
-    assert fitted.plan["audit"]["epsilon"] == pytest.approx(QUICK["epsilon"], rel=1e-6)
+    assert fitted.plan.audit.epsilon == pytest.approx(QUICK["epsilon"], rel=1e-6)
     assert fitted.guarantee.outside == (SEED, LOW_BITS)
 
 
@@ -62,7 +62,7 @@ def test_each_stage_tells_what_is_spent_and_changes_no_draw(data, fitted):
         progress=lambda *said: told.append(said),
     )
     np.testing.assert_array_equal(again.draws, fitted.draws)
-    assert len(told) == len(again.plan["stages"])
+    assert len(told) == len(again.plan.stages)
     spent = [done for done, _, _ in told]
     assert spent == sorted(spent)
     assert spent[-1] == 100
@@ -89,11 +89,11 @@ def test_the_posterior_is_that_of_the_rows_and_the_noise(data, fitted):
 
 
 def test_a_summary_tells_what_share_of_the_rows_is_clipped(data, fitted):
-    share = fitted.plan["clipped_share"]
+    share = fitted.plan.clipped_share
     assert 0 < share < 0.25  # of Gaussian rows few are far from all others
     assert f"clips: about {share:.2g}" in str(fitted.summary())
     everything = Dataset("constant", np.ones((5000, 2)))
-    assert dpmc.fit(gaussian_model(), everything, **QUICK, seed=3).plan["clipped_share"] <= 1
+    assert dpmc.fit(gaussian_model(), everything, **QUICK, seed=3).plan.clipped_share <= 1
 
 
 def test_summary_names_its_components_and_what_was_bought(data):
@@ -128,7 +128,7 @@ def test_a_last_step_over_which_curvature_changes_is_said_to_be_too_long(step, t
 
 def test_discrete_noise_gives_a_posterior_too(data):
     fitted = dpmc.fit(gaussian_model(), data, **QUICK, noise="discrete", seed=1)
-    assert fitted.plan["noise"] == "discrete"
+    assert fitted.plan.noise == "discrete"
     assert np.abs(fitted.kept().mean(axis=(0, 1)) - data.mean(axis=0)).max() < 0.2
 
 

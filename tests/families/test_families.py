@@ -61,7 +61,7 @@ def test_every_family_returns_a_fit(tmp_path):
         assert fit.draws.shape[2] == len(fit.names) == len(set(fit.names))
         assert np.isfinite(fit.draws).all()
         assert fit.guarantee.epsilon <= 2.0 * (1 + 1e-9)
-        continuous = fit.plan["noise"] == "continuous"  # of the network alone
+        continuous = fit.plan.noise == "continuous"  # of the network alone
         assert fit.guarantee.outside == ((LOW_BITS,) if continuous else ())
         # What was recorded comes to what is guaranteed, by another accountant or the same.
         if fit.ledger:
@@ -156,11 +156,11 @@ def test_the_selected_statistic_has_the_posterior_of_quadrature():
         x, population, candidates, mechanism, epsilon=5.0, theta=2.0, prior=(0.0, 100.0),
         num_draws=20_000, seed=1,
     )  # fmt: skip
-    assert fit.plan["statistic"] == fit.plan["ranking"]["statistic"][0] == "|x|"
+    assert fit.plan.details["statistic"] == fit.plan.details["ranking"]["statistic"][0] == "|x|"
     released = statsel.release(
         population, candidates[1], mechanism, x, 5.0, stream(1, "noise", "select_statistic")
     )
-    assert released.y == fit.plan["released"]
+    assert released.y == fit.plan.details["released"]
     exact = statsel.reference(
         population, candidates[1], mechanism, released, epsilon=5.0, prior=(0.0, 100.0)
     )

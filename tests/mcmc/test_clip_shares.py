@@ -68,7 +68,7 @@ def test_shares_are_released_by_default_and_no_count_is_there(method):
         assert result.fraction(name, name.replace("clipped", "rows")) == one.value
     assert CLIPS_OUTSIDE not in result.guarantee.outside
     assert result.guarantee.epsilon <= 4.0
-    assert dict(result.ledger) == result.plan["releases"]
+    assert dict(result.ledger) == result.plan.releases
     z = calibration.share_multiplier(BUDGET, clip_shares.SHARE)
     assert dict(result.ledger)[f"gaussian({z!r})"] == 1
 

@@ -65,7 +65,7 @@ def test_the_audit_composes_events_in_the_order_of_their_records(monkeypatch):
 @pytest.mark.parametrize("method", CASES)
 def test_a_fit_has_draws_a_ledger_and_a_guarantee_within_its_budget(method):
     result = fit(method)
-    k = result.plan["num_iterations"]
+    k = result.plan.num_iterations
     assert k >= 1
     assert result.status == "complete"
     assert np.isfinite(result.draws).all()
@@ -82,14 +82,14 @@ def test_a_fit_has_draws_a_ledger_and_a_guarantee_within_its_budget(method):
 def test_hmc_releases_what_its_theorem_counts(reuse):
     """k (L + 1) gradients of fresh starts, k L + 1 of reused ones, k ratios; for each chain."""
     result = fit("dp_hmc", reuse_gradient=reuse)
-    k, counts = result.plan["num_iterations"], dict(result.ledger)
+    k, counts = result.plan.num_iterations, dict(result.ledger)
     assert counts["gaussian(15.0)"] == 2 * k
     assert counts["gaussian(30.0)"] == 2 * (k * 3 + 1 if reuse else k * 4)
 
 
 def test_a_cap_on_the_iterations_improves_the_guarantee():
     capped = fit(max_iterations=7, diagnostics="none")
-    assert capped.plan["num_iterations"] == 7
+    assert capped.plan.num_iterations == 7
     assert capped.draws.shape == (7, 2, 2)
     assert dict(capped.ledger) == {"gaussian(8.0)": 14}
     assert capped.guarantee.epsilon < 0.9 * fit().guarantee.epsilon
@@ -339,7 +339,7 @@ def test_starts_are_shared_by_methods_and_budgets_and_streams_are_not(monkeypatc
 
 def test_settings_may_cap_the_iterations():
     capped = run_chains(chain_settings(max_iterations=3), [0])[0]
-    assert capped.plan["num_iterations"] == 3
+    assert capped.plan.num_iterations == 3
     assert capped.guarantee.epsilon < run_chains(chain_settings(), [0])[0].guarantee.epsilon
 
 

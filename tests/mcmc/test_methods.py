@@ -69,8 +69,8 @@ def test_a_fit_spends_what_its_plan_bought(method, accountant):
         progress=False,
         **values,
     )
-    assert dict(fit.ledger) == fit.plan["releases"]
-    assert fit.plan["num_iterations"] == 30
+    assert dict(fit.ledger) == fit.plan.releases
+    assert fit.plan.num_iterations == 30
     assert fit.totals["num_iterations"].tolist() == [30, 30]
     assert fit.guarantee.epsilon <= 3.0
     assert fit.status == "complete"

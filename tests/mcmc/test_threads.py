@@ -59,7 +59,7 @@ def everything(fit: dpmc.Fit) -> tuple[object, ...]:
         fit.ledger,
         fit.status,
         fit.guarantee,
-        dict(fit.plan),
+        fit.plan.values(),
         dict(fit.diagnostics),
     )
 

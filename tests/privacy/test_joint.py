@@ -148,7 +148,7 @@ def test_a_fit_counts_with_all_that_it_was_to_release():
         gradient_clip_bound=2.0,
         ratio_clip_bound=2.0,
     )
-    planned = sum(fit.plan["releases"].values())
+    planned = sum(fit.plan.releases.values())
     assert sum(count for _, count in fit.ledger) < 0.9 * planned
     assert compose([fit], 1e-6).epsilon == pytest.approx(fit.guarantee.epsilon, rel=1e-6)
     assert compose([fit.ledger], 1e-6).epsilon < 0.97 * fit.guarantee.epsilon

@@ -126,7 +126,7 @@ def test_a_fit_of_nodes_finds_the_mean_of_all_rows(sharing, tmp_path):
     assert np.abs(result.kept().mean(axis=(0, 1)) - x.mean(axis=0)).max() < 0.05
     assert result.guarantee.epsilon == 4
     assert (ASSUMED in result.guarantee.outside) == (sharing == "secure")
-    assert result.plan["audit"]["epsilon"] <= 4 * (1 + 1e-6)
+    assert result.plan.audit.epsilon <= 4 * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dpmc.privacy.spending import told
 from dpmc.rng import Streams, stream
 from dpmc.shards.federation import Federation
 from dpmc.shards.rows import ShardedRows
-from dpmc.types import Dataset, DpmcError, InvalidRows, check_delta, check_epsilon
+from dpmc.types import Dataset, DpmcError, InvalidRows, Plan, check_delta, check_epsilon
 
 NAME = "linear_regression"
 METHODS: dict[str, Any] = {
@@ -171,19 +171,23 @@ def linear_regression(
         status=next((one.status for one in chains if one.status != "complete"), "complete"),
         ledger=ledger.records(),
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": method,
-            "num_chains": num_chains,
-            "num_iterations": settings.num_iterations,
-            "noise": noise,
-            "num_nodes": len(rows.nodes) if isinstance(rows, Federation) else num_nodes,
-            "x_bound": x_bound,
-            "y_bound": y_bound,
-            "s_sd": noisy.s_sd,
-            "z_sd": noisy.z_sd,
-            "likelihood": _arrays.with_columns({"name": LINEAR, "intercept": False}, x),
-        },
+        plan=Plan(
+            method=method,
+            family=NAME,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            num_chains=num_chains,
+            num_iterations=settings.num_iterations,
+            likelihood=_arrays.with_columns({"name": LINEAR, "intercept": False}, x),
+            details={
+                "num_nodes": len(rows.nodes) if isinstance(rows, Federation) else num_nodes,
+                "x_bound": x_bound,
+                "y_bound": y_bound,
+                "s_sd": noisy.s_sd,
+                "z_sd": noisy.z_sd,
+            },
+        ),
         names=components,
     )
     return _arrays.finished(

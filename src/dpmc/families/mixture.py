@@ -26,6 +26,7 @@ from dpmc.types import (
     DpmcError,
     InvalidRows,
     Model,
+    Plan,
     check_delta,
     check_epsilon,
 )
@@ -134,19 +135,23 @@ def mixture(
         status=fitted.status,
         ledger=fitted.releases,
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": "dp_sep",
-            "noise": noise,
-            "num_passes": settings.num_passes,
-            "clip_bound": settings.clip_bound,
-            "repaired": int(fitted.counters.get("repaired", 0)),
-            "likelihood": {
+        plan=Plan(
+            method="dp_sep",
+            family=NAME,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            clip_bound=settings.clip_bound,
+            likelihood={
                 "name": MIXTURE,
                 "weights": model.weights.tolist(),
                 "sigma_x": model.sigma_x,
             },
-        },
+            details={
+                "num_passes": settings.num_passes,
+                "repaired": int(fitted.counters.get("repaired", 0)),
+            },
+        ),
         names=components,
     )
     return _arrays.finished(fit, [*_remarks(fitted), *few(draws)], dataset.num_rows)

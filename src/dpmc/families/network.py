@@ -20,7 +20,7 @@ from dpmc.fitting import NUM_DRAWS, checked, refuse_unknown
 from dpmc.privacy.spending import told
 from dpmc.registry import parameters
 from dpmc.rng import stream
-from dpmc.types import Array, Budget, DpmcError, InvalidRows, check_delta, check_epsilon
+from dpmc.types import Array, Budget, DpmcError, InvalidRows, Plan, check_delta, check_epsilon
 
 NAME = "network"
 Range = tuple[Any, Any]
@@ -143,13 +143,15 @@ def network(
         status=weights.status,
         ledger=weights.releases,
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": "dp_sep",
-            "noise": "continuous",
-            "num_passes": settings.num_passes,
-            "clip_bound": settings.clip_bound,
-            "likelihood": {
+        plan=Plan(
+            method="dp_sep",
+            family=NAME,
+            noise="continuous",
+            epsilon=epsilon,
+            delta=delta,
+            clip_bound=settings.clip_bound,
+            details={"num_passes": settings.num_passes},
+            likelihood={
                 "name": NETWORK,
                 "hidden": hidden,
                 "x_low": low.tolist(),
@@ -157,7 +159,7 @@ def network(
                 "y_low": y_low,
                 "y_high": y_high,
             },
-        },
+        ),
         names=components,
     )
     return _arrays.finished(fit, remarks, dataset.num_rows)

@@ -182,8 +182,7 @@ def regression(
             **params,
         )
     told = _arrays.with_columns(predictive, x)
-    plan = {"family": "regression", **fitted.plan, "likelihood": told}
-    return replace(fitted, plan=plan)
+    return replace(fitted, plan=replace(fitted.plan, family="regression", likelihood=told))
 
 
 def _deviations(prior_sd: Any, count: int) -> Array:

@@ -21,7 +21,7 @@ from dpmc.statsel.releases import release
 from dpmc.statsel.sampling import DEFAULTS, KIND, sample
 from dpmc.statsel.targets import ThetaPrior, target
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import DpmcError, check_delta, check_epsilon
+from dpmc.types import DpmcError, Plan, check_delta, check_epsilon
 
 NAME = "select_statistic"
 METHODS = "exact", "mh", "mhaar", "pmmh", "sequential"
@@ -105,7 +105,7 @@ def select_statistic(
     >>> candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
     >>> fit = select_statistic(x, records, candidates, statsel.mechanism("laplace"), epsilon=5,
     ...                        theta=2.0, prior=(0.0, 100.0), num_draws=3000, seed=1)
-    >>> fit.plan["statistic"], fit.names
+    >>> fit.plan.details["statistic"], fit.names
     ('|x|', ('theta',))
     """
     check_epsilon(epsilon)
@@ -161,21 +161,23 @@ def select_statistic(
         status="complete",
         ledger=records,
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": chains[0].method,
-            "num_chains": num_chains,
-            "num_iterations": 2 * num_draws,
-            "statistic": chosen.name,
-            "mechanism": mechanism.name,
-            "noise": noise,
-            "epsilon": epsilon,
-            "delta": delta,
-            "released": np.asarray(released.y).tolist(),
-            "scale": released.scale,
-            "ranking": ranking.table.to_dict("list"),
-            "acceptance": float(np.mean([chain.acceptance_rate for chain in chains])),
-        },
+        plan=Plan(
+            method=chains[0].method,
+            family=NAME,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            num_chains=num_chains,
+            num_iterations=2 * num_draws,
+            acceptance=float(np.mean([chain.acceptance_rate for chain in chains])),
+            details={
+                "statistic": chosen.name,
+                "mechanism": mechanism.name,
+                "released": np.asarray(released.y).tolist(),
+                "scale": released.scale,
+                "ranking": ranking.table.to_dict("list"),
+            },
+        ),
         names=("theta",),
     )
     return _arrays.finished(fit, list(remarks(fit, free=True)), num_records)

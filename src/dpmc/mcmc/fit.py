@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dpmc import checks, registry
+from dpmc import checks, registry, types
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
@@ -230,7 +230,7 @@ def fit(
         found = run(
             sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, search
         )
-    return found if plan is None else replace(found, plan={**found.plan, "noise": noise})
+    return replace(found, plan=replace(found.plan, method=method))
 
 
 def _releaser(
@@ -384,9 +384,9 @@ def run(
             _check_releases(plan, search, ledger.counts, result)
         if release is not None:
             result = without_clip_counts(result)
-        summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
+        bought = types.Plan(num_iterations=num_iterations, num_chains=len(starts))
         if plan is not None:
-            summary = _summary(plan, search, guarantee, ledger)
+            bought = replace(_bought(plan, search, ledger), noise=noise)
     return Fit(
         draws=result.draws,
         info=result.info,
@@ -394,7 +394,7 @@ def run(
         status=result.status,
         ledger=records(),
         guarantee=guarantee,
-        plan=summary,
+        plan=bought,
         diagnostics=released,
         warm_up=0 if result.draws is None else first_half(len(result.draws)),
     )
@@ -436,30 +436,32 @@ def _check_releases(
             )
 
 
-def _summary(
-    plan: Plan, search: Search | None, guarantee: Guarantee, ledger: Ledger
-) -> dict[str, Any]:
-    """What the budget bought, as values that JSON can hold."""
+def _bought(plan: Plan, search: Search | None, ledger: Ledger) -> types.Plan:
+    """What the budget bought."""
     apart = None if search is None else search.apart
     records = ledger.records()
     if search is not None and apart is None:
         records = _added(search.records, records)
-    audited = _audited(records, plan.budget.delta)
-    summary = plan.summary() | {
-        "guarantee_epsilon": guarantee.epsilon if guarantee.private else None,
-        "guarantee_delta": guarantee.delta,
-        "guarantee_accountant": guarantee.accountant,
-    }
+    audited = replace(_audited(records, plan.budget.delta), outside=())
+    bought = types.Plan(
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        accountant=plan.budget.accountant,
+        num_chains=plan.num_chains,
+        num_iterations=plan.num_iterations,
+        releases={text(event): count for event, count in plan.counts.items()},
+        audit=audited,
+    )
     if apart is None:
-        audit = {"epsilon": audited.epsilon, "accountant": audited.accountant}
-        return summary | {"audit": audit}
+        return bought
     together = (apart.search_epsilon + audited.epsilon) * (1 + ROUNDING)
-    return summary | {
-        "audit": {"epsilon": together, "accountant": SUM},
-        "epsilon": apart.epsilon,
-        "delta": apart.delta,
-        "search": {"epsilon": apart.search_epsilon, "delta": apart.search_delta},
-    }
+    return replace(
+        bought,
+        epsilon=apart.epsilon,
+        delta=apart.delta,
+        search=(apart.search_epsilon, apart.search_delta),
+        audit=Guarantee(together, apart.delta, accountant=SUM),
+    )
 
 
 def _added(first: Records, second: Records) -> Records:

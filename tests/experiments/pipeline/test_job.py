@@ -359,7 +359,7 @@ def test_the_library_shows_a_bar(capsys):
     given = {"epsilon": 4.0, "delta": 1e-5, "seed": 3, "num_chains": 2, **settings}
     fit = dpmc.fit(gaussian_model(), rows("bar", 500, 2), method="dp_penalty", **given)
     shown = capsys.readouterr().err
-    total = 2 * fit.plan["num_iterations"]
+    total = 2 * fit.plan.num_iterations
     assert f"{total}/{total}" in shown
     assert "100%" in shown
     assert "accepted 0." in shown
