@@ -15,7 +15,7 @@ import numpy as np
 
 import dpmc
 from dpmc import priors
-from dpmc.models import linear, logistic, poisson
+from dpmc.models import dot, linear, logistic, poisson
 from dpmc.rng import stream
 from dpmc.rows.sums import RowSums
 from dpmc.types import Dataset, Model
@@ -27,21 +27,21 @@ REPEATS = 31
 def traced_logistic(p, row):
     """Return the log-likelihood of a label."""
     *x, y = row
-    margin = (2.0 * y - 1.0) * (p.a + dpmc.dot(p.b, x))
+    margin = (2.0 * y - 1.0) * (p.a + dot(p.b, x))
     return min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
 
 
 def traced_poisson(p, row):
     """Return the log-likelihood of a count."""
     *x, y = row
-    predictor = p.a + dpmc.dot(p.b, x)
+    predictor = p.a + dot(p.b, x)
     return y * predictor - math.exp(predictor)
 
 
 def traced_linear(p, row):
     """Return the log-likelihood of a number."""
     *x, y = row
-    return -math.log(p.sigma) - 0.5 * ((y - p.a - dpmc.dot(p.b, x)) / p.sigma) ** 2
+    return -math.log(p.sigma) - 0.5 * ((y - p.a - dot(p.b, x)) / p.sigma) ** 2
 
 
 PAIRS = {

@@ -235,7 +235,11 @@ METHODS = {
     "banana": {
         "dp_penalty": (
             6.9,
-            {"proposal_sd": 0.06, "clip_bound": 0.15, "noise_multiplier": 0.17 * ROOT_N},
+            {
+                "proposal_sd": 0.06,
+                "ratio_clip_bound": 0.15,
+                "ratio_noise_multiplier": 0.17 * ROOT_N,
+            },
         ),
         "dp_hmc": (
             78.0,
@@ -248,16 +252,20 @@ METHODS = {
                 "gradient_noise_multiplier": 0.55 * ROOT_N,
             },
         ),
-        "dp_sgld": (1.4, {"batch_size": 1000, "clip_bound": 0.2, "step_size": 1.0}),
+        "dp_sgld": (1.4, {"batch_size": 1000, "gradient_clip_bound": 0.2, "step_size": 1.0}),
         "dp_sgnht": (
             None,
-            {"batch_size": 1000, "clip_bound": 0.2, "step_size": 100.0, "friction": 50.0},
+            {"batch_size": 1000, "gradient_clip_bound": 0.2, "step_size": 100.0, "friction": 50.0},
         ),
     },
     "gaussian": {
         "dp_penalty": (
             21.0,
-            {"proposal_sd": 0.0007, "clip_bound": 10, "noise_multiplier": 0.05 * ROOT_N},
+            {
+                "proposal_sd": 0.0007,
+                "ratio_clip_bound": 10,
+                "ratio_noise_multiplier": 0.05 * ROOT_N,
+            },
         ),
         "dp_hmc": (
             324.0,
@@ -270,10 +278,10 @@ METHODS = {
                 "gradient_noise_multiplier": 0.25 * ROOT_N,
             },
         ),
-        "dp_sgld": (None, {"batch_size": 1000, "clip_bound": 15.0, "step_size": 0.008}),
+        "dp_sgld": (None, {"batch_size": 1000, "gradient_clip_bound": 15.0, "step_size": 0.008}),
         "dp_sgnht": (
             None,
-            {"batch_size": 1000, "clip_bound": 12.0, "step_size": 0.2, "friction": 30.0},
+            {"batch_size": 1000, "gradient_clip_bound": 12.0, "step_size": 0.2, "friction": 30.0},
         ),
     },
 }

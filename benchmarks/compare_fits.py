@@ -33,13 +33,13 @@ GRADIENTS = {
 }
 BATCH = {"batch_size": 500, "gradient_clip_bound": 2.0, "step_size": 0.5}
 METHODS: dict[str, list[dict[str, Any]]] = {
-    "dp_penalty": [WALK, {**WALK, "one_component": True, "guided": True}],
-    "dp_hmc": [{**GRADIENTS, "num_leapfrog_steps": 4}],
-    "dp_mala": [GRADIENTS],
-    "minibatch_penalty": [{**WALK, "batch_size": 500}],
-    "dp_barker": [{"proposal_sd": 0.01, "batch_size": 500}],
-    "dp_sgld": [BATCH],
-    "dp_sgnht": [{**BATCH, "friction": 0.5}],
+    "dp_penalty": [{}, WALK, {**WALK, "one_component": True, "guided": True}],
+    "dp_hmc": [{}, {**GRADIENTS, "num_leapfrog_steps": 4}],
+    "dp_mala": [{}, GRADIENTS],
+    "minibatch_penalty": [{}, {**WALK, "batch_size": 500}],
+    "dp_barker": [{}, {"proposal_sd": 0.01, "batch_size": 500}],
+    "dp_sgld": [{}, BATCH],
+    "dp_sgnht": [{}, {**BATCH, "friction": 0.5}],
 }
 LINEAR = ("mcmc_fixed_s", "mcmc_normal_x", "mcmc_bs")
 
@@ -68,7 +68,7 @@ def fits() -> Iterator[tuple[str, str]]:
     for problem, (model, rows) in problems.items():
         for method, settings in METHODS.items():
             for number, params in enumerate(settings):
-                fit = dpmc.fit(method, model, rows, **chains, **params)
+                fit = dpmc.fit(model, rows, method=method, **chains, **params)
                 yield f"{problem} {method} {number}", digest(fit)
     model, rows = problems["gaussian"]
     yield "gaussian auto", digest(dpmc.fit(model, rows, **BUDGET, num_draws=200))

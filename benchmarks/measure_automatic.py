@@ -525,8 +525,8 @@ def settings(
         return {
             "method": "dp_penalty",
             "proposal_sd": scale * sd,
-            "noise_multiplier": math.sqrt(iterations) / mu,
-            "clip_bound": ratio_clip,
+            "ratio_noise_multiplier": math.sqrt(iterations) / mu,
+            "ratio_clip_bound": ratio_clip,
         }
     leapfrog = int(rng.integers(1, 16))
     share = rng.uniform(0.2, 0.9)

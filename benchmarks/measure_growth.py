@@ -87,9 +87,9 @@ def private(num_rows: int, dim: int, folder: Path | None = None) -> dict[str, fl
         "memory": after[2],
         "rows_memory": x.nbytes / 2**20,
         "held_before": before[2],
-        "effective": DRAWS * CHAINS * min(1.0, found.plan["acceptance"]),
-        "worth": found.plan["effective_draws"],
-        "stages": len(found.plan["stages"]),
+        "effective": DRAWS * CHAINS * min(1.0, found.plan.acceptance),
+        "worth": found.plan.effective_draws,
+        "stages": len(found.plan.stages),
     }
 
 
@@ -361,9 +361,9 @@ def fit(folder: Path, num_rows: int, dtype: str = "float64") -> dict[str, float]
         "wall": after[0] - before[0],
         "memory": after[2],
         "held_before": before[2],
-        "effective": DRAWS * CHAINS * min(1.0, found.plan["acceptance"]),
-        "worth": found.plan["effective_draws"],
-        "stages": len(found.plan["stages"]),
+        "effective": DRAWS * CHAINS * min(1.0, found.plan.acceptance),
+        "worth": found.plan.effective_draws,
+        "stages": len(found.plan.stages),
         "largest_distance": float(distance.max()),  # of a mean from the exact mode, in deviations
         "largest_deviation": float(draws.std(axis=0).max()),
     }

@@ -46,7 +46,7 @@ def posterior(model: Model, rows: Array) -> tuple[Array, Array]:
     """Return means and standard deviations, by a long chain."""
     spread = 1 / np.sqrt(len(rows) / 5)
     chain = dpmc.fit(
-        "hmc", model, rows, num_iterations=1500, num_chains=2, progress=False, seed=0,
+        model, rows, method="hmc", num_iterations=1500, num_chains=2, progress=False, seed=0,
         step_size=0.3 * spread, num_leapfrog_steps=6, start=np.zeros(model.dim),
     )  # fmt: skip
     kept = chain.kept()

@@ -18,6 +18,7 @@ import dpmc
 from dpmc.models import logistic
 from dpmc.privacy import calibration
 from dpmc.privacy.events import Releases, gaussian
+from dpmc.types import Budget
 from tests.support.bad_input import OK, judge, labelled
 
 N, D = 60, 3
@@ -45,7 +46,7 @@ def run(method="dp_penalty", model=MODEL, rows=ROWS, **changes):
         warnings.simplefilter("ignore", dpmc.PosteriorWarning)
         warnings.filterwarnings("error", category=RuntimeWarning)
         return dpmc.fit(
-            method, model, rows, **{k: v for k, v in given.items() if v is not Ellipsis}
+            model, rows, method=method, **{k: v for k, v in given.items() if v is not Ellipsis}
         )
 
 
@@ -158,17 +159,17 @@ BUDGETS = {
     "delta None": (lambda: run(delta=None), "`delta` must be a number for dp_penalty"),
     "delta 1/n": (lambda: run(delta=1 / N), OK),  # with a warning: see below
     "delta 0.5": (lambda: run(delta=0.5), OK),
-    "Budget delta 2": (lambda: dpmc.Budget(4, 2, "gaussian"), DELTA),
-    "Budget epsilon text": (lambda: dpmc.Budget("4", 1e-5, "gaussian"), EPSILON + "'4'"),
-    "Budget flag": (lambda: dpmc.Budget(True, 1e-5, "gaussian"), EPSILON + "True"),
+    "Budget delta 2": (lambda: Budget(4, 2, "gaussian"), DELTA),
+    "Budget epsilon text": (lambda: Budget("4", 1e-5, "gaussian"), EPSILON + "'4'"),
+    "Budget flag": (lambda: Budget(True, 1e-5, "gaussian"), EPSILON + "True"),
     "Budget accountant": (
         lambda: calibration.plan(
-            Releases((), ((gaussian(30.0), 1),)), dpmc.Budget(4, 1e-5, "foo"), 1, None
+            Releases((), ((gaussian(30.0), 1),)), Budget(4, 1e-5, "foo"), 1, None
         ),
         "`accountant` must be one of ",
     ),
     "Budget accountant no text": (
-        lambda: dpmc.Budget(4, 1e-5, None),
+        lambda: Budget(4, 1e-5, None),
         "`accountant` must be the name of an accountant, got None",
     ),
     "no budget, num_iterations": (
@@ -190,7 +191,10 @@ BUDGETS = {
 
 ARGUMENTS = {
     "method typo": (lambda: run("dp_penality"), METHODS),
-    "method None": (lambda: dpmc.fit(None, MODEL, ROWS), "`fit` must be called as "),
+    "method None": (
+        lambda: dpmc.fit(MODEL, ROWS, method=None),
+        "must have Params, releases and sampler",
+    ),
     "method capitals": (lambda: run("DP_PENALTY"), METHODS),
     "method nuts": (lambda: run("nuts"), METHODS),
     "parameter typo": (lambda: run(proposal_std=1), "(did you mean proposal_sd?)"),
@@ -262,7 +266,7 @@ ARGUMENTS = {
     ),
     "option typo, auto": (
         lambda: dpmc.fit(MODEL, ROWS, epsilon=4, delta=1e-5, num_drws=5),
-        "`num_drws` must be an argument of `fit` (did you mean num_draws?)",
+        "`num_drws` must be an argument of dpmc.fit (did you mean num_draws?)",
     ),
     "draws beside a method": (
         lambda: run(num_draws=5),
@@ -302,13 +306,12 @@ ARGUMENTS = {
     ),
     "model a name": (
         lambda: run(model="logistic"),
-        "`model` must be a dpmc.Model, before the rows, got str",
+        "`model` must be a dpmc.Model, got 'logistic'",
     ),
     "model and rows swapped": (
         lambda: run(model=ROWS, rows=MODEL),
-        "`model` must be a dpmc.Model, before the rows, got ndarray",
+        "`model` must be a dpmc.Model, got ndarray",
     ),
-    "rows forgotten": (lambda: dpmc.fit(MODEL, epsilon=1, delta=1e-5), "`fit` must be called as"),
 }
 
 NUMBERS = "data 'data': must be real numbers, got others"
@@ -538,9 +541,9 @@ def test_a_forgotten_function_is_named_by_python_itself():
 def test_a_delta_that_protects_nobody_is_warned_of():
     with pytest.warns(dpmc.PosteriorWarning, match="publishes one row"):
         dpmc.fit(
-            "dp_penalty",
             MODEL,
             ROWS,
+            method="dp_penalty",
             epsilon=4,
             delta=0.5,
             max_iterations=3,

@@ -19,6 +19,7 @@ from dpmc.linreg.methods import mcmc_normal_x
 from dpmc.linreg.release import release as release_regression
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import Prior
+from dpmc.types import Budget
 from tests.support.bad_input import OK, judge, labelled
 
 NORMAL = statsel.population("normal_variance", bound=10.0)
@@ -68,7 +69,7 @@ def prior(**changes):
 
 
 def mixture(rows=ROWS, model=MIXTURE, budget=Ellipsis, **params):
-    budget = dpmc.Budget(5, 1e-5, "gaussian") if budget is Ellipsis else budget
+    budget = Budget(5, 1e-5, "gaussian") if budget is Ellipsis else budget
     return dp_sep.fit(rows, model, dp_sep.Params(**{"num_passes": 2, **params}), budget, RNG)
 
 
@@ -247,7 +248,7 @@ REGRESSIONS = {
 MIXTURES = {
     "sigma 0": (lambda: MixtureModel.isotropic(0.0, [[0.0, 0.0]], precision=0.1), "sigma"),
     "budget None": (lambda: mixture(budget=None), "`budget` must be an epsilon and a delta"),
-    "budget a pair": (lambda: mixture(budget=(1.0, 1e-5)), "`budget` must be a dpmc.Budget"),
+    "budget a pair": (lambda: mixture(budget=(1.0, 1e-5)), "`budget` must be a dpmc.types.Budget"),
     "one dimension": (lambda: mixture(rows=ROWS[:, 0]), "`rows` must"),
     "text": (lambda: mixture(rows=ROWS.astype(str)), "real numbers"),
     "complex": (lambda: mixture(rows=ROWS.astype(complex)), "real numbers"),

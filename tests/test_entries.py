@@ -269,7 +269,7 @@ def test_names_are_those_of_the_columns_of_any_frame():
     for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
         fit = dpmc.regression(frame, Y, **SHORT)
         assert fit.names == ("intercept", "age", "dose", "log_sigma")
-        assert fit.plan["likelihood"]["columns"] == ["age", "dose"]
+        assert fit.plan.likelihood["columns"] == ["age", "dose"]
         turned = pa.table({"dose": X[:, 1], "age": X[:, 0]})
         assert (fit.predict(turned, seed=1) == fit.predict(X, seed=1)).all()
     assert dpmc.regression(pd.DataFrame(X), Y, **SHORT).names[1:3] == ("0", "1")
@@ -326,7 +326,7 @@ def test_labels_that_are_no_names_need_names():
             continue
         fit = dpmc.regression(frame, Y, names=["one", "a", "b"], **SHORT)
         assert fit.names == ("one", "a", "b", "log_sigma")
-        assert "columns" not in fit.plan["likelihood"]
+        assert "columns" not in fit.plan.likelihood
 
 
 @pytest.mark.parametrize("label", ["Unnamed: 0", "", "__index_level_0__"])

@@ -31,16 +31,18 @@ PENALTY = {"proposal_sd": 0.1, "ratio_noise_multiplier": 30.0, "ratio_clip_bound
 @pytest.mark.parametrize("method", ["dp_penalty", "minibatch_penalty", "dp_sgld"])
 def test_after_a_search_the_budget_is_quoted(method):
     """Parameters that outputs chose would choose a smaller number too; two fits say one."""
-    fits = [dpmc.fit(method, MODEL, X, **BUDGET, **QUIET, max_iterations=20) for _ in range(2)]
+    fits = [
+        dpmc.fit(MODEL, X, method=method, **BUDGET, **QUIET, max_iterations=20) for _ in range(2)
+    ]
     for one in fits:
         assert (one.guarantee.epsilon, one.guarantee.delta) == (2.0, 1e-5)
-        assert one.plan["guarantee_epsilon"] == 2.0
-        assert one.plan["audit"]["epsilon"] < 1.9  # what happened to be spent
+        assert one.guarantee.epsilon == one.plan.epsilon == 2.0
+        assert one.plan.audit.epsilon < 1.9  # what happened to be spent
         assert compose([one], 1e-5).epsilon == pytest.approx(2.0, rel=1e-6)
 
 
 def test_without_a_search_what_is_not_run_is_not_spent():
-    one = dpmc.fit("dp_penalty", MODEL, X, **BUDGET, **QUIET, **PENALTY, max_iterations=20)
+    one = dpmc.fit(MODEL, X, method="dp_penalty", **BUDGET, **QUIET, **PENALTY, max_iterations=20)
     assert one.guarantee.epsilon < 1.5
     assert compose([one], 1e-5).epsilon == pytest.approx(one.guarantee.epsilon, rel=1e-6)
 
@@ -67,7 +69,7 @@ def of_releases(made, planned=20, status="complete", diverged=None):
 
 def run_own(method):
     given = {"num_chains": 1, "max_iterations": 1, "diagnostics": "none", "progress": False}
-    return dpmc.fit(method, MODEL, X, epsilon=4.0, delta=1e-6, **given)
+    return dpmc.fit(MODEL, X, method=method, epsilon=4.0, delta=1e-6, **given)
 
 
 def test_a_complete_run_that_forgets_its_ledger_is_refused():
@@ -89,7 +91,7 @@ def test_only_moves_that_diverged_may_release_less():
 def test_what_a_method_of_ones_own_does_besides_is_named():
     fitted = run_own(of_releases(20))
     assert "what forgetful does besides its ledger" in fitted.guarantee.outside
-    ours = dpmc.fit("dp_penalty", MODEL, X, **BUDGET, **QUIET, **PENALTY, max_iterations=2)
+    ours = dpmc.fit(MODEL, X, method="dp_penalty", **BUDGET, **QUIET, **PENALTY, max_iterations=2)
     assert ours.guarantee.outside == ()
 
 
@@ -166,11 +168,11 @@ def test_an_error_between_search_and_chains_tells_of_the_search(monkeypatch):
         with pytest.raises(
             DpmcError, match=r"no; \(0.6667, 3.33e-06\) of privacy is spent"
         ) as told:
-            dpmc.fit("dp_sgld", MODEL, X, **BUDGET, **QUIET)
+            dpmc.fit(MODEL, X, method="dp_sgld", **BUDGET, **QUIET)
     assert told.value.spent.delta == pytest.approx(1e-5 / 3)
     assert sum(count for _, count in told.value.ledger) > 10
     with pytest.raises(DpmcError) as early:
-        dpmc.fit("dp_sgld", MODEL, X, **BUDGET, **QUIET, start=[0.0])
+        dpmc.fit(MODEL, X, method="dp_sgld", **BUDGET, **QUIET, start=[0.0])
     assert early.value.spent is None
 
 
@@ -209,10 +211,10 @@ def test_a_budget_for_no_iteration_is_refused_before_a_search(monkeypatch):
     with pytest.raises(
         DpmcError, match=r"`epsilon` must be at least 5\.\d+ for one .*got 2$"
     ) as no:
-        dpmc.fit("dp_barker", MODEL, X[:300], **BUDGET, progress=False)
+        dpmc.fit(MODEL, X[:300], method="dp_barker", **BUDGET, progress=False)
     least = float(str(no.value).split("at least ")[1].split(" ")[0])
     with pytest.raises(AssertionError, match="a row was used"):
-        dpmc.fit("dp_barker", MODEL, X[:300], epsilon=least, delta=1e-5, progress=False)
+        dpmc.fit(MODEL, X[:300], method="dp_barker", epsilon=least, delta=1e-5, progress=False)
 
 
 def test_two_parts_with_a_seed_are_not_composed():

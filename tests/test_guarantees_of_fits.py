@@ -11,8 +11,8 @@ from dpmc.types import SEED
 from tests.support.posteriors import gaussian_model, rows
 
 PARAMS = {
-    "dp_penalty": {"proposal_sd": 0.1, "noise_multiplier": 8.0, "clip_bound": 2.0},
-    "dp_sgld": {"batch_size": 50, "clip_bound": 1.0, "step_size": 0.05},
+    "dp_penalty": {"proposal_sd": 0.1, "ratio_noise_multiplier": 8.0, "ratio_clip_bound": 2.0},
+    "dp_sgld": {"batch_size": 50, "gradient_clip_bound": 1.0, "step_size": 0.05},
 }
 
 
@@ -21,9 +21,9 @@ def fit(method: str, seed: int | None = 3):
     exact = "diagnostics" in inspect.signature(dpmc.fit).parameters
     more = {"diagnostics": "exact"} if exact else {}
     return dpmc.fit(
-        method,
         gaussian_model(),
         rows("fit", 500, 2),
+        method=method,
         epsilon=4.0,
         delta=1e-5,
         max_iterations=5,

@@ -14,6 +14,7 @@ from dpmc.mcmc.methods import dp_penalty
 from dpmc.models import logistic
 from dpmc.privacy import compose
 from dpmc.rng import stream
+from tests.support.methods import TUNED
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 
@@ -51,27 +52,26 @@ def test_a_plan_of_given_parameters_is_that_of_the_fit(rows, method, diagnostics
     given = {**BUDGET, "epsilon": 1.0, "diagnostics": diagnostics, **GIVEN[method]}
     planned = dpmc.plan(MODEL, rows.shape, method=method, **given)
     fit = dpmc.fit(MODEL, rows, method=method, progress=False, **given)
-    assert planned.num_iterations == fit.plan["num_iterations"]
-    assert planned.releases == fit.plan["releases"]
+    assert planned.num_iterations == fit.plan.num_iterations
+    assert planned.releases == fit.plan.releases
     assert (planned.epsilon, planned.delta) == (fit.guarantee.epsilon, fit.guarantee.delta)
     assert planned.chosen == ()
     assert math.isnan(planned.displacement)
     assert {name: planned.params[name] for name in GIVEN[method]} == GIVEN[method]
 
 
-@pytest.mark.parametrize("method", tuning.RULES)
+@pytest.mark.parametrize("method", TUNED)
 def test_a_plan_of_chosen_parameters_is_near_that_of_the_fit(rows, method):
     """A clip bound that is k times the expected one moves iterations by k^2 at most."""
     planned = dpmc.plan(MODEL, rows.shape, method=method, **BUDGET)
     fit = dpmc.fit(MODEL, rows, method=method, progress=False, seed=1, **BUDGET)
-    assert 1 / 4 < fit.plan["num_iterations"] / planned.num_iterations < 4
+    assert 1 / 4 < fit.plan.num_iterations / planned.num_iterations < 4
     assert planned.epsilon <= 4.0
     assert compose([tuple(planned.releases.items())], 1e-6).epsilon <= 4.0 * (1 + 1e-6)
     needed = {"step_size", "batch_size", "proposal_sd"} & set(planned.params)
     assert needed <= set(planned.chosen)
     assert 0 < planned.displacement < 2
     assert math.isfinite(planned.seconds)
-    assert not any(name in ("clip_bound", "noise_multiplier") for name in planned.params)
 
 
 def test_what_is_given_stays_and_the_search_is_paid_for():
@@ -91,11 +91,11 @@ def test_a_method_of_ones_own_is_planned():
         releases=dp_penalty.releases,
         sampler=dp_penalty.sampler,
     )
-    own = {"proposal_sd": 0.05, "noise_multiplier": 40.0, "clip_bound": 2.0}
+    own = {"proposal_sd": 0.05, "ratio_noise_multiplier": 40.0, "ratio_clip_bound": 2.0}
     planned = dpmc.plan(MODEL, (N, 3), method=mine, **BUDGET, **own)
     named = dpmc.plan(MODEL, (N, 3), method="dp_penalty", **BUDGET, **WALK)
     assert planned.num_iterations == named.num_iterations
-    assert planned.params["noise_multiplier"] == 40.0
+    assert planned.params["ratio_noise_multiplier"] == 40.0
     assert planned.method == "mine"
 
 

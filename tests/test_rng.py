@@ -22,11 +22,11 @@ WITH_BATCHES = {
     "minibatch_penalty": {
         "proposal_sd": 0.02,
         "batch_size": 50,
-        "noise_multiplier": 3.0,
-        "clip_bound": 2.0,
+        "ratio_noise_multiplier": 3.0,
+        "ratio_clip_bound": 2.0,
     },
-    "dp_sgld": {"step_size": 0.05, "batch_size": 20, "clip_bound": 1.0},
-    "dp_sgnht": {"step_size": 0.05, "batch_size": 20, "clip_bound": 1.0, "friction": 0.1},
+    "dp_sgld": {"step_size": 0.05, "batch_size": 20, "gradient_clip_bound": 1.0},
+    "dp_sgnht": {"step_size": 0.05, "batch_size": 20, "gradient_clip_bound": 1.0, "friction": 0.1},
 }
 
 
@@ -97,13 +97,13 @@ def test_secret_batches_do_not_move_the_visible_stream(method):
 def test_a_fit_with_discrete_noise_has_the_same_guarantee(method):
     terms = {"epsilon": 4.0, "delta": 1e-4, "num_chains": 1, "max_iterations": 30}
     terms |= {"progress": False, "seed": None} | WITH_BATCHES[method]
-    discretely = dpmc.fit(method, MODEL, ROWS, noise="discrete", **terms)
-    usual = dpmc.fit(method, MODEL, ROWS, noise="continuous", **terms)
+    discretely = dpmc.fit(MODEL, ROWS, method=method, noise="discrete", **terms)
+    usual = dpmc.fit(MODEL, ROWS, method=method, noise="continuous", **terms)
     assert replace(usual.guarantee, outside=()) == discretely.guarantee
     assert usual.guarantee.outside == (LOW_BITS,)
     assert discretely.ledger == usual.ledger
-    assert discretely.plan["noise"] == "discrete"
-    assert usual.plan["noise"] == "continuous"
+    assert discretely.plan.noise == "discrete"
+    assert usual.plan.noise == "continuous"
     assert not np.array_equal(discretely.draws, usual.draws)
 
 

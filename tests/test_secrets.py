@@ -129,7 +129,7 @@ def by_comparison(rows, **more):
 WAYS = {
     "auto": lambda rows, **more: dpmc.fit(MODEL, rows, **SHORT, **more),
     "method": lambda rows, **more: dpmc.fit(
-        "dp_penalty", MODEL, rows, **BUDGET, **PENALTY, max_iterations=5, **more
+        MODEL, rows, method="dp_penalty", **BUDGET, **PENALTY, max_iterations=5, **more
     ),
     **{name: of_likelihood(name) for name in ("linear", "student_t", "logistic", "poisson")},
     "statistics": by_statistics,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpmc
-from dpmc import random_bits, registry, rng, statsel, tuning
+from dpmc import random_bits, registry, rng, statsel
 from dpmc.ep.mixture.model import MixtureModel
 from dpmc.linreg import release as linreg_release
 from dpmc.linreg.methods import adassp
@@ -17,6 +17,7 @@ from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.models import gaussian_mean
 from dpmc.privacy import compiled_noise, single_releases
 from dpmc.types import LOW_BITS, SEED
+from tests.support.methods import PRIVATE
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 
@@ -54,12 +55,11 @@ def nodes_of_rows(sharing, **more):
 def chain(name):
     def run(**more):
         given = dict(num_chains=1, max_iterations=3, **BUDGET, **QUIET)
-        return dpmc.fit(name, MODEL, X, **given, **more)
+        return dpmc.fit(MODEL, X, method=name, **given, **more)
 
     return run
 
 
-PRIVATE = [name for name in registry.names("method") if name in tuning.RULES]
 # Ways in that take private rows and a seed, by the public name that they are a case of.
 WAYS = {
     "fit": lambda **more: dpmc.fit(MODEL, X, **BUDGET, num_draws=20, **QUIET, **more),
@@ -149,7 +149,7 @@ def watched(monkeypatch):
 def test_no_way_in_draws_continuous_noise_without_a_seed(way, watched):
     fitted = WAYS[way]()
     assert watched == []
-    assert fitted.plan["noise"] == "discrete"
+    assert fitted.plan.noise == "discrete"
     assert LOW_BITS not in fitted.guarantee.outside
     assert "discrete" in str(fitted.summary())
 
@@ -166,7 +166,7 @@ def test_continuous_noise_is_named_and_noticed(way, watched):
 @pytest.mark.parametrize("way", ["fit", "fit of nodes", "linear_regression", "mixture"])
 def test_with_a_seed_noise_is_continuous_and_both_are_named(way):
     fitted = WAYS[way](seed=3)
-    assert fitted.plan["noise"] == "continuous"
+    assert fitted.plan.noise == "continuous"
     assert {SEED, LOW_BITS} <= {*fitted.guarantee.outside}
     discrete = WAYS[way](seed=3, noise="discrete")
     assert LOW_BITS not in discrete.guarantee.outside
@@ -177,7 +177,7 @@ def test_with_a_seed_noise_is_continuous_and_both_are_named(way):
 def test_what_has_continuous_noise_alone_says_so(way, watched):
     fitted = CONTINUOUS[way]()
     assert watched
-    assert fitted.plan["noise"] == "continuous"
+    assert fitted.plan.noise == "continuous"
     assert LOW_BITS in fitted.guarantee.outside
 
 

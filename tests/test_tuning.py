@@ -10,9 +10,13 @@ from scipy import stats
 
 import dpmc
 from dpmc import registry, tuning
+from dpmc.mcmc.methods import dp_sgld, dp_sgnht
+from dpmc.mcmc.scale import DECISION, FEWEST, ITERATIONS, Scale
 from dpmc.models import gaussian_mean
 from dpmc.privacy import accounting, calibration, compose, events
 from dpmc.privacy.budgets import GaussianBudget
+from dpmc.types import Budget
+from tests.support.methods import ALL, TUNED
 from tests.support.posteriors import rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
@@ -37,12 +41,12 @@ def test_a_decision_is_as_noisy_as_pays_best():
     """Of decisions 2 Phi(-s / 2) accept, and they are s^2 as many: the product counts."""
     s = np.linspace(0.5, 5, 46_000)
     best = s[np.argmax(s**2 * stats.norm.cdf(-s / 2))]
-    assert pytest.approx(best, abs=0.005) == tuning.DECISION
+    assert pytest.approx(best, abs=0.005) == DECISION
 
 
 # Methods whose releases are of all rows, and of batches.
-WHOLE = ("dp_penalty", "dp_hmc", "dp_mala")
-BATCHES = tuple(name for name in tuning.RULES if name not in WHOLE)
+WHOLE = tuple(name for name in TUNED if ALL[name].ROW_ORDER == "features")
+BATCHES = tuple(name for name in TUNED if name not in WHOLE)
 
 
 @pytest.mark.parametrize("method", WHOLE)
@@ -52,10 +56,10 @@ def test_search_and_chains_share_one_budget(method, diagnostics):
     result = fit(method, diagnostics=diagnostics, max_iterations=50)
     whole = GaussianBudget.of(4.0, 1e-5).mu ** 2
     spent = sum(count / m**2 for m, count in multipliers(result.ledger))
-    planned = sum(count / m**2 for m, count in multipliers(result.plan["releases"].items()))
+    planned = sum(count / m**2 for m, count in multipliers(result.plan.releases.items()))
     assert spent <= planned * (1 + 1e-9) <= whole * (1 + 1e-9)
     assert result.guarantee.epsilon <= 4.0
-    assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-6)
+    assert result.plan.audit.epsilon <= 4.0 * (1 + 1e-6)
     assert len(result.ledger) > 4  # the search is in it
 
 
@@ -63,28 +67,26 @@ def test_search_and_chains_share_one_budget(method, diagnostics):
 def test_search_and_batches_have_budgets_of_their_own(method):
     """Epsilons and deltas add up, by hand; chains that forgot the search exceed the budget."""
     result = fit(method, diagnostics="none")
-    search, delta = result.plan["search"], 1e-5
-    planned = events.parse(result.plan["releases"].items())
+    (epsilon, part), delta = result.plan.search, 1e-5
+    planned = events.parse(result.plan.releases.items())
     (chains,) = planned
     before = [(m, n) for m, n in result.ledger if events.parse([(m, n)]).keys() != {chains}]
     assert len(before) > 3  # the search is in it
     spent = math.sqrt(sum(count / m**2 for m, count in multipliers(before)))
     by_search = {events.gaussian(1 / spent): 1}
-    assert accounting.load("gaussian").epsilon(by_search, search["delta"]) <= search["epsilon"] * (
-        1 + 1e-6
-    )
+    assert accounting.load("gaussian").epsilon(by_search, part) <= epsilon * (1 + 1e-6)
     name = calibration.best_accountant(planned)
-    left = accounting.load(name).epsilon(planned, (delta - search["delta"]) * (1 - 1e-12))
-    assert search["epsilon"] + left <= result.guarantee.epsilon * (1 + 1e-6)
+    left = accounting.load(name).epsilon(planned, (delta - part) * (1 - 1e-12))
+    assert epsilon + left <= result.guarantee.epsilon * (1 + 1e-6)
     assert (result.guarantee.delta, result.guarantee.accountant) == (delta, "composition")
     assert 3.9 < result.guarantee.epsilon <= 4.0
-    assert result.plan["epsilon"] == 4.0
-    assert result.plan["audit"]["epsilon"] <= 4.0 * (1 + 1e-2)  # by another accountant
+    assert result.plan.epsilon == 4.0
+    assert result.plan.audit.epsilon <= 4.0 * (1 + 1e-2)  # by another accountant
     assert compose([result], delta).epsilon == pytest.approx(result.guarantee.epsilon)
     whole = calibration.plan(
-        events.Releases((), ((chains, 1),)), dpmc.Budget(4.0, delta, name), num_chains=2
+        events.Releases((), ((chains, 1),)), Budget(4.0, delta, name), num_chains=2
     )
-    assert whole.num_iterations > result.plan["num_iterations"]
+    assert whole.num_iterations > result.plan.num_iterations
     broken = {**whole.counts, **by_search}
     assert accounting.load(calibration.best_accountant(broken)).epsilon(broken, delta) > 4.2
 
@@ -119,7 +121,7 @@ def test_choices_after_a_search_exceed_a_budget_that_each_of_them_keeps():
 
     def most(event, budget, *once):
         releases = events.Releases(tuple((one, 1) for one in once), ((event, 1),))
-        return calibration.plan(releases, dpmc.Budget(*budget, "subsampled"))
+        return calibration.plan(releases, Budget(*budget, "subsampled"))
 
     mu = GaussianBudget.of(epsilon, delta).mu / 2
     search = events.gaussian(1 / mu)
@@ -129,7 +131,7 @@ def test_choices_after_a_search_exceed_a_budget_that_each_of_them_keeps():
         assert plan.spent_delta <= delta
         assert total_delta([counts], mu, epsilon) == pytest.approx(plan.spent_delta, rel=0.02)
     assert total_delta(choices, mu, epsilon) > 1.2 * delta
-    shares = tuning.shares("dp_sgld", epsilon, delta)
+    shares = tuning.shares(dp_sgld, epsilon, delta)
     apart = [most(event, shares.apart.rest).counts for event in kinds]
     assert total_delta(apart, shares.search.mu, epsilon) < delta
 
@@ -137,7 +139,7 @@ def test_choices_after_a_search_exceed_a_budget_that_each_of_them_keeps():
 def test_a_budget_that_forgot_the_search_would_be_exceeded():
     """The broken variant: chains that take all of the budget, and the search besides."""
     result = fit(diagnostics="none", max_iterations=None)
-    kept = dict(result.plan["releases"])
+    kept = dict(result.plan.releases)
     search = max(kept, key=lambda text: -kept[text])  # released once
     share = 1 / float(search[len("gaussian(") : -1]) ** 2
     whole = GaussianBudget.of(4.0, 1e-5).mu ** 2
@@ -151,7 +153,7 @@ def test_a_budget_that_forgot_the_search_would_be_exceeded():
     assert accounting.load("gaussian").epsilon(right, 1e-5) == pytest.approx(4.0, rel=1e-5)
 
 
-@pytest.mark.parametrize("method", tuning.RULES)
+@pytest.mark.parametrize("method", TUNED)
 def test_chains_reach_a_posterior_that_is_known(method):
     """With a budget that carries one. Means within 4 standard errors of 30 independent draws.
 
@@ -175,10 +177,10 @@ def test_chains_reach_a_posterior_that_is_known(method):
 def in_deviations(mu=0.3, row_gradient=0.1, num_chains=4, scales=(1.0, 1.0, 1.0)):
     """Return what chains are scaled by, of a posterior with these standard deviations."""
     covariance = np.diag(np.square(scales))
-    return tuning.Scale(np.zeros(3), covariance, row_gradient, mu, num_chains, 10_000, 1.0)
+    return Scale(np.zeros(3), covariance, row_gradient, mu, num_chains, 10_000, 1.0)
 
 
-MEANT = {"dp_sgld": tuning.FEWEST, "dp_sgnht": tuning.FEWEST}
+MEANT = {"dp_sgld": FEWEST, "dp_sgnht": FEWEST}
 
 
 @pytest.mark.parametrize("method", BATCHES)
@@ -189,21 +191,21 @@ def test_a_small_budget_affords_as_many_iterations_as_steps_are_made_small_for(m
     """
     scale = in_deviations()
     module = registry.load("method", method)
-    settings = registry.parameters(module, tuning.RULES[method](scale))
+    settings = registry.parameters(module, module.tuned(scale))
     releases = module.releases(settings, scale.num_rows)
     epsilon = accounting.load("gaussian").epsilon({events.gaussian(1 / scale.mu): 1}, 1e-5)
     name = calibration.best_accountant(releases.counts(1, 1))
-    plan = calibration.plan(releases, dpmc.Budget(epsilon, 1e-5, name), scale.num_chains)
-    meant = MEANT.get(method, tuning.ITERATIONS)
+    plan = calibration.plan(releases, Budget(epsilon, 1e-5, name), scale.num_chains)
+    meant = MEANT.get(method, ITERATIONS)
     assert 0.55 * meant < plan.num_iterations < 1.45 * meant
 
 
 def test_gradient_methods_are_stable_where_scales_differ():
     """A step is short beside the narrowest direction: an update there shrinks a distance."""
     scale = in_deviations(mu=1e3, scales=(1.0, 0.01, 0.1))
-    langevin = tuning.gradient_langevin(scale)["step_size"] / scale.num_rows
-    assert langevin == pytest.approx(tuning.DRIFT * 1e-4)
-    spun = tuning.thermostat(scale)
+    langevin = dp_sgld.tuned(scale)["step_size"] / scale.num_rows
+    assert langevin == pytest.approx(dp_sgld.DRIFT * 1e-4)
+    spun = dp_sgnht.tuned(scale)
     step, friction = spun["step_size"] / scale.num_rows, spun["friction"]
     for deviation in (1.0, 0.01, 0.1):
         move = [[1.0, step], [-step / deviation**2, 1 - step * friction]]
@@ -224,16 +226,16 @@ def test_parameters_that_are_given_stay():
 
 
 def test_noise_may_be_discrete():
-    assert fit(noise="discrete", max_iterations=20).plan["noise"] == "discrete"
+    assert fit(noise="discrete", max_iterations=20).plan.noise == "discrete"
 
 
-@pytest.mark.parametrize("method", tuning.RULES)
+@pytest.mark.parametrize("method", TUNED)
 def test_rows_that_say_nothing_leave_the_prior_and_are_no_error(method):
     """Their gradients were so short that no grid had room for the noise of Langevin dynamics."""
     nothing = np.full((300, 2), np.nan)
     options = {"epsilon": 8.0, "delta": 1e-5, "num_chains": 1, "max_iterations": 20}
     given = dict(**options, noise="discrete", seed=1, invalid_rows="zero", progress=False)
-    assert dpmc.fit(method, MODEL, nothing, **given).status in ("complete", "max_iterations")
+    assert dpmc.fit(MODEL, nothing, method=method, **given).status in ("complete", "max_iterations")
 
 
 def test_others_say_what_they_lack():

@@ -21,19 +21,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpmc
+from dpmc.models import dot, scale
 from dpmc_papers.data import wine_red
 from dpmc_papers.plots import save
 
 
 def log_likelihood(theta, z):
     """Return that of one row z = label * (1, measurements), label +1 or -1."""
-    margin = dpmc.dot(theta, z)
+    margin = dot(theta, z)
     return min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
 
 
 def gradient(theta, z):
     """Return a tuple with one entry for each component of theta."""
-    return dpmc.scale(1.0 / (1.0 + math.exp(dpmc.dot(theta, z))), z)
+    return scale(1.0 / (1.0 + math.exp(dot(theta, z))), z)
 
 
 def log_prior(theta):
@@ -80,9 +81,9 @@ def build(columns=COLUMNS):
 def sample(rows, model, epsilon, seed=None, diagnostics="private"):
     """Return the fit of DP-penalty under one budget."""
     return dpmc.fit(
-        "dp_penalty",
         model,
         rows,
+        method="dp_penalty",
         epsilon=epsilon,
         delta=DELTA,
         proposal_sd=0.1,
@@ -98,9 +99,9 @@ def sample(rows, model, epsilon, seed=None, diagnostics="private"):
 def exact(rows, model, num_iterations=200_000):
     """Return a long chain without privacy: the posterior itself."""
     return dpmc.fit(
-        "rwmh",
         model,
         rows,
+        method="rwmh",
         num_iterations=num_iterations,
         num_chains=1,
         proposal_sd=[0.25, 0.35, 0.35],
@@ -124,7 +125,7 @@ def summary(fit, truth):
     draws = fit.kept().reshape(-1, fit.kept().shape[-1])
     errors = (draws.mean(0) - truth.mean(0)) / (truth.std(0) / np.sqrt(ess))
     print(
-        f"{fit.guarantee.epsilon:8.2f} {fit.plan['num_iterations']:7d} "
+        f"{fit.guarantee.epsilon:8.2f} {fit.plan.num_iterations:7d} "
         f"{fit.fraction('accepted', 'num_iterations'):6.2f} "
         f"{fit.fraction('ratio_clipped', 'ratio_rows'):6.2f} {ess.min():7.1f}   "
         + " ".join(f"{error:5.1f}" for error in errors)

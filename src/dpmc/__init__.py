@@ -19,20 +19,18 @@ if TYPE_CHECKING:
     from dpmc.families.regression import regression
     from dpmc.families.select_statistic import select_statistic
     from dpmc.fits import Fit, Summary
-    from dpmc.fitting import PosteriorWarning, fit
+    from dpmc.fitting import PosteriorWarning, fit, methods
     from dpmc.modelling import model
     from dpmc.planning import plan
     from dpmc.privacy.empirical import AuditResult, audit
-    from dpmc.rows.tuples import dot, scale, subtract
     from dpmc.shards.federation import federation
     from dpmc.shards.rows import open_rows
-    from dpmc.types import Budget, Dataset, DpmcError, Guarantee, Model
+    from dpmc.types import Dataset, DpmcError, Guarantee, Model
 
     __version__: str
 
 __all__ = [
     "AuditResult",
-    "Budget",
     "Comparison",
     "Dataset",
     "DpmcError",
@@ -43,10 +41,10 @@ __all__ = [
     "Summary",
     "audit",
     "compare",
-    "dot",
     "federation",
     "fit",
     "linear_regression",
+    "methods",
     "mixture",
     "model",
     "network",
@@ -54,16 +52,13 @@ __all__ = [
     "plan",
     "priors",
     "regression",
-    "scale",
     "select_statistic",
     "statsel",
-    "subtract",
     "where",
 ]
 
 _HOMES = {
     "AuditResult": "dpmc.privacy.empirical",
-    "Budget": "dpmc.types",
     "Comparison": "dpmc.comparison",
     "Dataset": "dpmc.types",
     "DpmcError": "dpmc.types",
@@ -74,19 +69,17 @@ _HOMES = {
     "Summary": "dpmc.fits",
     "audit": "dpmc.privacy.empirical",
     "compare": "dpmc.comparison",
-    "dot": "dpmc.rows.tuples",
     "federation": "dpmc.shards.federation",
     "fit": "dpmc.fitting",
     "linear_regression": "dpmc.families.linear_regression",
+    "methods": "dpmc.fitting",
     "mixture": "dpmc.families.mixture",
     "model": "dpmc.modelling",
     "network": "dpmc.families.network",
     "open_rows": "dpmc.shards.rows",
     "plan": "dpmc.planning",
     "regression": "dpmc.families.regression",
-    "scale": "dpmc.rows.tuples",
     "select_statistic": "dpmc.families.select_statistic",
-    "subtract": "dpmc.rows.tuples",
     "where": "dpmc.autodiff.tracing",
 }
 

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from dpmc import checks
 from dpmc.families.regression import PRIOR_SD, built, regression
-from dpmc.fitting import AUTOMATIC, PosteriorWarning, fit
+from dpmc.fitting import PosteriorWarning, fit
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
 from dpmc.shards.arrow_files import SUFFIXES, ArrowFile, open_arrow
@@ -81,7 +81,7 @@ def fit_file(path: str | Path) -> str:
     with warnings.catch_warnings():  # the summary has the remarks
         warnings.simplefilter("ignore", PosteriorWarning)
         if settings.model is not None:
-            fitted = fit(AUTOMATIC, _model(path, settings.model), rows, **common)
+            fitted = fit(_model(path, settings.model), rows, **common)
         else:
             assert settings.likelihood is not None
             fitted = regression(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,23 +15,17 @@ from dpmc import checks
 from dpmc.automatic.run import NAME as AUTOMATIC_NAME
 from dpmc.checks import require_extra
 from dpmc.fits import Fit
-from dpmc.fitting import (
-    OF_AUTOMATIC,
-    OF_METHODS,
-    OPTIONS,
-    check_names,
-    fit,
-    is_automatic,
-    refuse_beside_auto,
-    sorted_params,
-)
+from dpmc.fitting import AUTOMATIC, check_names, chosen, fit, is_automatic
 from dpmc.mcmc.own_methods import name_of
 from dpmc.privacy.joint import together
+from dpmc.privacy.ledger import Noise
 from dpmc.types import (
     NO_GUARANTEE,
+    Array,
     Dataset,
     DpmcError,
     Guarantee,
+    InvalidRows,
     Model,
     check_delta,
     check_epsilon,
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
 
 # Ends of the intervals that are shown.
 INTERVAL = 0.05, 0.95
-# What all fits of a comparison have in common.
+# Arguments that all fits of a comparison have in common.
 SHARED = "epsilon", "delta", "names"
 
 
@@ -143,10 +137,17 @@ def compare(
     *,
     epsilon: float,
     delta: float,
+    num_chains: int = 4,
+    num_draws: int | None = None,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise | None = None,
+    progress: bool = True,
+    invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     **options: Any,
 ) -> Comparison:
-    """Run several methods on the same rows, each with the whole budget.
+    """Fits of several methods to the same rows, each with the whole budget.
 
     Parameters
     ----------
@@ -160,9 +161,10 @@ def compare(
         method without privacy takes, there is no budget.
     epsilon, delta : float
         The budget of each. Together they cost more: see ``Comparison.guarantee``.
-    names, **options
-        For all fits, as of `dpmc.fit`. Beside the automatic method others may run: what only it
-        has, such as `num_draws`, and what only they have is for those that have it.
+    num_chains, num_draws, start, seed, noise, progress, invalid_rows, names
+        For all fits, as of `dpmc.fit`; `num_draws` for the automatic method alone.
+    **options
+        How chains of named methods run, as of `dpmc.fit`.
 
     Returns
     -------
@@ -189,60 +191,45 @@ def compare(
     check_epsilon(epsilon)
     check_delta(delta)
     check_names(names, model)
-    runs = {label: _run(label, params) for label, params in _chosen(methods).items()}
-    arguments = _arguments(runs, options)
-    for label, (method, _) in runs.items():
-        _check(method, arguments[label])
-    invalid_rows = options.get("invalid_rows", "refuse")
+    shared = {
+        "num_chains": num_chains,
+        "start": start,
+        "seed": seed,
+        "noise": noise,
+        "progress": progress,
+        "invalid_rows": invalid_rows,
+    }
+    runs = {}
+    for label, given in _chosen(methods).items():
+        arguments = dict(given)
+        method = arguments.pop("method", label)
+        # The automatic method has draws to choose, and no iterations.
+        own = {"num_draws": num_draws} if is_automatic(method) else options
+        runs[label] = (method, {**shared, **own, **arguments})
+    known = inspect.signature(fit).parameters
+    for method, arguments in runs.values():
+        chosen(method, {key: value for key, value in arguments.items() if key not in known})
+    automatic = [is_automatic(method) for method, _ in runs.values()]
+    if all(automatic):
+        chosen(AUTOMATIC, options, compare)
+    elif num_draws is not None and not any(automatic):
+        raise DpmcError("`num_draws` must be left out where no method is the automatic one")
     dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     fits = {}
-    for label, (method, _) in runs.items():
-        without = arguments[label].get("num_iterations") is not None
+    for label, (method, arguments) in runs.items():
+        without = arguments.get("num_iterations") is not None
         fits[label] = fit(
-            method,
             model,
             dataset,
+            method=method,
             epsilon=None if without else epsilon,
             delta=None if without else delta,
             names=names,
-            **arguments[label],
+            **arguments,
         )
-    if _of_one_seed(runs, arguments):
+    if _of_one_seed(runs):
         return Comparison(fits, NO_GUARANTEE)
     return Comparison(fits, joint(fits.values(), delta))
-
-
-def _run(label: str, params: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the method of a label, and what it is given."""
-    given = dict(params)
-    return given.pop("method", label), given
-
-
-def _arguments(
-    runs: Mapping[str, tuple[Any, Mapping[str, Any]]], options: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """Return what each label is given, with those options for all fits that it has.
-
-    An option that none of the methods has stays, to be refused.
-    """
-    both = len({is_automatic(method) for method, _ in runs.values()}) == 2
-    found = {}
-    for label, (method, given) in runs.items():
-        others = OF_METHODS if is_automatic(method) else OF_AUTOMATIC
-        shared = {k: value for k, value in options.items() if not (both and k in others)}
-        found[label] = {**shared, **given}
-    return found
-
-
-def _check(method: Any, arguments: Mapping[str, Any]) -> None:
-    """Refuse a method or a parameter that there is not."""
-    params = {key: value for key, value in arguments.items() if key not in OPTIONS}
-    if is_automatic(method):
-        refuse_beside_auto(params, arguments)
-        return
-    with warnings.catch_warnings():  # `fit` will give them
-        warnings.simplefilter("ignore", DeprecationWarning)
-        sorted_params(method, params)
 
 
 def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -297,11 +284,11 @@ def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
     return together(parts, math.fsum(one.guarantee.delta for one in parts) * (1 + 2.0**-50))
 
 
-def _of_one_seed(runs: Mapping[str, tuple[Any, Any]], arguments: Mapping[str, Any]) -> bool:
-    """Return whether two fits have the same noise: streams are keyed by seed and method."""
+def _of_one_seed(runs: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> bool:
+    """Whether two fits have the same noise: streams are keyed by seed and method."""
     keys = [
-        (AUTOMATIC_NAME if is_automatic(method) else name_of(method), arguments[label]["seed"])
-        for label, (method, _) in runs.items()
-        if arguments[label].get("seed") is not None
+        (AUTOMATIC_NAME if is_automatic(method) else name_of(method), arguments["seed"])
+        for method, arguments in runs.values()
+        if arguments["seed"] is not None
     ]
     return len(set(keys)) < len(keys)

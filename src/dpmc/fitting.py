@@ -6,11 +6,11 @@ import functools
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks, weak
 from dpmc.mcmc import fit as chains
-from dpmc.mcmc import parameter_names
-from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
-from dpmc.mcmc.own_methods import is_own, name_of, resolve
+from dpmc.mcmc import own_methods
+from dpmc.mcmc.clip_shares import CHOICES
+from dpmc.mcmc.own_methods import name_of, resolve
 from dpmc.modelling import ParametricModel
 from dpmc.privacy import accounting, spending
 from dpmc.privacy.ledger import Noise, noise_of
@@ -38,10 +38,35 @@ from dpmc.types import (
 )
 
 AUTOMATIC = "auto"
-# Options of methods by name alone, and of the automatic method alone.
-OF_METHODS = "accountant", "num_iterations", "max_iterations", "num_threads", "diagnostics"
-OF_AUTOMATIC = ("num_draws",)
 NUM_DRAWS = 2000
+# What NumPyro, PyMC and scikit-learn call an argument, and what it is called here.
+ELSEWHERE = {
+    "chains": "num_chains",
+    "cores": "num_threads",
+    "draws": "num_draws",
+    "family": "likelihood",
+    "fit_intercept": "intercept",
+    "n_chains": "num_chains",
+    "n_jobs": "num_threads",
+    "n_samples": "num_draws",
+    "num_samples": "num_draws",
+    "num_warmup": "warm-up",
+    "progress_bar": "progress",
+    "progressbar": "progress",
+    "random_seed": "seed",
+    "random_state": "seed",
+    "rng_key": "seed",
+    "tune": "warm-up",
+    "verbose": "progress",
+}
+# What is said of those that a way in has nothing like.
+OTHER = {
+    "likelihood": "the model says what it is, and dpmc.regression has `likelihood`",
+    "intercept": "a model has an intercept or none, and dpmc.regression has `intercept`",
+    "num_threads": "chains of a `method` run in `num_threads` threads, all else in one",
+    "num_draws": "a budget decides how many draws there are",
+    "warm-up": "draws of a warm-up are those that `Fit.kept` leaves out",
+}
 
 
 class PosteriorWarning(UserWarning):
@@ -54,66 +79,32 @@ class PosteriorWarning(UserWarning):
     """
 
 
-@overload
 def fit(
     model: Model,
     data: Dataset | Array | ShardedRows | Federation | str | os.PathLike[str],
-    /,
     *,
-    epsilon: float,
-    delta: float,
-    method: Any = ...,
-    names: Sequence[str] = ...,
-    num_draws: int = ...,
-    **options: Any,
-) -> Fit: ...
-@overload
-def fit(
-    method: Any,
-    model: Model,
-    data: Dataset | Array | ShardedRows | Federation | str | os.PathLike[str],
-    /,
-    *,
-    epsilon: float | None = ...,
-    delta: float | None = ...,
-    names: Sequence[str] = ...,
-    **options: Any,
-) -> Fit: ...
-def fit(
-    *what: Any,
-    method: Any = None,
     epsilon: float | None = None,
     delta: float | None = None,
-    accountant: str | None = None,
-    num_iterations: int | None = None,
-    max_iterations: int | None = None,
+    method: Any = AUTOMATIC,
     num_chains: int = 4,
-    num_threads: int | None = None,
     num_draws: int | None = None,
     start: Array | None = None,
     seed: int | None = None,
     noise: Noise | None = None,
     progress: bool = True,
-    diagnostics: Diagnostics | None = None,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
     **params: Any,
 ) -> Fit:
-    """Sample the posterior of a model given private rows, under a privacy budget.
+    """Posterior of a model given private rows, under a privacy budget.
 
     ``fit(model, rows, epsilon=1, delta=1e-6)`` chooses everything else along the way, from what it
-    has released: see :mod:`dpmc.automatic`. ``fit(method, model, rows, ...)`` runs one method with
-    parameters of your own; all chains are then released together under the one budget. Those that
-    a private method of dpmc needs and is not given are chosen from a search that has a quarter of
-    the budget (:mod:`dpmc.tuning`).
+    has released: see :mod:`dpmc.automatic`. With a `method` all chains are released together under
+    the one budget. Parameters that a private method of dpmc needs and is not given are chosen from
+    a search that has a quarter of the budget (:mod:`dpmc.tuning`).
 
     Parameters
     ----------
-    method : str or object, optional
-        ``"auto"`` by default; otherwise a name such as ``"dp_hmc"``
-        (``dpmc.registry.names("method")``), of dpmc or of another package that offers it as an
-        entry point; or an object with ``Params``, ``releases`` and ``sampler``. First or by
-        keyword.
     model : Model
         The posterior, written for one row.
     data : Dataset, ndarray of shape (n, p), a data frame of numbers, or a folder
@@ -123,21 +114,14 @@ def fit(
         nodes are those of `dpmc.federation`.
     epsilon, delta : float
         The budget under substitution of one row; left out only for a method without privacy.
-    accountant : str, optional
-        What turns the budget of a method into iterations; by default the tightest that is valid.
-    num_iterations : int, optional
-        Iterations per chain of a method without privacy; otherwise the budget decides.
-    max_iterations : int, optional
-        Iterations per chain of a private method to stop at, where its budget buys more.
-        What is not run is not spent: the guarantee is better than the budget, unless a search
-        chose parameters of the method.
+    method : str or object
+        ``"auto"``, the automatic method; another name of `methods`, such as ``"dp_hmc"``; or an
+        object with ``Params``, ``releases`` and ``sampler``.
     num_chains : int
         Number of chains.
-    num_threads : int, optional
-        Threads that chains of a method run in, with the same results whatever their number; by
-        default one for each processor where the rows are many, and a single one otherwise.
     num_draws : int, optional
-        Draws per chain of the automatic method, 2,000 by default. They cost no privacy.
+        Draws per chain of the automatic method, 2,000 by default. They cost no privacy. Those of
+        another method are its iterations.
     start : ndarray of shape (d,) or (chains, d), optional
         Start points, chosen without looking at the data; by default the mode of the prior for the
         automatic method, which takes one, and the origin for others. On the unbounded scale of a
@@ -153,19 +137,15 @@ def fit(
         guarantee names its low bits as outside of it.
     progress : bool
         Whether to show a progress bar.
-    diagnostics : {"private", "none", "exact"}, optional
-        Of a method of your choice, shares of clipped rows: by default released with noise from one
-        hundredth of the budget, in ``Fit.diagnostics``; left out; or exact in ``Fit.info`` and
-        ``Fit.totals``, which the guarantee then names as outside of it. A method without privacy
-        has them exact. The automatic method has its counts of clipped rows among its releases.
     invalid_rows : {"refuse", "zero"}
         Of an array: what becomes of rows with an entry that is not finite. A `Dataset` says
         so itself.
     names : sequence of str
         Names of the components of theta, for tables and ArviZ; a model of `dpmc.model` has some.
     **params
-        Parameters of the method, as in its ``Params``; bounds and noise of ratios and of gradients
-        by the names that all methods share (:mod:`dpmc.mcmc.parameter_names`).
+        Parameters of the method, as in its ``Params``, and how its chains run: `accountant`,
+        `num_iterations`, `max_iterations`, `num_threads` and `diagnostics`, as of
+        :func:`dpmc.mcmc.fit.fit`.
 
     Returns
     -------
@@ -197,19 +177,16 @@ def fit(
     >>> bool(abs(result.kept().mean(axis=(0, 1)) - rows.mean(axis=0)).max() < 0.05)
     True
     """
-    method, model, data = _sorted_out(what, method)
+    checks.instance("model", model, Model, "a dpmc.Model")
+    module = chosen(method, params)
     named = check_names(names, model)
-    seed = checks.seed(seed)
-    checks.at_least("num_chains", num_chains, 1)
-    noise = noise_of(noise, published=seed is not None)
+    count, seed, noise = checked(
+        num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
+    )
     checks.flag("progress", progress)
     points = None if start is None else _numbers(start)
-    if is_automatic(method):
-        given = accountant, num_iterations, max_iterations, num_threads, diagnostics
-        refuse_beside_auto(params, dict(zip(OF_METHODS, given, strict=True)))
-        num_draws = NUM_DRAWS if num_draws is None else num_draws
-        checks.at_least("num_draws", num_draws, 1)
-        budget = _budget(epsilon, delta)
+    if module is None:
+        budget = _epsilon(epsilon), check_delta(delta, "the automatic method")
         rows = _source(data, invalid_rows)
         _check_columns(model, rows)
         num_rows = rows.num_rows
@@ -218,8 +195,8 @@ def fit(
                 model,
                 rows,
                 *budget,
-                num_chains=int(num_chains),
-                num_draws=int(num_draws),
+                num_chains=count[0],
+                num_draws=count[1],
                 start=None if points is None else chains.start_points(points, model.dim, 1)[0],
                 seed=seed,
                 noise=noise,
@@ -231,28 +208,21 @@ def fit(
             raise DpmcError(
                 "`num_draws` must be left out beside a `method`, whose draws are its iterations"
             )
-        diagnostics = "private" if diagnostics is None else diagnostics
-        checks.one_of("diagnostics", diagnostics, CHOICES)
-        what_runs = sorted_params(method, params)
         dataset = _rows(data, invalid_rows)
         _check_columns(model, dataset)
         num_rows = dataset.num_rows
-        result = _one_method(
-            what_runs,
+        result = _chains(
+            module,
             model,
             dataset,
+            params,
             epsilon=epsilon,
             delta=delta,
-            accountant=accountant,
-            num_iterations=num_iterations,
-            max_iterations=max_iterations,
-            num_chains=int(num_chains),
-            num_threads=num_threads,
+            num_chains=count[0],
             start=points,
             seed=seed,
             noise=noise,
             progress=progress,
-            diagnostics=diagnostics,
         )
         fitted = Fit.of(result, named, tuple(remarks(result)))
     with spending.told(fitted.guarantee, lambda: fitted.ledger):
@@ -264,132 +234,171 @@ def fit(
     return fitted
 
 
-# Arguments of `fit` by keyword.
-OPTIONS = tuple(
-    name
-    for name, one in inspect.signature(fit).parameters.items()
-    if one.kind is inspect.Parameter.KEYWORD_ONLY
-)
+def methods() -> dict[str, str]:
+    """Name and one line of each method that `fit` takes, those of other packages too.
+
+    Examples
+    --------
+    >>> methods()["dp_penalty"]
+    'DP-penalty: Metropolis-Hastings on a noisy log-likelihood ratio.'
+    """
+    names = (*registry.names("method"), *own_methods.names())
+    modules = {AUTOMATIC: automatic, **{name: resolve(name) for name in names}}
+    return {
+        name: (module.__doc__ or "").strip().partition("\n")[0] for name, module in modules.items()
+    }
 
 
-def _one_method(
-    what: tuple[ModuleType, dict[str, Any], bool], model: Model, dataset: Dataset, **options: Any
-) -> types.Fit:
-    """Return the chains of one method, with parameters that are missing chosen where they can be.
-
-    `what` is as `sorted_params` returns it.
+def checked(
+    num_chains: int, num_draws: int, seed: int | None, noise: Noise | None
+) -> tuple[tuple[int, int], int | None, Noise]:
+    """Numbers of chains and draws, seed and noise as all ways in take them.
 
     Raises
     ------
     DpmcError
-        Of parameters by the names that all methods share.
+        If one of them is refused.
     """
-    epsilon, accountant = options["epsilon"], options["accountant"]
-    if epsilon is not None:
-        options["epsilon"] = epsilon = _epsilon(epsilon)
-    if accountant is not None:
-        check_accountant(accountant)
-    module, given, own = what
-    name = name_of(module)
-    try:
-        if epsilon is None or own or not tuning.lacks(module, given):
-            return chains.fit(module, model, dataset, **options, **given)
-        start, delta = options["start"], check_delta(options["delta"])
-        begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
-        shared = {key: options[key] for key in tuning.SHARED}
-        chosen, search = tuning.tuned(
-            name, given, model, dataset, epsilon, delta, start=begin, **shared
-        )
-        with spending.told(search.spent, lambda: search.records):
-            return chains.fit(module, model, dataset, search=search, **options, **chosen)
-    except DpmcError as error:
-        if not own:
-            error.args = (parameter_names.in_common(name, str(error)),)
-        raise
+    checks.at_least("num_chains", num_chains, 1)
+    checks.at_least("num_draws", num_draws, 1)
+    seed = checks.seed(seed)
+    return (int(num_chains), int(num_draws)), seed, noise_of(noise, published=seed is not None)
 
 
-def sorted_params(method: Any, params: Mapping[str, Any]) -> tuple[ModuleType, Any, bool]:
-    """Return a method, parameters by the names of its ``Params``, and whether it is a user's own.
+def refuse_unknown(
+    way_in: Callable[..., Any], given: Iterable[str], own: Iterable[str] = (), wanted: str = ""
+) -> None:
+    """Refuse an argument that a way in does not have, with the name that may have been meant.
 
-    A method of a user that has the name of one of dpmc is itself: nothing is renamed for it.
+    Parameters
+    ----------
+    way_in : callable
+    given : iterable of str
+        Arguments that are none of its own.
+    own : iterable of str
+        Those of them that it takes.
+    wanted : str
+        What an argument must be, if not one of the way in.
 
     Raises
     ------
     DpmcError
-        If there is no such method, or a method of dpmc does not have a parameter.
+        Naming the first.
     """
+    listed = inspect.signature(way_in).parameters.values()
+    known = {*own, *(one.name for one in listed if one.kind is inspect.Parameter.KEYWORD_ONLY)}
+    for name in given:
+        if name in known:
+            continue
+        there = ELSEWHERE.get(name, "")
+        if there in known:
+            raise DpmcError(
+                f"`{name}` must be an argument of dpmc.{way_in.__name__} (did you mean {there}?)"
+            )
+        if there:
+            raise DpmcError(f"`{name}` must be left out: {OTHER.get(there, there)}")
+        wanted = wanted or f"an argument of dpmc.{way_in.__name__}"
+        raise DpmcError(registry.refusal(name, wanted, None, known))
+
+
+def chosen(
+    method: Any, params: Mapping[str, Any], way_in: Callable[..., Any] | None = None
+) -> ModuleType | None:
+    """Module of a method, None for the automatic one.
+
+    Parameters
+    ----------
+    method : str or object
+    params : mapping
+        What it is given.
+    way_in : callable, optional
+        What is called; by default `fit`.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such method, or it does not have a parameter.
+    """
+    if is_automatic(method):
+        refuse_beside_auto(params, way_in)
+        return None
     module = resolve(method)
-    name = name_of(module)
-    own = is_own(module)
-    given = {key: _plain(value) for key, value in params.items()}
-    if own:
-        return module, given, own
-    parameter_names.check_known(name, given, [field.name for field in fields(module.Params)])
-    return module, parameter_names.fields_of(name, given), own
+    own = [field.name for field in fields(module.Params)]
+    wanted = f"a parameter of {name_of(module)} ({registry.listed(own)})"
+    refuse_unknown(way_in or fit, params, [*own, *chains.OPTIONS], wanted)
+    return module
+
+
+def is_automatic(method: Any) -> bool:
+    """Whether a method is the automatic one, by its name."""
+    return isinstance(method, str) and method == AUTOMATIC
+
+
+def refuse_beside_auto(params: Iterable[str], way_in: Callable[..., Any] | None = None) -> None:
+    """Refuse parameters of methods beside the automatic one, which has none."""
+    for name in params:
+        if name in _parameters_of_methods():
+            raise DpmcError(
+                f"`{name}` must be left out for the automatic method, which chooses it, or given "
+                "beside a `method`"
+            )
+    refuse_unknown(way_in or fit, params)
+
+
+@functools.cache
+def _parameters_of_methods() -> frozenset[str]:
+    """Parameters and options of the methods of dpmc."""
+    modules = [registry.load("method", name) for name in registry.names("method")]
+    own = (field.name for module in modules for field in fields(module.Params))
+    return frozenset((*own, *chains.OPTIONS))
+
+
+def _chains(
+    module: ModuleType,
+    model: Model,
+    dataset: Dataset,
+    given: Mapping[str, Any],
+    *,
+    epsilon: float | None,
+    delta: float | None,
+    start: Array | None,
+    **options: Any,
+) -> types.Fit:
+    """Chains of one method, with parameters that are missing chosen where they can be."""
+    options |= {key: value for key, value in given.items() if key in chains.OPTIONS}
+    params = {key: _plain(value) for key, value in given.items() if key not in chains.OPTIONS}
+    checks.one_of("diagnostics", options.get("diagnostics", "private"), CHOICES)
+    if options.get("accountant") is not None:
+        check_accountant(options["accountant"])
+    epsilon = None if epsilon is None else _epsilon(epsilon)
+    options |= {"epsilon": epsilon, "delta": delta}
+    if epsilon is None or not tuning.lacks(module, params):
+        return chains.fit(module, model, dataset, start=start, **options, **params)
+    delta = check_delta(delta)
+    begin = None if start is None else chains.start_points(start, model.dim, 1)[0]
+    shared = {key: options[key] for key in tuning.SHARED if key in options}
+    tuned, search = tuning.tuned(
+        module, params, model, dataset, epsilon, delta, start=begin, **shared
+    )
+    with spending.told(search.spent, lambda: search.records):
+        return chains.fit(module, model, dataset, start=start, search=search, **options, **tuned)
 
 
 def _bounded(fitted: Fit, model: ParametricModel) -> Fit:
-    """Return a fit whose draws are parameters on their own scale."""
+    """Fit whose draws are parameters on their own scale."""
     if fitted.draws is None:
         return fitted
     return replace(fitted, draws=model.bounded(fitted.draws), names=fitted.names or model.names)
 
 
-def _sorted_out(what: tuple[Any, ...], method: Any) -> tuple[Any, Model, Any]:
-    """Return method, model and data in this order, however they were given."""
-    given = list(what)
-    if len(given) == 3 or (given and isinstance(given[0], str)):
-        first = given.pop(0)
-        if method is not None:
-            raise DpmcError(f"`method` must be given once, got {first!r} and {method!r}")
-        method = first
-    if len(given) != 2 or (len(what) == 3 and method is None):
-        raise DpmcError(
-            "`fit` must be called as fit(model, rows, ...) or fit(method, model, rows, ...), got "
-            f"{len(what)} positional arguments"
-        )
-    model, data = given
-    if not isinstance(model, Model):
-        kind = type(model).__name__
-        raise DpmcError(f"`model` must be a dpmc.Model, before the rows, got {kind}")
-    return AUTOMATIC if method is None else method, model, data
-
-
 def check_names(names: Sequence[str], model: Model) -> tuple[str, ...]:
-    """Return names of the components, refusing what are not so many different texts."""
+    """Names of the components, refusing what are not so many different texts."""
     named = (None,) if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
     count = len(model.names) if isinstance(model, ParametricModel) else model.dim
     texts = tuple(name for name in named if isinstance(name, str))
     if named and (len(texts) != len(named) or len(named) != count or len({*texts}) != count):
         raise DpmcError(f"`names` must be {count} different names, got {names!r}")
     return texts
-
-
-def is_automatic(method: Any) -> bool:
-    """Return whether a method is the automatic one, by its name."""
-    return isinstance(method, str) and method == AUTOMATIC
-
-
-def refuse_beside_auto(params: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Refuse parameters of methods beside the automatic one, and options that it does not have."""
-    given = [*params, *(name for name in OF_METHODS if options.get(name) is not None)]
-    if not given:
-        return
-    name = given[0]
-    if name in OF_METHODS or name in _parameters_of_methods():
-        raise DpmcError(
-            f"`{name}` must be left out for the automatic method, which chooses it, or given "
-            "beside a `method`"
-        )
-    raise DpmcError(registry.refusal(name, "an argument of `fit`", None, set(OPTIONS)))
-
-
-@functools.cache
-def _parameters_of_methods() -> frozenset[str]:
-    """Return what methods of dpmc are given, by the names that all share and by their own."""
-    modules = [registry.load("method", name) for name in registry.names("method")]
-    own = {field.name for module in modules for field in fields(module.Params)}
-    return frozenset(own.union(*parameter_names.FIELDS.values()))
 
 
 def _check_columns(model: Model, rows: Dataset | ShardedRows | Federation) -> None:
@@ -401,18 +410,14 @@ def _check_columns(model: Model, rows: Dataset | ShardedRows | Federation) -> No
 
 
 def columns_of(model: Model) -> int | None:
-    """Return the columns of the rows that a model reads, None where it does not say."""
+    """Columns of the rows that a model reads, None where it does not say."""
     if isinstance(model, ParametricModel) and model.num_columns is not None:
         return model.num_columns
     return None if model.example_rows is None else int(model.example_rows.shape[1])
 
 
-def _budget(epsilon: float | None, delta: float | None) -> tuple[float, float]:
-    return _epsilon(epsilon), check_delta(delta, "the automatic method")
-
-
 def _epsilon(epsilon: float | None) -> float:
-    """Return an epsilon, refusing what is none."""
+    """Epsilon, refusing what is none."""
     if epsilon is None:
         raise DpmcError("`epsilon` must be positive and finite, got None")
     check_epsilon(epsilon)
@@ -427,7 +432,7 @@ def check_accountant(name: object) -> None:
 
 
 def _source(data: Any, invalid_rows: InvalidRows) -> Dataset | ShardedRows | Federation:
-    """Return the rows of the automatic method: in memory, in files or at several nodes."""
+    """Rows of the automatic method: in memory, in files or at several nodes."""
     if isinstance(data, ShardedRows | Federation):
         return data
     if isinstance(data, str | os.PathLike):
@@ -456,5 +461,5 @@ def _numbers(start: Any) -> Array:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python."""
+    """Number of NumPy as one of Python."""
     return value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value

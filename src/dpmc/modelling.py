@@ -92,8 +92,8 @@ def model(
     log_likelihood : callable ``(parameters, row) -> float``
         Log-likelihood of one row. `parameters` has the parameters by name, numbers or tuples of
         them; `row` is a tuple of `num_columns` numbers. It may use arithmetic, ``abs``, ``min``,
-        ``max``, functions of ``math``, ``dpmc.dot`` and ``dpmc.where`` in place of ``if``, and call
-        functions that do. What depends on the row alone may be left out.
+        ``max``, functions of ``math``, ``dpmc.models.dot`` and ``dpmc.where`` in place of ``if``,
+        and call functions that do. What depends on the row alone may be left out.
     priors : mapping of str to Prior
         Of each parameter, from :mod:`dpmc.priors`; its support makes the transform.
     num_columns : int

@@ -16,19 +16,12 @@ from dpmc import checks, registry, tuning
 from dpmc.automatic import expectation
 from dpmc.automatic.expectation import Expectation
 from dpmc.fits.remarks import FEW_ITERATIONS
-from dpmc.fitting import (
-    AUTOMATIC,
-    check_accountant,
-    columns_of,
-    is_automatic,
-    refuse_beside_auto,
-    sorted_params,
-)
+from dpmc.fitting import AUTOMATIC, check_accountant, chosen, columns_of
 from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
 from dpmc.mcmc.fit import allocate
 from dpmc.mcmc.own_methods import name_of
-from dpmc.mcmc.parameter_names import FIELDS, in_common
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import Scale
 from dpmc.privacy import events
 from dpmc.privacy.calibration import TooSmallError
 from dpmc.privacy.events import Event
@@ -200,28 +193,32 @@ def plan(
     check_epsilon(epsilon)
     delta = check_delta(delta)
     checks.at_least("num_chains", num_chains, 1)
-    if is_automatic(method):
-        options = {"accountant": accountant, "max_iterations": max_iterations}
-        refuse_beside_auto(params, options | {"diagnostics": diagnostics})
+    options = {
+        "accountant": accountant,
+        "max_iterations": max_iterations,
+        "diagnostics": diagnostics,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    module = chosen(method, params | given, plan)
+    if module is None:
         return expectation.plan(model, (num_rows, num_columns), epsilon=epsilon, delta=delta)
     diagnostics = "private" if diagnostics is None else diagnostics
     checks.one_of("diagnostics", diagnostics, CHOICES)
     if accountant is not None:
         check_accountant(accountant)
-    module, fixed, own = sorted_params(method, params)
-    name = name_of(module)
+    fixed, name = params, name_of(module)
     try:
-        chosen: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         before: tuple[tuple[Event, int], ...] = ()
         displacement, apart = math.nan, None
-        if not own and tuning.lacks(module, fixed):
-            shares = tuning.shares(name, epsilon, delta)
+        if tuning.lacks(module, fixed):
+            shares = tuning.shares(module, epsilon, delta)
             search, apart = shares.search.mu, shares.apart
             displacement = expectation.expected_displacement(num_rows, model.dim, search)
-            rules = tuning.RULES[name](_scale(model, num_rows, shares.mu, num_chains))
-            chosen = {key: value for key, value in rules.items() if key not in fixed}
+            rules = module.tuned(_scale(model, num_rows, shares.mu, num_chains))
+            found = {key: value for key, value in rules.items() if key not in fixed}
             before = () if apart is not None else ((events.gaussian(1 / search), 1),)
-        settings = registry.parameters(module, chosen | fixed)
+        settings = registry.parameters(module, found | fixed)
         made, iterations = allocate(
             module,
             settings,
@@ -236,21 +233,20 @@ def plan(
         )
         assert made is not None  # a method without privacy is refused
         # What a search chooses is no number to quote: the budget holds.
-        budget = (epsilon, delta) if chosen else (made.guarantee.epsilon, made.guarantee.delta)
+        budget = (epsilon, delta) if found else (made.guarantee.epsilon, made.guarantee.delta)
         seconds = iterations * num_chains * _seconds(module, settings, model, num_rows, num_columns)
     except DpmcError as error:
         if isinstance(error, TooSmallError) and apart is not None:
             least = error.least * epsilon / apart.rest[0] * (1 + 1e-3)
             error = tuning.too_small(name, num_chains, epsilon, least)
-        raise DpmcError(str(error) if own else in_common(name, str(error))) from None
-    names = {} if own else {field: common for common, field in FIELDS.get(name, {}).items()}
+        raise error from None
     values = {one.name: getattr(settings, one.name) for one in fields(settings)}
     return MethodPlan(
         method=name,
         num_iterations=iterations,
         num_chains=int(num_chains),
-        params={names.get(key, key): value for key, value in values.items()},
-        chosen=tuple(names.get(key, key) for key in chosen),
+        params=values,
+        chosen=tuple(found),
         releases={events.text(event): count for event, count in made.counts.items()},
         epsilon=budget[0],
         delta=budget[1],
@@ -271,12 +267,12 @@ def _shape(shape: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _scale(model: Model, num_rows: int, mu: float, num_chains: int) -> tuning.Scale:
+def _scale(model: Model, num_rows: int, mu: float, num_chains: int) -> Scale:
     """Return what chains are scaled by if all directions are one posterior deviation wide."""
     bound = BOUND_OVERHEAD * expectation.expected_bound(num_rows, model.dim, mu)
     identity = np.eye(model.dim)
     centre = np.zeros(model.dim)
-    return tuning.Scale(centre, identity, bound, mu, int(num_chains), num_rows, model.tempering)
+    return Scale(centre, identity, bound, mu, int(num_chains), num_rows, model.tempering)
 
 
 def _seconds(

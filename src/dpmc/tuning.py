@@ -16,8 +16,9 @@ is chosen by the earlier [Dwork and Roth 2014, appendix B].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,10 @@ from dpmc.automatic.noise_aware import NoiseAware
 from dpmc.automatic.prior import Prior, starting_point
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.whitened import WhitenedRows
-from dpmc.mcmc.batch_ratios import penalised_sensitivity
 from dpmc.mcmc.clip_shares import Diagnostics
 from dpmc.mcmc.fit import Apart, Search, allocate
+from dpmc.mcmc.own_methods import name_of
+from dpmc.mcmc.scale import Scale
 from dpmc.privacy import events
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.calibration import TooSmallError
@@ -40,29 +42,12 @@ from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.types import Array, Dataset, DpmcError, Guarantee, Model
 
-# Methods whose releases are Gaussian and of all rows.
-GAUSSIAN = frozenset({"dp_penalty", "dp_hmc", "dp_mala"})
-# Of mu^2, for the search of these; of epsilon and of delta, for that of others.
-SHARE, APART = 0.25, 1 / 3
-# Standard deviation of the noise in a decision, at which a walk of small steps is most efficient:
-# an accepted share of 2 Phi(-s / 2), at 1 / s^2 of the budget a decision, has its largest product
-# with s^2 at 2.38.
-DECISION = 2.38
-# Iterations of a chain that steps are made small for, and the longest step of a walk, in posterior
-# standard deviations over sqrt(d).
-ITERATIONS, LONGEST_STEP = 2000, 1.0
-# Of Hamiltonian dynamics: the same, steps of a trajectory, and the standard deviation that gradient
-# noise gives the energy along one.
-TRAJECTORIES, LONGEST_LEAPFROG, LEAPFROG_STEPS, ENERGY_NOISE = 200, 0.3, 5, 1.0
-# Of Langevin dynamics without a test, at which a step h widens the posterior by a share of h / 4:
-# the step in units of the smallest variance, of the thermostat in units of the smallest standard
-# deviation, and the fewest iterations that steps are made small for. The share of the rows in a
-# batch: drawing many more without replacement takes longer than reading them.
-DRIFT, SPIN, FEWEST, HALF = 0.1, 0.05, 200, 0.5
-# Of a decision from a batch: the variance that the batch itself may have, and the smallest share.
-BATCH_VARIANCE, SMALLEST = 0.25, 0.02
-# The method whose noise is bounded by its batch; and a length that is none.
-BARKER, TINY = "dp_barker", 1e-3
+# Share of mu^2 for a search, where the releases of the chains are Gaussian and of all rows.
+SHARE = 0.25
+# Share of epsilon and of delta for a search before chains that see batches.
+APART = 1 / 3
+# Length that is next to none: of deviations and gradients at which chains are cheapest.
+TINY = 1e-3
 # Least length of a row's gradient, over the inverse of the largest deviation: that of 1e10
 # rows that all say the same.
 FLAT = 1e-5
@@ -70,7 +55,7 @@ FLAT = 1e-5
 
 @dataclass(frozen=True)
 class Shares:
-    """What a search and the chains after it may cost.
+    """Parts of a budget for a search and for the chains after it.
 
     Parameters
     ----------
@@ -92,15 +77,15 @@ class Shares:
         return events.gaussian(1 / self.search.mu)
 
     def spent(self, delta: float) -> Guarantee:
-        """Return what the search costs, at a delta where it has none of its own."""
+        """Cost of the search, at a delta where it has none of its own."""
         if self.apart is None:
             return self.search.guarantee(delta)
         return Guarantee(self.apart.search_epsilon, self.apart.search_delta, accountant="gaussian")
 
 
-def shares(method: str, epsilon: float, delta: float) -> Shares:
-    """Return what a budget gives to a search for a method, and to its chains."""
-    if method in GAUSSIAN:
+def shares(module: ModuleType, epsilon: float, delta: float) -> Shares:
+    """Parts of a budget for a search for a method, and for its chains."""
+    if module.ROW_ORDER == "features":
         mu = GaussianBudget.of(epsilon, delta).mu
         return Shares(GaussianBudget(math.sqrt(SHARE) * mu), math.sqrt(1 - SHARE) * mu, None)
     apart = Apart(epsilon, delta, APART * epsilon, APART * delta)
@@ -108,195 +93,9 @@ def shares(method: str, epsilon: float, delta: float) -> Shares:
     return Shares(search, GaussianBudget.of(*apart.rest).mu, apart)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """What chains are scaled by, all of it released or public.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (d,)
-        Where they begin.
-    covariance : ndarray of shape (d, d)
-        Of the posterior without privacy noise.
-    row_gradient : float
-        Length that gradients of few rows exceed: the Lipschitz constant, or less.
-    mu, num_chains, num_rows : float, int, int
-        Gaussian budget and number of the chains, and number of rows.
-    tempering : float
-        Of the model.
-    """
-
-    centre: Array
-    covariance: Array
-    row_gradient: float
-    mu: float
-    num_chains: int
-    num_rows: int
-    tempering: float
-
-    @property
-    def smallest(self) -> float:
-        """Smallest standard deviation in any direction."""
-        return math.sqrt(float(np.linalg.eigvalsh(self.covariance)[0]))
-
-    @property
-    def largest(self) -> float:
-        """Largest standard deviation in any direction."""
-        return math.sqrt(float(np.linalg.eigvalsh(self.covariance)[-1]))
-
-    @property
-    def diffusion(self) -> float:
-        """Time that Langevin dynamics whose noise is the privacy noise may run.
-
-        A step e with noise of variance 2e on the sum of row gradients costs 2 e c^2 of mu^2, c the
-        clip bound and 2c the sensitivity; a batch costs as much as all rows.
-        """
-        return self.mu**2 / (2 * self.row_gradient**2 * self.num_chains)
-
-    @property
-    def deviations(self) -> Array:
-        """Posterior standard deviations of the components."""
-        deviations: Array = np.sqrt(np.diag(self.covariance))
-        return deviations
-
-    def decision_multiplier(self, length: float) -> float:
-        """Return the noise multiplier of a decision on a move of a length."""
-        return DECISION / (2 * self.row_gradient * length * self.tempering)
-
-
-def _walk(scale: Scale) -> tuple[float, float]:
-    """Return the step of a walk in posterior standard deviations, and the length of a step of 1."""
-    spread = float(np.linalg.norm(scale.deviations))
-    at_one = scale.mu**2 * scale.decision_multiplier(spread) ** 2 / scale.num_chains
-    step = min(LONGEST_STEP / math.sqrt(len(scale.centre)), math.sqrt(at_one / ITERATIONS))
-    return step, spread
-
-
-def penalty(scale: Scale) -> dict[str, Any]:
-    """Return parameters of DP-penalty: small steps, each decision as noisy as pays best."""
-    step, spread = _walk(scale)
-    return {
-        "proposal_sd": (step * scale.deviations).tolist(),
-        "noise_multiplier": scale.decision_multiplier(step * spread),
-        "clip_bound": scale.row_gradient,
-    }
-
-
-def hamiltonian(scale: Scale, num_steps: int = LEAPFROG_STEPS) -> dict[str, Any]:
-    """Return parameters of DP-HMC: the mass is the precision, so that all scales are alike.
-
-    Both multipliers are inverse to the step size, and the iterations to its square: it is as small
-    as the budget asks for.
-    """
-    spread = float(np.linalg.norm(scale.deviations))
-    # At a step size of 1: of a decision, and of gradients whose kicks move the energy by as much.
-    ratio = scale.decision_multiplier(num_steps * spread)
-    gradient = ENERGY_NOISE / math.sqrt(num_steps)
-    gradient /= 2 * scale.row_gradient * spread * scale.tempering
-    cost = (1 / ratio**2 + (num_steps + 1) / gradient**2) * scale.num_chains
-    step = min(LONGEST_LEAPFROG, scale.mu / math.sqrt(cost * TRAJECTORIES))
-    return {
-        "step_size": step,
-        "num_leapfrog_steps": num_steps,
-        "ratio_noise_multiplier": ratio / step,
-        "gradient_noise_multiplier": gradient / step,
-        "gradient_clip_bound": scale.row_gradient,
-        "ratio_clip_bound": scale.row_gradient,
-        "mass": np.linalg.inv(scale.covariance).tolist(),
-    }
-
-
-def langevin(scale: Scale) -> dict[str, Any]:
-    """Return parameters of DP-MALA: those of DP-HMC with one step."""
-    one = hamiltonian(scale, 1)
-    del one["num_leapfrog_steps"]
-    return one
-
-
-def batch_penalty(scale: Scale) -> dict[str, Any]:
-    """Return parameters of the minibatch penalty: the steps of DP-penalty, for as much of a budget.
-
-    Of b of n rows the variance of the estimated ratio is n / b times the squared whitened length
-    of the move; the batch is as large as keeps it small.
-    """
-    step, spread = _walk(scale)
-    length = scale.tempering * step**2 * len(scale.centre)
-    batch = _batch(scale, length / BATCH_VARIANCE)
-    largest = scale.num_rows / batch * scale.tempering * scale.row_gradient * step * spread
-    change = penalised_sensitivity(largest, batch)
-    return {
-        "proposal_sd": (step * scale.deviations).tolist(),
-        "batch_size": batch,
-        "noise_multiplier": DECISION / change,
-        "clip_bound": scale.row_gradient,
-        "finite_population": True,
-    }
-
-
-def barker(scale: Scale) -> dict[str, Any]:
-    """Return parameters of DP-Barker: steps whose row ratios fit below its clip bound.
-
-    Row ratios are clipped at sqrt(b) / n. Of a variance of 2 the batch may have 1, and at least 1
-    is noise: an iteration costs 4 b / n^2 of mu^2. Few row ratios exceed 2 / sqrt(d) times clip
-    bound and length of the move.
-    """
-    dim, rows = len(scale.centre), scale.num_rows
-    ratio = scale.row_gradient * float(np.linalg.norm(scale.deviations))
-    ratio *= scale.tempering * min(1.0, 2 / math.sqrt(dim))
-    # The share of the rows that a step of 1 would take.
-    share = max(scale.tempering * dim / BATCH_VARIANCE, rows * ratio**2)
-    affordable = scale.mu**2 * rows / (4 * share * scale.num_chains * ITERATIONS)
-    step = min(LONGEST_STEP / math.sqrt(dim), math.sqrt(min(affordable, HALF / share)))
-    return {
-        "proposal_sd": (step * scale.deviations).tolist(),
-        "batch_size": _batch(scale, step**2 * share),
-    }
-
-
-def _batch(scale: Scale, share: float) -> int:
-    """Return the size of a batch that has about a share of the rows."""
-    return math.ceil(min(max(share, SMALLEST), HALF) * scale.num_rows)
-
-
-def gradient_langevin(scale: Scale) -> dict[str, Any]:
-    """Return parameters of DP-SGLD: its only noise is the privacy noise."""
-    step = min(DRIFT * scale.smallest**2, scale.diffusion / FEWEST)
-    return {
-        "batch_size": _batch(scale, HALF),
-        "clip_bound": scale.row_gradient,
-        "step_size": step * scale.num_rows,
-    }
-
-
-def thermostat(scale: Scale) -> dict[str, Any]:
-    """Return parameters of DP-SGNHT: critically damped in the widest direction.
-
-    With friction A a step e costs 2 e c^2 / A of mu^2.
-    """
-    friction = max(2 / scale.largest, 2 * SPIN / scale.smallest)
-    step = min(SPIN * scale.smallest, friction * scale.diffusion / FEWEST)
-    return {
-        "batch_size": _batch(scale, HALF),
-        "clip_bound": scale.row_gradient,
-        "step_size": step * scale.num_rows,
-        "friction": friction,
-    }
-
-
-RULES: Mapping[str, Callable[[Scale], dict[str, Any]]] = {
-    "dp_penalty": penalty,
-    "dp_hmc": hamiltonian,
-    "dp_mala": langevin,
-    "minibatch_penalty": batch_penalty,
-    "dp_barker": barker,
-    "dp_sgld": gradient_langevin,
-    "dp_sgnht": thermostat,
-}
-
-
-def lacks(module: Any, params: Mapping[str, Any]) -> bool:
-    """Return whether a method that has rules is left without a parameter that it needs."""
-    if module.__name__.rpartition(".")[2] not in RULES:
+def lacks(module: ModuleType, params: Mapping[str, Any]) -> bool:
+    """Whether a method that can choose is left without a parameter that it needs."""
+    if not hasattr(module, "tuned"):
         return False
     needed = [one.name for one in fields(module.Params) if one.default is MISSING]
     return any(name not in params for name in needed)
@@ -307,7 +106,7 @@ SHARED = "accountant", "diagnostics", "noise", "num_chains", "seed"
 
 
 def tuned(
-    method: str,
+    module: ModuleType,
     params: Mapping[str, Any],
     model: Model,
     dataset: Dataset,
@@ -321,12 +120,12 @@ def tuned(
     accountant: str | None = None,
     diagnostics: Diagnostics = "private",
 ) -> tuple[dict[str, Any], Search]:
-    """Return all parameters of a method, and the search that told those that were left out.
+    """All parameters of a method, and the search that told those that were left out.
 
     Parameters
     ----------
-    method : str
-        One of `RULES`.
+    module : module
+        A method with ``tuned``.
     params : mapping
         Parameters that are given; they stay as they are.
     model, dataset, epsilon, delta
@@ -340,14 +139,15 @@ def tuned(
         If the budget or the model is refused, before any row is used; a budget that buys no
         iteration of the method whatever a search finds is one of these.
     """
-    chains = _Chains(method, delta, num_chains, accountant, diagnostics)
+    method = name_of(module)
+    chains = _Chains(module, delta, num_chains, accountant, diagnostics)
     easiest = dict(params)
-    if method == BARKER:
-        easiest = {"batch_size": math.ceil(SMALLEST * dataset.num_rows), **params}
+    if hasattr(module, "cheapest"):
+        easiest = module.cheapest(dataset.num_rows) | easiest
     least = chains.least(epsilon, _easiest(model, num_chains, dataset.num_rows), easiest)
     if least is not None:
         raise too_small(method, num_chains, epsilon, least)
-    parts = shares(method, epsilon, delta)
+    parts = shares(module, epsilon, delta)
     checked = row_functions.without_errors(model)
     model_checks.check(checked, dataset.x.shape[1], dataset.bounds, dataset.invalid_rows == "zero")
     prior = Prior.of(checked)
@@ -357,7 +157,7 @@ def tuned(
     with told(spent, ledger.records):
         centre = locate(WhitenedRows(checked, dataset), prior, Purse(ledger, streams.noise), point)
         scale = _scale(centre, prior, checked, parts.mu, num_chains, dataset.num_rows)
-        chosen = {**RULES[method](scale), **params}
+        chosen = {**module.tuned(scale), **params}
         if chains.least(epsilon, scale, params) is not None:
             chosen = {**chosen, **easiest}
     return chosen, Search(scale.centre, parts.event, ledger.records(), spent, parts.apart)
@@ -367,14 +167,14 @@ def tuned(
 class _Chains:
     """What chains after a search are asked for, as `dpmc.fit` has it."""
 
-    method: str
+    module: ModuleType
     delta: float
     num_chains: int
     accountant: str | None
     diagnostics: Diagnostics
 
     def least(self, epsilon: float, scale: Scale, params: Mapping[str, Any]) -> float | None:
-        """Return an epsilon that buys an iteration, None where the one that is given does.
+        """Epsilon that buys an iteration, None where the one that is given does.
 
         Parameters
         ----------
@@ -388,7 +188,7 @@ class _Chains:
         found = None
         while True:
             at = epsilon if found is None else found
-            parts = shares(self.method, at, self.delta)
+            parts = shares(self.module, at, self.delta)
             try:
                 self._allocate(parts, at, replace(scale, mu=parts.mu), params)
             except TooSmallError as error:
@@ -401,11 +201,17 @@ class _Chains:
     def _allocate(
         self, parts: Shares, epsilon: float, scale: Scale, params: Mapping[str, Any]
     ) -> None:
-        module = registry.load("method", self.method)
-        settings = registry.parameters(module, {**RULES[self.method](scale), **params})
+        settings = registry.parameters(self.module, {**self.module.tuned(scale), **params})
+        if parts.apart is None:
+            made = map(events.noise_of, self.module.releases(settings, scale.num_rows).counts(1, 1))
+            if any(noise is None or noise[1] < 1 for noise in made):
+                raise DpmcError(
+                    f"`ROW_ORDER` of {name_of(self.module)} must be 'rows', got 'features': it "
+                    "releases what is not Gaussian or not of all rows"
+                )
         budget = (epsilon, self.delta) if parts.apart is None else parts.apart.rest
         allocate(
-            module,
+            self.module,
             settings,
             scale.num_rows,
             self.num_chains,
@@ -419,7 +225,7 @@ class _Chains:
 
 
 def too_small(method: str, num_chains: int, epsilon: float, least: float) -> DpmcError:
-    """Return the error of an epsilon that buys no iteration beside a search."""
+    """Error of an epsilon that buys no iteration beside a search."""
     return DpmcError(
         f"`epsilon` must be at least {least:.6g} for one iteration of {num_chains} chain(s) of "
         f"{method} after the search for its parameters, got {epsilon:g}"
@@ -427,7 +233,7 @@ def too_small(method: str, num_chains: int, epsilon: float, least: float) -> Dpm
 
 
 def _easiest(model: Model, num_chains: int, num_rows: int) -> Scale:
-    """Return a scale at which chains are as cheap as they can be: rows hardly matter."""
+    """Scale at which chains are as cheap as they can be: rows hardly matter."""
     covariance = TINY**2 * np.eye(model.dim)
     return Scale(np.zeros(model.dim), covariance, TINY, 1.0, num_chains, num_rows, model.tempering)
 

@@ -15,7 +15,7 @@ from dpmc import priors
 from dpmc.autodiff import source
 from dpmc.autodiff.expression import Tape, gradient
 from dpmc.autodiff.tracing import OPERATIONS, symbolic, where
-from dpmc.models import linear, logistic, poisson
+from dpmc.models import dot, linear, logistic, poisson
 from dpmc.numerics.digamma import digamma
 from dpmc.rng import stream
 from dpmc.types import DpmcError
@@ -101,19 +101,19 @@ def test_digamma(x):
 
 def traced_logistic(p, row):
     *x, y = row
-    margin = (2.0 * y - 1.0) * (p.a + dpmc.dot(p.b, x))
+    margin = (2.0 * y - 1.0) * (p.a + dot(p.b, x))
     return min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
 
 
 def traced_poisson(p, row):
     *x, y = row
-    predictor = p.a + dpmc.dot(p.b, x)
+    predictor = p.a + dot(p.b, x)
     return y * predictor - math.exp(predictor) - math.lgamma(y + 1.0)
 
 
 def traced_linear(p, row):
     *x, y = row
-    scaled = (y - p.a - dpmc.dot(p.b, x)) * math.exp(-p.log_sigma)
+    scaled = (y - p.a - dot(p.b, x)) * math.exp(-p.log_sigma)
     return -p.log_sigma - 0.5 * scaled**2
 
 

@@ -27,7 +27,7 @@ def test_what_is_bought_is_within_a_factor_of_two_of_the_plan(model, num_rows, e
         fit = dpmc.fit(
             model, np.column_stack([x, y]), epsilon=epsilon, delta=1e-6, num_chains=1, seed=seed
         )
-        found.append(np.sqrt(np.mean(np.square(fit.plan["widening"])) - 1))
+        found.append(np.sqrt(np.mean(np.square(fit.plan.widening)) - 1))
     assert 0.5 < np.median(found) / expected.displacement < 2
 
 

@@ -69,8 +69,8 @@ def test_no_interval_is_narrower_than_without_privacy_and_all_hold_their_share(m
 def test_what_cannot_be_known_is_the_prior_and_is_said(tmp_path):
     fit, _ = fitted(100, 0.1, 0, num_draws=20_000)
     assert fit.ledger == ()
-    assert fit.plan["method"] == "prior"
-    assert fit.plan["audit"]["epsilon"] == 0
+    assert fit.plan.method == "prior"
+    assert fit.plan.audit.epsilon == 0
     (remark,) = fit.remarks
     assert "does not carry this posterior: the noise of a count hides the number of rows" in remark
     assert "No row was used" in str(fit.summary())
@@ -81,7 +81,7 @@ def test_what_cannot_be_known_is_the_prior_and_is_said(tmp_path):
     other, _ = fitted(100, 0.1, 0, num_draws=20_000)
     np.testing.assert_array_equal(fit.draws, other.draws)
     fit.save(tmp_path / "prior.parquet")
-    assert dpmc.Fit.load(tmp_path / "prior.parquet").plan["widening"] == [math.inf] * 2
+    assert dpmc.Fit.load(tmp_path / "prior.parquet").plan.widening == [math.inf] * 2
 
 
 def test_the_remark_names_a_budget_that_would_tell_something():

@@ -61,7 +61,7 @@ def test_every_family_returns_a_fit(tmp_path):
         assert fit.draws.shape[2] == len(fit.names) == len(set(fit.names))
         assert np.isfinite(fit.draws).all()
         assert fit.guarantee.epsilon <= 2.0 * (1 + 1e-9)
-        continuous = fit.plan["noise"] == "continuous"  # of the network alone
+        continuous = fit.plan.noise == "continuous"  # of the network alone
         assert fit.guarantee.outside == ((LOW_BITS,) if continuous else ())
         # What was recorded comes to what is guaranteed, by another accountant or the same.
         if fit.ledger:
@@ -156,11 +156,11 @@ def test_the_selected_statistic_has_the_posterior_of_quadrature():
         x, population, candidates, mechanism, epsilon=5.0, theta=2.0, prior=(0.0, 100.0),
         num_draws=20_000, seed=1,
     )  # fmt: skip
-    assert fit.plan["statistic"] == fit.plan["ranking"]["statistic"][0] == "|x|"
+    assert fit.plan.details["statistic"] == fit.plan.details["ranking"]["statistic"][0] == "|x|"
     released = statsel.release(
         population, candidates[1], mechanism, x, 5.0, stream(1, "noise", "select_statistic")
     )
-    assert released.y == fit.plan["released"]
+    assert released.y == fit.plan.details["released"]
     exact = statsel.reference(
         population, candidates[1], mechanism, released, epsilon=5.0, prior=(0.0, 100.0)
     )
@@ -306,7 +306,12 @@ def test_a_comparison_has_a_table_a_figure_and_a_joint_guarantee(tmp_path):
 
     model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
     rows = stream(0, "families", "compare").standard_normal((2000, 2))
-    walk = {"proposal_sd": 0.02, "noise_multiplier": 30.0, "clip_bound": 3.0, "num_chains": 2}
+    walk = {
+        "proposal_sd": 0.02,
+        "ratio_noise_multiplier": 30.0,
+        "ratio_clip_bound": 3.0,
+        "num_chains": 2,
+    }
     both = dpmc.compare(
         model, rows, {"auto": {}, "dp_penalty": walk}, **BUDGET, names=["a", "b"], progress=False
     )

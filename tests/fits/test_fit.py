@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 
 import dpmc
-from dpmc.fits import Fit, files
+from dpmc.fits import Fit
 from dpmc.fits.remarks import few, remarks, weak
 from dpmc.rng import stream
-from dpmc.types import Diagnostic, DpmcError, Guarantee
+from dpmc.types import Diagnostic, DpmcError, Guarantee, Plan
 from tests import test_bad_input_of_ways_in as ways_in
 from tests.support.posteriors import gaussian_model, rows
 
@@ -37,7 +36,7 @@ def made(draws: np.ndarray | None = None, **fields) -> Fit:
         status="complete",
         ledger=(("gaussian(5.0)", 3),),
         guarantee=PRIVATE,
-        plan={"num_iterations": len(draws), "num_chains": draws.shape[1]},
+        plan=Plan(num_iterations=len(draws), num_chains=draws.shape[1], widening=(1.0, math.inf)),
         names=("a", "b"),
     )
     return replace(fit, **fields)
@@ -64,26 +63,6 @@ def test_a_saved_fit_is_the_one_that_is_loaded(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "fit.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "warm_up"),
-    [
-        ({"warm_up": 0, "family": "mixture"}, 0),
-        ({"method": "noise-aware Laplace"}, 0),
-        ({"num_iterations": 1000}, 499),
-    ],
-)
-def test_a_file_without_a_warm_up_is_read_as_it_was_meant(tmp_path, plan, warm_up):
-    path = tmp_path / "fit.parquet"
-    made(plan=plan).save(path)
-    table = parquet.read_table(path)
-    told = json.loads(table.schema.metadata[files.KEY])
-    del told["warm_up"]
-    parquet.write_table(table.replace_schema_metadata({files.KEY: json.dumps(told)}), path)
-    again = Fit.load(path)
-    assert again.warm_up == warm_up
-    assert "warm_up" not in again.plan
-
-
 INDEPENDENT = {
     "automatic": ways_in.doors,
     "linear_regression": lambda: dpmc.linear_regression(
@@ -107,7 +86,9 @@ def test_no_draw_is_thrown_away_where_none_is_for_warm_up(way):
 
 @pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 def test_chains_say_which_states_are_warm_up(tmp_path):
-    plain = dpmc.fit("rwmh", gaussian_model(), rows("fit", 50, 2), num_iterations=9, proposal_sd=1)
+    plain = dpmc.fit(
+        gaussian_model(), rows("fit", 50, 2), method="rwmh", num_iterations=9, proposal_sd=1
+    )
     assert plain.warm_up == 4
     assert plain.kept().shape == (5, 4, 2)
     assert plain.to_arviz().sample_stats["accepted"].shape == (4, 5)
@@ -117,7 +98,7 @@ def test_chains_say_which_states_are_warm_up(tmp_path):
 def test_responses_are_those_of_the_draws_that_are_kept():
     draws = np.arange(6.0).reshape(3, 2, 1)
     likelihood = {"name": "logistic", "intercept": False}
-    fit = made(800 * draws - 1200, plan={"likelihood": likelihood}, warm_up=1)
+    fit = made(800 * draws - 1200, plan=Plan(likelihood=likelihood), warm_up=1)
     assert fit.predict([[1.0]]).ravel().tolist() == [1, 1, 1, 1]
     assert replace(fit, warm_up=0).predict([[1.0]]).ravel().tolist() == [0, 0, 1, 1, 1, 1]
 
@@ -197,7 +178,7 @@ BAD = {
         made(diagnostics={"ratio_clipped": Diagnostic(0.6, 0.01)}),
         "had its ratio clipped",
     ),
-    "few iterations": (made(plan={"num_iterations": 14}), "too few for any sampler"),
+    "few iterations": (made(plan=Plan(num_iterations=14)), "too few for any sampler"),
     "stopped": (made(status="stopped by its user"), "stopped early"),
     "gradients clipped": (
         made(diagnostics={"gradient_clipped": Diagnostic(1.0, 0.01)}),
@@ -234,7 +215,7 @@ def test_what_is_wrong_is_said_in_words(name):
 @pytest.mark.parametrize("free", [False, True])
 def test_draws_that_cost_no_privacy_are_not_said_to_need_a_budget(free):
     """Chains given what was released once: a larger epsilon would not make them longer."""
-    fit = made(walk(1.0), plan={"num_iterations": 40})
+    fit = made(walk(1.0), plan=Plan(num_iterations=40))
     told = list(remarks(fit, free))
     assert len(told) == 3
     for remark in told:
@@ -247,7 +228,7 @@ def test_responses_of_new_rows_are_a_group_of_arviz():
     levels = 1e6 * np.arange(30)[:, None] + 1e3 * np.arange(2)[None, :]
     draws = np.stack([levels, np.zeros((30, 2)), np.full((30, 2), -9.0)], axis=2)
     likelihood = {"name": "linear", "intercept": True}
-    fit = made(draws, plan={"likelihood": likelihood}, names=("a", "b", "log_sigma"))
+    fit = made(draws, plan=Plan(likelihood=likelihood), names=("a", "b", "log_sigma"))
     data = fit.to_arviz([[0.0], [1.0], [5.0]], seed=1)
     response = data.posterior_predictive["response"]
     assert response.shape == (2, 30, 3)
@@ -262,7 +243,7 @@ def test_a_summary_says_what_was_accepted_and_clipped():
     text = str(fit.summary())
     assert "Share of moves accepted: 1." in text
     assert "Share of rows with ratio clipped: 0.125 (standard error 0.02" in text
-    drawn = made(totals={}, plan={"statement": "Privacy displaces.", "acceptance": 0.9375})
+    drawn = made(totals={}, plan=Plan(statement="Privacy displaces.", acceptance=0.9375))
     facts = drawn.summary().facts
     assert facts[1:] == ("Privacy displaces.", "Share of proposals accepted: 0.938.")
 

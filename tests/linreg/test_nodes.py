@@ -55,12 +55,12 @@ def test_the_posterior_of_a_sum_knows_of_all_shares(rows):
         for colluding in (0, 2)
     }
     one = dpmc.linear_regression(rows[:, :2], rows[:, 2], **BUDGET, **SHORT, seed=1)
-    assert fits[0].plan["s_sd"] == pytest.approx(one.plan["s_sd"], rel=1e-6)
-    assert fits[2].plan["s_sd"] == pytest.approx(np.sqrt(3) * one.plan["s_sd"], rel=1e-6)
+    noise = [fit.plan.details["s_sd"] for fit in (one, fits[0], fits[2])]
+    assert noise[1:] == pytest.approx([noise[0], np.sqrt(3) * noise[0]], rel=1e-6)
     for fit in fits.values():
         assert fit.guarantee.epsilon == pytest.approx(2.0)
         assert any("secure aggregation" in entry for entry in fit.guarantee.outside)
-        assert fit.plan["num_nodes"] == 3
+        assert fit.plan.details["num_nodes"] == 3
         np.testing.assert_allclose(fit.kept().mean(axis=(0, 1))[:2], [1.0, -2.0], atol=0.3)
 
 

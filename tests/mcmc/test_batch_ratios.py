@@ -101,7 +101,7 @@ def test_a_batch_that_falls_short_of_words_is_drawn_anew(monkeypatch):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_move_that_the_prior_forbids_is_a_rejection_that_costs_its_release(method):
     dataset = rows("methods", 60, 1)
-    changes = {"proposal_sd": 3.0, "clip_bound": 1e-3} if "penalty" in method else {}
+    changes = {"proposal_sd": 3.0, "ratio_clip_bound": 1e-3} if "penalty" in method else {}
     run, ledger = run_method(
         method, half_line_model(), dataset, [[0.3]], 200, **({"proposal_sd": 3.0} | changes)
     )
@@ -166,7 +166,7 @@ def test_the_sensitivity_of_the_released_ratio_is_attained(batch_size, variance_
     for dataset in neighbours_at_the_extremes(batch_size):
         ledger = Recording()
         changes = {"batch_size": batch_size, "variance_factor": variance_factor}
-        changes |= {"noise_multiplier": 1e-9, "proposal_sd": 0.1}
+        changes |= {"ratio_noise_multiplier": 1e-9, "proposal_sd": 0.1}
         run_method("minibatch_penalty", gaussian_model(1), dataset, [[0.0]], 1, ledger, **changes)
         released.append(ledger)
     change = abs(released[0].values[0] - released[1].values[0])
@@ -266,7 +266,7 @@ def test_with_one_dimension_one_component_is_all_of_them(guided):
         100,
         one_component=True,
         guided=guided,
-        noise_multiplier=0.02,
+        ratio_noise_multiplier=0.02,
     )
     assert run.draws.shape == (100, 1, 1)
     assert 0 < run.totals["accepted"][0] < 100
@@ -294,7 +294,7 @@ def test_a_batch_larger_than_the_data_is_refused_before_any_work(method):
     with pytest.raises(
         DpmcError, match="`batch_size` must be from 1 to num_rows = 60, got"
     ) as caught:
-        dpmc.fit(method, untouchable, dataset, epsilon=1.0, delta=1e-5, **values)
+        dpmc.fit(untouchable, dataset, method=method, epsilon=1.0, delta=1e-5, **values)
     assert "\n" not in str(caught.value)
     module = registry.load("method", method)
     with pytest.raises(DpmcError, match=r"`batch_size` must be .* 60.*, got 61"):

@@ -24,9 +24,9 @@ from tests.support.posteriors import gaussian_model, rows
 
 LOUD = {"ratio_noise_multiplier": 15.0, "gradient_noise_multiplier": 30.0}
 HMC = LOUD | {"step_size": 0.05, "gradient_clip_bound": 1.0, "ratio_clip_bound": 1.0}
-BATCH = {"batch_size": 50, "clip_bound": 1.0, "step_size": 0.05, "max_stored": 100}
+BATCH = {"batch_size": 50, "gradient_clip_bound": 1.0, "step_size": 0.05, "max_stored": 100}
 METHODS = {
-    "dp_penalty": {"proposal_sd": 0.1, "noise_multiplier": 8.0, "clip_bound": 1.0},
+    "dp_penalty": {"proposal_sd": 0.1, "ratio_noise_multiplier": 8.0, "ratio_clip_bound": 1.0},
     "dp_hmc": HMC | {"num_leapfrog_steps": 3},
     "dp_mala": HMC,
     "dp_sgld": BATCH,
@@ -34,8 +34,8 @@ METHODS = {
     "minibatch_penalty": {
         "proposal_sd": 0.1,
         "batch_size": 50,
-        "noise_multiplier": 4.0,
-        "clip_bound": 1.0,
+        "ratio_noise_multiplier": 4.0,
+        "ratio_clip_bound": 1.0,
     },
     "dp_barker": {"proposal_sd": 0.01, "batch_size": 50},
 }
@@ -46,7 +46,7 @@ BUDGET = Budget(4.0, 1e-5, "gaussian")
 def fit(method="dp_penalty", **changes):
     given = {"epsilon": 4.0, "delta": 1e-5, "seed": 3, "progress": False, "num_chains": 2}
     given |= {"max_iterations": 40, **METHODS[method], **changes}
-    return dpmc.fit(method, gaussian_model(), rows("fit", 500, 2), **given)
+    return dpmc.fit(gaussian_model(), rows("fit", 500, 2), method=method, **given)
 
 
 def counted(result):
@@ -68,7 +68,7 @@ def test_shares_are_released_by_default_and_no_count_is_there(method):
         assert result.fraction(name, name.replace("clipped", "rows")) == one.value
     assert CLIPS_OUTSIDE not in result.guarantee.outside
     assert result.guarantee.epsilon <= 4.0
-    assert dict(result.ledger) == result.plan["releases"]
+    assert dict(result.ledger) == result.plan.releases
     z = calibration.share_multiplier(BUDGET, clip_shares.SHARE)
     assert dict(result.ledger)[f"gaussian({z!r})"] == 1
 
@@ -95,8 +95,8 @@ def test_exact_diagnostics_are_named_and_change_no_draw(method):
 
 
 def test_a_method_without_privacy_counts_exactly():
-    given = {"num_iterations": 30, "proposal_sd": 0.1, "clip_bound": 1.0, "progress": False}
-    result = dpmc.fit("rwmh", gaussian_model(), rows("fit", 500, 2), **given)
+    given = {"num_iterations": 30, "proposal_sd": 0.1, "ratio_clip_bound": 1.0, "progress": False}
+    result = dpmc.fit(gaussian_model(), rows("fit", 500, 2), method="rwmh", **given)
     assert counted(result) == {"ratio_clipped"}
     assert "ratio_clipped" in result.to_arviz().sample_stats
     assert result.guarantee.outside == ()

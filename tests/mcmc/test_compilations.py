@@ -15,28 +15,7 @@ from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
 from dpmc.types import Dataset, Model
-
-WALK = {"proposal_sd": 0.1}
-NOISE = {"noise_multiplier": 0.1, "clip_bound": 2.0}
-GRADIENT = {
-    "ratio_noise_multiplier": 0.1,
-    "gradient_noise_multiplier": 0.2,
-    "gradient_clip_bound": 3.0,
-    "ratio_clip_bound": 3.0,
-}
-BATCH = {"batch_size": 20}
-LEAPFROG = {"step_size": 0.1, "num_leapfrog_steps": 2}
-PARAMS = {
-    "dp_barker": BATCH | WALK,
-    "dp_hmc": LEAPFROG | GRADIENT,
-    "dp_mala": {"step_size": 0.1} | GRADIENT,
-    "dp_penalty": WALK | NOISE,
-    "dp_sgld": BATCH | {"clip_bound": 1.0, "step_size": 0.1},
-    "dp_sgnht": BATCH | {"clip_bound": 1.0, "step_size": 0.1, "friction": 0.5},
-    "hmc": LEAPFROG,
-    "minibatch_penalty": BATCH | WALK | NOISE,
-    "rwmh": WALK,
-}
+from tests.support.methods import ALL, example, other
 
 
 def log_likelihood(c, x):
@@ -60,9 +39,9 @@ def user_model():
     return Model("a user's", 2, log_likelihood, gradient, log_prior, log_prior_gradient)
 
 
-def run(method, num_rows, **changes):
-    module = registry.load("method", method)
-    settings = registry.parameters(module, PARAMS[method] | changes)
+def run(method, num_rows, given=example):
+    module = ALL[method]
+    settings = registry.parameters(module, given(method))
     rows = stream(num_rows, "rows").standard_normal((num_rows, 2))
     sampler = module.sampler(Posterior(user_model(), Dataset("rows", rows)), settings)
     return sampler(np.zeros((1, 2)), 5, [Streams.of(1, method)], Ledger())
@@ -81,19 +60,13 @@ def made(monkeypatch):
     return names
 
 
-def test_every_method_is_looked_at():
-    assert set(PARAMS) == set(registry.names("method"))
-
-
-@pytest.mark.parametrize("method", PARAMS)
+@pytest.mark.parametrize("method", ALL)
 def test_a_second_run_on_a_model_compiles_nothing(method, made):
     """Other settings, other rows of as many columns, and a model of the same functions."""
     run(method, 60)
     made.clear()
-    sizes = {"proposal_sd": 0.3, "step_size": 0.05, "batch_size": 7, "clip_bound": 1.7}
-    changes = {name: value for name, value in sizes.items() if name in PARAMS[method]}
     with install_recorder("numba:compile") as recorded:
-        again = run(method, 80, **changes)
+        again = run(method, 80, other)
     assert again.draws is not None
     assert made == []
     assert recorded.buffer == []

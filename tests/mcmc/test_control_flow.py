@@ -33,7 +33,7 @@ def make_rows(n=500):
 def fit(method, x, model=None, **changes):
     given = {"epsilon": 4.0, "delta": 1e-5, "seed": 3, "progress": False, "num_chains": 2}
     given |= {"max_iterations": 20, **METHODS[method], **changes}
-    return dpmc.fit(method, model or gaussian_model(), x, **given)
+    return dpmc.fit(model or gaussian_model(), x, method=method, **given)
 
 
 # --- rows that are refused -------------------------------------------------------------------

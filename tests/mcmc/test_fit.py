@@ -16,7 +16,7 @@ from dpmc_papers.pipeline import run_chains as chain_runs
 from tests.support import setups
 from tests.support.posteriors import gaussian_model, rows
 
-PENALTY = {"proposal_sd": 0.1, "noise_multiplier": 8.0, "clip_bound": 2.0}
+PENALTY = {"proposal_sd": 0.1, "ratio_noise_multiplier": 8.0, "ratio_clip_bound": 2.0}
 HMC = {
     "step_size": 0.05,
     "num_leapfrog_steps": 3,
@@ -25,7 +25,7 @@ HMC = {
     "gradient_clip_bound": 1.0,
     "ratio_clip_bound": 2.0,
 }
-SGLD = {"batch_size": 50, "clip_bound": 1.0, "step_size": 0.05}
+SGLD = {"batch_size": 50, "gradient_clip_bound": 1.0, "step_size": 0.05}
 CASES = {
     "dp_penalty": PENALTY,
     "dp_hmc": HMC,
@@ -44,7 +44,7 @@ def fit(method: str = "dp_penalty", **changes):
         **CASES[method],
         **changes,
     }
-    return dpmc.fit(method, gaussian_model(), rows("fit", 500, 2), **given)
+    return dpmc.fit(gaussian_model(), rows("fit", 500, 2), method=method, **given)
 
 
 def test_the_audit_composes_events_in_the_order_of_their_records(monkeypatch):
@@ -65,7 +65,7 @@ def test_the_audit_composes_events_in_the_order_of_their_records(monkeypatch):
 @pytest.mark.parametrize("method", CASES)
 def test_a_fit_has_draws_a_ledger_and_a_guarantee_within_its_budget(method):
     result = fit(method)
-    k = result.plan["num_iterations"]
+    k = result.plan.num_iterations
     assert k >= 1
     assert result.status == "complete"
     assert np.isfinite(result.draws).all()
@@ -82,14 +82,14 @@ def test_a_fit_has_draws_a_ledger_and_a_guarantee_within_its_budget(method):
 def test_hmc_releases_what_its_theorem_counts(reuse):
     """k (L + 1) gradients of fresh starts, k L + 1 of reused ones, k ratios; for each chain."""
     result = fit("dp_hmc", reuse_gradient=reuse)
-    k, counts = result.plan["num_iterations"], dict(result.ledger)
+    k, counts = result.plan.num_iterations, dict(result.ledger)
     assert counts["gaussian(15.0)"] == 2 * k
     assert counts["gaussian(30.0)"] == 2 * (k * 3 + 1 if reuse else k * 4)
 
 
 def test_a_cap_on_the_iterations_improves_the_guarantee():
     capped = fit(max_iterations=7, diagnostics="none")
-    assert capped.plan["num_iterations"] == 7
+    assert capped.plan.num_iterations == 7
     assert capped.draws.shape == (7, 2, 2)
     assert dict(capped.ledger) == {"gaussian(8.0)": 14}
     assert capped.guarantee.epsilon < 0.9 * fit().guarantee.epsilon
@@ -104,9 +104,9 @@ def test_a_cap_without_a_budget_is_refused():
         dpmc.DpmcError, match="`max_iterations` must be None for rwmh, which has no budget, got 5"
     ):
         dpmc.fit(
-            "rwmh",
             gaussian_model(),
             rows("fit", 50, 2),
+            method="rwmh",
             num_iterations=5,
             max_iterations=5,
             proposal_sd=0.1,
@@ -130,9 +130,9 @@ def test_the_same_seed_gives_the_same_draws_and_none_gives_others():
 
 def test_a_method_without_privacy_is_never_called_private():
     result = dpmc.fit(
-        "rwmh",
         gaussian_model(),
         rows("fit", 500, 2),
+        method="rwmh",
         num_iterations=50,
         proposal_sd=0.1,
         progress=False,
@@ -160,12 +160,12 @@ def test_a_method_without_privacy_is_never_called_private():
         ),
         (
             "dp_penalty",
-            {"clip_bound": 0.0},
+            {"ratio_clip_bound": 0.0},
             r"`ratio_clip_bound` must be positive and finite, got 0.0",
         ),
         (
             "dp_penalty",
-            {"clip_bound": None},
+            {"ratio_clip_bound": None},
             r"`ratio_clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
         ),
         (
@@ -180,7 +180,7 @@ def test_a_method_without_privacy_is_never_called_private():
         ),
         (
             "dp_penalty",
-            {"noise_multiplier": -1.0},
+            {"ratio_noise_multiplier": -1.0},
             "`ratio_noise_multiplier` must be positive and finite, got -1.0",
         ),
         (
@@ -239,7 +239,7 @@ def test_bad_input_is_refused_in_one_line(method, changes, message):
 )
 def test_bad_rows_are_refused(x, message):
     with pytest.raises(dpmc.DpmcError, match=message):
-        dpmc.fit("dp_penalty", gaussian_model(), x, epsilon=1.0, delta=1e-5, **PENALTY)
+        dpmc.fit(gaussian_model(), x, method="dp_penalty", epsilon=1.0, delta=1e-5, **PENALTY)
 
 
 def test_unknown_names_are_refused():
@@ -247,7 +247,7 @@ def test_unknown_names_are_refused():
         dpmc.DpmcError,
         match=r"`method` must be one of dp_.*got 'dp_hcm' .did you mean dp_hmc",
     ):
-        dpmc.fit("dp_hcm", gaussian_model(), np.zeros((3, 2)))
+        dpmc.fit(gaussian_model(), np.zeros((3, 2)), method="dp_hcm")
     with pytest.raises(dpmc.DpmcError, match=r"`kind` must be one of .*got 'methods'"):
         registry.names("methods")
 
@@ -269,9 +269,9 @@ def test_hmc_that_diverges_is_rejected_and_counted():
         linear=True,
     )
     result = dpmc.fit(
-        "hmc",
         model,
         rows("fit", 500, 2),
+        method="hmc",
         num_iterations=30,
         num_chains=1,
         step_size=50.0,
@@ -339,7 +339,7 @@ def test_starts_are_shared_by_methods_and_budgets_and_streams_are_not(monkeypatc
 
 def test_settings_may_cap_the_iterations():
     capped = run_chains(chain_settings(max_iterations=3), [0])[0]
-    assert capped.plan["num_iterations"] == 3
+    assert capped.plan.num_iterations == 3
     assert capped.guarantee.epsilon < run_chains(chain_settings(), [0])[0].guarantee.epsilon
 
 
@@ -414,8 +414,8 @@ def test_starts_that_use_the_posterior_are_named_with_the_guarantee():
 
 
 def test_one_and_one_point_zero_name_the_same_streams():
-    one = run_chains(chain_settings(params=PENALTY | {"clip_bound": 2}), [0])[0]
-    two = run_chains(chain_settings(params=PENALTY | {"clip_bound": 2.0}), [0])[0]
+    one = run_chains(chain_settings(params=PENALTY | {"ratio_clip_bound": 2}), [0])[0]
+    two = run_chains(chain_settings(params=PENALTY | {"ratio_clip_bound": 2.0}), [0])[0]
     np.testing.assert_array_equal(one.draws, two.draws)
 
 

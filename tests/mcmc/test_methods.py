@@ -53,13 +53,13 @@ def test_an_iteration_beyond_the_plan_is_refused(method):
 )
 def test_a_fit_spends_what_its_plan_bought(method, accountant):
     """Two chains stopped at 30 iterations: the ledger is the plan, and within the budget."""
-    loud = {"noise_multiplier": 5.0, "ratio_noise_multiplier": 50.0}
+    loud = {"ratio_noise_multiplier": 50.0}
     loud["gradient_noise_multiplier"] = 50.0
     values = PARAMS[method] | {key: loud[key] for key in loud if key in PARAMS[method]}
     fit = dpmc.fit(
-        method,
         gaussian_model(),
         rows("plan", 5000, 2),
+        method=method,
         epsilon=3.0,
         delta=1e-5,
         accountant=accountant,
@@ -69,8 +69,8 @@ def test_a_fit_spends_what_its_plan_bought(method, accountant):
         progress=False,
         **values,
     )
-    assert dict(fit.ledger) == fit.plan["releases"]
-    assert fit.plan["num_iterations"] == 30
+    assert dict(fit.ledger) == fit.plan.releases
+    assert fit.plan.num_iterations == 30
     assert fit.totals["num_iterations"].tolist() == [30, 30]
     assert fit.guarantee.epsilon <= 3.0
     assert fit.status == "complete"
@@ -228,8 +228,8 @@ def test_clip_bounds_are_proportional_to_the_length_that_is_asked_for(
         ("minibatch_penalty", {"variance_factor": 1}, "`variance_factor` must be 2 or 3, got 1"),
         (
             "minibatch_penalty",
-            {"noise_multiplier": 0},
-            "`noise_multiplier` must be positive and finite, got 0",
+            {"ratio_noise_multiplier": 0},
+            "`ratio_noise_multiplier` must be positive and finite, got 0",
         ),
         ("minibatch_penalty", {"one_component": 2}, "`one_component` must be true or false, got 2"),
         (
@@ -271,4 +271,4 @@ def test_a_clip_bound_is_asked_for_where_the_model_has_none():
         DpmcError,
         match=r"`ratio_clip_bound` must be positive, got None \(model 'gaussian_mean' declares no",
     ):
-        run_method("minibatch_penalty", clip_bound=None)
+        run_method("minibatch_penalty", ratio_clip_bound=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-import warnings
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -17,20 +16,16 @@ from dpmc.mcmc.methods import dp_penalty, rwmh
 from dpmc.privacy.events import Releases, gaussian
 from tests.support.posteriors import gaussian_model, rows
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 
-# Those of `Params`: an own method may have others than the built-in ones share.
-PENALTY = {"proposal_sd": 0.05, "noise_multiplier": 20.0, "clip_bound": 2.0}
+PENALTY = {"proposal_sd": 0.05, "ratio_noise_multiplier": 20.0, "ratio_clip_bound": 2.0}
 METHOD = """
 from dpmc.mcmc.methods.dp_penalty import Params, sampler
 from dpmc.privacy.events import Releases, gaussian
 
 
 def releases(params, num_rows):
-    return Releases((), ((gaussian(params.noise_multiplier), 1),))
+    return Releases((), ((gaussian(params.ratio_noise_multiplier), 1),))
 """
 
 
@@ -87,8 +82,8 @@ def test_a_module_is_a_method_as_it_stands():
         delta=None,
         max_iterations=None,
         num_iterations=20,
-        noise_multiplier=None,
-        clip_bound=None,
+        ratio_noise_multiplier=None,
+        ratio_clip_bound=None,
     ).draws.shape == (20, 2, 2)
 
 
@@ -99,7 +94,7 @@ class Walk:
     Params = dp_penalty.Params
 
     def releases(self, params, num_rows):
-        return Releases((), ((gaussian(params.noise_multiplier), 1),))
+        return Releases((), ((gaussian(params.ratio_noise_multiplier), 1),))
 
     def sampler(self, posterior, params):
         return dp_penalty.sampler(posterior, params)
@@ -107,9 +102,9 @@ class Walk:
 
 def test_an_instance_is_a_method_and_may_come_first():
     first = dpmc.fit(
-        Walk(),
         gaussian_model(),
         rows("own", 500, 2),
+        method=Walk(),
         epsilon=4,
         delta=1e-5,
         max_iterations=5,
@@ -129,7 +124,7 @@ class Other:
 
 
 def test_an_object_with_the_name_of_a_method_of_dpmc_is_itself():
-    """Nothing is renamed or tuned for it: both are for the parameters of the other one."""
+    """Nothing is tuned for it: that is for the parameters of the other one."""
     seen = []
 
     def sampler(posterior, params):
@@ -144,9 +139,7 @@ def test_an_object_with_the_name_of_a_method_of_dpmc_is_itself():
         sampler=sampler,
     )
     none = dict.fromkeys(PENALTY)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)
-        fit(mine, **none | {"size": 0.05, "clip_bound": 3.0})
+    fit(mine, **none | {"size": 0.05, "clip_bound": 3.0})
     assert seen[0] == Other(0.05, 3.0)
     with pytest.raises(dpmc.DpmcError, match="`size` must be given to dp_penalty"):
         fit(mine, **none)

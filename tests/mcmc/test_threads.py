@@ -19,22 +19,8 @@ from dpmc.privacy import calibration
 from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
+from tests.support.methods import PRIVATE, example
 from tests.support.posteriors import gaussian_model, rows
-from tests.support.running import PARAMS
-
-BATCHES = {"batch_size": 50, "clip_bound": 1.0, "step_size": 0.05}
-WALK = {"proposal_sd": 0.05}
-SETTINGS = {
-    **PARAMS,
-    "rwmh": WALK,
-    "dp_penalty": WALK | {"noise_multiplier": 20.0, "clip_bound": 2.0},
-    "hmc": {"step_size": 0.01, "num_leapfrog_steps": 3},
-    "dp_sgld": BATCHES,
-    "dp_sgnht": BATCHES | {"friction": 1.0},
-}
-# Where accounting takes least; all buy the iterations.
-EPSILONS = {"minibatch_penalty": 1.0}
-LOUD = {"noise_multiplier": 20.0, "ratio_noise_multiplier": 50.0, "gradient_noise_multiplier": 50.0}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,25 +32,21 @@ def one_plan():
 
 
 def fitted(method: str, num_threads: int) -> dpmc.Fit:
-    params = {key: LOUD.get(key, value) for key, value in SETTINGS[method].items()}
-    private = registry.load("method", method).releases(
-        registry.parameters(registry.load("method", method), params), 5000
-    )
-    budget = {"epsilon": EPSILONS.get(method, 15.0), "delta": 1e-5, "max_iterations": 40}
-    if private is None:
+    budget = {"epsilon": 15.0, "delta": 1e-5, "max_iterations": 40}
+    if method not in PRIVATE:
         budget = {"num_iterations": 40}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpmc.PosteriorWarning)
         return dpmc.fit(
-            method,
             gaussian_model(),
             rows("threads", 5000, 2),
+            method=method,
             num_chains=4,
             num_threads=num_threads,
             seed=7,
             progress=False,
             **budget,
-            **params,
+            **example(method),
         )
 
 
@@ -77,7 +59,7 @@ def everything(fit: dpmc.Fit) -> tuple[object, ...]:
         fit.ledger,
         fit.status,
         fit.guarantee,
-        dict(fit.plan),
+        fit.plan.values(),
         dict(fit.diagnostics),
     )
 

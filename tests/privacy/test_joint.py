@@ -95,16 +95,16 @@ def test_fits_and_single_releases_are_composed():
         lambda theta: 0.0 * theta,
     )
     fit = dpmc.fit(
-        "dp_penalty",
         model,
         x,
+        method="dp_penalty",
         epsilon=1.0,
         delta=1e-6,
         num_chains=1,
         progress=False,
         proposal_sd=0.1,
-        noise_multiplier=40.0,
-        clip_bound=1.0,
+        ratio_noise_multiplier=40.0,
+        ratio_clip_bound=1.0,
     )
     alone = compose([fit], 1e-6)
     assert alone.epsilon == pytest.approx(fit.guarantee.epsilon, rel=1e-6)
@@ -131,9 +131,9 @@ def test_a_fit_counts_with_all_that_it_was_to_release():
         steep_below_the_start,
     )
     fit = dpmc.fit(
-        "dp_hmc",
         model,
         x,
+        method="dp_hmc",
         epsilon=1.0,
         delta=1e-6,
         num_chains=1,
@@ -148,7 +148,7 @@ def test_a_fit_counts_with_all_that_it_was_to_release():
         gradient_clip_bound=2.0,
         ratio_clip_bound=2.0,
     )
-    planned = sum(fit.plan["releases"].values())
+    planned = sum(fit.plan.releases.values())
     assert sum(count for _, count in fit.ledger) < 0.9 * planned
     assert compose([fit], 1e-6).epsilon == pytest.approx(fit.guarantee.epsilon, rel=1e-6)
     assert compose([fit.ledger], 1e-6).epsilon < 0.97 * fit.guarantee.epsilon

@@ -92,9 +92,9 @@ def chain(method: str) -> Way:
 
     def run(x: Any, seed: int | None) -> Any:
         return dpmc.fit(
-            name,
             gaussian_model(),
             x,
+            method=name,
             epsilon=50.0,
             delta=1e-2,
             max_iterations=25,

@@ -323,9 +323,9 @@ def test_a_row_far_out_does_not_stop_a_chain():
     )
     given = {"ratio_noise_multiplier": 100.0, "ratio_clip_bound": 1e-3, "proposal_sd": 0.3}
     fit = dpmc.fit(
-        "dp_penalty",
         model,
         x,
+        method="dp_penalty",
         epsilon=1,
         delta=1e-6,
         num_chains=1,

@@ -126,7 +126,7 @@ def test_a_fit_of_nodes_finds_the_mean_of_all_rows(sharing, tmp_path):
     assert np.abs(result.kept().mean(axis=(0, 1)) - x.mean(axis=0)).max() < 0.05
     assert result.guarantee.epsilon == 4
     assert (ASSUMED in result.guarantee.outside) == (sharing == "secure")
-    assert result.plan["audit"]["epsilon"] <= 4 * (1 + 1e-6)
+    assert result.plan.audit.epsilon <= 4 * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,11 @@ def test_federations_are_checked(nodes, options, text):
 def test_methods_that_hold_rows_in_memory_refuse_nodes():
     nodes = dpmc.federation([np.zeros((3, 2))])
     with pytest.raises(DpmcError, match="got a federation"):
-        dpmc.fit("dp_penalty", gaussian_model(2), nodes, epsilon=1, delta=1e-6, clip_bound=1.0)
+        dpmc.fit(
+            gaussian_model(2),
+            nodes,
+            method="dp_penalty",
+            epsilon=1,
+            delta=1e-6,
+            ratio_clip_bound=1.0,
+        )

@@ -319,7 +319,7 @@ def test_options_are_checked(folder, options, text):
 
 def test_methods_that_hold_rows_in_memory_say_so(folder):
     with pytest.raises(DpmcError, match="rows in memory for a method of your choice, got a path"):
-        dpmc.fit("dp_penalty", gaussian_model(2), folder, **BUDGET, clip_bound=1.0)
+        dpmc.fit(gaussian_model(2), folder, method="dp_penalty", **BUDGET, ratio_clip_bound=1.0)
 
 
 def test_a_part_is_a_whole_number_of_spans(folder):

@@ -63,8 +63,8 @@ def penalty(one_component=False, guided=False):
         linear_model(2),
         4,
         proposal_sd=0.3,
-        noise_multiplier=multiplier,
-        clip_bound=1.0,
+        ratio_noise_multiplier=multiplier,
+        ratio_clip_bound=1.0,
         **settings,
     )
     return pair, by_moves(multiplier), {"mu": pair[0].mu(), "delta": DELTA}
@@ -112,8 +112,8 @@ def minibatch_penalty(num_rows, batch_size, iterations, multiplier):
         others=others,
         proposal_sd=0.5,
         batch_size=batch_size,
-        noise_multiplier=multiplier,
-        clip_bound=1.0,
+        ratio_noise_multiplier=multiplier,
+        ratio_clip_bound=1.0,
     )
     q, b = batch_size / num_rows, batch_size
 
@@ -170,7 +170,7 @@ def langevin(method, num_rows, iterations, step_size):
         iterations,
         others=(1,) * (num_rows - 1),
         batch_size=1,
-        clip_bound=1.0,
+        ratio_clip_bound=1.0,
         step_size=step_size,
         **thermostat,
     )

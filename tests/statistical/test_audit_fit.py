@@ -45,8 +45,8 @@ def mechanism(data: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         seed=int(rng.integers(2**32)),
         progress=False,
     )
-    first, last = (fit.plan["stages"][i]["gradient_clip_bound"] for i in (0, -1))
-    widening = fit.plan["widening"][0]
+    first, last = (fit.plan.stages[i]["gradient_clip_bound"] for i in (0, -1))
+    widening = fit.plan.widening[0]
     return np.array([math.log(first), math.log(last), fit.draws.mean(), math.log(widening)])
 
 

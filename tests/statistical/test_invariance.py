@@ -43,21 +43,34 @@ ROWS = 40
 CASES = {
     "rwmh": ("rwmh", {"proposal_sd": 0.25}),
     "hmc": ("hmc", {"step_size": 0.2, "num_leapfrog_steps": 4, "jitter": "halton"}),
-    "penalty": ("dp_penalty", {"proposal_sd": 0.3, "noise_multiplier": 0.03, "clip_bound": 60.0}),
+    "penalty": (
+        "dp_penalty",
+        {"proposal_sd": 0.3, "ratio_noise_multiplier": 0.03, "ratio_clip_bound": 60.0},
+    ),
     "one_component": (
         "dp_penalty",
-        {"proposal_sd": 0.25, "noise_multiplier": 0.03, "clip_bound": 60.0, "one_component": True},
+        {
+            "proposal_sd": 0.25,
+            "ratio_noise_multiplier": 0.03,
+            "ratio_clip_bound": 60.0,
+            "one_component": True,
+        },
     ),
     "guided": (
         "dp_penalty",
-        {"proposal_sd": 0.25, "noise_multiplier": 0.03, "clip_bound": 60.0, "guided": True},
+        {
+            "proposal_sd": 0.25,
+            "ratio_noise_multiplier": 0.03,
+            "ratio_clip_bound": 60.0,
+            "guided": True,
+        },
     ),
     "guided_one_component": (
         "dp_penalty",
         {
             "proposal_sd": 0.5,
-            "noise_multiplier": 0.03,
-            "clip_bound": 60.0,
+            "ratio_noise_multiplier": 0.03,
+            "ratio_clip_bound": 60.0,
             "guided": True,
             "one_component": True,
         },
@@ -88,8 +101,8 @@ CASES["langevin_reused"] = ("dp_mala", LANGEVIN)
 BATCH = {
     "proposal_sd": 0.05,
     "batch_size": 200,
-    "noise_multiplier": 0.002,
-    "clip_bound": 60.0,
+    "ratio_noise_multiplier": 0.002,
+    "ratio_clip_bound": 60.0,
     "finite_population": True,
 }
 CASES["batch"] = ("minibatch_penalty", BATCH)
@@ -105,11 +118,11 @@ TEMPERING = {"barker": 0.02}
 
 # More noise, so that a fault in its correction shows within a few steps.
 LOUD: dict[str, dict[str, float]] = {
-    "penalty": {"noise_multiplier": 0.05},
-    "guided": {"noise_multiplier": 0.05},
+    "penalty": {"ratio_noise_multiplier": 0.05},
+    "guided": {"ratio_noise_multiplier": 0.05},
     "fresh": {"ratio_noise_multiplier": 0.08},
     "langevin": {"ratio_noise_multiplier": 0.08},
-    "batch": {"noise_multiplier": 0.015},
+    "batch": {"ratio_noise_multiplier": 0.015},
     "barker": {},
 }
 
@@ -270,8 +283,8 @@ def test_penalty_without_noise_is_metropolis_hastings():
     start, k = np.array([[0.1, 0.2, 0.3]]), 400
     plain = registry.load("method", "rwmh")
     noisy = registry.load("method", "dp_penalty")
-    a = plain.sampler(Posterior(model, dataset), plain.Params(0.3, clip_bound=0.8))
-    b = noisy.sampler(Posterior(model, dataset), noisy.Params(0.3, 1e-13, clip_bound=0.8))
+    a = plain.sampler(Posterior(model, dataset), plain.Params(0.3, ratio_clip_bound=0.8))
+    b = noisy.sampler(Posterior(model, dataset), noisy.Params(0.3, 1e-13, ratio_clip_bound=0.8))
     one = a(start, k, [Streams.of(5, "same")], Ledger())
     two = b(start, k, [Streams.of(5, "same")], Ledger())
     np.testing.assert_array_equal(one.draws, two.draws)

@@ -86,7 +86,7 @@ def _chains(jobs, rng) -> pd.DataFrame:
             "experiment": job.experiment, "problem": job.problem, "label": job.label,
             "algorithm": algorithm(job.label), "method": setup.method, "variant": setup.variant,
             "point": job.point, "epsilon": setup.budget.epsilon if setup.budget else math.nan,
-            "clip_bound": setup.params.get("clip_bound", math.nan),
+            "clip_bound": setup.params.get("ratio_clip_bound", math.nan),
         }  # fmt: skip
         for replicate in range(RUNS):
             numbers = _numbers(chain_metrics.COLUMNS, rng)

@@ -90,8 +90,8 @@ def small_paper() -> dict[str, Any]:
                             "accountant": "gaussian",
                             "params": {
                                 "proposal_sd": 0.1,
-                                "clip_bound": 1.0,
-                                "noise_multiplier": 5.0,
+                                "ratio_clip_bound": 1.0,
+                                "ratio_noise_multiplier": 5.0,
                             },
                         },
                         "rwmh": {
@@ -99,7 +99,7 @@ def small_paper() -> dict[str, Any]:
                             "variant": "as_published",
                             "num_iterations": 10,
                             "params": {"proposal_sd": 0.1},
-                            "grid": {"clip_bound": [0.5, 1]},
+                            "grid": {"ratio_clip_bound": [0.5, 1]},
                         },
                     }
                 },
@@ -113,7 +113,7 @@ def small_paper() -> dict[str, Any]:
                 "settings": {
                     "dp_penalty": {
                         "method": "dp_penalty",
-                        "params": {"proposal_sd": 0.1, "noise_multiplier": 5.0},
+                        "params": {"proposal_sd": 0.1, "ratio_noise_multiplier": 5.0},
                         "accountants": ["gaussian", "zcdp"],
                     }
                 },

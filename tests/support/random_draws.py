@@ -27,6 +27,8 @@ METHODS = frozenset(
 _ORDINARY = frozenset({"random", "f", "power", "gamma", "beta", "bytes", "choice"})
 _NAMED, _OTHERS = ("|".join(sorted(names)) for names in (METHODS - _ORDINARY, _ORDINARY))
 _IN_TEXT = re.compile(rf"\.({_NAMED})\(|\brng\.({_OTHERS})\(")
+# Where moves and batches may be drawn from streams of their own: no list names new methods.
+METHODS_AT, PUBLIC = "mcmc/methods", {"streams.chain", "streams.batches"}
 _NO_GENERATORS = ("dpmc", "numpy", "math")
 
 
@@ -34,12 +36,15 @@ def draws(root: Path) -> Counter[str]:
     """Return how often each function below `root` draws, as ``file::function method``.
 
     Found are calls of a generator's methods, such methods taken without a call or by their name,
-    imports of such functions, and calls inside text that may be source code.
+    imports of such functions, and calls inside text that may be source code; but for the streams
+    of moves and of batches in a sampling method.
     """
     found: Counter[str] = Counter()
     for path in sorted(root.rglob("*.py")):
         tree = ast.parse(path.read_text())
         modules = {name for node in ast.walk(tree) for name in _modules(node)}
+        if path.relative_to(root).is_relative_to(METHODS_AT):
+            modules |= PUBLIC
         for function, method in _visit(tree, (), modules):
             found[f"{path.relative_to(root).as_posix()}::{function} {method}"] += 1
     return found
@@ -69,11 +74,10 @@ def _visit(node: ast.AST, outer: tuple[str, ...], modules: set[str]) -> Iterator
 def _methods(node: ast.AST, modules: set[str]) -> Iterator[str]:
     """Yield the methods that a node draws with, itself."""
     if isinstance(node, ast.Attribute) and node.attr in METHODS - _ORDINARY:
-        if not (isinstance(node.value, ast.Name) and node.value.id in modules):
+        if ast.unparse(node.value) not in modules:
             yield node.attr
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        held = node.func.value
-        if node.func.attr in _ORDINARY and not (isinstance(held, ast.Name) and held.id in modules):
+        if node.func.attr in _ORDINARY and ast.unparse(node.func.value) not in modules:
             yield node.func.attr
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id == "getattr" and isinstance(name := node.args[1], ast.Constant):

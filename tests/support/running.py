@@ -63,8 +63,8 @@ PARAMS = {
     "minibatch_penalty": {
         "proposal_sd": 0.1,
         "batch_size": 20,
-        "noise_multiplier": 0.1,
-        "clip_bound": 2.0,
+        "ratio_noise_multiplier": 0.1,
+        "ratio_clip_bound": 2.0,
     },
     "dp_mala": {
         "step_size": 0.1,

@@ -94,8 +94,11 @@ TRAJECTORY = {
 }
 BARKER = {"batch_size": 1300, "noise_variance": 2, "clip_scale": 1}
 ACCOUNTING = {
-    "dp_penalty": {"method": "dp_penalty", "params": {"noise_multiplier": 31.6}},
-    "minibatch_penalty": {"method": "minibatch_penalty", "params": {"noise_multiplier": 0.95}},
+    "dp_penalty": {"method": "dp_penalty", "params": {"ratio_noise_multiplier": 31.6}},
+    "minibatch_penalty": {
+        "method": "minibatch_penalty",
+        "params": {"ratio_noise_multiplier": 0.95},
+    },
     "dp_hmc": {"method": "dp_hmc", "params": {"ratio_noise_multiplier": 31.6}},
     "dp_barker": {"method": "dp_barker", "params": BARKER},
 }

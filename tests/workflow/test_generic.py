@@ -122,8 +122,8 @@ def test_chains_of_a_budget_and_a_grid_reach_a_node(fake: Path, tmp_path: Path) 
     (fake / "lost").touch()  # no further submission is
     target = f"results/tiny/{PAPER}/by_seed/plane/dp_penalty/eps=4,clip_bound=1/seed=1.parquet"
     options = ("--profile", str(FOLDER), "--latency-wait", "5", *OFTEN)
-    params = "params: {proposal_sd: 0.05, clip_bound: 2, noise"
-    grid = "grid: {clip_bound: [1, 2]}\n          params: {proposal_sd: 0.05, noise"
+    params = "params: {proposal_sd: 0.05, ratio_clip_bound: 2, noise"
+    grid = "grid: {ratio_clip_bound: [1, 2]}\n          params: {proposal_sd: 0.05, noise"
     with project.edited(f"config/papers/{PAPER}.yaml", params, grid):
         done = project.snakemake(*options, target, config=TINY)
     assert done.returncode == 0, done.stdout[-5000:]

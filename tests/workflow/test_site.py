@@ -482,7 +482,8 @@ def test_the_report_of_snakemake_works(report: str) -> None:
 def test_the_report_of_snakemake_has_the_caption_of_each_output(tiny: Project, report: str) -> None:
     assert "Runs (dots) in each box: 2 runs; a run has 2 chains" in report
     assert (
-        "<li>Plane, DP-penalty: proposal_sd 0.05, clip_bound 2, noise_multiplier 100</li>" in report
+        "<li>Plane, DP-penalty: proposal_sd 0.05, ratio_clip_bound 2, "
+        "ratio_noise_multiplier 100</li>" in report
     )
     table = (tiny.folder / "workflow" / "report" / "budget.rst").read_text(encoding="utf-8")
     assert re.split(r"[.:{]", table)[0] in report

@@ -83,7 +83,7 @@ def test_an_edited_hyperparameter_reruns_one_method(finished: Project) -> None:
 def test_other_words_and_a_number_written_otherwise_rerun_nothing(finished: Project) -> None:
     docstring = '    """Return the banana posterior.'
     comment = '    # A comment.\n    """Return other words.'
-    iterations = "200, grid: {clip_bound: [10]", "200.0, grid: {clip_bound: [10.0]"
+    iterations = "200, grid: {ratio_clip_bound: [10]", "200.0, grid: {ratio_clip_bound: [10.0]"
     with (
         finished.edited(PAPER, "proposal_sd: 0.3}", "proposal_sd: 0.30}"),
         finished.edited(SCALE, *iterations),

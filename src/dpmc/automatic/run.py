@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from dpmc import checks
 from dpmc.automatic import bounds
@@ -28,7 +28,7 @@ from dpmc.rng import Streams
 from dpmc.rows import model_checks, row_functions
 from dpmc.rows.sources import Source
 from dpmc.shards.federation import Federation
-from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Model
+from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Model, Plan
 
 NAME = "automatic"
 # The last step may be so many standard deviations of its own noise, or so long that the curvature,
@@ -103,7 +103,7 @@ def fit(
     outside += [] if nodes is None else nodes.outside
     guarantee = Guarantee(epsilon, delta, accountant="gaussian", outside=tuple(outside))
     purse = Purse(ledger, streams.noise, nodes)
-    spent: dict[str, Any]
+    spent: Plan
     with told(guarantee, ledger.records):
         if dataset.num_rows < bounds.fewest_rows(budget.mu, purse.spread):
             draws, accepted = NoiseAware.of_nothing(prior, point).draws(
@@ -126,47 +126,40 @@ def fit(
             status="complete",
             ledger=records,
             guarantee=guarantee,
-            plan={
-                "epsilon": epsilon,
-                "delta": delta,
-                "neighbours": "replace",
-                "accountant": "gaussian",
-                "mu": budget.mu,
-                "acceptance": accepted,
-                "noise": noise,
-                "audit": _audited(records, delta),
-            }
-            | spent,
+            plan=replace(
+                spent,
+                epsilon=epsilon,
+                delta=delta,
+                accountant="gaussian",
+                mu=budget.mu,
+                acceptance=accepted,
+                noise=noise,
+                audit=audit(parse(records), delta),
+            ),
             names=names,
             remarks=(*remarks, *_correlated(accepted), *few(draws)),
         )
 
 
-def _spent(centre: Centre, cost: Cost, num_rows: int) -> dict[str, Any]:
-    return {
-        "method": "noise-aware Laplace",
-        "stages": centre.stages,
-        "gradient_clip_bound": centre.gradient_bound,
-        "clipped_share": centre.clipped / num_rows,
-        "effective_draws": cost.effective_draws,
-        "widening": cost.widening.tolist(),
-        "statement": cost.statement(),
-    }
+def _spent(centre: Centre, cost: Cost, num_rows: int) -> Plan:
+    return Plan(
+        method="noise-aware Laplace",
+        stages=tuple(centre.stages),
+        clip_bound=centre.gradient_bound,
+        clipped_share=centre.clipped / num_rows,
+        effective_draws=cost.effective_draws,
+        widening=tuple(cost.widening.tolist()),
+        statement=cost.statement(),
+    )
 
 
-def _nothing(dim: int) -> dict[str, Any]:
-    return {
-        "method": "prior",
-        "stages": [],
-        "effective_draws": 0.0,
-        "widening": [math.inf] * dim,
-        "statement": "No row was used, and nothing was released: these are draws from the prior.",
-    }
-
-
-def _audited(records: tuple[tuple[str, int], ...], delta: float) -> dict[str, Any]:
-    audited = audit(parse(records), delta)
-    return {"epsilon": audited.epsilon, "accountant": audited.accountant}
+def _nothing(dim: int) -> Plan:
+    return Plan(
+        method="prior",
+        effective_draws=0.0,
+        widening=(math.inf,) * dim,
+        statement="No row was used, and nothing was released: these are draws from the prior.",
+    )
 
 
 def _remarks(centre: Centre, causes: Causes, cost: Cost, names: tuple[str, ...]) -> Iterator[str]:

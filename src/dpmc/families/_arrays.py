@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,11 @@ def rows_of(
         )
     joined = np.concatenate([features, possible(response)], axis=1)
     return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1], names)
+
+
+def fields_of(module: Any) -> tuple[str, ...]:
+    """Names of the parameters of a method."""
+    return tuple(field.name for field in fields(module.Params))
 
 
 def with_columns(likelihood: Mapping[str, Any], x: Any) -> dict[str, Any]:

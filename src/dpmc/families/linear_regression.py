@@ -14,17 +14,18 @@ from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR
 from dpmc.fits.remarks import remarks
+from dpmc.fitting import NUM_DRAWS, checked, refuse_unknown
 from dpmc.linreg import nodes
 from dpmc.linreg.methods import data_augmentation, mcmc_bs, mcmc_fixed_s, mcmc_normal_x
 from dpmc.linreg.release import release
 from dpmc.linreg.release_terms import Terms
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
-from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.privacy.spending import told
 from dpmc.rng import Streams, stream
 from dpmc.shards.federation import Federation
 from dpmc.shards.rows import ShardedRows
-from dpmc.types import Dataset, DpmcError, InvalidRows, check_delta, check_epsilon
+from dpmc.types import Dataset, DpmcError, InvalidRows, Plan, check_delta, check_epsilon
 
 NAME = "linear_regression"
 METHODS: dict[str, Any] = {
@@ -46,18 +47,18 @@ def linear_regression(
     x_bound: float,
     y_bound: float,
     num_nodes: int = 1,
-    method: str = "mcmc_bs",
     prior_sd: float | None = None,
+    method: str = "mcmc_bs",
     num_chains: int = 4,
-    num_draws: int = 2000,
+    num_draws: int = NUM_DRAWS,
     seed: int | None = None,
     noise: Noise | None = None,
+    progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
-    progress: bool = True,
     **params: Any,
 ) -> Fit:
-    """Return the posterior of a linear regression given its noisy sufficient statistics.
+    """Posterior of a linear regression given its noisy sufficient statistics.
 
     X'X, X'y and y'y are released once, with Gaussian noise for rows clipped to public bounds, and
     the posterior given what was released is sampled: it knows of the noise. There is no intercept:
@@ -130,15 +131,15 @@ def linear_regression(
     checks.positive("x_bound", x_bound)
     checks.positive("y_bound", y_bound)
     checks.one_of("method", method, tuple(METHODS))
-    checks.at_least("num_chains", num_chains, 1)
-    checks.at_least("num_draws", num_draws, 1)
+    (num_chains, num_draws), seed, noise = checked(num_chains, num_draws, seed, noise)
     checks.flag("progress", progress)
-    num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
     module = METHODS[method]
     lengths = {"num_iterations": 2 * num_draws, "burn_in": num_draws}
     clipped = {"x_bound": x_bound, "y_bound": y_bound} if module is data_augmentation else {}
+    refuse_unknown(
+        linear_regression, params, _arrays.fields_of(module), wanted=f"a parameter of {method}"
+    )
     settings = registry.parameters(module, lengths | clipped | params)
-    noise = noise_of(noise, published=seed is not None)
     rows, columns = _rows(x, y, invalid_rows, names)
     _check_nodes(rows, num_nodes)
     dim = len(columns)
@@ -170,19 +171,23 @@ def linear_regression(
         status=next((one.status for one in chains if one.status != "complete"), "complete"),
         ledger=ledger.records(),
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": method,
-            "num_chains": num_chains,
-            "num_iterations": settings.num_iterations,
-            "noise": noise,
-            "num_nodes": len(rows.nodes) if isinstance(rows, Federation) else num_nodes,
-            "x_bound": x_bound,
-            "y_bound": y_bound,
-            "s_sd": noisy.s_sd,
-            "z_sd": noisy.z_sd,
-            "likelihood": _arrays.with_columns({"name": LINEAR, "intercept": False}, x),
-        },
+        plan=Plan(
+            method=method,
+            family=NAME,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            num_chains=num_chains,
+            num_iterations=settings.num_iterations,
+            likelihood=_arrays.with_columns({"name": LINEAR, "intercept": False}, x),
+            details={
+                "num_nodes": len(rows.nodes) if isinstance(rows, Federation) else num_nodes,
+                "x_bound": x_bound,
+                "y_bound": y_bound,
+                "s_sd": noisy.s_sd,
+                "z_sd": noisy.z_sd,
+            },
+        ),
         names=components,
     )
     return _arrays.finished(

@@ -14,7 +14,8 @@ from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import MIXTURE
 from dpmc.fits.remarks import few
-from dpmc.privacy.ledger import Noise, noise_of
+from dpmc.fitting import NUM_DRAWS, checked, refuse_unknown
+from dpmc.privacy.ledger import Noise
 from dpmc.privacy.spending import told
 from dpmc.registry import parameters
 from dpmc.rng import stream
@@ -25,6 +26,7 @@ from dpmc.types import (
     DpmcError,
     InvalidRows,
     Model,
+    Plan,
     check_delta,
     check_epsilon,
 )
@@ -39,15 +41,15 @@ def mixture(
     epsilon: float,
     delta: float,
     num_chains: int = 4,
-    num_draws: int = 2000,
+    num_draws: int = NUM_DRAWS,
     seed: int | None = None,
     noise: Noise | None = None,
+    progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
-    progress: bool = True,
     **params: Any,
 ) -> Fit:
-    """Return the posterior of the means of a mixture of Gaussians, as DP-SEP approximates it.
+    """Posterior of the means of a mixture of Gaussians, as DP-SEP approximates it.
 
     Parameters
     ----------
@@ -103,11 +105,9 @@ def mixture(
     checks.instance("model", model, MixtureModel, "a dpmc.ep.mixture.model.MixtureModel")
     check_epsilon(epsilon)
     check_delta(delta, NAME)
-    checks.at_least("num_chains", num_chains, 1)
-    checks.at_least("num_draws", num_draws, 1)
+    (num_chains, num_draws), seed, noise = checked(num_chains, num_draws, seed, noise)
     checks.flag("progress", progress)
-    num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
-    noise = noise_of(noise, published=seed is not None)
+    refuse_unknown(mixture, params, _arrays.fields_of(dp_sep))
     settings = parameters(dp_sep, params)
     dataset = Dataset.of("rows", rows, invalid_rows)
     default = tuple(f"mean[{j},{k}]" for j in range(model.num_components) for k in range(model.dim))
@@ -135,19 +135,23 @@ def mixture(
         status=fitted.status,
         ledger=fitted.releases,
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": "dp_sep",
-            "noise": noise,
-            "num_passes": settings.num_passes,
-            "clip_bound": settings.clip_bound,
-            "repaired": int(fitted.counters.get("repaired", 0)),
-            "likelihood": {
+        plan=Plan(
+            method="dp_sep",
+            family=NAME,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            clip_bound=settings.clip_bound,
+            likelihood={
                 "name": MIXTURE,
                 "weights": model.weights.tolist(),
                 "sigma_x": model.sigma_x,
             },
-        },
+            details={
+                "num_passes": settings.num_passes,
+                "repaired": int(fitted.counters.get("repaired", 0)),
+            },
+        ),
         names=components,
     )
     return _arrays.finished(fit, [*_remarks(fitted), *few(draws)], dataset.num_rows)

@@ -16,10 +16,11 @@ from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import NETWORK, scaled_to_unit
 from dpmc.fits.remarks import few
+from dpmc.fitting import NUM_DRAWS, checked, refuse_unknown
 from dpmc.privacy.spending import told
 from dpmc.registry import parameters
 from dpmc.rng import stream
-from dpmc.types import Array, Budget, DpmcError, InvalidRows, check_delta, check_epsilon
+from dpmc.types import Array, Budget, DpmcError, InvalidRows, Plan, check_delta, check_epsilon
 
 NAME = "network"
 Range = tuple[Any, Any]
@@ -35,13 +36,14 @@ def network(
     y_range: tuple[float, float],
     hidden: int = 20,
     num_chains: int = 4,
-    num_draws: int = 250,
+    num_draws: int = NUM_DRAWS,
     seed: int | None = None,
-    invalid_rows: InvalidRows = "refuse",
     progress: bool = True,
+    invalid_rows: InvalidRows = "refuse",
+    names: Sequence[str] = (),
     **params: Any,
 ) -> Fit:
-    """Return the posterior of the weights of a network, as DP-SEP approximates it.
+    """Posterior of the weights of a network, as DP-SEP approximates it.
 
     Noise is continuous, and its low bits are outside of the guarantee: the compiled loop draws
     noise for every weight at each row, where discrete noise would take most of the time.
@@ -63,6 +65,8 @@ def network(
         Independent draws from the approximation, arranged as chains; they cost no privacy.
     seed, invalid_rows
         As of `dpmc.fit`.
+    names : sequence of str
+        Names of all weights, in the order below.
     progress : bool
         Whether to show a progress bar.
     **params
@@ -92,17 +96,17 @@ def network(
     >>> fit = network(x, np.sin(x[:, 0]), epsilon=10, delta=1e-5, x_range=(-1, 1),
     ...               y_range=(-1, 1), hidden=4, num_passes=5, seed=1)
     >>> fit.predict([[0.0], [0.5]], seed=1).shape
-    (1000, 2)
+    (8000, 2)
     """
     check_epsilon(epsilon)
     check_delta(delta, NAME)
     checks.at_least("hidden", hidden, 1)
-    checks.at_least("num_chains", num_chains, 1)
-    checks.at_least("num_draws", num_draws, 1)
+    (num_chains, num_draws), seed, _ = checked(num_chains, num_draws, seed, None)
     checks.flag("progress", progress)
-    num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
+    refuse_unknown(network, params, _arrays.fields_of(dp_sep))
     settings = parameters(dp_sep, params)
     dataset, columns = _arrays.rows_of(x, y, invalid_rows)
+    components = _arrays.named(names, _names_of(columns, hidden))
     low, high = _ends("x_range", x_range, len(columns))
     y_low, y_high = (float(end[0]) for end in _ends("y_range", y_range, 1))
     features = scaled_to_unit(np.clip(dataset.x[:, :-1], low, high), low, high)
@@ -139,13 +143,15 @@ def network(
         status=weights.status,
         ledger=weights.releases,
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": "dp_sep",
-            "noise": "continuous",
-            "num_passes": settings.num_passes,
-            "clip_bound": settings.clip_bound,
-            "likelihood": {
+        plan=Plan(
+            method="dp_sep",
+            family=NAME,
+            noise="continuous",
+            epsilon=epsilon,
+            delta=delta,
+            clip_bound=settings.clip_bound,
+            details={"num_passes": settings.num_passes},
+            likelihood={
                 "name": NETWORK,
                 "hidden": hidden,
                 "x_low": low.tolist(),
@@ -153,8 +159,8 @@ def network(
                 "y_low": y_low,
                 "y_high": y_high,
             },
-        },
-        names=_names(columns, hidden),
+        ),
+        names=components,
     )
     return _arrays.finished(fit, remarks, dataset.num_rows)
 
@@ -188,7 +194,7 @@ def _draws(weights: NetworkFit, number: int, rng: np.random.Generator) -> Array:
     return draws
 
 
-def _names(columns: tuple[str, ...], hidden: int) -> tuple[str, ...]:
+def _names_of(columns: tuple[str, ...], hidden: int) -> tuple[str, ...]:
     inner = [f"hidden[{h},{name}]" for h in range(hidden) for name in (*columns, "bias")]
     outer = [f"output[{h}]" for h in range(hidden)]
     return (*inner, *outer, "output[bias]", "log_sigma")

@@ -14,18 +14,11 @@ from dpmc.automatic.glm import run
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.predictive import LINEAR, LOGISTIC, POISSON, STUDENT_T
-from dpmc.fitting import (
-    AUTOMATIC,
-    NUM_DRAWS,
-    OF_METHODS,
-    fit,
-    is_automatic,
-    refuse_beside_auto,
-)
+from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, chosen, fit
 from dpmc.mcmc import fit as chains
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.privacy.ledger import Noise
-from dpmc.types import Array, Dataset, DpmcError, InvalidRows, Model, check_delta, check_epsilon
+from dpmc.types import Array, DpmcError, InvalidRows, Model, check_delta, check_epsilon
 
 MODELS: Mapping[str, Any] = {
     LINEAR: linear,
@@ -55,9 +48,16 @@ def regression(
     prior_sd: float | Sequence[float] | None = None,
     degrees_of_freedom: float = 4.0,
     covariance: str = "model",
+    method: Any = AUTOMATIC,
+    num_chains: int = 4,
+    num_draws: int | None = None,
+    start: Array | None = None,
+    seed: int | None = None,
+    noise: Noise | None = None,
+    progress: bool = True,
     invalid_rows: InvalidRows = "refuse",
     names: Sequence[str] = (),
-    **options: Any,
+    **params: Any,
 ) -> Fit:
     """Posterior of the coefficients of a regression under a privacy budget.
 
@@ -85,13 +85,13 @@ def regression(
     covariance : {"model", "robust"}
         Whether widths follow the variance that the likelihood says responses have, or what
         residuals show, for which 5 % of the budget is spent. A remark tells where they differ.
-    invalid_rows
+    method, num_chains, num_draws, start, seed, noise, progress, invalid_rows
         As of `dpmc.fit`.
     names : sequence of str
         Names of the coefficients, that of the intercept first; by default those of the columns
         of a data frame, which must be texts that are no numbers, or integers.
-    **options
-        Of `dpmc.fit`, such as ``num_draws``, ``seed`` or ``method``.
+    **params
+        Of a named method, as of `dpmc.fit`.
 
     Returns
     -------
@@ -116,6 +116,7 @@ def regression(
     >>> fit.predict(np.zeros((3, 2)), seed=1).shape[1]
     3
     """
+    automatic = chosen(method, params, regression) is None
     checks.one_of("likelihood", likelihood, tuple(MODELS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
@@ -130,72 +131,58 @@ def regression(
     model, predictive = built(
         likelihood, len(columns), intercept, prior_sd=one_sd, freedom=degrees_of_freedom
     )
-    if not is_automatic(options.get("method", AUTOMATIC)):
+    if automatic:
+        sds = None if prior_sd is None else _deviations(prior_sd, len(coefficients))
+        count, seed, noise = checked(
+            num_chains, NUM_DRAWS if num_draws is None else num_draws, seed, noise
+        )
+        check_epsilon(epsilon)
+        delta = check_delta(delta, "the automatic method")
+        point = None
+        if start is not None:
+            points = checks.real_array("start", start)
+            point = chains.start_points(points, model.dim, 1)[0]
+        with progress_bar.shown(progress, "% of the budget") as report:
+            fitted = run.fit(
+                dataset,
+                likelihood,
+                float(epsilon),
+                delta,
+                intercept=intercept,
+                prior_sd=sds,
+                freedom=float(degrees_of_freedom),
+                robust=covariance == "robust",
+                num_chains=count[0],
+                num_draws=count[1],
+                start=point,
+                seed=seed,
+                noise=noise,
+                names=named,
+                progress=report,
+            )
+        fitted = _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+    else:
         if several:
             raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {prior_sd!r}")
         if covariance != "model":
             raise DpmcError(f"`covariance` must be 'model' beside a `method`, got {covariance!r}")
-        fitted = fit(model, dataset, epsilon=epsilon, delta=delta, names=named, **options)
-    else:
-        sds = None if prior_sd is None else _deviations(prior_sd, len(coefficients))
-        options = {key: value for key, value in options.items() if key != "method"}
-        settings = {
-            "likelihood": likelihood,
-            "intercept": intercept,
-            "prior_sd": sds,
-            "freedom": float(degrees_of_freedom),
-            "robust": covariance == "robust",
-            "names": named,
-        }
-        fitted = _automatic(dataset, model, epsilon, delta, settings, **options)
-    told = _arrays.with_columns(predictive, x)
-    plan = {"family": "regression", **fitted.plan, "likelihood": told}
-    return replace(fitted, plan=plan)
-
-
-def _automatic(
-    dataset: Dataset,
-    model: Model,
-    epsilon: float,
-    delta: float,
-    settings: dict[str, Any],
-    *,
-    num_chains: int = 4,
-    num_draws: int | None = None,
-    start: Array | None = None,
-    seed: int | None = None,
-    noise: Noise | None = None,
-    progress: bool = True,
-    **others: Any,
-) -> Fit:
-    """Return the fit of the automatic method, with options as of `dpmc.fit`."""
-    refuse_beside_auto([name for name in others if name not in OF_METHODS], others)
-    if len(set(settings["names"])) != model.dim:
-        raise DpmcError(f"`names` must be {model.dim} different names, got {settings['names']!r}")
-    seed = checks.seed(seed)
-    checks.at_least("num_chains", num_chains, 1)
-    num_draws = NUM_DRAWS if num_draws is None else num_draws
-    checks.at_least("num_draws", num_draws, 1)
-    check_epsilon(epsilon)
-    delta = check_delta(delta, "the automatic method")
-    point = None
-    if start is not None:
-        points = checks.real_array("start", start)
-        point = chains.start_points(points, model.dim, 1)[0]
-    with progress_bar.shown(progress, "% of the budget") as report:
-        fitted = run.fit(
+        fitted = fit(
+            model,
             dataset,
-            epsilon=float(epsilon),
+            epsilon=epsilon,
             delta=delta,
-            num_chains=int(num_chains),
-            num_draws=int(num_draws),
-            start=point,
+            method=method,
+            num_chains=num_chains,
+            num_draws=num_draws,
+            start=start,
             seed=seed,
             noise=noise,
-            progress=report,
-            **settings,
+            progress=progress,
+            names=named,
+            **params,
         )
-    return _arrays.finished(fitted, fitted.remarks, dataset.num_rows)
+    told = _arrays.with_columns(predictive, x)
+    return replace(fitted, plan=replace(fitted.plan, family="regression", likelihood=told))
 
 
 def _deviations(prior_sd: Any, count: int) -> Array:

@@ -11,7 +11,8 @@ from dpmc import checks, progress_bar, registry
 from dpmc.families import _arrays
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks
-from dpmc.privacy.ledger import Ledger, Noise, noise_of
+from dpmc.fitting import AUTOMATIC, NUM_DRAWS, checked, refuse_unknown
+from dpmc.privacy.ledger import Ledger, Noise
 from dpmc.privacy.spending import told
 from dpmc.rng import stream
 from dpmc.statsel.ranking import rank
@@ -20,7 +21,7 @@ from dpmc.statsel.releases import release
 from dpmc.statsel.sampling import DEFAULTS, KIND, sample
 from dpmc.statsel.targets import ThetaPrior, target
 from dpmc.statsel.types import Mechanism, Population, Statistic
-from dpmc.types import DpmcError, check_delta, check_epsilon
+from dpmc.types import DpmcError, Plan, check_delta, check_epsilon
 
 NAME = "select_statistic"
 METHODS = "exact", "mh", "mhaar", "pmmh", "sequential"
@@ -36,16 +37,16 @@ def select_statistic(
     delta: float | None = None,
     theta: float,
     prior: ThetaPrior | tuple[float, float],
-    method: str | None = None,
+    method: str = AUTOMATIC,
     num_chains: int = 4,
-    num_draws: int = 10_000,
+    num_draws: int = NUM_DRAWS,
     seed: int | None = None,
     noise: Noise | None = None,
-    invalid_rows: InvalidRows = "refuse",
     progress: bool = True,
+    invalid_rows: InvalidRows = "refuse",
     **params: Any,
 ) -> Fit:
-    """Return the posterior of theta given the most informative of several statistics of records.
+    """Posterior of theta given the most informative of several statistics of records.
 
     The statistic with the largest Fisher information on theta in its release, at a public guess of
     theta, is released once; the release alone is sampled from.
@@ -68,8 +69,8 @@ def select_statistic(
         A public guess, for the choice alone.
     prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
-    method : str, optional
-        As of `dpmc.statsel.sample`.
+    method : str
+        ``"auto"``, which the statistic decides, or a method of `dpmc.statsel.sample`.
     num_chains, num_draws : int
         Chains, and draws of each after as many for warm-up. They cost no privacy.
     seed, noise
@@ -104,27 +105,24 @@ def select_statistic(
     >>> candidates = [statsel.statistic(text) for text in ("abs_1", "abs_2")]
     >>> fit = select_statistic(x, records, candidates, statsel.mechanism("laplace"), epsilon=5,
     ...                        theta=2.0, prior=(0.0, 100.0), num_draws=3000, seed=1)
-    >>> fit.plan["statistic"], fit.names
+    >>> fit.plan.details["statistic"], fit.names
     ('|x|', ('theta',))
     """
     check_epsilon(epsilon)
     if delta is not None:
         check_delta(delta, NAME)
-    if method is not None:
-        checks.one_of("method", method, METHODS)
+    checks.one_of("method", method, (AUTOMATIC, *METHODS))
+    own = None if method == AUTOMATIC else method
     if "num_iterations" in params:
         raise DpmcError("`num_iterations` must be left out, since `num_draws` decides it")
-    checks.at_least("num_chains", num_chains, 1)
-    checks.at_least("num_draws", num_draws, 1)
+    (num_chains, num_draws), seed, noise = checked(num_chains, num_draws, seed, noise)
     checks.flag("progress", progress)
-    num_chains, num_draws, seed = int(num_chains), int(num_draws), checks.seed(seed)
-    noise = noise_of(noise, published=seed is not None)
     checks.room("num_draws", (2 * num_draws, num_chains))
     x = checks.real_array("x", x, invalid_rows)
     num_records = x.size
     ranking = rank(population, candidates, mechanism, epsilon, num_records, theta, delta)
     chosen = next(one for one in candidates if one.name == ranking.best)
-    _check_chain(population, chosen, mechanism, num_records, epsilon, delta, prior, method, params)
+    _check_chain(population, chosen, mechanism, num_records, epsilon, delta, prior, own, params)
     # Other noise has no event of a ledger: its guarantee is that of the release.
     gaussian = isinstance(mechanism, Mechanism) and mechanism.noise == "gaussian"
     ledger = Ledger(noise=noise) if gaussian else None
@@ -149,7 +147,7 @@ def select_statistic(
             one = sample(
                 released,
                 prior=prior,
-                method=method,
+                method=own,
                 seed=None if seed is None else seed + number,
                 num_iterations=2 * num_draws,
                 **params,
@@ -163,21 +161,23 @@ def select_statistic(
         status="complete",
         ledger=records,
         guarantee=guarantee,
-        plan={
-            "family": NAME,
-            "method": chains[0].method,
-            "num_chains": num_chains,
-            "num_iterations": 2 * num_draws,
-            "statistic": chosen.name,
-            "mechanism": mechanism.name,
-            "noise": noise,
-            "epsilon": epsilon,
-            "delta": delta,
-            "released": np.asarray(released.y).tolist(),
-            "scale": released.scale,
-            "ranking": ranking.table.to_dict("list"),
-            "acceptance": float(np.mean([chain.acceptance_rate for chain in chains])),
-        },
+        plan=Plan(
+            method=chains[0].method,
+            family=NAME,
+            noise=noise,
+            epsilon=epsilon,
+            delta=delta,
+            num_chains=num_chains,
+            num_iterations=2 * num_draws,
+            acceptance=float(np.mean([chain.acceptance_rate for chain in chains])),
+            details={
+                "statistic": chosen.name,
+                "mechanism": mechanism.name,
+                "released": np.asarray(released.y).tolist(),
+                "scale": released.scale,
+                "ranking": ranking.table.to_dict("list"),
+            },
+        ),
         names=("theta",),
     )
     return _arrays.finished(fit, list(remarks(fit, free=True)), num_records)
@@ -198,4 +198,5 @@ def _check_chain(
     made_up = np.zeros(num_records) if mechanism.per_record else 0.0
     parts = population, statistic, mechanism, made_up, num_records, epsilon, prior, delta
     module = registry.load(KIND, method or DEFAULTS[target(*parts).shape])
+    refuse_unknown(select_statistic, params, _arrays.fields_of(module))
     registry.parameters(module, {**params, "num_iterations": 1})

@@ -12,8 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee
-from dpmc.types.results import first_half
+from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee, Plan
 
 KEY = b"dpmc_fit"
 VERSION = 1
@@ -52,7 +51,7 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
         "status": fit.status,
         "ledger": fit.ledger,
         "guarantee": asdict(fit.guarantee),
-        "plan": dict(fit.plan),
+        "plan": fit.plan.values(),
         "warm_up": fit.warm_up,
         "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
         "names": names,
@@ -125,18 +124,12 @@ def load(path: Path) -> dict[str, Any]:
         "status": rest["status"],
         "ledger": tuple((text, int(count)) for text, count in rest["ledger"]),
         "guarantee": Guarantee(**guarantee),
-        "plan": rest["plan"],
+        "plan": Plan.of(rest["plan"]),
         "diagnostics": {name: Diagnostic(**one) for name, one in rest["diagnostics"].items()},
-        "warm_up": rest["warm_up"] if "warm_up" in rest else _older(rest["plan"], len(draws)),
+        "warm_up": rest["warm_up"],
         "names": tuple(rest["names"]),
         "remarks": tuple(rest["remarks"]),
     }
-
-
-def _older(plan: dict[str, Any], num_states: int) -> int:
-    """Return the warm-up of a file that has none: of independent draws, or of a chain."""
-    independent = plan.pop("warm_up", None) == 0 or plan.get("method") == "noise-aware Laplace"
-    return 0 if independent else first_half(num_states)
 
 
 def _plain(value: Any) -> Any:

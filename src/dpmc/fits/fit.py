@@ -114,7 +114,7 @@ class Fit(types.Fit):
         """
         from dpmc.fits.predictive import responses
 
-        if "likelihood" not in self.plan:
+        if not self.plan.likelihood:
             raise DpmcError(
                 "`predict` must have the fit of a family, such as `dpmc.regression`, got one of "
                 "a model of your own"
@@ -123,7 +123,7 @@ class Fit(types.Fit):
         if seed is not None:
             checks.at_least("seed", seed, 0)
         rng = np.random.default_rng(seed)
-        return responses(self.plan["likelihood"], draws, x, rng)
+        return responses(self.plan.likelihood, draws, x, rng)
 
     def save(self, path: str | Path) -> None:
         """Write the fit to one Parquet file, which `load` reads back.

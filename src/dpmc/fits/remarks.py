@@ -46,7 +46,8 @@ def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
             f"The run stopped early ({fit.status}): its draws are not those of a whole chain. "
             "Shorter steps would help where it left the finite numbers."
         )
-    iterations = fit.plan.get("num_iterations", len(fit.draws))
+    planned = fit.plan.num_iterations
+    iterations = len(fit.draws) if planned is None else planned
     chains = fit.draws.shape[1]
     if free and iterations < FEW_ITERATIONS:
         yield (

@@ -104,20 +104,20 @@ def summarise(fit: Fit) -> Summary:
 def _facts(fit: Fit) -> Iterator[str]:
     yield f"Privacy: {fit.guarantee}."
     plan = fit.plan
-    if "noise" in plan:
-        yield f"Noise: {plan['noise']}."
-    if "statement" in plan:
-        yield str(plan["statement"])
-    elif "num_iterations" in plan:
-        yield f"{plan['num_iterations']} iterations of each of {plan.get('num_chains')} chains."
+    if plan.noise:
+        yield f"Noise: {plan.noise}."
+    if plan.statement:
+        yield plan.statement
+    elif plan.num_iterations is not None:
+        yield f"{plan.num_iterations} iterations of each of {plan.num_chains} chains."
     if "accepted" in fit.totals:
         share = fit.fraction("accepted", "num_iterations")
         yield f"Share of moves accepted: {share:.3g}."
-    elif "acceptance" in plan:
-        yield f"Share of proposals accepted: {plan['acceptance']:.3g}."
-    if "clipped_share" in plan:
+    elif plan.acceptance is not None:
+        yield f"Share of proposals accepted: {plan.acceptance:.3g}."
+    if plan.clipped_share is not None:
         yield (
-            f"Share of rows that the last clip bound clips: about {plan['clipped_share']:.2g} "
+            f"Share of rows that the last clip bound clips: about {plan.clipped_share:.2g} "
             "(from counts released with noise)."
         )
     for name, one in fit.diagnostics.items():

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dpmc import checks, registry
+from dpmc import checks, registry, types
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
-from dpmc.mcmc.own_methods import is_own, resolve
+from dpmc.mcmc.own_methods import is_own, name_of
 from dpmc.mcmc.posterior import Posterior
 from dpmc.mcmc.threads import number_of_threads, threaded
 from dpmc.privacy import calibration
@@ -40,15 +40,16 @@ from dpmc.types import (
     DpmcError,
     Fit,
     Guarantee,
-    InvalidRows,
     Model,
 )
 from dpmc.types.results import first_half
 
-# Of sums and differences of budgets.
+# Relative margin where budgets are added or subtracted.
 ROUNDING = 2.0**-50
 # What proves a sum of epsilons and of deltas.
 SUM = "composition"
+# How chains run: arguments of `fit` that `dpmc.fit` takes beside a method.
+OPTIONS = ("accountant", "num_iterations", "max_iterations", "num_threads", "diagnostics")
 Release = Callable[[Run, Array, Ledger], Mapping[str, Diagnostic]]
 
 
@@ -109,9 +110,9 @@ class Search:
 
 
 def fit(
-    method: Any,
+    module: ModuleType,
     model: Model,
-    data: Dataset | Array,
+    dataset: Dataset,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -125,15 +126,38 @@ def fit(
     noise: Noise | None = None,
     progress: bool = True,
     diagnostics: Diagnostics = "private",
-    invalid_rows: InvalidRows = "refuse",
     search: Search | None = None,
     **params: Any,
 ) -> Fit:
-    """Sample the posterior of `model` given `data` with one method.
+    """Chains of one method on one posterior, all released together under the one budget.
 
-    All chains are released together under the one budget. The arguments are those of
-    :func:`dpmc.fitting.fit`, which is the way in for a user, and `search`, what the budget has been
-    spent on already.
+    :func:`dpmc.fitting.fit` is the way in for a user.
+
+    Parameters
+    ----------
+    module : module
+        The method, as `dpmc.mcmc.own_methods.resolve` makes it.
+    model, dataset, epsilon, delta, num_chains, start, seed, noise, progress
+        As of :func:`dpmc.fitting.fit`.
+    accountant : str, optional
+        What turns the budget into iterations; by default the tightest that is valid.
+    num_iterations : int, optional
+        Iterations per chain of a method without privacy; otherwise the budget decides.
+    max_iterations : int, optional
+        Iterations per chain of a private method to stop at, where its budget buys more.
+        What is not run is not spent: the guarantee is better than the budget, unless a search
+        chose parameters of the method.
+    num_threads : int, optional
+        Threads that chains run in, with the same results whatever their number; by default one for
+        each processor where the rows are many, and a single one otherwise.
+    diagnostics : {"private", "none", "exact"}
+        How to report the shares of clipped rows: released with noise from one hundredth of the
+        budget, in ``Fit.diagnostics``; not at all; or exact in ``Fit.info`` and ``Fit.totals``,
+        which the guarantee then names as outside of it. A method without privacy has them exact.
+    search : Search, optional
+        What the budget has been spent on already.
+    **params
+        Of the method, as in its ``Params``.
 
     Returns
     -------
@@ -149,22 +173,22 @@ def fit(
     Examples
     --------
     >>> import numpy as np
+    >>> from dpmc.mcmc.methods import dp_penalty
     >>> from dpmc.models import gaussian_mean
     >>> rows = np.random.default_rng(0).normal(size=(1000, 2))
     >>> model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
     >>> result = fit(
-    ...     "dp_penalty", model, rows, epsilon=4, delta=1e-6, num_chains=1, max_iterations=20,
-    ...     progress=False, proposal_sd=0.05, noise_multiplier=20, clip_bound=3.0,
+    ...     dp_penalty, model, Dataset("rows", rows), epsilon=4, delta=1e-6, num_chains=1,
+    ...     max_iterations=20, progress=False, proposal_sd=0.05,
+    ...     ratio_noise_multiplier=20, ratio_clip_bound=3.0,
     ... )
     >>> result.draws.shape
     (20, 1, 2)
     >>> result.guarantee.epsilon < 4
     True
     """
-    module, noise = resolve(method), noise_of(noise, published=seed is not None)
-    method = module.__name__.rpartition(".")[2]
+    method, noise = name_of(module), noise_of(noise, published=seed is not None)
     settings = registry.parameters(module, params)
-    dataset = data if isinstance(data, Dataset) else Dataset.of("data", data, invalid_rows)
     checks.at_least("num_chains", num_chains, 1)
     checks.one_of("diagnostics", diagnostics, CHOICES)
     before: tuple[tuple[Event, int], ...] = ()
@@ -206,7 +230,7 @@ def fit(
         found = run(
             sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, search
         )
-    return found if plan is None else replace(found, plan={**found.plan, "noise": noise})
+    return replace(found, plan=replace(found.plan, method=method))
 
 
 def _releaser(
@@ -218,7 +242,7 @@ def _releaser(
     method: str,
     diagnostics: str,
 ) -> Release | None:
-    """Return what takes the clip counts from a run, and releases their shares where wanted."""
+    """Function that releases the shares of clipped rows in place of their counts."""
     if diagnostics == "exact":
         return None
     if diagnostics == "none":
@@ -255,7 +279,7 @@ def allocate(
     diagnostics: Diagnostics = "exact",
     before: tuple[tuple[Event, int], ...] = (),
 ) -> tuple[Plan | None, int]:
-    """Return the plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
+    """Plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
 
     Private diagnostics, and what was released `before`, are paid for first.
 
@@ -360,9 +384,9 @@ def run(
             _check_releases(plan, search, ledger.counts, result)
         if release is not None:
             result = without_clip_counts(result)
-        summary: dict[str, Any] = {"num_iterations": num_iterations, "num_chains": len(starts)}
+        bought = types.Plan(num_iterations=num_iterations, num_chains=len(starts))
         if plan is not None:
-            summary = _summary(plan, search, guarantee, ledger)
+            bought = replace(_bought(plan, search, ledger), noise=noise)
     return Fit(
         draws=result.draws,
         info=result.info,
@@ -370,14 +394,14 @@ def run(
         status=result.status,
         ledger=records(),
         guarantee=guarantee,
-        plan=summary,
+        plan=bought,
         diagnostics=released,
         warm_up=0 if result.draws is None else first_half(len(result.draws)),
     )
 
 
 def _guarantee(plan: Plan | None, search: Search | None) -> Guarantee:
-    """Return the guarantee of a run before anything of it is known."""
+    """Guarantee of a run before anything of it is known."""
     if plan is None:
         return NO_GUARANTEE
     if search is None:
@@ -412,34 +436,36 @@ def _check_releases(
             )
 
 
-def _summary(
-    plan: Plan, search: Search | None, guarantee: Guarantee, ledger: Ledger
-) -> dict[str, Any]:
-    """Return what the budget bought as values that JSON can hold."""
+def _bought(plan: Plan, search: Search | None, ledger: Ledger) -> types.Plan:
+    """What the budget bought."""
     apart = None if search is None else search.apart
     records = ledger.records()
     if search is not None and apart is None:
         records = _added(search.records, records)
-    audited = _audited(records, plan.budget.delta)
-    summary = plan.summary() | {
-        "guarantee_epsilon": guarantee.epsilon if guarantee.private else None,
-        "guarantee_delta": guarantee.delta,
-        "guarantee_accountant": guarantee.accountant,
-    }
+    audited = replace(_audited(records, plan.budget.delta), outside=())
+    bought = types.Plan(
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        accountant=plan.budget.accountant,
+        num_chains=plan.num_chains,
+        num_iterations=plan.num_iterations,
+        releases={text(event): count for event, count in plan.counts.items()},
+        audit=audited,
+    )
     if apart is None:
-        audit = {"epsilon": audited.epsilon, "accountant": audited.accountant}
-        return summary | {"audit": audit}
+        return bought
     together = (apart.search_epsilon + audited.epsilon) * (1 + ROUNDING)
-    return summary | {
-        "audit": {"epsilon": together, "accountant": SUM},
-        "epsilon": apart.epsilon,
-        "delta": apart.delta,
-        "search": {"epsilon": apart.search_epsilon, "delta": apart.search_delta},
-    }
+    return replace(
+        bought,
+        epsilon=apart.epsilon,
+        delta=apart.delta,
+        search=(apart.search_epsilon, apart.search_delta),
+        audit=Guarantee(together, apart.delta, accountant=SUM),
+    )
 
 
 def _added(first: Records, second: Records) -> Records:
-    """Return what two ledgers recorded, sorted as each of them is."""
+    """Records of two ledgers, sorted as each of them is."""
     if not first:
         return second
     total = Counter(dict(first)) + Counter(dict(second))
@@ -457,7 +483,7 @@ def _audited(records: Records, delta: float) -> Guarantee:
 
 
 def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
-    """Return one start point for each chain, shape (chains, d).
+    """One start point for each chain, shape (chains, d).
 
     Raises
     ------

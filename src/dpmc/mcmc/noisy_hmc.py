@@ -25,6 +25,7 @@ from dpmc.mcmc import moves
 from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import Scale
 from dpmc.privacy.events import Releases, gaussian
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
@@ -32,6 +33,12 @@ from dpmc.rows import clipping
 from dpmc.types import Array
 
 Gradient = Callable[[Array], Array]
+# Iterations of a chain that steps are made small for where they are left out.
+TRAJECTORIES = 200
+# Longest leapfrog step then, in posterior standard deviations.
+LONGEST_LEAPFROG = 0.3
+# Standard deviation that gradient noise gives the energy along a trajectory then.
+ENERGY_NOISE = 1.0
 
 
 class HMCSettings(Protocol):
@@ -212,3 +219,26 @@ def sampler(
     num_gradients = num_steps + (0 if params.reuse_gradient else 1)
     num_points = num_steps + 1 if store_points else 1
     return chain_sampler(Kernel(init, step, posterior.num_rows, num_gradients, num_points))
+
+
+def tuned(scale: Scale, num_steps: int) -> dict[str, Any]:
+    """Parameters whose mass is the precision of the posterior, so that all scales are alike.
+
+    Both multipliers are inverse to the step size, and the iterations to its square: it is as small
+    as the budget asks for.
+    """
+    spread = float(np.linalg.norm(scale.deviations))
+    # At a step size of 1: of a decision, and of gradients whose kicks move the energy by as much.
+    ratio = scale.decision_multiplier(num_steps * spread)
+    gradient = ENERGY_NOISE / math.sqrt(num_steps)
+    gradient /= 2 * scale.row_gradient * spread * scale.tempering
+    cost = (1 / ratio**2 + (num_steps + 1) / gradient**2) * scale.num_chains
+    step = min(LONGEST_LEAPFROG, scale.mu / math.sqrt(cost * TRAJECTORIES))
+    return {
+        "step_size": step,
+        "ratio_noise_multiplier": ratio / step,
+        "gradient_noise_multiplier": gradient / step,
+        "gradient_clip_bound": scale.row_gradient,
+        "ratio_clip_bound": scale.row_gradient,
+        "mass": np.linalg.inv(scale.covariance).tolist(),
+    }

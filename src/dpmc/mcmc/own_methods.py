@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from types import ModuleType
@@ -24,7 +25,7 @@ OPTIONAL = ("clip_shares",)
 
 
 def resolve(method: Any) -> ModuleType:
-    """Return a method as a module has it.
+    """Module of a method.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def resolve(method: Any) -> ModuleType:
         attribute is missing.
     """
     if not isinstance(method, str):
-        return as_module(method, name_of(method))
+        return method if _is_ours(method) else as_module(method, name_of(method))
     built_in = registry.names("method")
     offered = _offered(method)
     packages = sorted(map(_package, offered))
@@ -75,12 +76,12 @@ def resolve(method: Any) -> ModuleType:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of methods that other packages offer."""
+    """Names of methods that other packages offer."""
     return tuple(sorted({entry.name for entry in importlib.metadata.entry_points(group=GROUP)}))
 
 
 def name_of(method: object) -> str:
-    """Return the name of a method that is given as an object.
+    """Name of a method that is given as an object.
 
     Its ``name`` if it has one; that of a module, without its package, or of a class.
     """
@@ -89,14 +90,17 @@ def name_of(method: object) -> str:
 
 
 def is_own(module: ModuleType) -> bool:
-    """Return whether a method is none of dpmc, whatever its name is."""
-    name = name_of(module)
-    known = name in registry.names("method")
-    return not (known and module.Params is registry.load("method", name).Params)
+    """Whether a method is none of dpmc, whatever its name is."""
+    return not _is_ours(module)
+
+
+def _is_ours(method: object) -> bool:
+    name = name_of(method)
+    return name in registry.names("method") and method is registry.load("method", name)
 
 
 def as_module(method: object, name: str, source: str = "") -> ModuleType:
-    """Return a module with what a method needs, taken from any object that has it.
+    """Module with what a method needs, taken from any object that has it.
 
     Raises
     ------
@@ -115,7 +119,7 @@ def as_module(method: object, name: str, source: str = "") -> ModuleType:
         if not callable(getattr(method, part)):
             got = _kind(getattr(method, part))
             raise DpmcError(f"{told}: `{part}` must be a function, got {got}")
-    module = ModuleType(name)
+    module = ModuleType(name, inspect.getdoc(method))
     for part in ("Params", *given):
         setattr(module, part, getattr(method, part))
     makes = "dpmc.privacy.events.Releases, or None without privacy,"
@@ -129,7 +133,7 @@ def as_module(method: object, name: str, source: str = "") -> ModuleType:
 def _returning(
     function: Callable[..., Any], told: str, part: str, makes: str, holds: Callable[[Any], bool]
 ) -> Callable[..., Any]:
-    """Return a function of a method that refuses what it must not return."""
+    """Function of a method that refuses what it must not return."""
 
     @functools.wraps(function)
     def checked(*arguments: Any) -> Any:
@@ -142,7 +146,7 @@ def _returning(
 
 
 def _offered(name: str) -> list[importlib.metadata.EntryPoint]:
-    """Return the entry points of a name, those that are found twice in one place once."""
+    """Entry points of a name, those that are found twice in one place once."""
     found: Iterable[Any] = importlib.metadata.entry_points(group=GROUP, name=name)
     return list({(_package(entry), entry.value): entry for entry in found}.values())
 

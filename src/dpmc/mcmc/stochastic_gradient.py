@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,20 +43,20 @@ class BatchParams:
     ----------
     batch_size : int
         Rows b of a batch, drawn without replacement at each iteration.
-    clip_bound : float
+    gradient_clip_bound : float
         Row gradients are clipped to this norm.
     step_size : float
         Step size eta; an update moves by e = eta / n times the gradient.
     """
 
     batch_size: int
-    clip_bound: float
+    gradient_clip_bound: float = field(metadata={"key": "clip_bound"})
     step_size: float
 
     def __post_init__(self) -> None:
         checks.at_least("batch_size", self.batch_size, 1)
-        checks.positive("clip_bound", self.clip_bound)
-        clipping.check_bound("clip_bound", self.clip_bound)
+        checks.positive("gradient_clip_bound", self.gradient_clip_bound)
+        clipping.check_bound("gradient_clip_bound", self.gradient_clip_bound)
         checks.positive("step_size", self.step_size)
 
 

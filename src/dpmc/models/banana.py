@@ -53,6 +53,10 @@ class Params:
             raise DpmcError(f"`prior_variance` must be positive, got {self.prior_variance}")
 
 
+EXAMPLE = Params(1.5, [2.0, 0.5, 1.5], prior_variance=3.0, shift=0.2, centre=-0.1)
+EXAMPLE_ROWS = [[0.3, -1.2, 0.8], [1.4, 0.1, -0.5], [-0.7, 2.2, 0.4], [0.0, -0.3, -1.9]]
+
+
 # With mu = (theta_1, u, theta_3, ...) and tau = 1/v, the coefficients are
 # tau mu (d), mu (d), -sum tau mu^2 / 2, 2 a (theta_1 - m); the features are tau x.
 @njit

@@ -41,6 +41,10 @@ class Params:
             raise DpmcError(f"`scale` must be positive and finite, got {self.scale}")
 
 
+EXAMPLE = Params(scale=0.04)
+EXAMPLE_ROWS = [[1.2], [1.9], [0.8], [1.5]]
+
+
 # Coefficients: 2 a s, -a s^2, s, 4 a theta_1, 4 a theta_2. Feature of a row: w = r^2.
 # What -a (s - w)^2 has beyond the first two, -a w^2, is free of theta.
 @njit

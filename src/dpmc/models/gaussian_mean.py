@@ -42,6 +42,10 @@ class Params:
             raise DpmcError(f"`prior_variance` must be positive, got {self.prior_variance}")
 
 
+EXAMPLE = Params(3, [[1.0, 0.5, 0.5], [0.5, 1.0, 0.5], [0.5, 0.5, 1.0]], 4.0, 0.3)
+EXAMPLE_ROWS = [[0.3, -1.2, 0.8], [1.4, 0.1, -0.5], [-0.7, 2.2, 0.4], [0.0, -0.3, -1.9]]
+
+
 # Coefficients: precision @ theta (d), theta (d), -theta' precision theta / 2.
 # Features of a row: precision @ x.
 @njit

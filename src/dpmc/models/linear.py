@@ -42,6 +42,10 @@ class Params(RegressionParams):
         checks.positive("log_noise_sd", self.log_noise_sd)
 
 
+EXAMPLE = Params(2, prior_sd=2.0)
+EXAMPLE_ROWS = [[0.3, -1.2, 0.8], [1.4, 0.1, -0.5], [-0.7, 2.2, 0.4], [0.0, -0.3, -1.9]]
+
+
 # Features of a row: the response, then those of the regression. The last entry of theta, log
 # sigma, is one too many for the product, which takes as many as there are features.
 @njit

@@ -26,6 +26,10 @@ class Params(RegressionParams):
     """
 
 
+EXAMPLE = Params(2, prior_sd=2.0)
+EXAMPLE_ROWS = [[0.3, -1.2, 1.0], [1.4, 0.1, 0.0], [-0.7, 2.2, 0.0], [0.0, -0.3, 1.0]]
+
+
 # The features of a row are those of the regression, times -1 for a response of 0.
 @njit
 def _log_likelihood(theta: Any, z: Any) -> Any:

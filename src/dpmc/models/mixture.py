@@ -63,6 +63,10 @@ class Params:
         return checks.real_numbers(self.weights)
 
 
+EXAMPLE = Params([[-1.0, 0.0], [1.0, 0.5], [0.0, 2.0]], 0.7, [0.5, 0.2, 0.3])
+EXAMPLE_ROWS = [[-1.1, 0.3], [0.8, 0.2], [0.1, 2.4], [-0.9, -0.6]]
+
+
 @functools.cache
 def _row_functions(
     num_components: int, dim: int, log_weights: tuple[float, ...], precision: float

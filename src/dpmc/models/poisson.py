@@ -30,6 +30,10 @@ class Params(RegressionParams):
     """
 
 
+EXAMPLE = Params(2, prior_sd=2.0)
+EXAMPLE_ROWS = [[0.3, -1.2, 1.0], [1.4, 0.1, 3.0], [-0.7, 2.2, 0.0], [0.0, -0.3, 2.0]]
+
+
 # Features of a row: the count, then those of the regression.
 @njit
 def _log_likelihood(theta: Any, z: Any) -> Any:

@@ -49,6 +49,10 @@ class Params(RegressionParams):
         checks.positive("log_scale_sd", self.log_scale_sd)
 
 
+EXAMPLE = Params(2, prior_sd=2.0)
+EXAMPLE_ROWS = [[0.3, -1.2, 0.8], [1.4, 0.1, -5.5], [-0.7, 2.2, 0.4], [0.0, -0.3, -1.9]]
+
+
 @functools.cache
 def _row_functions(freedom: float) -> tuple[Callable[..., Any], Callable[..., Any]]:
     # Features of a row: the response, then those of the regression.

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpmc import checks
-from dpmc.privacy import accounting, events
+from dpmc.privacy import accounting
 from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases
 from dpmc.types import Budget, DpmcError, Guarantee
@@ -74,25 +74,6 @@ class Plan:
     def counts(self) -> Mapping[Event, int]:
         """How often each event occurs in all chains together."""
         return self.releases.counts(self.num_iterations, self.num_chains)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the plan as values that JSON can hold."""
-        accountant = accounting.load(self.budget.accountant)
-        return {
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "neighbours": self.budget.neighbours,
-            "accountant": self.budget.accountant,
-            "accountant_upper_bound": accountant.UPPER_BOUND,
-            "accountant_remark": accountant.REMARK,
-            "num_iterations": self.num_iterations,
-            "num_chains": self.num_chains,
-            "releases": {events.text(event): count for event, count in self.counts.items()},
-            "spent_delta": self.spent_delta,
-            "guarantee_epsilon": self.guarantee.epsilon if self.guarantee.private else None,
-            "guarantee_delta": self.guarantee.delta,
-            "guarantee_accountant": self.guarantee.accountant,
-        }
 
 
 def plan(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.audit import Bounded, composed
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import NEIGHBOURS, SEED, DpmcError, Guarantee, Neighbours, check_delta
+from dpmc.types import NEIGHBOURS, SEED, DpmcError, Fit, Guarantee, Neighbours, Plan, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event
@@ -163,11 +163,11 @@ def _fixed(part: Any, guarantee: Guarantee) -> Counts:
     What happened to be released is not enough: chains that end early, or a trajectory that leaves
     the finite numbers, release less for what earlier releases said.
     """
-    plan = getattr(part, "plan", None) or {}
-    if guarantee.accountant == "gaussian" or "search" in plan:
+    plan = part.plan if isinstance(part, Fit) else Plan()
+    if guarantee.accountant == "gaussian" or plan.search is not None:
         return {}  # the first is exact, and of the second the noise was chosen on the way
-    if "releases" in plan:
-        return events.parse(plan["releases"].items())
+    if plan.releases:
+        return events.parse(plan.releases.items())
     complete = getattr(part, "status", "complete") == "complete"
     return events.parse(getattr(part, "ledger", ())) if complete else {}
 

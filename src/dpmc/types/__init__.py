@@ -24,6 +24,7 @@ from dpmc.types.numbers import (
     is_integer,
     is_real,
 )
+from dpmc.types.plan import Plan
 from dpmc.types.results import (
     CLIP_COUNTS,
     CLIP_FRACTIONS_OUTSIDE,
@@ -55,6 +56,7 @@ __all__ = [
     "Model",
     "Neighbours",
     "NoParams",
+    "Plan",
     "UnavailableError",
     "arrow_entries",
     "as_numbers",

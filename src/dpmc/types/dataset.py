@@ -28,10 +28,12 @@ class Dataset:
     bounds : mapping of str to float, optional
         Constants that bound every row, such as ``{"row_norm": 8.0}``.
     bounds_source : {"public", "data"}
-        ``"data"`` says that the bounds were taken from the private rows; a
-        guarantee then lists them as outside of it.
+        ``"data"`` says that bounds, or facts, were taken from the private rows; a guarantee then
+        lists them as outside of it.
     truth : ndarray of shape (d,), optional
         The parameter that generated synthetic rows.
+    facts : mapping of str to float or int, optional
+        What else is known of the rows and bounds none, such as how many are for training.
     invalid_rows : {"refuse", "zero"}
         What becomes of rows with an entry that is no finite number. To refuse them depends on
         private rows, and no guarantee covers it. ``"zero"`` makes all of such a row NaN, in
@@ -58,6 +60,7 @@ class Dataset:
     bounds_source: Literal["public", "data"] = "public"
     truth: Array | None = None
     invalid_rows: InvalidRows = "refuse"
+    facts: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -71,7 +74,8 @@ class Dataset:
             )
         if x is not self.x:
             object.__setattr__(self, "x", x)
-        _check_bounds(self.name, self.bounds)
+        _check_numbers(self.name, "bounds", self.bounds)
+        _check_numbers(self.name, "facts", self.facts)
         if self.bounds_source not in ("public", "data"):
             raise DpmcError(
                 f"`bounds_source` must be 'public' or 'data', got {self.bounds_source!r}"
@@ -89,7 +93,7 @@ class Dataset:
 
     @classmethod
     def of(cls, name: str, data: Any, invalid_rows: InvalidRows = "refuse") -> Dataset:
-        """Return the data set of an array, nested list or data frame of real numbers.
+        """Data set of an array, nested list or data frame of real numbers.
 
         Raises
         ------
@@ -104,12 +108,13 @@ class Dataset:
         return int(self.x.shape[0])
 
 
-def _check_bounds(name: str, bounds: Any) -> None:
-    if not isinstance(bounds, Mapping):
-        raise DpmcError(f"data {name!r}: `bounds` must be a mapping of numbers, got {bounds!r}")
-    for key, value in bounds.items():
+def _check_numbers(name: str, what: str, given: Any) -> None:
+    if not isinstance(given, Mapping):
+        raise DpmcError(f"data {name!r}: `{what}` must be a mapping of numbers, got {given!r}")
+    for key, value in given.items():
         if not (is_real(value) and math.isfinite(value)):
-            raise DpmcError(f"data {name!r}: bound {key!r} must be a finite number, got {value!r}")
+            one = what.removesuffix("s")
+            raise DpmcError(f"data {name!r}: {one} {key!r} must be a finite number, got {value!r}")
 
 
 def _columns_not_finite(x: Array) -> list[int]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dpmc.types.errors import DpmcError
 from dpmc.types.guarantee import Guarantee
 from dpmc.types.numbers import Array
+from dpmc.types.plan import Plan
 
 # Columns of `Fit.info` that are functions of released numbers and public randomness alone.
 PUBLIC_INFO = ("accepted", "diverged")
@@ -59,8 +60,8 @@ class Fit:
         Each kind of release and how often it was made, all chains together.
     guarantee : Guarantee
         The privacy that the draws really have.
-    plan : mapping
-        What the budget bought.
+    plan : Plan
+        What the budget was to buy, and what it bought.
     diagnostics : mapping of str to Diagnostic
         Released shares of clipped rows, ``ratio_clipped`` and ``gradient_clipped``.
     warm_up : int
@@ -82,7 +83,7 @@ class Fit:
     status: str
     ledger: tuple[tuple[str, int], ...]
     guarantee: Guarantee
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    plan: Plan = field(default_factory=Plan)
     diagnostics: Mapping[str, Diagnostic] = field(default_factory=dict)
     warm_up: int = 0
 

@@ -96,8 +96,8 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     """
     made = _authors(params) if params.source == "authors" else _paper(params, rng)
     x = np.column_stack([made.rows, made.labels.astype(np.float64)])
-    bounds = {"num_components": float(params.num_components), "sigma_x": float(params.sigma_x)}
-    return Dataset("mixture_rows", x, bounds, truth=made.means.ravel())
+    facts = {"num_components": params.num_components, "sigma_x": float(params.sigma_x)}
+    return Dataset("mixture_rows", x, truth=made.means.ravel(), facts=facts)
 
 
 def parts(dataset: Dataset) -> Parts:

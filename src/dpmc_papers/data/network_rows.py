@@ -58,5 +58,5 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     clean = (clean - clean.mean()) / (scale if scale > 0 else 1.0)
     noise = params.noise_sd * rng.standard_normal(len(x))
     y = math.sqrt(1 - params.noise_sd**2) * clean + noise
-    bounds = {"num_train": float(params.num_rows), "num_clipped": 0.0, "y_shift": 0.0}
-    return Dataset("network_rows", np.column_stack((x, y)), {**bounds, "y_scale": 1.0}, "public")
+    facts = {"num_train": params.num_rows, "num_clipped": 0, "y_shift": 0.0, "y_scale": 1.0}
+    return Dataset("network_rows", np.column_stack((x, y)), facts=facts)

@@ -90,8 +90,8 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     """Draw the rows [features | target], x of shape (n, d + 1).
 
     ``bounds`` hold the largest norm of a row of features, ``x_norm``, the largest absolute
-    target, ``y_abs``, as the thesis takes them, and the number of rows that serve for
-    learning, ``num_train``: all of them. The first two are read off the private rows.
+    target, ``y_abs``, as the thesis takes them, read off the private rows; ``facts`` the number of
+    rows that serve for learning, ``num_train``: all of them.
     """
     drawn = truth(params)
     shape = (params.num_rows, params.dim)
@@ -101,7 +101,6 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
     bounds = {
         "x_norm": float(np.sqrt(np.max(np.einsum("ij,ij->i", features, features)))),
         "y_abs": float(np.max(np.abs(target))),
-        "num_train": float(params.num_rows),
     }
-    rows = np.column_stack([features, target])
-    return Dataset("regression_rows", rows, bounds, "data", drawn.coefficients)
+    rows, facts = np.column_stack([features, target]), {"num_train": params.num_rows}
+    return Dataset("regression_rows", rows, bounds, "data", drawn.coefficients, facts=facts)

@@ -85,7 +85,7 @@ class NetworkSplit(NamedTuple):
 def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
     """Return features and target, x of shape (N, d + 1), the training rows first.
 
-    ``bounds`` has ``num_train``, ``y_shift`` and ``y_scale``, and ``num_clipped``, the
+    ``facts`` has ``num_train``, ``y_shift`` and ``y_scale``, and ``num_clipped``, the
     training rows that a public range clipped.
 
     Raises
@@ -107,14 +107,14 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
         num_clipped = int(np.any(inside != numbers, axis=1)[:num_train].sum())
         inside[num_train:, -1] = numbers[num_train:, -1]
         numbers = inside
-    bounds = {
-        "num_train": float(num_train),
-        "num_clipped": float(num_clipped),
+    facts = {
+        "num_train": num_train,
+        "num_clipped": num_clipped,
         "y_shift": float(shift[-1]),
         "y_scale": float(scale[-1]),
     }
     source: Literal["data", "public"] = "data" if params.preprocess == "authors" else "public"
-    return Dataset(table.name, (numbers - shift) / scale, bounds, source)
+    return Dataset(table.name, (numbers - shift) / scale, {}, source, facts=facts)
 
 
 def raw_file(params: Params) -> str:
@@ -133,25 +133,25 @@ def split(dataset: Dataset) -> NetworkSplit:
     Raises
     ------
     DpmcError
-        If its bounds do not say how many rows are for training, or the units of the target.
+        If its facts do not say how many rows are for training, or the units of the target.
     """
-    num_train = int(dataset.bounds.get("num_train", 0))
+    num_train = int(dataset.facts.get("num_train", 0))
     if not 0 < num_train < dataset.num_rows:
         raise DpmcError(
             f"`num_train` of data {dataset.name!r} must be 1 to {dataset.num_rows - 1}, "
             f"got {num_train}"
         )
-    missing = [name for name in ("y_shift", "y_scale") if name not in dataset.bounds]
+    missing = [name for name in ("y_shift", "y_scale") if name not in dataset.facts]
     if missing:
-        raise DpmcError(f"`{missing[0]}` is missing in the bounds of data {dataset.name!r}")
+        raise DpmcError(f"`{missing[0]}` is missing in the facts of data {dataset.name!r}")
     x, y = dataset.x[:, :-1], dataset.x[:, -1]
     return NetworkSplit(
         np.ascontiguousarray(x[:num_train]),
         y[:num_train].copy(),
         np.ascontiguousarray(x[num_train:]),
         y[num_train:].copy(),
-        dataset.bounds["y_shift"],
-        dataset.bounds["y_scale"],
+        dataset.facts["y_shift"],
+        dataset.facts["y_scale"],
     )
 
 

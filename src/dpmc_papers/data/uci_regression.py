@@ -97,8 +97,8 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
     They are the first four fifths of the rows, rounded up, in the order of the file, or the
     part that the table prescribes. ``bounds`` has ``x_norm``, the largest Euclidean norm of
-    a training row's features, ``y_abs``, the largest absolute target, ``num_train``, and
-    ``num_clipped``, the training rows that a public range clipped.
+    a training row's features, ``y_abs``, the largest absolute target; ``facts`` has
+    ``num_train``, and ``num_clipped``, the training rows that a public range clipped.
 
     Raises
     ------
@@ -118,14 +118,10 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
         rows, clipped = by_ranges(numbers, [RANGES[table.name][name] for name in columns])
         x_norm, y_abs = np.sqrt(len(columns) - 1), 1.0
         num_clipped = int(clipped[:num_train].sum())
-    bounds = {
-        "x_norm": float(x_norm),
-        "y_abs": float(y_abs),
-        "num_train": float(num_train),
-        "num_clipped": float(num_clipped),
-    }
+    bounds = {"x_norm": float(x_norm), "y_abs": float(y_abs)}
+    facts = {"num_train": num_train, "num_clipped": num_clipped}
     source: Literal["data", "public"] = "data" if params.preprocess == "authors" else "public"
-    return Dataset(table.name, rows, bounds, source)
+    return Dataset(table.name, rows, bounds, source, facts=facts)
 
 
 def raw_file(params: Params) -> str:
@@ -144,9 +140,9 @@ def split(dataset: Dataset) -> RegressionSplit:
     Raises
     ------
     DpmcError
-        If its bounds do not say how many rows are for training.
+        If its facts do not say how many rows are for training.
     """
-    num_train = int(dataset.bounds.get("num_train", 0))
+    num_train = int(dataset.facts.get("num_train", 0))
     if not 0 < num_train < dataset.num_rows:
         raise DpmcError(
             f"`num_train` of data {dataset.name!r} must be 1 to {dataset.num_rows - 1}, "

@@ -152,9 +152,7 @@ def _measure(fit: Fit, reference: Reference, rng: np.random.Generator) -> dict[s
 
 def _describe(setup: ChainSetup, replicate: int, fit: Fit) -> dict[str, Any]:
     budget, params = setup.budget, setup.params
-    has_ratios = "ratio_rows" in fit.totals or "ratio_clip_bound" in params
     bounds = [params.get("ratio_clip_bound"), params.get("gradient_clip_bound")]
-    bounds[0 if has_ratios else 1] = params.get("clip_bound", bounds[0 if has_ratios else 1])
     draws_shape = (0, 0, 0) if fit.draws is None else fit.kept().shape
     iterations = np.atleast_1d(fit.totals.get("num_iterations", [draws_shape[0]]))
     return {

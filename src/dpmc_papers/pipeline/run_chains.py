@@ -6,7 +6,10 @@ Each result is a function of its settings and of the code alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import Literal
+
+import msgspec
 
 from dpmc import registry
 from dpmc.mcmc import fit as fitting
@@ -68,13 +71,24 @@ def run_chains(
     )
     truth, outside = dataset.truth, _outside(setup, dataset)
     sampler = module.sampler(Posterior(make_model(problem), dataset, consume=True), params)
-    key = canonical(setup)
+    key = stream_key(setup)
     wanted = list(replicates)
     for position, replicate in enumerate(wanted):
         starts = start_points(problem, truth, reference, seed, [replicate], chains)[0]
         streams = [Streams.of(seed, key, replicate, chain) for chain in range(chains)]
         report = _offset(progress, position, len(wanted))
         yield replicate, fitting.run(sampler, plan, iterations, starts, streams, outside, report)
+
+
+def stream_key(setup: ChainSetup) -> str:
+    """Text that keys the streams of a point: a parameter may have a ``key`` that is not its name.
+
+    Should it change for a setup, every result of it is another draw.
+    """
+    entries = fields(registry.load("method", setup.method).Params)
+    keys = {field.name: field.metadata.get("key", field.name) for field in entries}
+    params = {keys[name]: value for name, value in setup.params.items()}
+    return canonical(msgspec.structs.replace(setup, params=params))
 
 
 def _offset(progress: Progress, position: int, count: int) -> Progress:

@@ -17,7 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpmc.types import Array, Dataset, Diagnostic, DpmcError, Fit, Guarantee, UnavailableError
+from dpmc.types import (
+    Array,
+    Dataset,
+    Diagnostic,
+    DpmcError,
+    Fit,
+    Guarantee,
+    Plan,
+    UnavailableError,
+)
 from dpmc_papers.pipeline import encoding
 from dpmc_papers.pipeline.files import ABSENT, replacing
 
@@ -103,6 +112,7 @@ def write_dataset(path: str | Path, dataset: Dataset) -> None:
         "bounds": dict(dataset.bounds),
         "bounds_source": dataset.bounds_source,
         "truth": truth,
+        "facts": dict(dataset.facts),
     }
     if dataset.invalid_rows != "refuse":
         head["invalid_rows"] = dataset.invalid_rows
@@ -141,7 +151,9 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
         first = last
     truth = None if head["truth"] is None else np.asarray(head["truth"], dtype=np.float64)
     invalid = head.get("invalid_rows", "refuse")
-    return Dataset(head["name"], x, head["bounds"], head["bounds_source"], truth, invalid)
+    return Dataset(
+        head["name"], x, head["bounds"], head["bounds_source"], truth, invalid, head["facts"]
+    )
 
 
 def write_absence(path: str | Path, reason: str) -> None:
@@ -360,7 +372,7 @@ def _head(replicate: int, fit: Fit) -> dict[str, Any]:
         "status": fit.status,
         "ledger": [list(entry) for entry in fit.ledger],
         "guarantee": guarantee,
-        "plan": dict(fit.plan),
+        "plan": fit.plan.values(),
         "warm_up": fit.warm_up,
     }
     if fit.diagnostics:
@@ -391,7 +403,7 @@ def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fi
         status=head["status"],
         ledger=tuple((str(event), int(count)) for event, count in head["ledger"]),
         guarantee=Guarantee(**guarantee),
-        plan=head["plan"],
+        plan=Plan.of(head["plan"]),
         diagnostics={k: Diagnostic(*values) for k, values in head.get("diagnostics", {}).items()},
         warm_up=head["warm_up"],
     )

@@ -119,7 +119,7 @@ def _row(point: StudyPoint, own: Params, dataset: Dataset, replicate: int) -> di
     module: Any = registry.load("league_sep_clip", point.method)
     parts = mixture_rows.parts(dataset)
     means = np.zeros_like(parts.means)
-    sigma = dataset.bounds["sigma_x"]
+    sigma = dataset.facts["sigma_x"]
     model = MixtureModel.isotropic(sigma, means, own.prior_precision)
     budget = _tables.budget(point, own.delta)
     params = _tables.method_params(module, point, point.own("epsilon"))

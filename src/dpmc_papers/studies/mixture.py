@@ -136,12 +136,12 @@ def describe_budget(point: StudyPoint) -> Bought:
 
 def make_model(dataset: Dataset, params: Params) -> MixtureModel:
     """Return the model that a study fits to rows of :mod:`dpmc_papers.data.mixture_rows`."""
-    num = int(dataset.bounds["num_components"])
+    num = int(dataset.facts["num_components"])
     dim = dataset.x.shape[1] - 1
     means = mixture_rows.prior_means(num, dim)
     if params.prior_means == "zero":
         means = np.zeros_like(means)
-    return MixtureModel.isotropic(dataset.bounds["sigma_x"], means, params.prior_precision)
+    return MixtureModel.isotropic(dataset.facts["sigma_x"], means, params.prior_precision)
 
 
 def _row(point: StudyPoint, own: Params, dataset: Dataset, replicate: int) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _row(point: StudyPoint, dataset: Dataset, replicate: int, progress: Progress
         "num_rows": len(part.y),
         "num_inputs": part.x.shape[1],
         "hidden": task.hidden,
-        "num_clipped_rows": int(dataset.bounds["num_clipped"]),
+        "num_clipped_rows": int(dataset.facts["num_clipped"]),
     }
     try:
         found: Fitted = module.fit(part.x, part.y, task, params, budget, rng)

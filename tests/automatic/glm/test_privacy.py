@@ -143,7 +143,7 @@ def test_residuals_without_a_bound_cost_more(monkeypatch):
 def test_every_release_has_its_name_and_all_of_the_budget_is_named():
     rows = rows_of("linear", 2000)
     fit, _, _ = fitted(rows, "linear", seed=1)
-    stages = fit.plan["stages"]
+    stages = fit.plan.stages
     assert sum(stage["share"] for stage in stages) == pytest.approx(1.0, rel=1e-6)
     assert {
         "units",
@@ -154,5 +154,5 @@ def test_every_release_has_its_name_and_all_of_the_budget_is_named():
         "gradient",
         "scale",
     } <= {stage["release"] for stage in stages}
-    assert fit.plan["audit"]["epsilon"] == pytest.approx(1.0, rel=1e-6)
-    assert run.KINDS[fit.plan["likelihood"]["name"]] == kernels.LINEAR
+    assert fit.plan.audit.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert run.KINDS[fit.plan.likelihood["name"]] == kernels.LINEAR

@@ -60,7 +60,7 @@ def test_a_prior_for_each_coefficient():
     fit, mean, _ = fitted(rows, "linear", epsilon=4.0, seed=1, prior_sd=[10.0, 1e-6, 10.0])
     assert abs(mean[1]) < 1e-4
     assert mean[2] == pytest.approx(-0.4, abs=0.05)
-    assert np.diag(fit.plan["prior"]["precision"])[:3] == pytest.approx([1e-2, 1e12, 1e-2])
+    assert np.diag(fit.plan.prior["precision"])[:3] == pytest.approx([1e-2, 1e12, 1e-2])
     for wrong in ([1.0, 1.0], [1.0, -1.0, 1.0], "wide"):
         with pytest.raises(DpmcError, match="`prior_sd` must be"):
             fitted(rows, "linear", prior_sd=wrong)

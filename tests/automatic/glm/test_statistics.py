@@ -43,7 +43,7 @@ def test_errors_of_rare_outcomes_follow_the_formula(num_rows, rate, epsilon):
     errors = []
     for seed in range(8):
         fit, mean, _ = fitted(rows, "logistic", epsilon=epsilon, seed=seed)
-        theta, sd = exact(rows, fit.plan["prior"])
+        theta, sd = exact(rows, fit.plan.prior)
         errors.append((mean - theta) / sd)
     assert np.sqrt(np.mean(np.square(errors))) < 1.5 * formula
 

@@ -74,7 +74,7 @@ def test_the_published_settings_are_those_of_the_authors() -> None:
     banana, gauss = methods["paper_banana_2d"], methods["paper_gauss_10d"]
     root_n = 1e5**0.5
     taus = {
-        ("dp_penalty", "noise_multiplier"): (0.17, 0.05),
+        ("dp_penalty", "ratio_noise_multiplier"): (0.17, 0.05),
         ("dp_hmc", "ratio_noise_multiplier"): (0.1, 0.1),
         ("dp_hmc", "gradient_noise_multiplier"): (0.55, 0.25),
     }
@@ -112,7 +112,7 @@ def test_noise_of_the_thesis_is_that_of_its_code(problem: str) -> None:
     paper = load("paper", THESIS).papers[THESIS].plain()
     methods = paper["experiments"]["final" if problem.endswith("_final") else "text"]["methods"]
     labels = ["dp_penalty", "dp_penalty_ocu_gwmh", "dp_hmc", "dp_hmc"]
-    keys = ["noise_multiplier"] * 2 + ["ratio_noise_multiplier", "gradient_noise_multiplier"]
+    keys = ["ratio_noise_multiplier"] * 3 + ["gradient_noise_multiplier"]
     root_n = paper["problems"][problem]["data"]["params"]["num_rows"] ** 0.5
     for label, key, tau in zip(labels, keys, TAUS[problem], strict=False):
         found = methods[problem][label]["params"][key]
@@ -124,7 +124,7 @@ def test_noise_of_the_thesis_is_that_of_its_code(problem: str) -> None:
     for kind, tau in zip(("", "_ocu_gwmh"), TAUS[problem][4:], strict=False):
         for variant, factor in factors.items():
             params = methods[problem][f"minibatch_penalty{kind}-{variant}"]["params"]
-            assert params["noise_multiplier"] == pytest.approx(tau**0.5, rel=1e-12)
+            assert params["ratio_noise_multiplier"] == pytest.approx(tau**0.5, rel=1e-12)
             assert params["variance_factor"] == factor
             assert bool(params.get("guided")) == bool(kind)
     found = [label for label in methods[problem] if label.startswith("minibatch")]
@@ -189,12 +189,15 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
             "methods` must be a mapping that is not empty",
         ),
         (lambda p: experiment(p).pop("epsilons"), "epsilons` must be given here or in the exper"),
-        (lambda p: method(p)["params"].update(clip_bound=0), f"{PARAMS}: .*clip_bound.* 0"),
-        (lambda p: method(p)["params"].update(clip_bound=-2), f"{PARAMS}: .*clip_bound.* -2"),
-        (lambda p: method(p)["params"].update(noise_multiplier=0), f"{PARAMS}: .*noise_multip.* 0"),
+        (lambda p: method(p)["params"].update(ratio_clip_bound=0), f"{PARAMS}: .*clip_bound.* 0"),
+        (lambda p: method(p)["params"].update(ratio_clip_bound=-2), f"{PARAMS}: .*clip_bound.* -2"),
         (
-            lambda p: method(p)["params"].update(clip_bond=1),
-            f"{PARAMS}: `clip_bond` must be a parameter of .* (did you mean clip_bound?)",
+            lambda p: method(p)["params"].update(ratio_noise_multiplier=0),
+            f"{PARAMS}: .*noise_multip.* 0",
+        ),
+        (
+            lambda p: method(p)["params"].update(ratio_clip_bond=1),
+            f"{PARAMS}: `ratio_clip_bond` must be a parameter .* (did you mean ratio_clip_bound?)",
         ),
         (
             lambda p: method(p)["params"].pop("proposal_sd"),
@@ -211,7 +214,7 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
             "must be left out without an accountant",
         ),
         (
-            lambda p: method(p, "rwmh")["grid"].update(clip_bound=[0]),
+            lambda p: method(p, "rwmh")["grid"].update(ratio_clip_bound=[0]),
             "clip_bound=0: .*clip_bound.* 0",
         ),
         (
@@ -219,8 +222,8 @@ def test_both_versions_of_the_thesis_differ_in_what_their_code_does() -> None:
             "`clip` must be a parameter of rwmh",
         ),
         (
-            lambda p: method(p, "rwmh")["params"].update(clip_bound=1),
-            "grid.clip_bound` must be left out, being in params",
+            lambda p: method(p, "rwmh")["params"].update(ratio_clip_bound=1),
+            "grid.ratio_clip_bound` must be left out, being in params",
         ),
         (
             lambda p: experiment(p)["methods"].update(curve={"a": method(p)}),

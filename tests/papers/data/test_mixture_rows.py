@@ -72,7 +72,7 @@ def test_labels_and_means_are_recovered_from_the_data_set():
     assert made.labels.dtype == np.int64
     assert set(made.labels.tolist()) == {0, 1}
     np.testing.assert_array_equal(dataset.truth, made.means.ravel())
-    assert dict(dataset.bounds) == {"num_components": 2.0, "sigma_x": 0.5}
+    assert dict(dataset.facts) == {"num_components": 2.0, "sigma_x": 0.5}
 
 
 @pytest.mark.parametrize(

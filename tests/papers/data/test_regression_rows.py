@@ -63,7 +63,7 @@ def test_bounds_are_the_largest_rows_and_said_to_be_data():
     largest = np.linalg.norm(dataset.x[:, :4], axis=1).max()
     assert dataset.bounds["x_norm"] == pytest.approx(largest, rel=1e-14)
     assert dataset.bounds["y_abs"] == np.abs(dataset.x[:, 4]).max()
-    assert dataset.bounds["num_train"] == 300
+    assert dataset.facts["num_train"] == 300
     assert dataset.bounds_source == "data"
     assert all(isinstance(value, float) for value in dataset.bounds.values())
 

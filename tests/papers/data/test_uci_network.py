@@ -95,7 +95,7 @@ def test_public_ranges_name_every_column_and_bound_every_row(name, random_tables
     train, test = row_split(203, 2, table.num_train)
     raw = random_tables[name].numbers
     outside = np.any((raw < low) | (raw > high), axis=1)
-    assert dataset.bounds["num_clipped"] == outside[train].sum() > 20
+    assert dataset.facts["num_clipped"] == outside[train].sum() > 20
     inside = np.clip(raw, low, high)
     wanted = (inside - typical) / ((high - low) / 4)
     np.testing.assert_allclose(np.column_stack((parts.x, parts.y)), wanted[train], rtol=1e-12)
@@ -112,7 +112,7 @@ def others_that_move(preprocess, random_tables):
     after = made("power", 5, preprocess)
     moved = np.any(before.x != after.x, axis=1)
     assert moved[17]
-    return int(moved.sum()) - 1, before.bounds["y_scale"] == after.bounds["y_scale"]
+    return int(moved.sum()) - 1, before.facts["y_scale"] == after.facts["y_scale"]
 
 
 def test_a_row_has_no_say_in_others_by_public_ranges(random_tables):
@@ -126,7 +126,7 @@ def test_a_row_has_no_say_in_others_by_public_ranges(random_tables):
 
 def test_the_split_of_songs_is_that_of_the_table(random_tables):
     first, second = made("year", 1), made("year", 2)
-    assert first.bounds["num_train"] == 180
+    assert first.facts["num_train"] == 180
     assert np.array_equal(first.x, second.x)
     assert not np.array_equal(made("wine", 1).x, made("wine", 2).x)
 
@@ -152,18 +152,18 @@ def test_settings_that_no_table_has_are_refused(settings, message):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "message"),
+    ("facts", "message"),
     [
         ({}, r"^`num_train` of data 'rows' must be 1 to 3, got 0$"),
         (
             {"num_train": 3.0, "y_shift": 0.0},
-            r"^`y_scale` is missing in the bounds of data 'rows'$",
+            r"^`y_scale` is missing in the facts of data 'rows'$",
         ),
     ],
 )
-def test_rows_of_another_kind_are_not_split(bounds, message):
+def test_rows_of_another_kind_are_not_split(facts, message):
     with pytest.raises(DpmcError, match=message):
-        split(Dataset("rows", np.ones((4, 2)), bounds))
+        split(Dataset("rows", np.ones((4, 2)), facts=facts))
 
 
 def test_whether_a_file_is_here_is_said_without_reading_it(tmp_path, monkeypatch):

@@ -51,7 +51,7 @@ def test_published_preprocessing_gives_the_sums_that_are_known(name, sizes, sums
     found = np.sum(parts.x**2), parts.y @ parts.y, parts.x[:, 0] @ parts.y
     np.testing.assert_array_less(np.abs(np.subtract(found, sums)), (5e-7, 5e-9, 5e-9))
     assert (dataset.bounds["x_norm"], dataset.bounds["y_abs"]) == pytest.approx(bounds, abs=5e-6)
-    assert dataset.bounds["num_train"] == sizes[0]
+    assert dataset.facts["num_train"] == sizes[0]
     assert dataset.bounds_source == "data"
     found = least_squares_error(parts), np.mean(parts.y_test**2)
     np.testing.assert_allclose(found, errors, atol=5e-7)
@@ -68,7 +68,7 @@ def test_bicycles_are_foreseen_exactly_only_by_the_leak():
 def test_clean_air_has_complete_rows_only():
     dataset = published("air_quality", variant="clean")
     assert dataset.x.shape == (6941, 12)
-    assert dataset.bounds["num_train"] == 5553
+    assert dataset.facts["num_train"] == 5553
 
 
 def random_table(name, num_rows, seed=0):
@@ -103,8 +103,8 @@ def test_public_ranges_bound_every_row_of_whatever_size(name, random_tables):
     assert np.linalg.norm(dataset.x[:, :-1], axis=1).max() <= dataset.bounds["x_norm"]
     assert np.abs(dataset.x[:, -1]).max() <= dataset.bounds["y_abs"] == 1.0
     outside = np.any((raw < low) | (raw > high), axis=1)
-    assert dataset.bounds["num_train"] == 163
-    assert 50 < dataset.bounds["num_clipped"] == outside[:163].sum() < 120
+    assert dataset.facts["num_train"] == 163
+    assert 50 < dataset.facts["num_clipped"] == outside[:163].sum() < 120
 
 
 def others_that_move(preprocess, tables_by_name):

@@ -15,7 +15,11 @@ from dpmc_papers.pipeline import accounting_curves, store
 DELTA, ROWS = 1e-6, 100_000
 PENALTY = {
     "method": "dp_penalty",
-    "params": {"proposal_sd": 0.008, "clip_bound": 2, "noise_multiplier": 0.1 * ROWS**0.5},
+    "params": {
+        "proposal_sd": 0.008,
+        "ratio_clip_bound": 2,
+        "ratio_noise_multiplier": 0.1 * ROWS**0.5,
+    },
     "accountants": ["zcdp", "gaussian"],
 }
 HMC = {
@@ -36,8 +40,8 @@ MINIBATCH = {
     "params": {
         "proposal_sd": 0.0008,
         "batch_size": 1000,
-        "clip_bound": 1.5,
-        "noise_multiplier": 0.9**0.5,
+        "ratio_clip_bound": 1.5,
+        "ratio_noise_multiplier": 0.9**0.5,
         "variance_factor": 3,
     },
     "accountants": ["rdp_truncated", "rdp_integer"],
@@ -57,7 +61,7 @@ def counts(table, label, accountant):
 def test_counts_of_gaussian_releases_are_those_of_the_closed_forms():
     """One release costs mu = 1 / (2 z^2); the counts are those of the definitions."""
     table = accounting_curves.curve(settings(a=PENALTY))
-    cost, log_inverse = 1 / (2 * PENALTY["params"]["noise_multiplier"] ** 2), -math.log(DELTA)
+    cost, log_inverse = 1 / (2 * PENALTY["params"]["ratio_noise_multiplier"] ** 2), -math.log(DELTA)
 
     def delta(epsilon, count):
         mu = count * cost
@@ -113,7 +117,7 @@ def test_a_count_that_nobody_proves_is_marked():
 
 
 def test_a_budget_too_small_for_one_iteration_buys_none():
-    loud = {**PENALTY, "params": {**PENALTY["params"], "noise_multiplier": 0.1}}
+    loud = {**PENALTY, "params": {**PENALTY["params"], "ratio_noise_multiplier": 0.1}}
     assert list(accounting_curves.curve(settings((1,), a=loud))["num_iterations"]) == [0, 0]
 
 
@@ -126,7 +130,7 @@ def test_a_budget_too_small_for_one_iteration_buys_none():
         ),
         ({"method": "magic"}, "got 'magic'"),
         ({"accountants": ["magic"]}, "'magic'"),
-        ({"params": {"proposal_sd": 1}}, "noise_multiplier"),
+        ({"params": {"proposal_sd": 1}}, "ratio_noise_multiplier"),
         ({**MINIBATCH, "accountants": ["gaussian"]}, "got sampled_gaussian"),
     ],
 )

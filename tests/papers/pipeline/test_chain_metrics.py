@@ -39,7 +39,7 @@ def make_spec(**changes):
         "problem": {"name": "toy", "data": {"name": "toy_rows", "params": {}}},
         "method": "dp_penalty",
         "variant": "as_published",
-        "params": {"clip_bound": 0.15},
+        "params": {"ratio_clip_bound": 0.15},
         "budget": {"epsilon": 4, "delta": 1e-6, "accountant": "gaussian"},
         "num_chains": 4,
     }
@@ -140,8 +140,10 @@ def test_points_and_bounds_of_every_kind_of_method():
     draws = np.random.default_rng(11).normal(size=(20, 4, 2))
     reference = np.random.default_rng(12).normal(size=(100, 2))
     hmc = make_spec(method="hmc", budget=None, params={"ratio_clip_bound": 0.5})
-    sgld = make_spec(method="dp_sgld", params={"clip_bound": 0.2})
-    bare = make_spec(method="rwmh", budget=None, params={"clip_bound": None, "proposal_sd": 1})
+    sgld = make_spec(method="dp_sgld", params={"gradient_clip_bound": 0.2})
+    bare = make_spec(
+        method="rwmh", budget=None, params={"ratio_clip_bound": None, "proposal_sd": 1}
+    )
     kinds = [
         (hmc, make_fit(draws, ratio_clipped=0, ratio_rows=1)),
         (sgld, make_fit(draws, gradient_clipped=1, gradient_rows=4)),

@@ -355,13 +355,13 @@ def test_a_job_that_reserves_all_cores_starts_no_threads():
 
 
 def test_the_library_shows_a_bar(capsys):
-    settings = {"proposal_sd": 0.1, "clip_bound": 2.0, "noise_multiplier": 50.0}
+    settings = {"proposal_sd": 0.1, "ratio_clip_bound": 2.0, "ratio_noise_multiplier": 50.0}
     given = {"epsilon": 4.0, "delta": 1e-5, "seed": 3, "num_chains": 2, **settings}
-    fit = dpmc.fit("dp_penalty", gaussian_model(), rows("bar", 500, 2), **given)
+    fit = dpmc.fit(gaussian_model(), rows("bar", 500, 2), method="dp_penalty", **given)
     shown = capsys.readouterr().err
-    total = 2 * fit.plan["num_iterations"]
+    total = 2 * fit.plan.num_iterations
     assert f"{total}/{total}" in shown
     assert "100%" in shown
     assert "accepted 0." in shown
-    dpmc.fit("dp_penalty", gaussian_model(), rows("bar", 500, 2), progress=False, **given)
+    dpmc.fit(gaussian_model(), rows("bar", 500, 2), method="dp_penalty", progress=False, **given)
     assert capsys.readouterr().err == ""

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError, Fit, Guarantee
+from dpmc.types import Dataset, DpmcError, Fit, Guarantee, Plan
 from dpmc_papers.pipeline import files, store
 
 METADATA = {"chain": {"budget": None, "params": {"step_size": 0.1, "names": ["a"]}}}
@@ -36,7 +36,14 @@ def make_fit(replicate: int = 0, draws: bool = True) -> Fit:
         status="complete",
         ledger=(("gaussian(1.5)", 21),),
         guarantee=Guarantee(float("inf"), 1e-6, accountant="", outside=("start", "clip")),
-        plan={"epsilon": float("inf"), "iterations": np.int64(7), "nested": {"a": [1, None]}},
+        plan=Plan(
+            method="walk",
+            epsilon=float("inf"),
+            search=(0.5, 1e-7),
+            audit=Guarantee(0.3, 1e-6, outside=("start",)),
+            widening=(1.0, float("inf")),
+            details={"num_nodes": 7, "nested": {"a": [1, None]}},
+        ),
     )
 
 
@@ -53,7 +60,7 @@ def assert_same(one: Fit, other: Fit) -> None:
     assert one.status == other.status
     assert one.ledger == other.ledger
     assert one.guarantee == other.guarantee
-    assert dict(one.plan) == dict(other.plan)
+    assert one.plan == other.plan
 
 
 @pytest.mark.parametrize("draws", [True, False])

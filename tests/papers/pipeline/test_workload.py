@@ -18,6 +18,7 @@ from dpmc_papers.config.reader import Config, papers
 from dpmc_papers.config.settings import plain
 from dpmc_papers.config.setups import BudgetSetup, canonical
 from dpmc_papers.pipeline.jobs import MetricsJob, MetricsPart
+from dpmc_papers.pipeline.run_chains import stream_key
 from dpmc_papers.pipeline.workload import Workload
 from tests.support.papers import KEY, ROOT, SCALES, THESIS, load, load_changed, with_paper
 
@@ -142,7 +143,7 @@ KEYS: dict[str, str] = yaml.safe_load(
 def test_the_settings_that_key_the_streams_are_what_they_were(which: str) -> None:
     paper, scale = which.split()
     work = Workload(load(scale, paper), paper)
-    keys = {canonical(job.setup) for job in work.jobs}
+    keys = {stream_key(job.setup) for job in work.jobs}
     parts = [part for study in work.studies for part in study.parts]
     keys |= {canonical(point) for part in parts for point in part.setup.each()}
     text = "\n".join(sorted(keys))  # however replicates and points are cut into jobs

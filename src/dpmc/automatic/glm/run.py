@@ -28,7 +28,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee
+from dpmc.types import LOW_BITS, SEED, Array, Dataset, Guarantee, Plan
 
 NAME = "regression"
 KINDS = {
@@ -120,28 +120,28 @@ def fit(
     draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
     cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows)
     records = ledger.records()
-    audited = audit(parse(records), delta)
     coefficients = frame.outside(prior)
-    plan: dict[str, Any] = {
-        "method": "noise-aware regression",
-        "epsilon": epsilon,
-        "delta": delta,
-        "neighbours": "replace",
-        "accountant": "gaussian",
-        "mu": budget.mu,
-        "stages": till.stages,
-        "gradient_clip_bound": found.reach * found.bound,
-        "effective_draws": cost.effective_draws,
-        "widening": cost.widening.tolist(),
-        "acceptance": 1.0,
-        "noise": noise,
-        "statement": cost.statement(),
-        "prior": _prior(coefficients, frame, kind, prior_sd is not None),
-        "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
-        "dispersion": found.dispersion[0],
-        "steps": found.steps,
-        "audit": {"epsilon": audited.epsilon, "accountant": audited.accountant},
-    }
+    plan = Plan(
+        method="noise-aware regression",
+        epsilon=epsilon,
+        delta=delta,
+        accountant="gaussian",
+        mu=budget.mu,
+        stages=tuple(till.stages),
+        clip_bound=found.reach * found.bound,
+        effective_draws=cost.effective_draws,
+        widening=tuple(cost.widening.tolist()),
+        acceptance=1.0,
+        noise=noise,
+        statement=cost.statement(),
+        prior=_prior(coefficients, frame, kind, prior_sd is not None),
+        audit=audit(parse(records), delta),
+        details={
+            "units": {"location": units_.location.tolist(), "scale": units_.scale.tolist()},
+            "dispersion": found.dispersion[0],
+            "steps": found.steps,
+        },
+    )
     judged = Judged(
         found, units_, cost, coefficients, mean[: len(coefficients.mean)],
         np.sqrt(np.diag(covariance))[: len(coefficients.mean)], names, intercept, kind,

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,14 @@ from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
 from dpmc.mcmc.clip_shares import ratio_share
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import (
+    BATCH_VARIANCE,
+    ITERATIONS,
+    LARGEST_BATCH,
+    LONGEST_STEP,
+    SMALLEST_BATCH,
+    Scale,
+)
 from dpmc.privacy import events
 from dpmc.privacy.events import Releases
 from dpmc.privacy.ledger import Ledger
@@ -80,6 +88,9 @@ class Params:
                 "`clip_scale` must be below sqrt(noise_variance) = "
                 f"{math.sqrt(self.noise_variance):.4g}, got {self.clip_scale}"
             )
+
+
+EXAMPLE = Params(proposal_sd=0.1, batch_size=20)
 
 
 class BarkerState(NamedTuple):
@@ -137,3 +148,29 @@ def clip_shares(
     ratios = BatchRatios(posterior, params.batch_size)
     bounds = [ratios.barker_bound(_event(params, posterior.num_rows))] * len(states)
     return {"ratio_clipped": ratio_share(posterior, states, proposals, bounds)}
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Steps whose row ratios fit below the clip bound.
+
+    Row ratios are clipped at sqrt(b) / n. Of a variance of 2 the batch may have 1, and at least 1
+    is noise: an iteration costs 4 b / n^2 of mu^2. Few row ratios exceed 2 / sqrt(d) times clip
+    bound and length of the move.
+    """
+    dim, rows = len(scale.centre), scale.num_rows
+    ratio = scale.row_gradient * float(np.linalg.norm(scale.deviations))
+    ratio *= scale.tempering * min(1.0, 2 / math.sqrt(dim))
+    # The share of the rows that a step of 1 would take.
+    share = max(scale.tempering * dim / BATCH_VARIANCE, rows * ratio**2)
+    affordable = scale.mu**2 * rows / (4 * share * scale.num_chains * ITERATIONS)
+    longest = LONGEST_STEP / math.sqrt(dim)
+    step = min(longest, math.sqrt(min(affordable, LARGEST_BATCH / share)))
+    return {
+        "proposal_sd": (step * scale.deviations).tolist(),
+        "batch_size": scale.batch(step**2 * share),
+    }
+
+
+def cheapest(num_rows: int) -> dict[str, Any]:
+    """Batch at which an iteration costs least: its noise is bounded by the batch alone."""
+    return {"batch_size": math.ceil(SMALLEST_BATCH * num_rows)}

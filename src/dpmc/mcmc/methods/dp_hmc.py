@@ -13,10 +13,13 @@ from dpmc import checks
 from dpmc.mcmc import moves, noisy_hmc
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import Scale
 from dpmc.privacy.events import Releases
 from dpmc.types import Array
 
 ROW_ORDER = "features"
+# Leapfrog steps of a trajectory where they are left out.
+STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,16 @@ class Params:
         checks.one_of("store", self.store, ("states", "points"))
 
 
+EXAMPLE = Params(
+    step_size=0.1,
+    num_leapfrog_steps=3,
+    ratio_noise_multiplier=50.0,
+    gradient_noise_multiplier=50.0,
+    gradient_clip_bound=3.0,
+    ratio_clip_bound=3.0,
+)
+
+
 def releases(params: Params, num_rows: int) -> Releases:
     """Return the Gaussian releases: a ratio and L + 1 or L gradients per iteration."""
     return noisy_hmc.releases(params, params.num_leapfrog_steps)
@@ -94,3 +107,8 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         )
 
     return noisy_hmc.sampler(posterior, params, trajectory, steps, params.store == "points")
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Parameters of trajectories of a few steps."""
+    return {"num_leapfrog_steps": STEPS, **noisy_hmc.tuned(scale, STEPS)}

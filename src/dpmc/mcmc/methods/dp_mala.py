@@ -30,6 +30,7 @@ from typing import Any
 from dpmc.mcmc import moves, noisy_hmc
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import Scale
 from dpmc.privacy.events import Releases
 
 ROW_ORDER = "features"
@@ -72,6 +73,15 @@ class Params:
         noisy_hmc.check(self)
 
 
+EXAMPLE = Params(
+    step_size=0.1,
+    ratio_noise_multiplier=50.0,
+    gradient_noise_multiplier=50.0,
+    gradient_clip_bound=3.0,
+    ratio_clip_bound=3.0,
+)
+
+
 def releases(params: Params, num_rows: int) -> Releases:
     """Return the Gaussian releases: a ratio and one or two gradients per iteration."""
     return noisy_hmc.releases(params, 1)
@@ -87,3 +97,8 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         bound for the ratios.
     """
     return noisy_hmc.sampler(posterior, params, moves.langevin, 1)
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Parameters of DP-HMC with one step."""
+    return noisy_hmc.tuned(scale, 1)

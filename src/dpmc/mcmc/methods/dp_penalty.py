@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from dpmc import checks
 from dpmc.mcmc import moves
 from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import Scale
 from dpmc.privacy.events import Releases, gaussian
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
@@ -33,9 +34,9 @@ class Params:
     ----------
     proposal_sd : float or sequence of float of length d
         Standard deviation of the proposal.
-    noise_multiplier : float
+    ratio_noise_multiplier : float
         Noise standard deviation over the sensitivity of the ratio sum.
-    clip_bound : float, optional
+    ratio_clip_bound : float, optional
         Row ratios are clipped to this times the length of the move; by default the
         Lipschitz constant of the model, which clips nothing.
     one_component : bool
@@ -45,17 +46,20 @@ class Params:
     """
 
     proposal_sd: float | Sequence[float]
-    noise_multiplier: float
-    clip_bound: float | None = None
+    ratio_noise_multiplier: float = field(metadata={"key": "noise_multiplier"})
+    ratio_clip_bound: float | None = field(default=None, metadata={"key": "clip_bound"})
     one_component: bool = False
     guided: bool = False
 
     def __post_init__(self) -> None:
         checks.positive_scales("proposal_sd", self.proposal_sd)
-        checks.positive("noise_multiplier", self.noise_multiplier)
-        checks.positive("clip_bound", self.clip_bound, optional=True)
+        checks.positive("ratio_noise_multiplier", self.ratio_noise_multiplier)
+        checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
         checks.one_of("one_component", self.one_component, (False, True))
         checks.one_of("guided", self.guided, (False, True))
+
+
+EXAMPLE = Params(proposal_sd=0.05, ratio_noise_multiplier=20.0, ratio_clip_bound=2.0)
 
 
 class PenaltyState(NamedTuple):
@@ -68,7 +72,7 @@ class PenaltyState(NamedTuple):
 
 def releases(params: Params, num_rows: int) -> Releases:
     """Return one Gaussian release per iteration [raisa2021thesis, Theorems 5 and 6]."""
-    return Releases((), ((gaussian(params.noise_multiplier), 1),))
+    return Releases((), ((gaussian(params.ratio_noise_multiplier), 1),))
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
@@ -81,9 +85,9 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     """
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
-    clip_bound = posterior.clip_bound(params.clip_bound)
+    clip_bound = posterior.clip_bound(params.ratio_clip_bound)
     ratio_sum, tempering = posterior.sums.clipped_ratio, posterior.tempering
-    noise_multiplier = params.noise_multiplier
+    noise_multiplier = params.ratio_noise_multiplier
 
     def init(theta: Array, num_iterations: int, ledger: Ledger, streams: Streams) -> PenaltyState:
         return PenaltyState(theta, posterior.log_prior(theta), walk.direction(streams.chain))
@@ -101,3 +105,13 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         return PenaltyState(state.theta, state.log_prior, flipped), Info(False, clipped)
 
     return chain_sampler(Kernel(init, step, posterior.num_rows))
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Small steps, each decision as noisy as pays best."""
+    step, spread = scale.walk()
+    return {
+        "proposal_sd": (step * scale.deviations).tolist(),
+        "ratio_noise_multiplier": scale.decision_multiplier(step * spread),
+        "ratio_clip_bound": scale.row_gradient,
+    }

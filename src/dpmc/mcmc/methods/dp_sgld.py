@@ -19,12 +19,16 @@ from dpmc.mcmc import stochastic_gradient
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.clip_shares import gradient_share
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import FEWEST, LARGEST_BATCH, Scale
 from dpmc.numerics.jit import njit
 from dpmc.privacy.events import Releases
 from dpmc.rows.batches import Batches
 from dpmc.types import Array
 
 ROW_ORDER = "rows"
+# Step h in units of the smallest variance where it is left out: it widens the posterior by a share
+# of h / 4.
+DRIFT = 0.1
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Params(stochastic_gradient.BatchParams):
 
     Parameters
     ----------
-    batch_size, clip_bound, step_size
+    batch_size, gradient_clip_bound, step_size
         See :class:`dpmc.mcmc.stochastic_gradient.BatchParams`.
     noise_scale : float
         Variance of the noise of an update over e.
@@ -50,12 +54,15 @@ class Params(stochastic_gradient.BatchParams):
         checks.at_least("max_stored", self.max_stored, 1)
 
 
+EXAMPLE = Params(batch_size=50, gradient_clip_bound=1.0, step_size=0.05)
+
+
 def batches(params: Params, num_rows: int) -> Batches:
     """Return how an update is formed."""
     return Batches(
         num_rows,
         params.batch_size,
-        params.clip_bound,
+        params.gradient_clip_bound,
         params.step_size,
         params.noise_scale,
         params.max_stored,
@@ -94,4 +101,14 @@ def clip_shares(
     posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the share of all rows whose gradient is clipped at released states."""
-    return {"gradient_clipped": gradient_share(posterior, states, params.clip_bound)}
+    return {"gradient_clipped": gradient_share(posterior, states, params.gradient_clip_bound)}
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Steps whose only noise is the privacy noise."""
+    step = min(DRIFT * scale.smallest**2, scale.diffusion / FEWEST)
+    return {
+        "batch_size": scale.batch(LARGEST_BATCH),
+        "gradient_clip_bound": scale.row_gradient,
+        "step_size": step * scale.num_rows,
+    }

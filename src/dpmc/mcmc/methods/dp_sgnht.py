@@ -19,12 +19,15 @@ from dpmc.mcmc import stochastic_gradient
 from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.clip_shares import gradient_share
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import FEWEST, LARGEST_BATCH, Scale
 from dpmc.numerics.jit import njit
 from dpmc.privacy.events import Releases
 from dpmc.rows.batches import Batches
 from dpmc.types import Array
 
 ROW_ORDER = "rows"
+# Step in units of the smallest standard deviation where it is left out.
+SPIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Params(stochastic_gradient.BatchParams):
 
     Parameters
     ----------
-    batch_size, clip_bound, step_size
+    batch_size, gradient_clip_bound, step_size
         See :class:`dpmc.mcmc.stochastic_gradient.BatchParams`.
     friction : float
         Diffusion constant A: the noise of an update has variance 2 A e.
@@ -50,12 +53,15 @@ class Params(stochastic_gradient.BatchParams):
         checks.at_least("max_stored", self.max_stored, 1)
 
 
+EXAMPLE = Params(batch_size=50, gradient_clip_bound=1.0, step_size=0.05, friction=1.0)
+
+
 def batches(params: Params, num_rows: int) -> Batches:
     """Return how an update is formed."""
     return Batches(
         num_rows,
         params.batch_size,
-        params.clip_bound,
+        params.gradient_clip_bound,
         params.step_size,
         2 * params.friction,
         params.max_stored,
@@ -102,4 +108,19 @@ def clip_shares(
     posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the share of all rows whose gradient is clipped at released states."""
-    return {"gradient_clipped": gradient_share(posterior, states, params.clip_bound)}
+    return {"gradient_clipped": gradient_share(posterior, states, params.gradient_clip_bound)}
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Critical damping in the widest direction.
+
+    With friction A a step e costs 2 e c^2 / A of mu^2.
+    """
+    friction = max(2 / scale.largest, 2 * SPIN / scale.smallest)
+    step = min(SPIN * scale.smallest, friction * scale.diffusion / FEWEST)
+    return {
+        "batch_size": scale.batch(LARGEST_BATCH),
+        "gradient_clip_bound": scale.row_gradient,
+        "step_size": step * scale.num_rows,
+        "friction": friction,
+    }

@@ -64,6 +64,9 @@ class Params:
         checks.one_of("move_length", self.move_length, tuple(moves.LENGTHS))
 
 
+EXAMPLE = Params(step_size=0.01, num_leapfrog_steps=3)
+
+
 class HMCState(NamedTuple):
     """Position, its log-prior and gradient, and the step sizes still to come."""
 

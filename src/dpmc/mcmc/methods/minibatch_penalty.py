@@ -24,18 +24,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmc import checks
 from dpmc.mcmc import moves
-from dpmc.mcmc.batch_ratios import BatchRatios
+from dpmc.mcmc.batch_ratios import BatchRatios, penalised_sensitivity
 from dpmc.mcmc.chains import Info, Kernel, Sampler
 from dpmc.mcmc.chains import sampler as chain_sampler
 from dpmc.mcmc.clip_shares import ratio_share
 from dpmc.mcmc.posterior import Posterior
+from dpmc.mcmc.scale import BATCH_VARIANCE, DECISION, Scale
 from dpmc.privacy.events import Releases, sampled_gaussian
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
@@ -54,10 +55,10 @@ class Params:
         Standard deviation of the proposal.
     batch_size : int
         Rows b of a batch, drawn without replacement at each iteration.
-    noise_multiplier : float
+    ratio_noise_multiplier : float
         Noise standard deviation over the sensitivity of the penalised ratio: the square
         root of the tau of [raisa2021thesis, Theorem 8].
-    clip_bound : float, optional
+    ratio_clip_bound : float, optional
         Row ratios are clipped to this times the length of the move; by default the
         Lipschitz constant of the model, which clips nothing.
     variance_factor : {2, 3}
@@ -73,8 +74,8 @@ class Params:
 
     proposal_sd: float | Sequence[float]
     batch_size: int
-    noise_multiplier: float
-    clip_bound: float | None = None
+    ratio_noise_multiplier: float = field(metadata={"key": "noise_multiplier"})
+    ratio_clip_bound: float | None = field(default=None, metadata={"key": "clip_bound"})
     variance_factor: float = 2.0
     finite_population: bool = False
     one_component: bool = False
@@ -83,12 +84,15 @@ class Params:
     def __post_init__(self) -> None:
         checks.positive_scales("proposal_sd", self.proposal_sd)
         checks.at_least("batch_size", self.batch_size, 1)
-        checks.positive("noise_multiplier", self.noise_multiplier)
-        checks.positive("clip_bound", self.clip_bound, optional=True)
+        checks.positive("ratio_noise_multiplier", self.ratio_noise_multiplier)
+        checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
         checks.one_of("variance_factor", self.variance_factor, (2, 3))
         checks.one_of("finite_population", self.finite_population, (False, True))
         checks.one_of("one_component", self.one_component, (False, True))
         checks.one_of("guided", self.guided, (False, True))
+
+
+EXAMPLE = Params(proposal_sd=0.1, batch_size=20, ratio_noise_multiplier=50.0, ratio_clip_bound=2.0)
 
 
 class BatchState(NamedTuple):
@@ -101,7 +105,7 @@ class BatchState(NamedTuple):
 
 def releases(params: Params, num_rows: int) -> Releases:
     """Return one Gaussian release of a sampled batch per iteration."""
-    event = sampled_gaussian(params.noise_multiplier, params.batch_size, num_rows)
+    event = sampled_gaussian(params.ratio_noise_multiplier, params.batch_size, num_rows)
     return Releases((), ((event, 1),))
 
 
@@ -121,11 +125,11 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
         If the batch is larger than the data, or there is no clip bound, given or
         declared by the model.
     """
-    num_rows, noise_multiplier = posterior.num_rows, params.noise_multiplier
+    num_rows, noise_multiplier = posterior.num_rows, params.ratio_noise_multiplier
     ratios = BatchRatios(posterior, params.batch_size)
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
-    clip_bound = posterior.clip_bound(params.clip_bound)
+    clip_bound = posterior.clip_bound(params.ratio_clip_bound)
     variance_terms = params.variance_factor, population_factor(params, num_rows)
     sampled = (params.batch_size, num_rows)
 
@@ -155,8 +159,28 @@ def clip_shares(
     """Return the share of all rows whose ratio is clipped, at fresh moves from released states."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
-    clip_bound = posterior.clip_bound(params.clip_bound)
+    clip_bound = posterior.clip_bound(params.ratio_clip_bound)
     proposals = [walk.propose(theta, walk.direction(rng), rng)[0] for theta in states]
     bounds = [clip_bound * math.dist(a, b) for a, b in zip(proposals, states, strict=True)]
     shares = ratio_share(posterior, states, np.stack(proposals), bounds)
     return {"ratio_clipped": shares}
+
+
+def tuned(scale: Scale) -> dict[str, Any]:
+    """Steps of DP-penalty, for as much of a budget.
+
+    Of b of n rows the variance of the estimated ratio is n / b times the squared whitened length
+    of the move; the batch is as large as keeps it small.
+    """
+    step, spread = scale.walk()
+    length = scale.tempering * step**2 * len(scale.centre)
+    batch = scale.batch(length / BATCH_VARIANCE)
+    largest = scale.num_rows / batch * scale.tempering * scale.row_gradient * step * spread
+    change = penalised_sensitivity(largest, batch)
+    return {
+        "proposal_sd": (step * scale.deviations).tolist(),
+        "batch_size": batch,
+        "ratio_noise_multiplier": DECISION / change,
+        "ratio_clip_bound": scale.row_gradient,
+        "finite_population": True,
+    }

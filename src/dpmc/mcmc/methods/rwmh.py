@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dpmc import checks
@@ -31,7 +31,7 @@ class Params:
     ----------
     proposal_sd : float or sequence of float of length d
         Standard deviation of the proposal.
-    clip_bound : float, optional
+    ratio_clip_bound : float, optional
         Row ratios are clipped to this times the length of the move; none by default.
     move_length : {"euclidean", "component_sum"}
         What the length of a move is: its norm, or, as in the public code of the clipping
@@ -39,13 +39,16 @@ class Params:
     """
 
     proposal_sd: float | Sequence[float]
-    clip_bound: float | None = None
+    ratio_clip_bound: float | None = field(default=None, metadata={"key": "clip_bound"})
     move_length: str = "euclidean"
 
     def __post_init__(self) -> None:
         checks.positive_scales("proposal_sd", self.proposal_sd)
-        checks.positive("clip_bound", self.clip_bound, optional=True)
+        checks.positive("ratio_clip_bound", self.ratio_clip_bound, optional=True)
         checks.one_of("move_length", self.move_length, tuple(moves.LENGTHS))
+
+
+EXAMPLE = Params(proposal_sd=0.05)
 
 
 class WalkState(NamedTuple):
@@ -72,8 +75,8 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
     def step(state: WalkState, ledger: Ledger, streams: Streams) -> tuple[WalkState, Info]:
         proposal = moves.random_walk(state.theta, proposal_sd, streams.chain)
         bound = math.inf
-        if params.clip_bound is not None:
-            bound = params.clip_bound * length(proposal, state.theta)
+        if params.ratio_clip_bound is not None:
+            bound = params.ratio_clip_bound * length(proposal, state.theta)
         ratio, clipped = ratio_sum(state.theta, proposal, bound)
         log_prior = posterior.log_prior(proposal)
         log_ratio = tempering * ratio + log_prior - state.log_prior
