@@ -11,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
-import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +24,6 @@ from dpmc.experiments.data import _uci
 from dpmc.experiments.pipeline.workload import Workload
 from dpmc.experiments.site import markdown
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics import compile_cache
 from dpmc.privacy import Ledger, Releases, gaussian
 from dpmc.privacy.clipped import asserted
 from dpmc.statsel.fisher import information
@@ -83,9 +81,8 @@ def test_the_model_of_the_guide_has_the_gradient_of_its_likelihood():
         assert total[k] == pytest.approx(up / (2 * h), rel=1e-6)
 
 
-def test_the_population_of_the_guide_is_one(monkeypatch):
+def test_the_population_of_the_guide_is_one():
     """The law of its draws is tested at an error rate of 1e-6; the seed is fixed."""
-    monkeypatch.setattr(compile_cache, "kept", numba.njit)  # the file is not in the package
     (text,) = [block for block in blocks("docs/extending.md") if '"log_normal"' in block]
     names: dict[str, object] = {}
     exec(text, names)

@@ -13,7 +13,7 @@ import dpmc
 from dpmc.mcmc.posterior import Posterior
 from dpmc.models import circle, linear, mixture, poisson, student_t
 from dpmc.models import logistic as logistic_regression
-from dpmc.numerics import compile_cache
+from dpmc.numerics import compiled
 from dpmc.rows import model_checks, probes, row_functions
 from dpmc.rows.sums import RowSums
 from dpmc.types import Dataset, DpmcError, Model
@@ -358,11 +358,11 @@ def test_row_functions_that_can_raise_are_refused(function):
 
 
 def test_row_functions_that_hide_a_row_of_nan_are_refused_where_it_is_to_count_nothing():
-    @compile_cache.compile_once
+    @compiled.compile_once
     def hiding(theta, x):
         return theta[0] if math.isnan(x[0]) else theta[0] * x[0]
 
-    @compile_cache.compile_once
+    @compiled.compile_once
     def slope(theta, x):
         return (1.0 if math.isnan(x[0]) else x[0],)
 

@@ -16,7 +16,7 @@ import numpy as np
 from dpmc.league import families
 from dpmc.league.references import LogDensity
 from dpmc.league.task import Task
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.types import Array, Dataset
 
 GAUSSIAN_ROWS, ROWS, POOL = 400, 200, 4000

@@ -13,7 +13,7 @@ import numpy as np
 from dpmc.checks import at_least
 from dpmc.league import references
 from dpmc.league.references import Quality
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.numerics.source_digest import module_names
 from dpmc.registry import listed, refusal
 from dpmc.types import Array, Dataset, DpmcError, Model

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.numerics.simd import inlined
 
 
-@njit(nogil=True, error_model="numpy")
+@njit
 def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
     """Return what one residual adds to shape and rate of the precision of its noise.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmc.ep.network.gamma_factors import tilted_gamma
 from dpmc.ep.network.layout import Architecture, Arrays
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.types import Array
 
 # Cavities of a larger variance are left alone.

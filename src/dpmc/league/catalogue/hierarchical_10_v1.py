@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmc.league.simulate import generator, rounded
 from dpmc.league.task import Task
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import Array, Model
 
 DIGEST = "bd0099cc72e89e24eedb093e385ca2155bef3f2663ab103bd42c6a4c983ac946"

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpmc.league.simulate import generator, rounded
 from dpmc.league.task import Task
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import Array, Model
 
 DIGEST = "4b5a965ab92928cc20d3060b47a692d797d6406e5431bf3368ce8dc7b9608728"

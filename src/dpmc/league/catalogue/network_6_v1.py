@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmc.league.simulate import generator, rounded
 from dpmc.league.task import Task
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import Array, Model
 
 DIGEST = "cbe687e5daf9ba1f54997c027c53474867f67f72e41d95aef2ee2b4afdec8d26"

@@ -17,7 +17,7 @@ from dpmc.linreg.gibbs.latent_sums import ReleasedSums, update_augmented, update
 from dpmc.linreg.gibbs.moments import joint_covariance
 from dpmc.linreg.gibbs.parameter_draws import draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.types import NoisyStatistics
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import compiled, spectrum
 from dpmc.types import Array, DpmcError
 

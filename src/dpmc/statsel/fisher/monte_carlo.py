@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.fisher import order_simulation
 from dpmc.statsel.fisher.nodes import plain
 from dpmc.statsel.moments import Moments

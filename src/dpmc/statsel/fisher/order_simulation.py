@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.rows.kernels import compile_source
+from dpmc.numerics.compiled import compile_source
 from dpmc.statsel import smooth
 from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
 from dpmc.statsel.types import Population, Statistic

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.fisher.order_simulation import SimulatedReleases, Simulation, simulate
 from dpmc.statsel.order_draws import Order
 from dpmc.statsel.types import Population, Statistic

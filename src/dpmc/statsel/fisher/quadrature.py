@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.fisher import nodes
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import Array, DpmcError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel import noise
 from dpmc.statsel.types import Mechanism
 from dpmc.types import DpmcError, NoParams

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.types import Population
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import assemble
+from dpmc.numerics.compiled import assemble
 from dpmc.statsel import moments
 from dpmc.statsel.chains.driver import Advance, log_prior
 from dpmc.statsel.posterior import mean_likelihood

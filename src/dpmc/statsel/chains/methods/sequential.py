@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import assemble
+from dpmc.numerics.compiled import assemble
 from dpmc.statsel.chains import records
 from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
 from dpmc.statsel.chains.driver import Advance, ParticleParams, log_prior
