@@ -10,7 +10,6 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from dpmc.numerics import content_cache, jit
 from dpmc.types import Model
 from dpmc_papers.pipeline import preloaded
 from tests.support.posteriors import banana_model, gaussian_model
@@ -33,7 +32,7 @@ FIRST = (
     "tests/league/test_task.py",
     *(f"tests/{name}/test_fit.py" for name in ("automatic", "mcmc")),
     *(f"tests/papers/outputs/test_{name}.py" for name in ("raisa2021thesis", "layout")),
-    *(f"tests/{name}.py" for name in ("mutation/test_mutation", "numerics/test_content_cache")),
+    *(f"tests/{name}.py" for name in ("mutation/test_mutation", "numerics/test_compiled")),
 )
 MOST_PROCESSES = 4
 LEFT_OUT = "left out; --all runs them, and so does a command that names tests or folders"
@@ -58,13 +57,6 @@ def pytest_configure(config: pytest.Config) -> None:
     # Without other processes it may be a planted bug that is tested, which must not be kept.
     if hasattr(config, "workerinput"):
         sys.dont_write_bytecode = False
-    keep_parts()
-
-
-def keep_parts() -> None:
-    """Keep on disk what is compiled of parts of functions: tests alone call these from Python."""
-    part = jit._part
-    pytest.MonkeyPatch().setattr(jit, "_part", lambda whole: part(content_cache.keep(whole)))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -9,7 +9,6 @@ import runpy
 from collections import Counter
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 import yaml
@@ -17,7 +16,6 @@ from scipy import stats
 
 import dpmc
 from dpmc import statsel
-from dpmc.numerics import compile_cache
 from dpmc.statsel.fisher import information
 from dpmc.types import DpmcError, Guarantee
 from dpmc_papers.config.crosschecks import check_paper
@@ -63,9 +61,8 @@ def test_the_example_of_a_fit_runs(page, tmp_path, monkeypatch):
     assert np.isfinite(names["fit"].draws).all()
 
 
-def test_the_population_of_the_guide_is_one(monkeypatch):
+def test_the_population_of_the_guide_is_one():
     """The law of its draws is tested at an error rate of 1e-6; the seed is fixed."""
-    monkeypatch.setattr(compile_cache, "kept", numba.njit)  # the file is not in the package
     (text,) = [block for block in blocks("docs/extending.md") if '"log_normal"' in block]
     names: dict[str, object] = {}
     exec(text, names)

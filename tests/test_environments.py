@@ -41,9 +41,9 @@ print(len(names))
 """
 # What it prints: a number that compiled code returns, what the cache holds, and where it lies.
 COMPILED = """
-from dpmc.numerics import content_cache, powers
+from dpmc.numerics import compiled, powers
 print(powers.cube(1.5))
-root = content_cache.root()
+root = compiled.root()
 print(len(list(root.rglob("*.nbc"))), root.parent)
 """
 FIT = {

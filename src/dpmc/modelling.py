@@ -15,8 +15,8 @@ from dpmc import checks
 from dpmc.autodiff import source
 from dpmc.autodiff.expression import INPUT, Node, Tape, gradient
 from dpmc.autodiff.tracing import traced
+from dpmc.numerics.compiled import compile_source
 from dpmc.priors import Prior
-from dpmc.rows.kernels import compile_source
 from dpmc.types import Array, DpmcError, Model
 
 THETA, ROW = "theta", "row"

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpmc.diagnostics.mmd import Reference, squared_mmd
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once, compile_source
 from dpmc.rng import stream
-from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.rows.kernels import tuple_text
 from dpmc.types import Array, Model
 
 # Draws of either sample that enter sums over pairs, directions of slices, quantiles of each.

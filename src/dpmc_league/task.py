@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpmc.checks import at_least
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.numerics.source_digest import module_names
 from dpmc.registry import listed, refusal
 from dpmc.types import Array, Dataset, DpmcError, Model

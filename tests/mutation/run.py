@@ -27,7 +27,7 @@ from pathlib import Path
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from dpmc.numerics import content_cache
+from dpmc.numerics import compiled as cache
 from tests.mutation.catalogue import PACKAGE, ROOT, Bug, problems, read, sample
 
 # What tests read besides the package: no results, no caches.
@@ -143,9 +143,9 @@ class Runner:
         for index in range(self.jobs):
             self._trees.put(Tree.copy(self.folder / f"tree{index}"))
         # What this user has compiled need not be compiled again where there is no bug.
-        if content_cache.root().is_dir():
+        if cache.root().is_dir():
             hidden = shutil.ignore_patterns(".*")
-            shutil.copytree(content_cache.root(), self.folder / "compiled", ignore=hidden)
+            shutil.copytree(cache.root(), self.folder / "compiled", ignore=hidden)
 
     def run(self, bugs: Sequence[Bug]) -> Iterator[Outcome]:
         """Yield what becomes of each bug, in order."""

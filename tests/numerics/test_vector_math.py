@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpmc.numerics import vector_math
-from dpmc.numerics.compile_cache import FASTMATH, LOOP
+from dpmc.numerics.compiled import FASTMATH, LOOP
 from dpmc.rng import stream
 
 TINY = 2.0**-1022

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dpmc
 from dpmc.models import circle
-from dpmc.numerics import compile_cache
+from dpmc.numerics import compiled
 from dpmc.rng import stream
 from dpmc.rows import kernels, tuples
 from dpmc.rows.clipping import check_bound, clip_vector
@@ -52,7 +52,7 @@ def quadratic_gradient(c, x):
     return tuples.subtract(x, c)
 
 
-@compile_cache.compile_once
+@compiled.compile_once
 def nowhere(c, x):
     """No number for large rows, and infinities of both signs for the largest."""
     total = tuples.dot(c, x)
@@ -61,7 +61,7 @@ def nowhere(c, x):
     return math.nan if abs(total) < 1e100 else total * 1e300
 
 
-@compile_cache.compile_once
+@compiled.compile_once
 def nowhere_gradient(c, x):
     return tuples.scale(nowhere(c, x), x)
 
@@ -179,12 +179,12 @@ def test_neither_does_one_among_rows_that_are_all_hostile(data):
 
 def broken_kernel(text: str, by: str) -> Callable[..., object]:
     """Return the maker of kernels with one piece of the text replaced."""
-    original = kernels.kept_source
+    original = kernels.compile_source
 
-    def kept_source(source: str, *arguments: object) -> object:
-        return original(source.replace(text, by), *arguments)
+    def compile_source(source: str, *arguments: object, **names: object) -> object:
+        return original(source.replace(text, by), *arguments, **names)
 
-    return kept_source
+    return compile_source
 
 
 @pytest.mark.parametrize(
@@ -201,15 +201,15 @@ def test_a_loop_that_lets_them_through_is_told_apart(name, text, by, monkeypatch
     def renew(function):  # kernels are cached by the function that they are made from
         return lambda c, x: function(c, x)
 
-    monkeypatch.setattr(kernels, "kept_source", broken_kernel(text, by))
+    monkeypatch.setattr(kernels, "compile_source", broken_kernel(text, by))
     monkeypatch.setitem(
         MODELS,
         name,
         lambda: Model(
             name,
             model.dim,
-            compile_cache.compile_once(renew(compile_cache.compile_once(model.log_likelihood))),
-            compile_cache.compile_once(renew(compile_cache.compile_once(model.gradient))),
+            compiled.compile_once(renew(compiled.compile_once(model.log_likelihood))),
+            compiled.compile_once(renew(compiled.compile_once(model.gradient))),
             zero,
             zeros,
         ),

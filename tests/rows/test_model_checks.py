@@ -14,7 +14,8 @@ from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
 from dpmc.models import circle, dot, scale
 from dpmc.models import logistic as logistic_regression
-from dpmc.numerics import compile_cache
+from dpmc.numerics import compiled
+from dpmc.numerics.compiled import compile_once
 from dpmc.rows import model_checks, probes, row_functions
 from dpmc.rows.sums import RowSums
 from dpmc.types import Dataset, DpmcError, Model
@@ -80,7 +81,7 @@ def test_models_of_the_package_keep_their_promises(name):
 
 def doubled(function):
     """Return a gradient that is twice as long, compiled with the one that it calls."""
-    compiled = compile_cache.compile_once(function)
+    compiled = compile_once(function)
 
     def gradient(c, x):
         return scale(2.0, compiled(c, x))
@@ -368,11 +369,11 @@ def test_row_functions_that_can_raise_are_refused(function):
 
 
 def test_row_functions_that_hide_a_row_of_nan_are_refused_where_it_is_to_count_nothing():
-    @compile_cache.compile_once
+    @compiled.compile_once
     def hiding(theta, x):
         return theta[0] if math.isnan(x[0]) else theta[0] * x[0]
 
-    @compile_cache.compile_once
+    @compiled.compile_once
     def slope(theta, x):
         return (1.0 if math.isnan(x[0]) else x[0],)
 

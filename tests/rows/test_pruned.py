@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.rng import stream
 from dpmc.rows import pruned
 from dpmc.rows.sums import RowSums

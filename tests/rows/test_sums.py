@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics import compile_cache
+from dpmc.numerics import compiled
 from dpmc.rng import stream
 from dpmc.rows import kernels, sums, tuples
 from dpmc.types import Dataset, DpmcError, Model
@@ -201,7 +201,7 @@ def test_a_model_that_does_not_fit_the_rows_is_refused():
 def test_tuple_helpers_mean_the_same_in_python_and_compiled():
     a, x = (1.0, 2.0, 3.0, 4.0, 5.0), (0.5, -1.0)
 
-    @compile_cache.compile_once
+    @compiled.compile_once
     def all_of_them(a, x):
         return tuples.dot(a, x), tuples.scale(2.0, x), tuples.subtract(x, a), tuples.tail(a, x)
 

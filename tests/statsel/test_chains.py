@@ -15,7 +15,7 @@ from scipy import stats
 import dpmc.statsel as selection
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import ShortChainWarning
-from dpmc.numerics.compile_cache import assemble
+from dpmc.numerics.compiled import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
 from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick

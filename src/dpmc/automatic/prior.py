@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.types import Array, DpmcError, Model
 
 # Relative step of differences, Newton steps to the mode, and the spread where a prior has none.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 
 REDUCED, CUT = 1.0 / 64.0, -40.0
 # Of the polynomial, from z^2 on.
 C = (1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040)
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True)
 def add_block(  # pragma: no cover
     gram: Any,
     rows: Any,

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics.compile_cache import compile_once, identity
+from dpmc.numerics.compiled import compile_once, compile_source, identity
 from dpmc.privacy.clipped import BarkerRatio, Clipped
 from dpmc.privacy.events import BarkerEvent
 from dpmc.rows.batches import Draws, draw_distinct
-from dpmc.rows.kernels import batch_ratio_kernel, compile_source
+from dpmc.rows.kernels import batch_ratio_kernel
 from dpmc.types import Array, DpmcError
 
 

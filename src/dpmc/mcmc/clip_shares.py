@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from dpmc.mcmc.chains import Run
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics.compile_cache import compile_once, identity
+from dpmc.numerics.compiled import compile_once, identity
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.clipped import row_shares
 from dpmc.privacy.events import Releases

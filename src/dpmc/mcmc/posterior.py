@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.rows.sums import RowSums, feature_rows
 from dpmc.types import Array, Dataset, DpmcError, Model
 

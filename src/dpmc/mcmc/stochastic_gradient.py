@@ -19,8 +19,7 @@ import numpy.typing as npt
 from dpmc import checks
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics.compile_cache import compile_once, identity, kept_loop
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import compile_once, identity, kept_loop, njit
 from dpmc.privacy.grids import on_steps
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import Progress, silent
@@ -77,7 +76,7 @@ def _block(
     settings, it is given as arguments.
     """
 
-    @njit(nogil=True)
+    @njit
     def block(
         rows: Any,
         state: Any,

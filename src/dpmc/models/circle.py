@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 

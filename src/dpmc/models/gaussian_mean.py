@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc.numerics import covariances
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.rows import tuples
 from dpmc.types import Array, Dataset, DpmcError, Model
 

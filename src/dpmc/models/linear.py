@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.rows import tuples
 from dpmc.rows.regressions import (
     RegressionParams,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.numerics.vector_math import exp, log1p
 from dpmc.rows import tuples
 from dpmc.rows.regressions import RegressionParams, design, example_rows, normal_prior

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
+from dpmc.numerics.compiled import compile_source
 from dpmc.numerics.vector_math import exp, log
-from dpmc.rows.kernels import compile_source
 from dpmc.types import Array, DpmcError, Model
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.numerics.vector_math import exp
 from dpmc.rows import tuples
 from dpmc.rows.regressions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 
 # From here on the asymptotic series is exact to rounding.
 LARGE = 10.0

@@ -14,7 +14,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 
 
 @intrinsic
@@ -30,7 +30,7 @@ def _fused(_: Any, a: Any, b: Any, c: Any) -> Any:
 _fma: Any = _fused  # it has no types
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def add(high: float, low: float, other: float) -> tuple[float, float]:
     """Return ``high + low + other`` as two numbers."""
     total = high + other
@@ -38,7 +38,7 @@ def add(high: float, low: float, other: float) -> tuple[float, float]:
     return total, low + ((high - (total - shift)) + (other - shift))
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def add_product(high: float, low: float, a: float, b: float) -> tuple[float, float]:
     """Return ``high + low + a * b`` as two numbers."""
     product = a * b
@@ -48,7 +48,7 @@ def add_product(high: float, low: float, a: float, b: float) -> tuple[float, flo
     return total, low + _fma(a, b, -product)
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False, cache=True)
+@njit
 def running_sums(values: Any, start: int, stop: int, step: int, block: int, out: Any) -> None:
     """Write the sums of whole blocks from one place on, outwards.
 

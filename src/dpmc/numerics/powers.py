@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 
 
 @kept

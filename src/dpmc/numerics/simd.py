@@ -24,7 +24,7 @@ from numba.core import types as _types
 from numba.core.typing import templates as _templates
 from numba.np import arrayobj as _arrayobj
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 
 # What Numba is made of is not annotated.
 extending: Any = _extending
@@ -49,7 +49,7 @@ BYTES = 8
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function that is part of whatever calls it."""
-    return njit(nogil=True, error_model="numpy", forceinline=True)(function)
+    return njit(forceinline=True)(function)
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import FASTMATH
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import kept
 from dpmc.types import Array, DpmcError
 
-compiled = njit(nogil=True, error_model="numpy", fastmath=FASTMATH)
+compiled = kept
 
 
 def psd(matrix: Array) -> Array:

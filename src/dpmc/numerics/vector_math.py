@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 
 MANTISSA, EXPONENT = 52, 1023
 LOG2_E = 1.0 / math.log(2.0)
@@ -94,11 +94,9 @@ def _split(typing: Any, x: Any) -> Any:
 
 _ROUNDED: Any = intrinsic(_rounded)
 _SPLIT: Any = intrinsic(_split)
-# A function that leaves `fastmath` open is compiled with the flags of the first loop that calls it.
-_exact = njit(error_model="numpy", fastmath=False)
 
 
-@_exact
+@njit
 def exp(x: float) -> float:
     """Return the exponential of x.
 
@@ -123,7 +121,7 @@ def exp(x: float) -> float:
     return math.inf if x > MOST else value
 
 
-@_exact
+@njit
 def _log_normal(x: float) -> float:
     """Return the logarithm of a normal number > 0."""
     n, m = _SPLIT(x)
@@ -138,7 +136,7 @@ def _log_normal(x: float) -> float:
     return value
 
 
-@_exact
+@njit
 def _ends(x: float, value: float) -> float:
     """Return the logarithm where it is not that of a finite number > 0."""
     value = x if x == math.inf else value
@@ -146,7 +144,7 @@ def _ends(x: float, value: float) -> float:
     return value if x >= 0.0 else math.nan
 
 
-@_exact
+@njit
 def log(x: float) -> float:
     """Return the natural logarithm of x: NaN below 0, and -inf at 0.
 
@@ -160,7 +158,7 @@ def log(x: float) -> float:
     return _ends(x, _log_normal(normal) - (54.0 * math.log(2.0) if small else 0.0))
 
 
-@_exact
+@njit
 def log1p(x: float) -> float:
     """Return log(1 + x), exact for small x too: NaN below -1, and -inf at -1.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.numerics.simd import WIDTH, inlined, load_words, root, store, store_words, to_numbers
 from dpmc.numerics.simd_functions import circle, logarithm
 
@@ -49,7 +49,7 @@ def _next(a: Any, b: Any, c: Any, d: Any) -> Any:
     return word, a, b, c, _turned(d, 45)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit
 def fill(state: Any, out: Any) -> None:
     """Fill an array with standard normal numbers and move the generators on.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 
 # Integers of a value are clamped here: with noise on them they stay below 2**53.
 MOST_STEPS = 2.0**52
 
 
-@njit(nogil=True)
+@njit
 def on_steps(value: float, grid: float) -> float:
     """Return the multiple of a power of two next to a value: NaN counts as 0, ends are clamped."""
     steps = np.rint(value / grid)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.privacy.clipped import Clip
 from dpmc.privacy.events import Releases, sampled_gaussian
 from dpmc.types import DpmcError
@@ -134,7 +134,7 @@ class Draws:
         return mask, candidates, np.empty(self.batch_size, dtype=np.uint64)
 
 
-@njit(nogil=True)
+@njit
 def draw_distinct(
     words: Any, bits: int, num_rows: int, mask: Any, candidates: Any, batch: Any
 ) -> bool:

@@ -6,6 +6,9 @@ the bound is shortened to it, infinite entries taken as equally large and all ot
 then. Loops over rows (:mod:`dpmc.rows.kernels`, :mod:`dpmc.ep`) do the same in place to vectors
 whose squared norm has all its digits, and call :func:`clip_vector` or :func:`clip_together` for
 the others: a squared norm that overflows, vanishes or is NaN cannot be trusted.
+
+Arithmetic is exact here, whoever calls: with fast arithmetic a division by the smallest numbers
+would become a product, and overflow.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import DpmcError
 
 # Squares of bounds in between neither overflow nor vanish.
@@ -24,11 +27,6 @@ SMALLEST_SQUARE, LARGEST_SQUARE = 1e-280, 1e300
 SMALLEST_COMPARED_BOUND = 1e-140
 # Larger than the exponent of any finite number: that of infinity.
 INFINITE = 1 << 12
-
-# Numba compiles what a function with fast arithmetic calls with fast arithmetic too, unless it is
-# told not to: a division by the smallest numbers would become a product, and overflow. These
-# functions call nothing outside of this file, so that they can be cached on disk.
-exact = njit(nogil=True, error_model="numpy", fastmath=False, cache=True)
 
 
 def check_bound(name: str, bound: float) -> None:
@@ -45,13 +43,13 @@ def check_bound(name: str, bound: float) -> None:
         )
 
 
-@exact
+@njit
 def ordinary(squared: float) -> bool:
     """Return whether a squared norm can be trusted; False for NaN."""
     return SMALLEST_SQUARE < squared < LARGEST_SQUARE
 
 
-@exact
+@njit
 def largest_magnitude(values: Any) -> float:
     """Return the largest magnitude of a vector; NaN where one entry is."""
     largest = 0.0
@@ -62,13 +60,13 @@ def largest_magnitude(values: Any) -> float:
     return largest
 
 
-@exact
+@njit
 def exponent_of(largest: float) -> int:
     """Return e with ``largest <= 2**e``, `INFINITE` for infinity."""
     return INFINITE if largest == math.inf else math.frexp(largest)[1]
 
 
-@exact
+@njit
 def scaled_down(value: float, exponent: int) -> float:
     """Return ``value / 2**exponent``; of infinities the sign, and zero for all else there."""
     if exponent != INFINITE:
@@ -76,7 +74,7 @@ def scaled_down(value: float, exponent: int) -> float:
     return math.copysign(1.0, value) if abs(value) == math.inf else 0.0
 
 
-@exact
+@njit
 def scaled_square(values: Any, exponent: int) -> float:
     """Return the squared norm of a vector that is scaled down."""
     total = 0.0
@@ -86,20 +84,20 @@ def scaled_square(values: Any, exponent: int) -> float:
     return total
 
 
-@exact
+@njit
 def over(scaled: float, exponent: int, bound: float) -> bool:
     """Return whether a vector is longer than the bound, from its squared norm scaled down."""
     return exponent == INFINITE or math.ldexp(math.sqrt(scaled), exponent) > bound
 
 
-@exact
+@njit
 def rescale(values: Any, exponent: int, weight: float) -> None:
     """Scale a vector down and multiply it, in place."""
     for k in range(values.size):
         values[k] = scaled_down(values[k], exponent) * weight
 
 
-@exact
+@njit
 def clip_together(bound: float, first: Any, second: Any, third: Any) -> bool:
     """Clip three arrays of one dimension as one vector, in place; return whether it changed.
 
@@ -131,7 +129,7 @@ def clip_together(bound: float, first: Any, second: Any, third: Any) -> bool:
     return True
 
 
-@exact
+@njit
 def clip_vector(values: Any, bound: float) -> bool:
     """Clip a vector in place to a Euclidean norm, whatever floats it holds.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.rows import fused_sums, row_functions
 from dpmc.rows.model_checks import check_rows
 from dpmc.rows.sums import part_features

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from dpmc.numerics.compiled import compile_source
 from dpmc.rows.clipping import clip_vector, ordinary
-from dpmc.rows.kernels import compile_source
 
 # Rows that take all steps together.
 BLOCK = 128

@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dpmc.numerics.compile_cache import FASTMATH, compile_once, kept_source
+from dpmc.numerics.compiled import compile_once, compile_source
 from dpmc.rows.clipping import clip_vector
 
 # Rows that one pass keeps in the first-level cache while it looks for a clipped one.
@@ -34,11 +34,6 @@ NUMBERS_PER_LINE = 8
 def tuple_text(format_: str, count: int) -> str:
     """Return the text of a tuple of `count` entries, each from the format with its number k."""
     return "(" + "".join(format_.format(k=k) + ", " for k in range(count)) + ")"
-
-
-def compile_source(source: str, fastmath: Any = FASTMATH, **names: Any) -> Any:
-    """Return the function `kernel` of `source`, compiled; it may use the names given."""
-    return kept_source(source, fastmath, names)
 
 
 # The clip of a ratio r that is a number, see :mod:`dpmc.rows.clipping`. A sum that is none tells

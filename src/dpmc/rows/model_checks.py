@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.rows import probes, row_functions
 from dpmc.rows.probes import Probes, RowFunction
 from dpmc.types import Array, DpmcError, Model

@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once, identity
+from dpmc.numerics.compiled import compile_once, compile_source, identity, njit
 from dpmc.numerics.exact_sums import add_product
-from dpmc.numerics.jit import njit
-from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.rows.kernels import tuple_text
 from dpmc.types import Array, Model
 
 # Rows that share a radius and a prefix sum.
@@ -36,7 +35,7 @@ MARGIN = 1e-9
 REACH = 2.0**20
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def _inner(
     origin: Any, slopes: Any, bound: float, centre: Any, sizes: Any, radii: Any, prefix: Any
 ) -> tuple[Any, Any, bool]:

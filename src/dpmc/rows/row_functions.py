@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import DpmcError, Model
 
 # Modules whose functions do not raise for numbers, compiled.
@@ -103,7 +103,7 @@ def _total(function: Callable[..., Any]) -> Any:
     copy.__module__, copy.__qualname__ = python.__module__, python.__qualname__
     options = dict(getattr(function, "targetoptions", {}))
     known_options = {key: options[key] for key in ("fastmath", "inline") if key in options}
-    return njit(nogil=True, error_model="numpy", **known_options)(copy)
+    return njit(copy, **known_options)
 
 
 def _compiled(value: Any, caller: Any) -> bool:

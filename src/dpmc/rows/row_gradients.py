@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from dpmc.numerics.compile_cache import compile_once
-from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.numerics.compiled import compile_once, compile_source
+from dpmc.rows.kernels import tuple_text
 
 
 @functools.cache

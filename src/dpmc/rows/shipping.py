@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
+import operator
 import pickle
 from typing import Any
 
 from numba.core import serialize
-from numba.core.dispatcher import Dispatcher
 
-from dpmc.numerics.content_cache import KEY, ContentCache
-from dpmc.numerics.jit import SelfContainedCompiler, njit
 from dpmc.types import DpmcError, Model
 
 PICKLER: Any = serialize.NumbaPickler
@@ -47,21 +45,5 @@ class _Pickler(PICKLER):  # type: ignore[misc]
 
     def reducer_override(self, value: Any) -> Any:
         """Return what a compiled function of this package is made anew from."""
-        if isinstance(value, Dispatcher) and _own(value):
-            compiled: Any = value  # it has no types
-            options = {k: v for k, v in compiled.targetoptions.items() if k != "nopython"}
-            kept = isinstance(compiled._cache, ContentCache)
-            key = compiled.py_func.__globals__.get(KEY)
-            return _compiled, (compiled.py_func, options, kept, key)
-        return super().reducer_override(value)
-
-
-def _own(function: Any) -> bool:
-    pipeline = getattr(function._compiler, "pipeline_class", None)
-    return isinstance(pipeline, type) and issubclass(pipeline, SelfContainedCompiler)
-
-
-def _compiled(function: Any, options: dict[str, Any], kept: bool, key: str | None) -> Any:
-    if key is not None:
-        function.__globals__[KEY] = key
-    return njit(cache=kept, **options)(function)
+        recipe = getattr(value, "recipe", None) if hasattr(value, "py_func") else None
+        return super().reducer_override(value) if recipe is None else (operator.call, (recipe,))

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once, identity, kept_loop
+from dpmc.numerics.compiled import compile_once, compile_source, identity, kept_loop, njit
 from dpmc.numerics.exact_sums import add, add_product, running_sums
-from dpmc.numerics.jit import njit
-from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.rows.kernels import tuple_text
 from dpmc.types import Array, Model
 
 # Rows of a block: a prefix sum is stored for each, and the rest is added up when asked for.
@@ -76,7 +75,7 @@ class Column(NamedTuple):
         return cls(values, first, before)
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def _count(
     values: Any, low: int, high: int, length: float, slope: float, level: float, equal: bool
 ) -> int:
@@ -95,7 +94,7 @@ def _count(
     return low
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def _below(values: Any, first: Any, length: float, slope: float, level: float, equal: bool) -> int:
     """Return how many terms are below `level`, or, with `equal`, not above it."""
     block = _count(first, 0, first.size, length, slope, level, equal) - 1
@@ -105,7 +104,7 @@ def _below(values: Any, first: Any, length: float, slope: float, level: float, e
     return int(_count(values, block * BLOCK + 1, end, length, slope, level, equal))
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def _prefix(values: Any, before: Any, middle: int, count: int) -> tuple[float, float, float]:
     """Return the sum of the first `count` values less that of those before the middle.
 
@@ -128,7 +127,7 @@ def _prefix(values: Any, before: Any, middle: int, count: int) -> tuple[float, f
     return total, rest, max(abs(values[low] - start), abs(values[high - 1] - start))
 
 
-@njit(nogil=True, error_model="numpy", fastmath=False)
+@njit
 def _clipped_sum(
     values: Any, first: Any, before: Any, middle: int, length: float, slope: float, bound: float
 ) -> tuple[float, int, float]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numba
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.privacy.clipped import Clipped, row_sum
 from dpmc.rows.kernels import gradient_kernel, ratio_kernel
 from dpmc.rows.model_checks import check_rows

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numba.extending import overload
 
-from dpmc.numerics.jit import PartCompiler
-
-OWN: Any = {"pipeline_class": PartCompiler}
+from dpmc.numerics.compiled import OPTIONS
 
 
 def dot(a: Any, b: Any) -> float:
@@ -50,33 +47,33 @@ def tail(c: Any, x: Any) -> Any:
     return tuple(c[len(x) :])
 
 
-def _unrolled(entry: str, join: str, count: int) -> Callable[..., Any]:
-    text = join.join(entry.format(k=k) for k in range(count))
-    namespace: dict[str, Any] = {}
-    exec(f"def unrolled(a, b):\n    return ({text})", namespace)  # the text is ours alone
-    result: Callable[..., Any] = namespace["unrolled"]
-    return result
+def _unrolled(name: str, entry: str, join: str, a: Any, b: Any, numbers: range) -> Any:
+    text = join.join(entry.format(k=k) for k in numbers)
+    namespace: dict[str, Any] = {"__name__": __name__}
+    # A name for each pair of lengths: see :mod:`dpmc.numerics.compiled`.
+    name = f"{name}_{'x'.join(str(len(c)) for c in (a, b) if hasattr(c, '__len__'))}"
+    exec(f"def {name}(a, b):\n    return ({text})", namespace)  # the text is ours alone
+    return namespace[name]
 
 
 # The compiled forms of the four: unrolled for the length of the tuples, because a
 # loop over a tuple of more than about ten entries is not unrolled by the compiler
 # and then costs a hundred times more.
-@overload(dot, strict=False, jit_options=OWN)
-def _dot(a: Any, b: Any) -> Callable[..., Any]:
-    return _unrolled("a[{k}] * b[{k}]", " + ", min(len(a), len(b)))
+@overload(dot, strict=False, jit_options=OPTIONS)
+def _dot(a: Any, b: Any) -> Any:
+    return _unrolled("dot", "a[{k}] * b[{k}]", " + ", a, b, range(min(len(a), len(b))))
 
 
-@overload(scale, strict=False, jit_options=OWN)
-def _scale(a: Any, b: Any) -> Callable[..., Any]:
-    return _unrolled("a * b[{k}],", " ", len(b))
+@overload(scale, strict=False, jit_options=OPTIONS)
+def _scale(a: Any, b: Any) -> Any:
+    return _unrolled("scale", "a * b[{k}],", " ", a, b, range(len(b)))
 
 
-@overload(subtract, strict=False, jit_options=OWN)
-def _subtract(a: Any, b: Any) -> Callable[..., Any]:
-    return _unrolled("a[{k}] - b[{k}],", " ", min(len(a), len(b)))
+@overload(subtract, strict=False, jit_options=OPTIONS)
+def _subtract(a: Any, b: Any) -> Any:
+    return _unrolled("subtract", "a[{k}] - b[{k}],", " ", a, b, range(min(len(a), len(b))))
 
 
-@overload(tail, strict=False, jit_options=OWN)
-def _tail(a: Any, b: Any) -> Callable[..., Any]:
-    text = "".join(f"a[{k}]," for k in range(len(b), len(a)))
-    return _unrolled(text, "", 1)
+@overload(tail, strict=False, jit_options=OPTIONS)
+def _tail(a: Any, b: Any) -> Any:
+    return _unrolled("tail", "a[{k}],", " ", a, b, range(len(b), len(a)))

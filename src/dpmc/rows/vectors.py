@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dpmc.numerics.compiled import njit
 from dpmc.privacy.clipped import Clipped, row_mean
-from dpmc.rows.clipping import clip_vector, exact, ordinary
+from dpmc.rows.clipping import clip_vector, ordinary
 from dpmc.types import Array
 
 
@@ -37,7 +38,7 @@ def pack(matrices: Array) -> Array:
     return packed
 
 
-@exact
+@njit
 def _pack(matrices: Any, packed: Any) -> None:
     """Write the upper triangles, row by row: by indices NumPy takes several times as long."""
     root = math.sqrt(2.0)
@@ -71,7 +72,7 @@ def norms(rows: Array) -> Array:
     return found
 
 
-@exact
+@njit
 def clip_rows(rows: Any, bound: float) -> int:
     """Clip each row in place to a Euclidean norm, whatever floats it holds; return how many.
 

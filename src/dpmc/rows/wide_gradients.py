@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import compile_once
-from dpmc.rows.kernels import compile_source, tuple_text
+from dpmc.numerics.compiled import compile_once, compile_source
+from dpmc.rows.kernels import tuple_text
 from dpmc.rows.row_gradients import row_gradients_kernel
 from dpmc.types import Model
 

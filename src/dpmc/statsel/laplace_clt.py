@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import compiled
 from dpmc.types import Array
 

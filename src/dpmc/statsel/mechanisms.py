@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.privacy import smooth_sensitivity
 from dpmc.privacy.accountants.gaussian import delta_of_loss, epsilon_of_loss
 from dpmc.statsel.types import Mechanism

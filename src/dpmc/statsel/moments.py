@@ -18,7 +18,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 from scipy.special import gamma
 
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.types import Population, Statistic
 from dpmc.types import DpmcError
 

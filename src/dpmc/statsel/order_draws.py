@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel.types import Mechanism, Population, Statistic
@@ -192,7 +192,7 @@ def exponential_of(key: Any, i: int, rank: int) -> float:
     return -math.log1p(-float(word >> np.uint64(11)) * 2.0**-53)
 
 
-@njit(nogil=True, fastmath=True)
+@njit(fastmath=True)
 def widest(window: Any, first: int, num: int, gap: int) -> float:
     """Return the largest of `num` differences across `gap` ranks; none of them is NaN."""
     best = 0.0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.types import Population
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)

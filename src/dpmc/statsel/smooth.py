@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.types import Statistic
 from dpmc.types import Array, DpmcError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import Array, Model
 from dpmc_league.simulate import generator, rounded
 from dpmc_league.task import Task

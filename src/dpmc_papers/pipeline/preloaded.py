@@ -298,7 +298,7 @@ def _end_with(pid: int) -> None:
 
 def load(others: Iterable[str] = ()) -> None:
     """Import others and what jobs need, and digest the sources that compiled code is found by."""
-    from dpmc.numerics.jit import njit
+    from dpmc.numerics.compiled import njit
     from dpmc.numerics.source_digest import PACKAGES, code_digest, module_names
 
     members = [f"{package}.{name}" for package in PACKAGES for name in module_names(package)]

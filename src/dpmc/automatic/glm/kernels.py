@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.types import Array
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = range(4)
@@ -60,7 +60,7 @@ def _whitened(v: Any, basis: Any, u: Any) -> float:
     return total
 
 
-@njit(cache=True)
+@njit
 def moments(x: Any, location: Any, inverse: Any, constant: int, bound: float, total: Any) -> None:
     """Add the upper triangle of the second moments of rows, clipped to length `bound`."""
     dim = total.shape[0]
@@ -77,7 +77,7 @@ def moments(x: Any, location: Any, inverse: Any, constant: int, bound: float, to
                 total[j, k] += value * v[k]
 
 
-@njit(cache=True)
+@njit
 def lengths(
     x: Any, location: Any, inverse: Any, basis: Any, constant: int, edges: Any, counts: Any
 ) -> None:
@@ -143,7 +143,7 @@ def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: 
     return rho, h, score, size
 
 
-@njit(cache=True)
+@njit
 def residuals(
     x: Any,
     location: Any,
@@ -173,7 +173,7 @@ def residuals(
             counts[np.searchsorted(edges, r)] += 1.0
 
 
-@njit(cache=True)
+@njit
 def scores(
     x: Any,
     location: Any,

@@ -23,7 +23,7 @@ from dpmc.ep.mixture.states import (
     repair,
     step_on_grid,
 )
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import compiled
 
 # Counts of a loop.

@@ -32,7 +32,7 @@ from dpmc.ep.network.scores import output_moments
 from dpmc.ep.network.settings import NOISE_GAMMA, PRIOR_GAMMA, NetworkSettings
 from dpmc.ep.network.task import Fitted
 from dpmc.ep.settings import CLIPS, pass_orders
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.simd import WIDTH
 from dpmc.privacy import compiled_noise, events
 from dpmc.privacy.ledger import Ledger

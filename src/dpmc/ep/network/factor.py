@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.numerics.simd import WIDTH, choose, inlined, load, root, spread, store, total
 from dpmc.numerics.simd_functions import exponential, mills
 
@@ -59,7 +59,7 @@ def rectify(mean: Any, variance: Any) -> Any:
     return unit_mean, unit_variance, below, above, density / (sd * 2.0)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit
 def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
     """Return the changes of shape and rate of the precision of noise by one residual.
 

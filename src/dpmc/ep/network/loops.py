@@ -23,8 +23,7 @@ from dpmc.ep.network.factor import (
     top_gradient,
     unit_gradient,
 )
-from dpmc.numerics.compile_cache import kept
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import kept, njit
 from dpmc.numerics.simd import WIDTH, choose, inlined, load, spread, store, total
 from dpmc.privacy.compiled_noise import GROUP, fill
 from dpmc.rows.clipping import SMALLEST_COMPARED_BOUND, clip_together
@@ -113,7 +112,7 @@ def keep(arrays: Any, settings: Any, by_mean: float, by_var: float) -> Any:
     return total(shift_1), total(precision_1), total(shift_2), total(precision_2), total(invalid)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit
 def clip_scale(squared: float, bound: float) -> float:
     """Factor that gives a vector a norm of at most `bound`; NaN for NaN."""
     length = math.sqrt(squared)
@@ -134,7 +133,7 @@ def clip_scales(clip: int, bound: float, a: float, b: float, c: float, d: float,
     return a, b, c, d, e, clipped
 
 
-@njit(nogil=True, error_model="numpy")
+@njit
 def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -> Any:
     """Clip, in place and as one vector, a factor whose squared norm cannot be trusted.
 

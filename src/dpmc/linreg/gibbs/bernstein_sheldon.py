@@ -21,7 +21,7 @@ from dpmc.linreg.gibbs.latent_sums import (
     update_direct,
 )
 from dpmc.linreg.types import NoisyStatistics
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import compiled, spectrum
 from dpmc.types import Array, DpmcError
 

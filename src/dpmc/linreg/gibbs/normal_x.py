@@ -29,7 +29,7 @@ from dpmc.linreg.gibbs.conditionals import (
 )
 from dpmc.linreg.gibbs.node_moves import gaussian_move, set_frame, wishart_move
 from dpmc.linreg.gibbs.scale_moves import sum_nodes, sweep_scales
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import (
     add_matrix,
     cholesky,

@@ -28,7 +28,7 @@ from dpmc.linreg.gibbs.conditionals import (
     propose_variance,
 )
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import compiled, copy_matrix, copy_vector, spectrum
 
 STATISTICS: Literal["sz", "szu", "own", "exact"] = "sz"

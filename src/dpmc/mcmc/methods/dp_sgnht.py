@@ -20,7 +20,7 @@ from dpmc.mcmc.chains import Sampler
 from dpmc.mcmc.clip_shares import gradient_share
 from dpmc.mcmc.posterior import Posterior
 from dpmc.mcmc.scale import FEWEST, LARGEST_BATCH, Scale
-from dpmc.numerics.jit import njit
+from dpmc.numerics.compiled import njit
 from dpmc.privacy.events import Releases
 from dpmc.rows.batches import Batches
 from dpmc.types import Array
@@ -73,7 +73,7 @@ def releases(params: Params, num_rows: int) -> Releases:
     return batches(params, num_rows).releases()
 
 
-@njit(nogil=True)
+@njit
 def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
     """Move theta (d), momentum (d) and thermostat, which are the state, by a step."""
     dim = state.size // 2

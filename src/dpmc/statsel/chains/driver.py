@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import compile_once
+from dpmc.numerics.compiled import compile_once
 from dpmc.progress import Progress, silent
 from dpmc.statsel.chains.common import ThetaWalk
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import assemble
+from dpmc.numerics.compiled import assemble
 from dpmc.statsel import moments
 from dpmc.statsel.chains import mean, order, records
 from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel.fisher import order_statistics
 from dpmc.statsel.moments import Moments
 from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order

@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
-from dpmc.rows.kernels import compile_source
+from dpmc.numerics.compiled import compile_source, kept
 from dpmc.statsel import smooth
 from dpmc.statsel.order_draws import BASE_DISTRIBUTIONS, Order
 from dpmc.statsel.types import Population, Statistic

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import assemble
+from dpmc.numerics.compiled import assemble
 from dpmc.numerics.small_matrices import compiled
 from dpmc.statsel import laplace_clt
 from dpmc.types import Array, DpmcError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmc.numerics.compile_cache import assemble
+from dpmc.numerics.compiled import assemble
 from dpmc.rng import stream
 from dpmc.statsel import moments
 from dpmc.statsel.order_draws import Order, Particles, centres, make_fill, stratify

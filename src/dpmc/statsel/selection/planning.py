@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc import checks
-from dpmc.numerics.compile_cache import kept
+from dpmc.numerics.compiled import kept
 from dpmc.statsel import laplace_clt, moments
 from dpmc.statsel.fisher import information
 from dpmc.statsel.types import Mechanism, Population, Statistic, plain
