@@ -2,7 +2,7 @@
 
 With S_j = X_j'X_j and z_j = X_j'y_j of node j, released with noise as Shat_j and zhat_j, the
 model is zhat_j ~ N(S_j theta, M_j), M_j = sigma_y^2 S_j + v_z I. What is here concerns theta,
-sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.node_moves` moves the S_j.
+sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.wishart_moves` moves the S_j.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ from dpmc.linreg.gibbs.conditionals import (
     probability,
     propose_variance,
 )
-from dpmc.linreg.gibbs.node_moves import gaussian_move, set_frame, wishart_move
+from dpmc.linreg.gibbs.gaussian_moves import gaussian_move, set_frame
 from dpmc.linreg.gibbs.scale_moves import sum_nodes, sweep_scales
+from dpmc.linreg.gibbs.wishart_moves import wishart_move
 from dpmc.numerics.compile_cache import kept
 from dpmc.numerics.small_matrices import (
     add_matrix,
