@@ -19,18 +19,10 @@ from dpmc.types import Array, DpmcError
 
 
 class MixtureTruth(NamedTuple):
-    """A Gaussian for each mean.
+    """A Gaussian for each mean."""
 
-    Parameters
-    ----------
-    means : ndarray of shape (J, d)
-        Posterior means of the component means.
-    covariances : ndarray of shape (J, d, d)
-        Their posterior covariances.
-    """
-
-    means: Array
-    covariances: Array
+    means: Array  # (J, d): posterior means of the component means
+    covariances: Array  # (J, d, d): their posterior covariances
 
 
 def label_posterior(

@@ -16,18 +16,10 @@ BLOCK = 4096
 
 
 class Scores(NamedTuple):
-    """How good predictions are, in the units of the target.
+    """How good predictions are, in the units of the target."""
 
-    Parameters
-    ----------
-    rmse : float
-        Root of the mean squared error of the means.
-    log_likelihood : float
-        Mean logarithm of the normal density of the targets.
-    """
-
-    rmse: float
-    log_likelihood: float
+    rmse: float  # Root of the mean squared error of the means
+    log_likelihood: float  # Mean logarithm of the normal density of the targets
 
 
 def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

@@ -45,21 +45,11 @@ class VIState(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Outputs of networks, and what their gradients need.
+    """Outputs of networks, and what their gradients need."""
 
-    Parameters
-    ----------
-    output : ndarray of shape (S, B)
-        Output of each network for each row.
-    units : ndarray of shape (S, H, B)
-        Hidden units after rectification.
-    second : ndarray of shape (S, H + 1)
-        Weights of the output.
-    """
-
-    output: Array
-    units: Array
-    second: Array
+    output: Array  # (S, B): output of each network for each row
+    units: Array  # (S, H, B): hidden units after rectification
+    second: Array  # (S, H + 1): weights of the output
 
 
 def objective_and_gradient(

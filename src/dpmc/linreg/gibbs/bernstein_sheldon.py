@@ -39,29 +39,14 @@ PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
 class SumChainSettings(NamedTuple):
-    """How to run the chain.
+    """How to run the chain."""
 
-    Parameters
-    ----------
-    exact : bool
-        Whether the distribution of the sums is Wishart, or normal with repairs.
-    augmented : bool
-        Which update of the sums of a node to take.
-    project : bool
-        Replace the sum of all S_j by its nearest positive semi-definite matrix.
-    ridge : float
-        Multiple of the identity that is added to it.
-    joint_moves : int
-        Moves of sums and parameters together, per iteration.
-    num_iterations, burn_in : int
-        Iterations in all, and those not stored.
-    """
-
-    exact: bool
-    augmented: bool
-    project: bool
-    ridge: float
-    joint_moves: int
+    exact: bool  # Whether the distribution of the sums is Wishart, or normal with repairs
+    augmented: bool  # Which update of the sums of a node to take
+    project: bool  # Replace the sum of all S_j by its nearest positive semi-definite matrix
+    ridge: float  # Multiple of the identity that is added to it
+    joint_moves: int  # Moves of sums and parameters together, per iteration
+    # num_iterations and burn_in: iterations in all, and those not stored.
     num_iterations: int
     burn_in: int
 

@@ -254,32 +254,18 @@ def finite(theta: Any, variance: float) -> bool:
 
 
 class Beliefs(NamedTuple):
-    """The prior, in the form in which conditionals read it.
+    """The prior, in the form in which conditionals read it."""
 
-    Parameters
-    ----------
-    precision : ndarray of shape (d, d)
-        Of theta; of theta over sigma_y where the prior is conjugate.
-    shift : ndarray of shape (d,)
-        The precision times the prior mean.
-    square : float
-        The prior mean times `shift`.
-    shape, rate : float
-        Of the inverse gamma distribution of sigma_y^2.
-    scale, dof : ndarray of shape (d, d), and float
-        Of the inverse Wishart distribution of Sigma_x.
-    conjugate : bool
-        Whether the variance of theta scales with sigma_y^2.
-    """
-
-    precision: Array
-    shift: Array
-    square: float
+    precision: Array  # (d, d): of theta; of theta over sigma_y where the prior is conjugate
+    shift: Array  # (d,): the precision times the prior mean
+    square: float  # The prior mean times `shift`
+    # shape, rate: of the inverse gamma distribution of sigma_y^2.
     shape: float
     rate: float
+    # scale, dof: of the inverse Wishart distribution of Sigma_x.
     scale: Array
     dof: float
-    conjugate: bool
+    conjugate: bool  # Whether the variance of theta scales with sigma_y^2
 
 
 def beliefs_of(prior: Prior, conjugate: bool, precision: float | None = None) -> Beliefs:

@@ -212,37 +212,21 @@ class Line(NamedTuple):
     The inverse of K G K' is (I - s r c') H (I - s c r') with H that of G: what the prior reads of
     it are polynomials in s, whose coefficients are products with h, r and H c, without their last
     entries where a matrix or a vector of the prior of d features stands.
-
-    Parameters
-    ----------
-    size : int
-        p.
-    scales : bool
-        Whether r'c = 1 and K = I + (exp(t) - 1) c r'.
-    noise : ndarray of shape (5,)
-        From :func:`dpmc.linreg.gibbs.covariance_moves.noise_polynomial`.
-    length : float
-        c'H c.
-    last, r_last, image_last : float
-        Last entries of h, r and H c.
-    trace : float
-        tr(Lambda H) over the features.
-    scale, precision : Forms
-        Of Lambda, and of the precision of theta.
-    h_shift, r_shift, image_shift : float
-        Products with the precision of theta times its mean.
     """
 
-    size: int
-    scales: bool
-    noise: Array
-    length: float
+    size: int  # p
+    scales: bool  # Whether r'c = 1 and K = I + (exp(t) - 1) c r'
+    noise: Array  # (5,): from :func:`dpmc.linreg.gibbs.covariance_moves.noise_polynomial`
+    length: float  # c'H c
+    # last, r_last and image_last: last entries of h, r and H c.
     last: float
     r_last: float
     image_last: float
-    trace: float
+    trace: float  # tr(Lambda H) over the features
+    # scale, precision: of Lambda, and of the precision of theta.
     scale: Forms
     precision: Forms
+    # h_shift, r_shift and image_shift: products with the precision of theta times its mean.
     h_shift: float
     r_shift: float
     image_shift: float

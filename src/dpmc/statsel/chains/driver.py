@@ -74,18 +74,10 @@ class ParticleParams(ChainParams):
 
 @dataclass(frozen=True)
 class ChainDraws:
-    """Draws of one chain, without burn-in.
+    """Draws of one chain, without burn-in."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (k,)
-        After burn-in.
-    acceptance_rate : float
-        Of all iterations.
-    """
-
-    theta: Array
-    acceptance_rate: float
+    theta: Array  # (k,): after burn-in
+    acceptance_rate: float  # Of all iterations
 
 
 def log_prior(prior: ThetaPrior) -> Any:

@@ -34,47 +34,22 @@ _SEED = 0
 
 
 class ReleaseSetting(NamedTuple):
-    """One release, of whose Fisher information there is an estimate.
+    """One release, of whose Fisher information there is an estimate."""
 
-    Parameters
-    ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    num_rows : int
-        n.
-    theta : float
-        Parameter at which the information is taken.
-    epsilon : float
-        Infinity without noise.
-    """
-
-    population: Population
-    statistic: Statistic
-    num_rows: int
-    theta: float
-    epsilon: float
+    population: Population  # Distribution of one record
+    statistic: Statistic  # The released statistic
+    num_rows: int  # n
+    theta: float  # Parameter at which the information is taken
+    epsilon: float  # Infinity without noise
 
 
 class InformationEstimate(NamedTuple):
-    """Estimate of a Fisher information, and how it was computed.
+    """Estimate of a Fisher information, and how it was computed."""
 
-    Parameters
-    ----------
-    information : float
-        Fisher information on theta in all records.
-    se : float
-        Standard error of a simulation, else 0; NaN where it is not known.
-    published : float
-        What the printed formula gives, where it differs; else NaN.
-    num_outer, num_inner : float
-        Monte Carlo sizes, NaN where nothing is simulated.
-    """
-
-    information: float
-    se: float = 0.0
-    published: float = math.nan
+    information: float  # Fisher information on theta in all records
+    se: float = 0.0  # Standard error of a simulation, else 0; NaN where it is not known
+    published: float = math.nan  # What the printed formula gives, where it differs; else NaN
+    # num_outer and num_inner: Monte Carlo sizes, NaN where nothing is simulated.
     num_outer: float = math.nan
     num_inner: float = math.nan
 

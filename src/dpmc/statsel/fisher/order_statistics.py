@@ -212,18 +212,10 @@ _TAIL = 36.0
 
 
 class OrderInformation(NamedTuple):
-    """An information and its standard error.
+    """An information and its standard error."""
 
-    Parameters
-    ----------
-    value : float
-        Fisher information on theta in all records.
-    se : float
-        NaN where it is not known, 0 where there is no simulation.
-    """
-
-    value: float
-    se: float
+    value: float  # Fisher information on theta in all records
+    se: float  # NaN where it is not known, 0 where there is no simulation
 
 
 @kept

@@ -76,25 +76,14 @@ def log_likelihood(
 
 
 class Outcome(NamedTuple):
-    """Runs of the procedure.
+    """Runs of the procedure."""
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (R,)
-        y0 and y1.
-    selected : ndarray of int, shape (R,)
-        Index of the candidate that y1 releases.
-    estimate : ndarray of shape (R,)
-        Posterior mean of theta given both.
-    noise : {"continuous", "discrete"}
-        Of both releases: see :mod:`dpmc.privacy.single_releases`.
-    """
-
+    # first and second (R,): y0 and y1.
     first: Array
     second: Array
-    selected: Indices
-    estimate: Array
-    noise: Noise = "continuous"
+    selected: Indices  # (R,) of int: index of the candidate that y1 releases
+    estimate: Array  # (R,): posterior mean of theta given both
+    noise: Noise = "continuous"  # Of both releases: see :mod:`dpmc.privacy.single_releases`
 
 
 def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
