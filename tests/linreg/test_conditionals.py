@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.diagnostics import convergence
 from dpmc.linreg.gibbs import common as gibbs
-from dpmc.linreg.gibbs import conditionals, gaussian_moves, wishart_moves
+from dpmc.linreg.gibbs import conditionals, gaussian_moves, normal_x, wishart_moves
 from dpmc.linreg.methods import bayes_fixed_s_fast, mcmc_fixed_s, mcmc_normal_x
 from dpmc.numerics import small_matrices
 from dpmc.types import DpmcError
@@ -364,14 +363,21 @@ def test_the_first_variance_is_the_prior_mean_or_what_is_given():
     assert gibbs.GibbsParams().first_variance(vague) == pytest.approx(0.5 / 1.5)
 
 
-def test_diagnostics_tell_chains_that_agree_from_chains_that_do_not(rng):
-    draws = rng.standard_normal((4, 500, 2))
-    assert convergence.diagnose(draws)["rhat"] < 1.05
-    assert convergence.diagnose(draws)["ess_bulk"] > 1000
-    assert convergence.diagnose(draws + 3 * np.arange(4)[:, None, None])["rhat"] > 1.5
-    assert convergence.diagnose(draws[:1])["rhat"] < 1.05
-    drifting = draws[0] + np.linspace(0, 5, draws.shape[1])[:, None]
-    assert convergence.diagnose([drifting])["rhat"] > 1.5
-    assert math.isnan(convergence.diagnose(np.zeros((2, 10, 2)))["rhat"])
-    with pytest.raises(DpmcError, match=r"chains.*shape"):
-        convergence.diagnose([np.zeros((10, 2)), np.zeros((11, 2))])
+def test_degrees_of_freedom_of_the_precision_are_those_of_its_prior_and_all_rows(monkeypatch):
+    """Tests of the law of the precision are in tests/statistical."""
+    told, rng = [], np.random.default_rng(5)
+    monkeypatch.setattr(normal_x, "refresh", lambda *_: True)
+    monkeypatch.setattr(normal_x, "sweep_scales", lambda *_: (True, 0))
+    monkeypatch.setattr(
+        normal_x, "draw_precision", lambda total, dof, *_: told.append(dof) or False
+    )
+    noisy = release(rng, (7, 11), np.array([0.5, -0.5]), 1.0)
+    prior = dense_prior(2)
+    settings = normal_x.NormalXSettings(3, 0, False, True, True, 0.44, 0, 0.0)
+    state = wishart_moves.StatisticsState.of(np.array(noisy.s), np.zeros(2), 1.0)
+    released = conditionals.ReleasedStatistics.of(noisy)
+    arguments = (released, conditionals.PriorTerms.of(prior), settings, None, state, None)
+    scratch = wishart_moves.StatisticsScratch.of(2, 2)
+    stopped = normal_x.sample.py_func(*arguments, scratch, *[None] * 4)
+    assert stopped == (1, 0)
+    assert told == [prior.dof + 7 + 11]
