@@ -19,6 +19,7 @@ from dpmc.numerics.compile_cache import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
 from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick
+from dpmc.statsel.chains.driver import ChainRun
 from dpmc.statsel.posterior import likelihoods
 from dpmc.statsel.releases import Release, ReleaseTerms
 from dpmc.types import NO_GUARANTEE, DpmcError
@@ -120,9 +121,8 @@ def chain(method, **params):
     given = targets.target(POPULATION, selection.statistic(statistic), made, y, n, 5.0, (0.0, 30.0))
     module = registry.load("statsel_posterior", method)
     settings = module.Params(**({"num_particles": 4} if method != "mh" else {}), **params)
-    return module.chain(
-        given, settings, RIGHT, ThetaWalk(0.0, 30.0, 1.0), 2.0, np.random.default_rng(4)
-    )
+    walk, rng = ThetaWalk(0.0, 30.0, 1.0), np.random.default_rng(4)
+    return module.chain(ChainRun(given, settings, RIGHT, walk, 2.0, rng))
 
 
 @pytest.mark.parametrize("method", TARGETS)
