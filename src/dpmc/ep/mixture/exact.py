@@ -63,12 +63,8 @@ def label_posterior(
 def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
     """Return a reference from printed numbers.
 
-    Parameters
-    ----------
-    means : array_like of shape (J, d)
-        Printed means.
-    upper_triangles : array_like of shape (J, d (d + 1) / 2)
-        Of the covariances, row by row.
+    `means`, shape (J, d): printed means. `upper_triangles`, shape (J, d (d + 1) / 2): of the
+    covariances, row by row.
     """
     means, entries = (np.asarray(v, dtype=np.float64) for v in (means, upper_triangles))
     if means.ndim != 2 or entries.shape != (len(means), means.shape[1] * (means.shape[1] + 1) // 2):

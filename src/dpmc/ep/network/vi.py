@@ -239,10 +239,7 @@ class VIFit:
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Return mean and variance of the network at rows `x`, without the noise.
 
-        Parameters
-        ----------
-        x : ndarray of shape (m, d)
-            Rows of features.
+        `x`, shape (m, d): rows of features.
 
         Returns
         -------
@@ -264,12 +261,7 @@ class VIFit:
 def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> VIFit:
     """Fit the approximation.
 
-    Parameters
-    ----------
-    x : ndarray of shape (N, d)
-        Standardised inputs.
-    y : ndarray of shape (N,)
-        Standardised targets.
+    `x`, shape (N, d): standardised inputs. `y`, shape (N,): standardised targets.
 
     Returns
     -------

@@ -271,12 +271,8 @@ class Beliefs(NamedTuple):
 def beliefs_of(prior: Prior, conjugate: bool, precision: float | None = None) -> Beliefs:
     """Return the prior as the conditionals read it.
 
-    Parameters
-    ----------
-    conjugate : bool
-        Whether the variance of theta scales with sigma_y^2.
-    precision : float, optional
-        Take this multiple of the identity in place of the inverse of the prior covariance.
+    `conjugate`: whether the variance of theta scales with sigma_y^2. `precision`: take this
+    multiple of the identity in place of the inverse of the prior covariance.
     """
     if precision is None:
         inverse = np.linalg.solve(prior.covariance, np.eye(prior.dim))

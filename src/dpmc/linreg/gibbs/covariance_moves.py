@@ -131,12 +131,8 @@ def noise_polynomial(nodes: LatentNodes, out: Any) -> None:
     The noise on an entry becomes e - s f - s^2 g with f = c_i t_k + t_i c_k and g = r't c_i c_k:
     its log-density is minus V / 2 times the square of that, over all i and k.
 
-    Parameters
-    ----------
-    nodes : LatentNodes
-        Aimed; their rows t are overwritten.
-    out : ndarray of shape (5,)
-        Overwritten with the coefficients of 1, s, ..., s^4, and with 0 for the first.
+    `nodes`: aimed; their rows t are overwritten. `out`, shape (5,): overwritten with the
+    coefficients of 1, s, ..., s^4, and with 0 for the first.
     """
     room = nodes.room
     one, two, three, four, fourth = 0.0, 0.0, 0.0, 0.0, spread(0.0)

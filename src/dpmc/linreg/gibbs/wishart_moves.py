@@ -160,12 +160,7 @@ def inverse_square(factor: Any, scratch: Any) -> float:
 def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
     """Return log q(S | S') - log q(S' | S) of the Wishart walk S' = L A A' L' / dof.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (d, d)
-        The Bartlett factor A; S = L L'.
-    dof : float
-        alpha, above d - 1.
+    `factor`, shape (d, d): the Bartlett factor A; S = L L'. `dof`: alpha, above d - 1.
     """
     dim, square = factor.shape[0], 0.0
     for i in range(dim):

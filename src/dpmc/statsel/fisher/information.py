@@ -59,10 +59,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 
     ``F = m'^2 / H + (V' / n)^2 / (2 H^2)`` with ``H = V / n + scale^2``.
 
-    Parameters
-    ----------
-    theta, scale : float or ndarray
-        The standard deviation of the noise is 0 where there is none.
+    `theta`, `scale`: the standard deviation of the noise is 0 where there is none.
     """
     place = np.asarray(theta, np.float64)
     covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
@@ -74,10 +71,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Values) -> Array:
     """Return the information in a mean with Laplace noise [section 4.2.2], to 1e-11, relative.
 
-    Parameters
-    ----------
-    scale : float or ndarray
-        Of the noise; 0 where there is none.
+    `scale`: of the noise; 0 where there is none.
     """
     place = np.asarray(theta, np.float64)
     return laplace_clt.information(
@@ -91,10 +85,7 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
     """Return F_1, the information in n randomised responses [example 6].
 
-    Parameters
-    ----------
-    epsilon : float or ndarray
-        Of epsilon-DP.
+    `epsilon`: of epsilon-DP.
     """
     slope = np.tanh(np.asarray(epsilon, np.float64) / 2)
     share = 0.5 + slope * (np.asarray(theta, np.float64) - 0.5)
@@ -109,12 +100,8 @@ def mean_of_bits(
     ``n / w + (1 - 2 theta)^2 / (2 w^2)``. [alparslan2023thesis, example 6] prints F_2, with
     noise variance 1 / epsilon^2, and F_3, with 1 / (n epsilon^2), without the 1/2.
 
-    Parameters
-    ----------
-    noise_variance : float or ndarray
-        Variance of the noise, in units of one record.
-    second_term : {"half", "published"}
-        With the factor 1/2, or as printed.
+    `noise_variance`: variance of the noise, in units of one record. `second_term` in {"half",
+    "published"}: with the factor 1/2, or as printed.
     """
     checks.one_of("second_term", second_term, tuple(SECOND_TERM))
     place = np.asarray(theta, np.float64)
