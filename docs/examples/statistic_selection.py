@@ -52,10 +52,8 @@ def estimate(statistic, x, epsilon=EPSILON, num_iterations=50_000, seed=None):
     released = statsel.release(
         population, statistic, mechanism, x, epsilon, np.random.default_rng(seed)
     )
-    given = (population, statistic, mechanism, released)
-    about = {"epsilon": epsilon, "prior": PRIOR}
-    draws = statsel.sample(*given, **about, num_iterations=num_iterations, seed=seed)
-    return draws, statsel.reference(*given, **about)
+    draws = statsel.sample(released, prior=PRIOR, num_iterations=num_iterations, seed=seed)
+    return draws, statsel.reference(released, prior=PRIOR)
 
 
 # %% [markdown]

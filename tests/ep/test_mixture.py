@@ -710,3 +710,17 @@ def test_a_model_keeps_what_it_was_made_from():
     assert model.prior_means[0, 0] == 0
     assert not model.prior_means.flags.writeable
     assert mixture_model.checked_rows(np.ones((2, 1), dtype=np.float32), model).dtype == np.float64
+
+
+@pytest.mark.parametrize("step", [0.5, 1.0])
+def test_damped_sites_reach_the_posterior_and_stay_there(step):
+    """Each site moves by `step` of the way: after k passes 1 - (1 - step)^k of it is there."""
+    model, rows = a_model(1, 2), some_rows(10)
+    exact = 10 / 0.49 * np.eye(2)
+    for passes in (1, 2, 40):
+        found = fit(
+            rows, model, mixture_settings("ep", passes, step, order="cyclic"), stream(0, "")
+        )
+        gained = found.precision[0] - model.prior_precision[0]
+        share = 1 - math.pow(1 - step, passes)
+        np.testing.assert_allclose(gained, share * exact, rtol=1e-9, atol=1e-9)

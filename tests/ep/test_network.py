@@ -7,6 +7,7 @@ import mpmath
 import numba
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dpmc.ep.network import dp_sep
 from dpmc.ep.network import engine as network_engine
@@ -666,16 +667,6 @@ def test_bad_settings_of_a_network_are_refused(settings, message):
         ),
         (np.ones((0, 2)), np.ones(0), r"^`x` must have at least one row .*, got shape \(0, 2\)$"),
         (np.ones((3, 2)), np.ones(4), r"^`y` must have shape \(3,\), got \(4,\)$"),
-        (
-            np.array([[1.0, math.nan]]),
-            np.ones(1),
-            r"^column 1 of `x` must hold finite numbers only, unless invalid_rows=",
-        ),
-        (
-            np.ones((2, 1)),
-            np.array([1, math.inf]),
-            r"^`y` must hold finite numbers only, unless invalid_rows=",
-        ),
     ],
 )
 def test_bad_rows_are_refused(x, y, message):
@@ -700,3 +691,13 @@ def test_constants_of_the_noise_have_to_make_a_variance(noise):
         DpmcError, match=r"^the shape of `noise` must be a finite number > 1, got (1\.0|inf)$"
     ):
         network_variants.published("dp_sep", 5, 40, noise)
+
+
+def test_scores_are_those_of_normal_predictions():
+    """Mean log-density of the targets on their own scale, noise of the targets included."""
+    mean, variance = np.array([0.3, -1.0, 2.0]), np.array([0.4, 0.1, 1.5])
+    y = np.array([5.0, 2.5, 11.0])
+    found = scores(mean, variance, 0.7, y, 5.0, 2.0)
+    sd = 2.0 * np.sqrt(variance + 0.7)
+    assert found.log_likelihood == pytest.approx(norm.logpdf(y, 5.0 + 2.0 * mean, sd).mean())
+    assert found.rmse == pytest.approx(np.sqrt(np.mean((y - 5.0 - 2.0 * mean) ** 2)))

@@ -108,23 +108,6 @@ def test_runs_without_privacy_return_all_counts():
     assert set(found.counters) == {"steps", "skipped", "invalid", "clipped", "repaired"}
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_refusal_of_rows_names_the_column_alone(value):
-    x, y = np.ones((9, 3)), np.ones(9)
-    x[5, 2] = value
-    params = network_variants.private(6, 2, 0.3, 1.5, 0.3)
-    with pytest.raises(DpmcError) as refused:
-        network_engine.fit(x, y, params, stream(6, "fit"))
-    text = "must hold finite numbers only, unless invalid_rows='zero'"
-    assert str(refused.value) == f"column 2 of `x` {text}"
-    with pytest.raises(DpmcError) as refused:
-        network_engine.fit(np.ones((9, 3)), x[:, 2], params, stream(6, "fit"))
-    assert str(refused.value) == f"`y` {text}"
-    with pytest.raises(DpmcError) as refused:
-        mixture_engine.checked_rows(x, MixtureModel.isotropic(1.0, np.zeros((2, 3)), 1.0))
-    assert str(refused.value) == f"column 2 of `rows` {text}"
-
-
 def test_rows_whose_sum_overflows_are_no_error():
     x, y = np.full((9, 3), 1.7e308), np.ones(9)
     found = network_engine.fit(

@@ -131,17 +131,6 @@ def test_it_is_less_certain_away_from_the_rows(fitted):
     assert fitted.predict(np.array([[8.0], [-8.0]]))[1].min() > 4 * near
 
 
-def test_the_same_stream_gives_the_same_fit():
-    x, y = wave(num_rows=130)
-    settings = vi.VISettings(hidden=5, num_passes=3)
-    one, other = (vi.fit(x, y, settings, np.random.default_rng(7)) for _ in range(2))
-    np.testing.assert_array_equal(one.mean, other.mean)
-    rows = np.linspace(-1, 1, 600)[:, None]
-    np.testing.assert_array_equal(one.predict(rows), other.predict(rows))
-    # In chunks or not.
-    np.testing.assert_allclose(one.predict(rows)[0][300:310], one.predict(rows[300:310])[0])
-
-
 def test_predictions_are_moments_over_the_draws(fitted):
     x = np.array([[0.3], [-1.7]])
     outputs = forward(fitted.draws, np.column_stack([x, np.ones(2)]), fitted.hidden).output

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmc.diagnostics import convergence
 from dpmc.linreg.gibbs import common as gibbs
-from dpmc.linreg.gibbs import conditionals, node_moves
+from dpmc.linreg.gibbs import conditionals, gaussian_moves, normal_x, wishart_moves
 from dpmc.linreg.methods import bayes_fixed_s_fast, mcmc_fixed_s, mcmc_normal_x
 from dpmc.numerics import small_matrices
 from dpmc.types import DpmcError
@@ -41,9 +40,11 @@ def node_state(rng, noise_sd=4.0):
     """Return a release of two nodes, a state away from it, its scratch and its frame."""
     noisy = release(rng, (30, 41), np.array([0.5, -1.0, 0.3]), noise_sd)
     released = conditionals.ReleasedStatistics.of(noisy)
-    state = node_moves.StatisticsState.of(positive(rng, 2, DIM, 35), rng.standard_normal(DIM), 0.3)
+    state = wishart_moves.StatisticsState.of(
+        positive(rng, 2, DIM, 35), rng.standard_normal(DIM), 0.3
+    )
     state.precision[:] = np.linalg.inv(np.eye(DIM) + 0.4)
-    scratch, frame = node_moves.StatisticsScratch.of(2, DIM), node_moves.Frame.of(DIM)
+    scratch, frame = wishart_moves.StatisticsScratch.of(2, DIM), gaussian_moves.Frame.of(DIM)
     for j in range(2):
         m = state.variance[0] * state.s[j] + released.z_variance * np.eye(DIM)
         state.factors[j] = np.linalg.cholesky(m)
@@ -92,7 +93,7 @@ def test_small_algebra_is_that_of_numpy(rng):
         action()
         np.testing.assert_allclose(out, expected, atol=1e-11)
     inverse = np.linalg.inv(root)
-    assert node_moves.inverse_square(factor, np.empty(5)) == pytest.approx(np.sum(inverse**2))
+    assert wishart_moves.inverse_square(factor, np.empty(5)) == pytest.approx(np.sum(inverse**2))
 
 
 @pytest.mark.parametrize("bad", [-1.0, 0.0, math.nan, math.inf])
@@ -156,7 +157,7 @@ def test_the_log_ratio_of_the_wishart_walk_is_that_of_scipy(rng):
     new = root @ bartlett @ bartlett.T @ root.T / dof
     back = stats.wishart(dof, new / dof).logpdf(s)
     there = stats.wishart(dof, s / dof).logpdf(new)
-    found = node_moves.wishart_log_ratio(bartlett, dof, np.empty(DIM))
+    found = wishart_moves.wishart_log_ratio(bartlett, dof, np.empty(DIM))
     assert found == pytest.approx(back - there, abs=1e-10)
 
 
@@ -183,7 +184,7 @@ def test_the_density_of_a_node_is_that_of_scipy(rng):
                 s, released.z[j], state.theta, np.linalg.cholesky(m), scratch.x
             )
             log_det = np.linalg.slogdet(s)[1]
-            density = node_moves.node_log_density(
+            density = wishart_moves.node_log_density(
                 released, j, s, log_det, likelihood, state.precision
             )
             values.append(density - log_conditional(released, j, s, state))
@@ -194,7 +195,7 @@ def test_the_density_of_a_node_counts_each_entry_above_the_diagonal_once(rng):
     s, s_hat = positive(rng, 2, DIM)
     upper = np.triu_indices(DIM)
     expected = -np.sum((s - s_hat)[upper] ** 2) / 2 / 1.7
-    assert node_moves.noise_log_likelihood(s, s_hat, 1.7) == pytest.approx(expected, rel=1e-12)
+    assert wishart_moves.noise_log_likelihood(s, s_hat, 1.7) == pytest.approx(expected, rel=1e-12)
     both = -np.sum((s - s_hat) ** 2) / 2 / 1.7
     assert abs(both - expected) > 0.1
 
@@ -202,8 +203,8 @@ def test_the_density_of_a_node_counts_each_entry_above_the_diagonal_once(rng):
 def test_the_gaussian_approximation_agrees_with_dense_algebra(rng):
     """Its mean, given zhat, by conditioning in all D entries at once."""
     released, state, scratch, frame = node_state(rng)
-    node_moves.set_frame(state.precision, frame)
-    assert node_moves.approximate(released, 0, state, frame, scratch)
+    gaussian_moves.set_frame(state.precision, frame)
+    assert gaussian_moves.approximate(released, 0, state, frame, scratch)
     pairs = [(i, k) for i in range(DIM) for k in range(i + 1)]
     linear = np.zeros((DIM, len(pairs)))
     for column, (i, k) in enumerate(pairs):
@@ -222,11 +223,11 @@ def test_the_gaussian_approximation_is_exact_where_the_law_is_gaussian(rng):
     """With one feature and many rows its log-density differs from the law by little."""
     noisy = release(rng, (100_000,), np.array([0.4]), 300.0)
     released = conditionals.ReleasedStatistics.of(noisy)
-    state = node_moves.StatisticsState.of(np.array([[[1e5]]]), np.array([0.4]), 0.1)
+    state = wishart_moves.StatisticsState.of(np.array([[[1e5]]]), np.array([0.4]), 0.1)
     state.precision[:] = 1.0
-    scratch, frame = node_moves.StatisticsScratch.of(1, 1), node_moves.Frame.of(1)
-    node_moves.set_frame(state.precision, frame)
-    assert node_moves.approximate(released, 0, state, frame, scratch)
+    scratch, frame = wishart_moves.StatisticsScratch.of(1, 1), gaussian_moves.Frame.of(1)
+    gaussian_moves.set_frame(state.precision, frame)
+    assert gaussian_moves.approximate(released, 0, state, frame, scratch)
     gaps = []
     for s in np.linspace(-300, 300, 5) + frame.mean[0, 0]:
         matrix = np.array([[s]])
@@ -235,10 +236,10 @@ def test_the_gaussian_approximation_is_exact_where_the_law_is_gaussian(rng):
             matrix, released.z[0], state.theta, factor, scratch.x
         )
         gaps.append(
-            node_moves.node_log_density(
+            wishart_moves.node_log_density(
                 released, 0, matrix, math.log(s), likelihood, state.precision
             )
-            - node_moves.approximate_log_density(frame, matrix, scratch.x)
+            - gaussian_moves.approximate_log_density(frame, matrix, scratch.x)
         )
     assert np.ptp(gaps) < 0.02
 
@@ -299,7 +300,7 @@ def test_a_chain_that_breaks_says_why_and_keeps_no_such_draw(rng, monkeypatch):
     assert found.status == "stopped: the precision of theta is not positive definite in iteration 1"
     assert found.draws.shape == (0, DIM)
     assert np.isnan(found.coefficients).all()
-    start = node_moves.StatisticsState.of(-np.ones((2, DIM, DIM)), np.zeros(DIM), 1.0)
+    start = wishart_moves.StatisticsState.of(-np.ones((2, DIM, DIM)), np.zeros(DIM), 1.0)
     monkeypatch.setattr(mcmc_normal_x, "first_state", lambda *args: start)
     found = mcmc_normal_x.fit(noisy, prior, mcmc_normal_x.Params(60, 0), rng)
     assert found.status == "stopped: a node covariance is not positive definite in iteration 1"
@@ -362,14 +363,21 @@ def test_the_first_variance_is_the_prior_mean_or_what_is_given():
     assert gibbs.GibbsParams().first_variance(vague) == pytest.approx(0.5 / 1.5)
 
 
-def test_diagnostics_tell_chains_that_agree_from_chains_that_do_not(rng):
-    draws = rng.standard_normal((4, 500, 2))
-    assert convergence.diagnose(draws)["rhat"] < 1.05
-    assert convergence.diagnose(draws)["ess_bulk"] > 1000
-    assert convergence.diagnose(draws + 3 * np.arange(4)[:, None, None])["rhat"] > 1.5
-    assert convergence.diagnose(draws[:1])["rhat"] < 1.05
-    drifting = draws[0] + np.linspace(0, 5, draws.shape[1])[:, None]
-    assert convergence.diagnose([drifting])["rhat"] > 1.5
-    assert math.isnan(convergence.diagnose(np.zeros((2, 10, 2)))["rhat"])
-    with pytest.raises(DpmcError, match=r"chains.*shape"):
-        convergence.diagnose([np.zeros((10, 2)), np.zeros((11, 2))])
+def test_degrees_of_freedom_of_the_precision_are_those_of_its_prior_and_all_rows(monkeypatch):
+    """Tests of the law of the precision are in tests/statistical."""
+    told, rng = [], np.random.default_rng(5)
+    monkeypatch.setattr(normal_x, "refresh", lambda *_: True)
+    monkeypatch.setattr(normal_x, "sweep_scales", lambda *_: (True, 0))
+    monkeypatch.setattr(
+        normal_x, "draw_precision", lambda total, dof, *_: told.append(dof) or False
+    )
+    noisy = release(rng, (7, 11), np.array([0.5, -0.5]), 1.0)
+    prior = dense_prior(2)
+    settings = normal_x.NormalXSettings(3, 0, False, True, True, 0.44, 0, 0.0)
+    state = wishart_moves.StatisticsState.of(np.array(noisy.s), np.zeros(2), 1.0)
+    released = conditionals.ReleasedStatistics.of(noisy)
+    arguments = (released, conditionals.PriorTerms.of(prior), settings, None, state, None)
+    scratch = wishart_moves.StatisticsScratch.of(2, 2)
+    stopped = normal_x.sample.py_func(*arguments, scratch, *[None] * 4)
+    assert stopped == (1, 0)
+    assert told == [prior.dof + 7 + 11]

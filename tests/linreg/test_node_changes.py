@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpmc.linreg.gibbs import normal_x, scale_moves, whitened_nodes
 from dpmc.linreg.gibbs.conditionals import PriorTerms, ReleasedStatistics
-from dpmc.linreg.gibbs.node_moves import StatisticsScratch, StatisticsState
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.numerics.compiled import kept_loop
 from tests.support.linreg_releases import dense_prior, positive, release
 

@@ -54,7 +54,7 @@ ELSEWHERE = {
     "Gibbs draws of parameters and latent variables, given what is released": """
         linreg/gibbs/conditionals.py::draw_coefficients standard_normal
         linreg/gibbs/covariance_moves.py::draw_parameter random 3
-        linreg/gibbs/node_moves.py::draw_deviation standard_normal 2
+        linreg/gibbs/gaussian_moves.py::draw_deviation standard_normal 2
         linreg/gibbs/latent_sums.py::direct_conditional standard_normal
         linreg/gibbs/latent_sums.py::elliptical_slice random 3
         linreg/gibbs/latent_sums.py::smooth standard_normal

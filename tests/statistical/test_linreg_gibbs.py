@@ -20,8 +20,9 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, ReleasedStatistics
-from dpmc.linreg.gibbs.node_moves import Frame, StatisticsScratch, StatisticsState
+from dpmc.linreg.gibbs.gaussian_moves import Frame
 from dpmc.linreg.gibbs.normal_x import NormalXSettings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.linreg.methods import mcmc_fixed_s, mcmc_normal_x
 from dpmc.linreg.types import NoisyStatistics
 from tests.reference import regression_posterior

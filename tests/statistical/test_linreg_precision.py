@@ -13,8 +13,9 @@ import pytest
 from scipy import stats
 
 from dpmc.linreg.gibbs.conditionals import WALK_ACCEPTANCE, PriorTerms, ReleasedStatistics
-from dpmc.linreg.gibbs.node_moves import Frame, StatisticsScratch, StatisticsState
+from dpmc.linreg.gibbs.gaussian_moves import Frame
 from dpmc.linreg.gibbs.normal_x import NormalXSettings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from tests.support.linreg_releases import dense_prior, release
 
 pytestmark = pytest.mark.slow

@@ -72,7 +72,7 @@ def draws(name: str, method: str, num: int, faults: Faults | None = RIGHT, **par
         target.prior.low, target.prior.high, params.get("proposal_sd") or 2.4 * known.sd
     )
     rng = stream(1, "tests", name, method)
-    advance = module.chain(target, settings, faults, walk, known.mean, rng)
+    advance = module.chain(driver.ChainRun(target, settings, faults, walk, known.mean, rng))
     out = np.empty(num)
     advance(out)
     return out[num // 20 :]

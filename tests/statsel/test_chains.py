@@ -19,15 +19,17 @@ from dpmc.numerics.compiled import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
 from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick
+from dpmc.statsel.chains.driver import ChainRun
 from dpmc.statsel.posterior import likelihoods
-from dpmc.statsel.releases import Release
+from dpmc.statsel.releases import Release, ReleaseTerms
 from dpmc.types import NO_GUARANTEE, DpmcError
 
 POPULATION = selection.population("normal_variance", bound=10.0)
 ABSOLUTE = selection.statistic("abs_1")
 LAPLACE = selection.mechanism("laplace")
 SMOOTH = selection.mechanism("smooth_laplace")
-RELEASE = Release(1.15, math.nan, NO_GUARANTEE, 100)
+TERMS = ReleaseTerms(POPULATION, ABSOLUTE, LAPLACE, 5.0, None)
+RELEASE = Release(1.15, math.nan, NO_GUARANTEE, 100, "continuous", TERMS)
 
 
 def test_normal_quantiles_are_exact():
@@ -119,9 +121,8 @@ def chain(method, **params):
     given = targets.target(POPULATION, selection.statistic(statistic), made, y, n, 5.0, (0.0, 30.0))
     module = registry.load("statsel_posterior", method)
     settings = module.Params(**({"num_particles": 4} if method != "mh" else {}), **params)
-    return module.chain(
-        given, settings, RIGHT, ThetaWalk(0.0, 30.0, 1.0), 2.0, np.random.default_rng(4)
-    )
+    walk, rng = ThetaWalk(0.0, 30.0, 1.0), np.random.default_rng(4)
+    return module.chain(ChainRun(given, settings, RIGHT, walk, 2.0, rng))
 
 
 @pytest.mark.parametrize("method", TARGETS)
@@ -138,20 +139,16 @@ def test_a_chain_goes_on_where_it_ended(method):
 
 def test_sampling_tells_how_sure_it_is():
     found = selection.sample(
-        POPULATION, ABSOLUTE, LAPLACE, RELEASE,
-        epsilon=5.0, prior=(0.0, 100.0), num_iterations=40_000, seed=2, progress=True,
-    )  # fmt: skip
-    known = selection.reference(
-        POPULATION, ABSOLUTE, LAPLACE, RELEASE, epsilon=5.0, prior=(0.0, 100.0)
+        RELEASE, prior=(0.0, 100.0), num_iterations=40_000, seed=2, progress=True
     )
+    known = selection.reference(RELEASE, prior=(0.0, 100.0))
     assert abs(found.mean - known.mean) < 5 * found.standard_error
     assert 1 < found.autocorrelation_time.value < 20
     assert (found.method, found.theta.shape) == ("mh", (36_000,))
     with pytest.warns(ShortChainWarning):
         selection.sample(
-            POPULATION, ABSOLUTE, LAPLACE, RELEASE,
-            epsilon=5.0, prior=(0.0, 100.0), num_iterations=50, proposal_sd=0.01, start=2.0,
-        )  # fmt: skip
+            RELEASE, prior=(0.0, 100.0), num_iterations=50, proposal_sd=0.01, start=2.0
+        )
 
 
 @pytest.mark.parametrize(
@@ -182,9 +179,9 @@ def test_sampling_tells_how_sure_it_is():
     ],
 )
 def test_bad_input_is_refused_in_one_line(change, message):
-    given = {"epsilon": 5.0, "prior": (0.0, 100.0), "seed": 1, **change}
+    given = {"prior": (0.0, 100.0), "seed": 1, **change}
     with pytest.raises(DpmcError, match=message) as caught:
-        selection.sample(POPULATION, ABSOLUTE, LAPLACE, RELEASE, **given)
+        selection.sample(RELEASE, **given)
     assert "\n" not in str(caught.value)
 
 

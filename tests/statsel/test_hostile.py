@@ -366,8 +366,7 @@ def test_a_posterior_is_drawn_given_a_discrete_release():
     population, statistic = POPULATIONS[0], lookup.statistic("abs_1")
     x = population.draw(0.8, np.random.default_rng(0), 400)
     found = dpmc.statsel.release(population, statistic, LAPLACE, x, 5.0, noise="discrete")
-    about = {"epsilon": 5.0, "prior": (0.1, 2.0)}
-    reference = dpmc.statsel.reference(population, statistic, LAPLACE, found, **about)
+    reference = dpmc.statsel.reference(found, prior=(0.1, 2.0))
     assert 0.1 < reference.mean < 2.0
     assert found.noise == "discrete"
 

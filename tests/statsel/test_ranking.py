@@ -113,17 +113,10 @@ def test_the_picture_stays_inside_of_the_domain_of_theta():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"candidates": []}, "`candidates` must be one or more statistics, got none"),
         ({"candidates": [POWERS[0]] * 2}, "`candidates` must have different names"),
-        ({"theta": -1.0}, r"`theta` must be in \(0, inf\) for normal_variance, got -1.0"),
         ({"theta": math.nan}, "`theta` must be .*got nan"),
         ({"population": MEAN, "theta": 10.0}, r"`theta` must be in \(0, 10\) .*got 10.0"),
-        ({"epsilon": 0.0}, "epsilon.*0.0"),
-        ({"epsilon": -2.0}, "epsilon.*-2.0"),
-        ({"epsilon": math.inf}, "epsilon.*inf"),
         ({"epsilon": math.nan}, "epsilon.*nan"),
-        ({"n": 0}, "n.*0"),
-        ({"epsilons": (2.0, 1.0)}, "`epsilons` must be two finite numbers > 0 in order"),
         ({"mechanism": SMOOTH}, "delta.*None|delta.*smooth_laplace"),
         ({"mechanism": SMOOTH, "delta": 2.0}, "delta.*2.0"),
         ({"mechanism": SMOOTH, "delta": 1e-4}, r"`statistic` must be median or max for smooth_la"),

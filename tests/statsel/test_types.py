@@ -369,20 +369,12 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: release(epsilon=0.0), "epsilon.*0.0"),
         (lambda: release(epsilon=math.inf), "epsilon.*inf"),
-        (lambda: release(epsilon=math.nan), "epsilon.*nan"),
-        (lambda: release(x=[]), r"^`x` must be one or more numbers in a row, got shape \(0,\)"),
-        (lambda: release(x=[math.nan]), "^`x` must be finite numbers, unless invalid_rows='zero'$"),
         (lambda: release("median", "smooth_laplace"), r"delta.*None|delta.*smooth_laplace"),
         (lambda: release("median", "smooth_laplace", delta=1.5), r"delta.*1.5"),
         (
             lambda: release("abs_1", "smooth_laplace", delta=1e-4),
             "`mechanism` must release the mean of .*, got 'smooth_laplace'",
-        ),
-        (
-            lambda: release("max", "per_record_laplace"),
-            "`mechanism` must release a single number for max, got 'per_record_laplace'",
         ),
         (
             lambda: release("bit", "randomised_response", of="bernoulli", x=[0.5]),
@@ -417,19 +409,10 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
             lambda: population("bernoulli").draw(1.0, np.random.default_rng(0), 3),
             r"`theta` must be in \(0, 1\) for bernoulli, got 1.0",
         ),
-        (
-            lambda: population("normal_mean").check_theta(math.nan),
-            r"`theta` must be in \(0, 10\) for normal_mean, got nan",
-        ),
-        (lambda: lookup.statistic("abs_x"), "`statistic` must be one of abs_<power>.*got 'abs_x'"),
         (lambda: lookup.statistic("abs_-1"), "power.*-1.0"),
         (lambda: lookup.statistic("abs_inf"), "power.*inf"),
         (lambda: lookup.statistic("pow_1.5"), "power.*1.5"),
-        (lambda: lookup.population("cauchy"), "population.*cauchy"),
-        (lambda: lookup.population("normal_mean"), "`bound` must be given to normal_mean"),
-        (lambda: lookup.population("normal_variance", bound=0.0), "bound.*0.0"),
         (lambda: lookup.population("bernoulli", bound=1.0), "bernoulli.*bound|bound.*bernoulli"),
-        (lambda: lookup.mechanism("gauss"), "mechanism.*'gauss'"),
         (lambda: lookup.mechanism("smooth_laplace", alpha=-1.0), "alpha.*-1.0"),
         (
             lambda: lookup.statistic("median", power=0.5, absolute=False),
@@ -467,16 +450,6 @@ def test_rows_are_records_of_the_population_with_public_bounds():
     np.testing.assert_allclose(population_rows.records(params, 8.0, 50, 3), 2 * one)
     assert not np.allclose(population_rows.records(params, 2.0, 50, 4), one)
     np.testing.assert_array_equal(population_rows.records(params, 2.0, 50, 3), one)
-
-
-def test_names_of_tables():
-    names = {text: lookup.statistic(text).name for text in (*STATISTICS, "bit", "abs_2")}
-    assert names["pow_1"] == names["bit"] == "x"
-    assert names["pow_3"] == "x^3"
-    assert names["abs_0.5"] == "|x|^0.5"
-    assert names["abs_1"] == "|x|"
-    assert names["abs_2"] == "|x|^2"
-    assert (names["median"], names["max"]) == ("median", "max")
 
 
 def test_the_public_names_are_reached_from_the_package():

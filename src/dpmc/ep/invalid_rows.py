@@ -23,13 +23,10 @@ def without_invalid(invalid_rows: InvalidRows, **parts: Array) -> tuple[Array, .
     it is, clipped as any other. So it contributes nothing, the number of rows stays the public
     one, and the sensitivity holds as for any row.
 
-    Parameters
-    ----------
-    invalid_rows : {"refuse", "zero"}
-        What becomes of a row with an entry that is not finite in any part. That one was refused
-        depends on private rows, and no guarantee covers it.
-    **parts : ndarray of shape (N,) or (N, d)
-        Parts of the rows under their names, such as features and targets; not changed.
+    `invalid_rows` in {"refuse", "zero"}: what becomes of a row with an entry that is not finite in
+    any part. That one was refused depends on private rows, and no guarantee covers it. `**parts`,
+    shape (N,) or (N, d): parts of the rows under their names, such as features and targets; not
+    changed.
 
     Returns
     -------

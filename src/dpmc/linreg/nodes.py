@@ -50,12 +50,7 @@ def statistics_of(
 def statistics_of_nodes(federation: Federation, bounds: tuple[float, float]) -> NodeStatistics:
     """Add up the rows of each node by itself.
 
-    Parameters
-    ----------
-    federation : Federation
-        Nodes whose last column is the response.
-    bounds : (float, float)
-        As of `statistics_of`.
+    `federation`: nodes whose last column is the response. `bounds`: as of `statistics_of`.
     """
     found = [statistics_of(node, bounds) for node in federation.nodes]
     return NodeStatistics(

@@ -66,11 +66,9 @@ class Profile:
     def release_settings(self, statistics: str = "sz") -> dict[str, Any]:
         """Return the keyword arguments of the release that a method needs.
 
-        Parameters
-        ----------
-        statistics : {"sz", "szu", "own"}
-            `STATISTICS` of the method: of `dpmc.linreg.release.release` without and with u,
-            or of the release of the method's own module.
+        `statistics` in {"sz", "szu", "own"}: `STATISTICS` of the method: of
+        `dpmc.linreg.release.release` without and with u, or of the release of the method's own
+        module.
         """
         checks.one_of("statistics", statistics, ("sz", "szu", "own"))
         terms = {"neighbours": self.neighbours, "calibration": self.calibration}
@@ -81,12 +79,8 @@ class Profile:
     def parameters(self, method: str, y_bound: float) -> dict[str, Any]:
         """Return the parameters of `method` that differ from its defaults.
 
-        Parameters
-        ----------
-        method : str
-            Empty for a method of which the profile says nothing.
-        y_bound : float
-            Y, > 0: a third of it is where a chain starts, or what sigma_y^2 is set to.
+        `method`: empty for a method of which the profile says nothing. `y_bound`: Y, > 0: a third
+        of it is where a chain starts, or what sigma_y^2 is set to.
         """
         checks.positive("y_bound", y_bound)
         values = self.overrides.get(method, {})

@@ -185,12 +185,8 @@ def check_within(statistics: NodeStatistics, x_bound: float, y_bound: float) -> 
 
     Only what is public is compared: the bounds that the rows were clipped to.
 
-    Parameters
-    ----------
-    statistics : NodeStatistics
-        Sums, with the bounds that their rows were clipped to.
-    x_bound, y_bound : float
-        What the sensitivity is computed from.
+    `statistics`: sums, with the bounds that their rows were clipped to. `x_bound`, `y_bound`: what
+    the sensitivity is computed from.
     """
     for name, bound in (("x_bound", x_bound), ("y_bound", y_bound)):
         checks.positive(name, bound)

@@ -96,12 +96,8 @@ def coefficient_errors(
 def t_interval(values: Array, level: float = LEVEL) -> CredibleInterval:
     """Return the mean of independent runs and its Student t interval.
 
-    Parameters
-    ----------
-    values : ndarray of shape (m,)
-        At least two; fifty runs have 49 degrees of freedom.
-    level : float
-        Coverage, in (0, 1).
+    `values`, shape (m,): at least two; fifty runs have 49 degrees of freedom. `level`: coverage, in
+    (0, 1).
     """
     values = shaped("values", values, (-1,), "(m,), m >= 2")
     if len(values) < 2:

@@ -73,12 +73,8 @@ def scaled_sensitivity(
     How far one row moves a release of S and z, in standard deviations of its noise: its
     inverse is the noise multiplier of both together.
 
-    Parameters
-    ----------
-    x_bound, y_bound, dim, neighbours
-        Bounds on the rows, number of features and relation, as in `statistics_sensitivity`.
-    s_sd, z_sd : float
-        Noise on an entry of S and of z, > 0.
+    `x_bound`, `y_bound`, `dim`, `neighbours`: bounds on the rows, number of features and relation,
+    as in `statistics_sensitivity`. `s_sd`, `z_sd`: noise on an entry of S and of z, > 0.
     """
     checks.positive("s_sd", s_sd)
     checks.positive("z_sd", z_sd)

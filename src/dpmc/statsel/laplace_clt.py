@@ -107,10 +107,7 @@ def score(y: float, mean: float, sd: float, scale: float) -> tuple[float, float]
 def unit_information(k: float) -> tuple[float, float]:
     """Return the information on the mean, times s^2, and on the variance, times s^4.
 
-    Parameters
-    ----------
-    k : float
-        s / b > 0; infinity without noise.
+    `k`: s / b > 0; infinity without noise.
 
     Returns
     -------

@@ -206,13 +206,9 @@ def widest(window: Any, first: int, num: int, gap: int) -> float:
 def make_released_at(generate: Any, transform: Any, draw: Any = next_exponential) -> Any:
     """Return the compiled function that gives an order statistic and the scale of its noise.
 
-    Parameters
-    ----------
-    generate, transform : compiled functions
-        Of the population and the statistic.
-    draw : compiled function ``(source, data set, rank) -> float``
-        Gives the exponential by which the next rank is drawn; the function that is returned takes
-        its source as its last argument.
+    `generate`, `transform`: of the population and the statistic. `draw`: gives the exponential by
+    which the next rank is drawn; the function that is returned takes its source as its last
+    argument.
     """
 
     @compiled

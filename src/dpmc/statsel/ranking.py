@@ -281,10 +281,7 @@ def _pair(
 def draw(ranking: Ranking) -> Figure:
     """Return the information against epsilon, with crossovers, and against theta.
 
-    Parameters
-    ----------
-    ranking : Ranking
-        From :func:`dpmc.statsel.rank`.
+    `ranking`: from :func:`dpmc.statsel.rank`.
 
     Returns
     -------

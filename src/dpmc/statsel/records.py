@@ -23,13 +23,8 @@ def check_invalid_rows(invalid_rows: str) -> None:
 def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
     """Return records as finite numbers.
 
-    Parameters
-    ----------
-    x : array_like of shape (n,)
-        n >= 1.
-    invalid_rows : {"refuse", "zero"}
-        What becomes of a record that is no finite number: it is an error, or it counts as 0
-        before it is clipped.
+    `x`, shape (n,): n >= 1. `invalid_rows` in {"refuse", "zero"}: what becomes of a record that is
+    no finite number: it is an error, or it counts as 0 before it is clipped.
     """
     check_invalid_rows(invalid_rows)
     records = checks.real_array("x", x, invalid_rows)
@@ -46,12 +41,8 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
 def bits(clipped: Array, invalid_rows: InvalidRows) -> Array:
     """Return records that are bits.
 
-    Parameters
-    ----------
-    clipped : ndarray
-        Clipped to [0, 1].
-    invalid_rows : {"refuse", "zero"}
-        What becomes of one that is neither 0 nor 1.
+    `clipped`: clipped to [0, 1]. `invalid_rows` in {"refuse", "zero"}: what becomes of one that is
+    neither 0 nor 1.
     """
     known = (clipped == 0.0) | (clipped == 1.0)
     if known.all():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -41,36 +40,6 @@ class ReleaseTerms:
     epsilon: float
     delta: float | None
 
-    def check(self, **given: Any) -> None:
-        """Refuse another population, statistic, mechanism, epsilon or delta than the release has.
-
-        What is None was not given.
-        """
-        for name, value in given.items():
-            own = getattr(self, name)
-            if value is None or self._same(own, value):
-                continue
-            told = [getattr(one, "name", one) for one in (own, value)]
-            raise DpmcError(f"`{name}` must be that of the release, {told[0]}, got {told[1]}")
-
-    def _same(self, own: Any, value: Any) -> bool:
-        if type(own) is not type(value):
-            return bool(own == value)
-        if own == value or not isinstance(own, Mechanism) or own.constants is None:
-            return _described(own) == _described(value)
-        if value.constants is None or self.delta is None:
-            return False
-        constants = own.constants(self.epsilon, self.delta)
-        same = bool(constants == value.constants(self.epsilon, self.delta))
-        return same and _described(own) == _described(value)
-
-
-def _described(value: Any) -> list[Any]:
-    """Fields of a dataclass that are no functions, or the value itself: they tell two apart."""
-    if not is_dataclass(value):
-        return [value]
-    return [entry for name in fields(value) if not callable(entry := getattr(value, name.name))]
-
 
 @dataclass(frozen=True)
 class Release:
@@ -89,7 +58,7 @@ class Release:
         Number of records, public.
     noise : {"continuous", "discrete"}
         Whether the noise is floating-point noise, or the release was rounded to a grid.
-    terms : ReleaseTerms, optional
+    terms : ReleaseTerms
         What was released, by which mechanism, and for which epsilon and delta. A posterior given
         the release reads it here.
     """
@@ -98,8 +67,8 @@ class Release:
     scale: float
     guarantee: Guarantee
     n: int
-    noise: Noise = "continuous"
-    terms: ReleaseTerms | None = field(default=None, repr=False)
+    noise: Noise
+    terms: ReleaseTerms = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Draw from the posterior of theta target a release, and compute it by quadrature."""
+"""Draw from the posterior of theta given a release, and compute it by quadrature."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from dpmc.statsel import targets
 from dpmc.statsel.chains import driver
 from dpmc.statsel.posterior import quadrature
 from dpmc.statsel.posterior.quadrature import QuadraturePosterior
-from dpmc.statsel.releases import Release, ReleaseTerms
+from dpmc.statsel.releases import Release
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
-from dpmc.statsel.types import check_parts
 from dpmc.types import Array, DpmcError, Guarantee
 
 # Samplers stand under the name of the study that compares them.
@@ -62,10 +61,9 @@ class Sample:
 
 
 def sample(
-    *given: Any,
+    released: Release,
+    *,
     prior: ThetaPrior | tuple[float, float],
-    epsilon: float | None = None,
-    delta: float | None = None,
     method: str | None = None,
     variant: str = "corrected",
     seed: int | None = None,
@@ -74,20 +72,13 @@ def sample(
 ) -> Sample:
     """Draw from the posterior of theta.
 
-    ``sample(released, prior=...)`` reads from the release what was released, by which mechanism and
-    with which epsilon. ``sample(population, statistic, mechanism, released, epsilon=..., ...)``
-    says so again, and is refused where the release has others.
-
     Parameters
     ----------
     released : Release
-        Of :func:`dpmc.statsel.releases.release`.
-    population, statistic, mechanism : Population, Statistic, Mechanism
-        Before it, where it does not carry its own.
+        What :func:`dpmc.statsel.releases.release` returned: it says of what, by which mechanism
+        and for which epsilon.
     prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
-    epsilon, delta : float, optional
-        That the release was asked for, where it does not carry its own.
     method : str, optional
         One of :mod:`dpmc.statsel.chains.methods`: by default ``"mh"`` for a mean, ``"exact"`` for
         an order statistic and ``"sequential"`` for records.
@@ -126,7 +117,7 @@ def sample(
     >>> 0.5 < result.mean < 8
     True
     """
-    target, guarantee = _target("sample", given, prior, epsilon, delta)
+    target = _target(released, prior)
     name = method or DEFAULTS[target.shape]
     chosen = registry.load(KIND, name)
     if chosen.chain is None:
@@ -157,15 +148,14 @@ def sample(
         time,
         draws.acceptance_rate,
         name,
-        guarantee,
+        released.guarantee,
     )
 
 
 def reference(
-    *given: Any,
+    released: Release,
+    *,
     prior: ThetaPrior | tuple[float, float],
-    epsilon: float | None = None,
-    delta: float | None = None,
     num_data_sets: int = quadrature.DATA_SETS,
 ) -> QuadraturePosterior:
     """Return the posterior of theta by quadrature.
@@ -173,12 +163,9 @@ def reference(
     Parameters
     ----------
     released : Release
-        From :func:`dpmc.statsel.release`, alone or after population, statistic and mechanism, as
-        `sample` takes them.
+        See `sample`.
     prior : ThetaPrior or (float, float)
         Two numbers are the uniform distribution between them.
-    epsilon, delta : float, optional
-        Those of the release, where it does not carry its own.
     num_data_sets : int
         Number of simulated data sets for the distribution of an order statistic with smooth
         sensitivity.
@@ -199,27 +186,15 @@ def reference(
     >>> 0.5 < reference(released, prior=(0.0, 100.0)).mean < 8
     True
     """
-    target, _ = _target("reference", given, prior, epsilon, delta)
+    target = _target(released, prior)
     return quadrature.quadrature(target, quadrature.likelihood(target, num_data_sets))
 
 
-def _target(
-    caller: str,
-    given: tuple[Any, ...],
-    prior: ThetaPrior | tuple[float, float],
-    epsilon: float | None,
-    delta: float | None,
-) -> tuple[PosteriorTarget, Guarantee]:
-    """Return the target of a release and its guarantee, by its own terms or those given."""
-    if len(given) not in (1, 4):
-        raise DpmcError(
-            f"`{caller}` must be called as {caller}(released, prior=...) or {caller}(population, "
-            f"statistic, mechanism, released, ...), got {len(given)} positional arguments"
-        )
-    released = given[-1]
+def _target(released: Release, prior: ThetaPrior | tuple[float, float]) -> PosteriorTarget:
+    """Return the target that a release defines by its terms."""
     checks.instance("released", released, Release, "a Release of dpmc.statsel.release")
-    terms = _terms(released, given[:-1], epsilon, delta)
-    target = targets.target(
+    terms = released.terms
+    return targets.target(
         terms.population,
         terms.statistic,
         terms.mechanism,
@@ -229,22 +204,3 @@ def _target(
         prior,
         terms.delta,
     )
-    return target, released.guarantee
-
-
-def _terms(
-    released: Release, parts: tuple[Any, ...], epsilon: float | None, delta: float | None
-) -> ReleaseTerms:
-    """Return the terms of a release, refusing others that are given beside them."""
-    names = ("population", "statistic", "mechanism")
-    if parts:
-        check_parts(*parts)
-    if released.terms is not None:
-        given = dict(zip(names, parts, strict=True)) if parts else {}
-        released.terms.check(**given, epsilon=epsilon, delta=delta)
-        return released.terms
-    if not parts or epsilon is None:
-        missing = "population" if not parts else "epsilon"
-        raise DpmcError(f"`{missing}` must be given with a release that does not carry its own")
-    population, statistic, mechanism = parts
-    return ReleaseTerms(population, statistic, mechanism, epsilon, delta)

@@ -118,12 +118,7 @@ def _divided(
 def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) -> Any:
     """Return the smooth sensitivity of one rank.
 
-    Parameters
-    ----------
-    s : ndarray of shape (n,)
-        Sorted, in [low, high].
-    rank : int
-        m, from 1 to n.
+    `s`, shape (n,): sorted, in [low, high]. `rank`: m, from 1 to n.
 
     Returns
     -------
@@ -138,12 +133,7 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
 def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta: float) -> Any:
     """Return the smooth sensitivity of the mean of ranks m and m + 1, m < n.
 
-    Parameters
-    ----------
-    s : ndarray of shape (n,)
-        Sorted, in [low, high].
-    rank : int
-        m, from 1 to n - 1.
+    `s`, shape (n,): sorted, in [low, high]. `rank`: m, from 1 to n - 1.
     """
     return _search(s, rank, rank + 1, low, high, beta, 0.5)
 
@@ -187,10 +177,7 @@ def checked_rank(statistic: Statistic, n: int) -> int:
 def released(s: Array, statistic: Statistic) -> float:
     """Return the order statistic itself.
 
-    Parameters
-    ----------
-    s : ndarray of shape (n,)
-        In any order.
+    `s`, shape (n,): in any order.
     """
     ordered, rank = np.sort(s), checked_rank(statistic, len(s))
     if statistic.averages(len(s)):

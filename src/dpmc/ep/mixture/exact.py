@@ -19,18 +19,10 @@ from dpmc.types import Array, DpmcError
 
 
 class MixtureTruth(NamedTuple):
-    """A Gaussian for each mean.
+    """A Gaussian for each mean."""
 
-    Parameters
-    ----------
-    means : ndarray of shape (J, d)
-        Posterior means of the component means.
-    covariances : ndarray of shape (J, d, d)
-        Their posterior covariances.
-    """
-
-    means: Array
-    covariances: Array
+    means: Array  # (J, d): posterior means of the component means
+    covariances: Array  # (J, d, d): their posterior covariances
 
 
 def label_posterior(
@@ -71,12 +63,8 @@ def label_posterior(
 def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
     """Return a reference from printed numbers.
 
-    Parameters
-    ----------
-    means : array_like of shape (J, d)
-        Printed means.
-    upper_triangles : array_like of shape (J, d (d + 1) / 2)
-        Of the covariances, row by row.
+    `means`, shape (J, d): printed means. `upper_triangles`, shape (J, d (d + 1) / 2): of the
+    covariances, row by row.
     """
     means, entries = (np.asarray(v, dtype=np.float64) for v in (means, upper_triangles))
     if means.ndim != 2 or entries.shape != (len(means), means.shape[1] * (means.shape[1] + 1) // 2):

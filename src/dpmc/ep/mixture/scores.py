@@ -20,10 +20,7 @@ def greedy_pairs(truth: Array, means: Array) -> list[int]:
     The true ones choose in turn, each the nearest of what is left: the last ones take what
     nobody wanted.
 
-    Parameters
-    ----------
-    truth, means : ndarray of shape (J, d)
-        Means of the reference, and those to pair with them.
+    `truth`, `means`, shape (J, d): means of the reference, and those to pair with them.
 
     Returns
     -------
@@ -51,10 +48,7 @@ def best_pairs(truth: Array, means: Array) -> list[int]:
 def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
     """Return the scores that table 1 of the paper prints, under the names that they deserve.
 
-    Parameters
-    ----------
-    truth, fitted : (ndarray of shape (J, d), ndarray of shape (J, d, d))
-        Means and covariances.
+    `truth` and `fitted`: means and covariances, shapes (J, d) and (J, d, d).
 
     Returns
     -------
@@ -84,10 +78,8 @@ def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
 def scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
     """Return errors and divergences, averaged over components in their best pairing.
 
-    Parameters
-    ----------
-    truth, fitted : (ndarray of shape (J, d), ndarray of shape (J, d, d))
-        Means and covariances, of p and of q.
+    `truth` and `fitted`: means and covariances, shapes (J, d) and (J, d, d), of p and of
+    q.
 
     Returns
     -------

@@ -302,10 +302,7 @@ def fit_without_privacy(
 ) -> Fitted:
     """Fit a network by a method without privacy.
 
-    Parameters
-    ----------
-    x, y, settings, rng, progress, invalid_rows
-        As in :func:`fit`.
+    `x`, `y`, `settings`, `rng`, `progress`, `invalid_rows`: as in :func:`fit`.
     """
     fitted = fit(x, y, settings, rng, progress, invalid_rows=invalid_rows)
     return Fitted(fitted, NO_GUARANTEE, fitted.counters)

@@ -24,18 +24,10 @@ Layers = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network with one hidden layer of rectified linear units, a bias in both layers.
+    """A network with one hidden layer of rectified linear units, a bias in both layers."""
 
-    Parameters
-    ----------
-    hidden : int
-        Units H.
-    inputs : int
-        Features d.
-    """
-
-    hidden: int
-    inputs: int
+    hidden: int  # Units H
+    inputs: int  # Features d
 
     def __post_init__(self) -> None:
         checks.at_least("hidden", self.hidden, 1)

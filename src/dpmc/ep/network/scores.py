@@ -16,18 +16,10 @@ BLOCK = 4096
 
 
 class Scores(NamedTuple):
-    """How good predictions are, in the units of the target.
+    """How good predictions are, in the units of the target."""
 
-    Parameters
-    ----------
-    rmse : float
-        Root of the mean squared error of the means.
-    log_likelihood : float
-        Mean logarithm of the normal density of the targets.
-    """
-
-    rmse: float
-    log_likelihood: float
+    rmse: float  # Root of the mean squared error of the means
+    log_likelihood: float  # Mean logarithm of the normal density of the targets
 
 
 def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
@@ -51,12 +43,8 @@ def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
 def output_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, Array]:
     """Return mean and variance of the output of a network for rows of features.
 
-    Parameters
-    ----------
-    x : ndarray of shape (m, d)
-        In the units in which the network was fitted.
-    means, variances : (ndarray of shape (H, d + 1), ndarray of shape (H + 1,))
-        Of independent normal weights, those of biases last.
+    `x`, shape (m, d), has the units in which the network was fitted. `means` and `variances` are
+    those of independent normal weights: layers of shapes (H, d + 1) and (H + 1,), biases last.
 
     Returns
     -------

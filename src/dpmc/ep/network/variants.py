@@ -27,13 +27,9 @@ def published(
     without privacy, scaled down. Here all its precisions are equal; that they differ is what
     the earlier run leaves in the prior.
 
-    Parameters
-    ----------
-    row : {"ep", "sep", "sep_clipped", "dp_sep"}
-        Row of the tables.
-    noise : (float, float)
-        Shape a and rate b of the fixed noise precision, constants of the public code for each
-        data set; for the two last rows. The noise variance is b / (a - 1).
+    `row` in {"ep", "sep", "sep_clipped", "dp_sep"}: row of the tables. `noise`: shape a and rate b
+    of the fixed noise precision, constants of the public code for each data set; for the two last
+    rows. The noise variance is b / (a - 1).
     """
     checks.one_of("row", row, ("ep", "sep", "sep_clipped", "dp_sep"))
     plain = NetworkSettings(hidden=hidden, num_passes=num_passes, refine_prior=True)

@@ -45,21 +45,11 @@ class VIState(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Outputs of networks, and what their gradients need.
+    """Outputs of networks, and what their gradients need."""
 
-    Parameters
-    ----------
-    output : ndarray of shape (S, B)
-        Output of each network for each row.
-    units : ndarray of shape (S, H, B)
-        Hidden units after rectification.
-    second : ndarray of shape (S, H + 1)
-        Weights of the output.
-    """
-
-    output: Array
-    units: Array
-    second: Array
+    output: Array  # (S, B): output of each network for each row
+    units: Array  # (S, H, B): hidden units after rectification
+    second: Array  # (S, H + 1): weights of the output
 
 
 def objective_and_gradient(
@@ -249,10 +239,7 @@ class VIFit:
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Return mean and variance of the network at rows `x`, without the noise.
 
-        Parameters
-        ----------
-        x : ndarray of shape (m, d)
-            Rows of features.
+        `x`, shape (m, d): rows of features.
 
         Returns
         -------
@@ -274,12 +261,7 @@ class VIFit:
 def fit(x: Array, y: Array, settings: VISettings, rng: np.random.Generator) -> VIFit:
     """Fit the approximation.
 
-    Parameters
-    ----------
-    x : ndarray of shape (N, d)
-        Standardised inputs.
-    y : ndarray of shape (N,)
-        Standardised targets.
+    `x`, shape (N, d): standardised inputs. `y`, shape (N,): standardised targets.
 
     Returns
     -------

@@ -91,11 +91,8 @@ def corrected_bound(
     ((A + tau - 1) g + sqrt(2 v ln(d + 1))) / (A tau)) / (2 a)``. What is left without noise is
     that of the published bound; tau and A can come closer to 1, the smaller the noise.
 
-    Parameters
-    ----------
-    outside : float, optional
-        An upper bound on 1 - g, `outside_bound` by default. The largest value over all
-        1 - g up to it is returned, so that an upper confidence limit will do.
+    `outside`: an upper bound on 1 - g, `outside_bound` by default. The largest value over all 1 - g
+    up to it is returned, so that an upper confidence limit will do.
 
     Returns
     -------
@@ -134,10 +131,7 @@ def table(
 ) -> pd.DataFrame:
     """Bounds on P(KL(q||p) >= a), and the truth.
 
-    Parameters
-    ----------
-    thresholds : array-like of float
-        Values of a, > 0.
+    `thresholds`: values of a, > 0.
 
     Returns
     -------

@@ -15,18 +15,10 @@ from dpmc.types import Array, DpmcError
 
 
 class Divergences(NamedTuple):
-    """Simulated divergences KL(q||p).
+    """Simulated divergences KL(q||p)."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Infinite where p does not exist.
-    inside : ndarray of bool, shape (n,)
-        Whether ``low < 1 + l_1 < high``.
-    """
-
-    values: Array
-    inside: npt.NDArray[np.bool_]
+    values: Array  # (n,): Infinite where p does not exist
+    inside: npt.NDArray[np.bool_]  # (n,): whether ``low < 1 + l_1 < high``
 
 
 @dataclass(frozen=True)

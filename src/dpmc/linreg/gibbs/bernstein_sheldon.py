@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg.gibbs.conditionals import draw_conjugate, draw_features, draw_independent
+from dpmc.linreg.gibbs.conditionals import Beliefs, draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.gibbs.covariance_moves import move_jointly
 from dpmc.linreg.gibbs.latent_sums import (
     ReleasedSums,
@@ -39,29 +39,14 @@ PROJECTED, FLOORED, NUM_TALLIES = 2, 3, 4
 
 
 class SumChainSettings(NamedTuple):
-    """How to run the chain.
+    """How to run the chain."""
 
-    Parameters
-    ----------
-    exact : bool
-        Whether the distribution of the sums is Wishart, or normal with repairs.
-    augmented : bool
-        Which update of the sums of a node to take.
-    project : bool
-        Replace the sum of all S_j by its nearest positive semi-definite matrix.
-    ridge : float
-        Multiple of the identity that is added to it.
-    joint_moves : int
-        Moves of sums and parameters together, per iteration.
-    num_iterations, burn_in : int
-        Iterations in all, and those not stored.
-    """
-
-    exact: bool
-    augmented: bool
-    project: bool
-    ridge: float
-    joint_moves: int
+    exact: bool  # Whether the distribution of the sums is Wishart, or normal with repairs
+    augmented: bool  # Which update of the sums of a node to take
+    project: bool  # Replace the sum of all S_j by its nearest positive semi-definite matrix
+    ridge: float  # Multiple of the identity that is added to it
+    joint_moves: int  # Moves of sums and parameters together, per iteration
+    # num_iterations and burn_in: iterations in all, and those not stored.
     num_iterations: int
     burn_in: int
 
@@ -115,7 +100,7 @@ def add_up(sums: Any, s: Any, z: Any) -> float:
 
 
 @compiled
-def repair(s: Any, settings: Any) -> bool:
+def repair(s: Any, settings: SumChainSettings) -> bool:
     """Project S and add the ridge, in place; return whether an eigenvalue was negative."""
     negative = False
     if settings.project:
@@ -132,9 +117,9 @@ def repair(s: Any, settings: Any) -> bool:
 
 @kept
 def run(
-    released: Any,
-    beliefs: Any,
-    settings: Any,
+    released: ReleasedSums,
+    beliefs: Beliefs,
+    settings: SumChainSettings,
     axes: Any,
     sums: Any,
     variance: float,

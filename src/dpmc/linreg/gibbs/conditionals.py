@@ -2,7 +2,7 @@
 
 With S_j = X_j'X_j and z_j = X_j'y_j of node j, released with noise as Shat_j and zhat_j, the
 model is zhat_j ~ N(S_j theta, M_j), M_j = sigma_y^2 S_j + v_z I. What is here concerns theta,
-sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.node_moves` moves the S_j.
+sigma_y^2 and the precision W of the features; :mod:`dpmc.linreg.gibbs.wishart_moves` moves the S_j.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def draw_coefficients(mean: Any, factor: Any, rng: Any, theta: Any) -> None:
 
 
 @compiled
-def log_coefficient_prior(prior: Any, theta: Any) -> float:
+def log_coefficient_prior(prior: PriorTerms, theta: Any) -> float:
     """Return the log-density of the Gaussian prior up to a constant."""
     total = 0.0
     for i in range(theta.size):
@@ -254,43 +254,25 @@ def finite(theta: Any, variance: float) -> bool:
 
 
 class Beliefs(NamedTuple):
-    """The prior, in the form in which conditionals read it.
+    """The prior, in the form in which conditionals read it."""
 
-    Parameters
-    ----------
-    precision : ndarray of shape (d, d)
-        Of theta; of theta over sigma_y where the prior is conjugate.
-    shift : ndarray of shape (d,)
-        The precision times the prior mean.
-    square : float
-        The prior mean times `shift`.
-    shape, rate : float
-        Of the inverse gamma distribution of sigma_y^2.
-    scale, dof : ndarray of shape (d, d), and float
-        Of the inverse Wishart distribution of Sigma_x.
-    conjugate : bool
-        Whether the variance of theta scales with sigma_y^2.
-    """
-
-    precision: Array
-    shift: Array
-    square: float
+    precision: Array  # (d, d): of theta; of theta over sigma_y where the prior is conjugate
+    shift: Array  # (d,): the precision times the prior mean
+    square: float  # The prior mean times `shift`
+    # shape, rate: of the inverse gamma distribution of sigma_y^2.
     shape: float
     rate: float
+    # scale, dof: of the inverse Wishart distribution of Sigma_x.
     scale: Array
     dof: float
-    conjugate: bool
+    conjugate: bool  # Whether the variance of theta scales with sigma_y^2
 
 
 def beliefs_of(prior: Prior, conjugate: bool, precision: float | None = None) -> Beliefs:
     """Return the prior as the conditionals read it.
 
-    Parameters
-    ----------
-    conjugate : bool
-        Whether the variance of theta scales with sigma_y^2.
-    precision : float, optional
-        Take this multiple of the identity in place of the inverse of the prior covariance.
+    `conjugate`: whether the variance of theta scales with sigma_y^2. `precision`: take this
+    multiple of the identity in place of the inverse of the prior covariance.
     """
     if precision is None:
         inverse = np.linalg.solve(prior.covariance, np.eye(prior.dim))
@@ -313,7 +295,7 @@ def sum_cholesky(s: Any, scale: float, other: Any, factor: Any) -> bool:
 
 
 @compiled
-def draw_features(s: Any, count: float, beliefs: Any, rng: Any, out: Any) -> bool:
+def draw_features(s: Any, count: float, beliefs: Beliefs, rng: Any, out: Any) -> bool:
     """Draw Sigma_x given S, the inverse Wishart of scale + S and dof + n, into `out`.
 
     With a lower Bartlett factor B of the standard Wishart distribution and L L' = scale + S, it is
@@ -334,7 +316,7 @@ def draw_features(s: Any, count: float, beliefs: Any, rng: Any, out: Any) -> boo
 
 @compiled
 def draw_conjugate(
-    s: Any, z: Any, u: float, count: float, beliefs: Any, rng: Any, theta: Any
+    s: Any, z: Any, u: float, count: float, beliefs: Beliefs, rng: Any, theta: Any
 ) -> tuple[float, bool]:
     """Draw sigma_y^2, then theta into `theta`, under the normal inverse gamma prior.
 
@@ -365,7 +347,7 @@ def draw_conjugate(
 
 @compiled
 def draw_independent(
-    s: Any, z: Any, u: float, count: float, variance: float, beliefs: Any, rng: Any, theta: Any
+    s: Any, z: Any, u: float, count: float, variance: float, beliefs: Beliefs, rng: Any, theta: Any
 ) -> tuple[float, bool]:
     """Draw theta given sigma_y^2 into `theta`, then sigma_y^2, with a prior that has them apart.
 

@@ -138,21 +138,12 @@ TRIES, GAVE_UP = 0, 1
 
 
 class ReleasedSums(NamedTuple):
-    """What the nodes released, as noisy sums of products of w = (x, y).
+    """What the nodes released, as noisy sums of products of w = (x, y)."""
 
-    Parameters
-    ----------
-    noisy : ndarray of shape (J, p, p)
-        Noisy sums of each node, symmetric.
-    variances : ndarray of shape (p, p)
-        Variance V of the noise on each entry of the upper triangle, positive.
-    counts : ndarray of shape (J,)
-        Rows n_j of each node.
-    """
-
-    noisy: Array
+    noisy: Array  # (J, p, p): noisy sums of each node, symmetric
+    # (p, p): variance V of the noise on each entry of the upper triangle, positive.
     variances: Array
-    counts: Array
+    counts: Array  # (J,): rows n_j of each node
 
 
 @compiled
@@ -334,7 +325,7 @@ def scaled_spectrum(joint: Any, variances: Any, sds: Any) -> Any:
 
 @compiled
 def update_augmented(
-    released: Any, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
+    released: ReleasedSums, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
 ) -> None:
     """Update the sums of every node given G, through a part of the noise that can be turned.
 
@@ -374,7 +365,7 @@ def update_augmented(
 
 @compiled
 def update_direct(
-    released: Any, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
+    released: ReleasedSums, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
 ) -> None:
     """Update the sums of every node given G, with the covariance of all their entries.
 

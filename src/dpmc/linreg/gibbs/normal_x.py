@@ -14,6 +14,7 @@ import numpy as np
 from dpmc.linreg.gibbs.conditionals import (
     DECAY,
     WALK_ACCEPTANCE,
+    PriorTerms,
     ReleasedStatistics,
     accepts,
     adapted,
@@ -27,8 +28,9 @@ from dpmc.linreg.gibbs.conditionals import (
     probability,
     propose_variance,
 )
-from dpmc.linreg.gibbs.node_moves import gaussian_move, set_frame, wishart_move
+from dpmc.linreg.gibbs.gaussian_moves import Frame, gaussian_move, set_frame
 from dpmc.linreg.gibbs.scale_moves import sum_nodes, sweep_scales
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState, wishart_move
 from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import (
     add_matrix,
@@ -115,7 +117,7 @@ def refresh(released: Any, state: Any, scratch: Any) -> bool:
 
 @compiled
 def adapt_node(
-    settings: Any, tuning: Any, j: int, accepted: bool, chance: float, iteration: int
+    settings: NormalXSettings, tuning: Tuning, j: int, accepted: bool, chance: float, iteration: int
 ) -> None:
     """Adapt the step of S_j.
 
@@ -138,13 +140,13 @@ def adapt_node(
 
 @compiled
 def sweep_nodes(
-    released: Any,
-    settings: Any,
-    tuning: Any,
+    released: ReleasedStatistics,
+    settings: NormalXSettings,
+    tuning: Tuning,
     iteration: int,
-    state: Any,
-    frame: Any,
-    scratch: Any,
+    state: StatisticsState,
+    frame: Frame,
+    scratch: StatisticsScratch,
     rng: Any,
 ) -> int:
     """Move every S_j once; return how many moved."""
@@ -217,13 +219,13 @@ def move_variance(
 
 @kept
 def sample(
-    released: Any,
-    prior: Any,
-    settings: Any,
-    tuning: Any,
-    state: Any,
-    frame: Any,
-    scratch: Any,
+    released: ReleasedStatistics,
+    prior: PriorTerms,
+    settings: NormalXSettings,
+    tuning: Tuning,
+    state: StatisticsState,
+    frame: Frame,
+    scratch: StatisticsScratch,
     rng: Any,
     draws: Any,
     variances: Any,

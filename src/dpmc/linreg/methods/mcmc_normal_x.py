@@ -5,7 +5,7 @@ psd(Shat_j) + I. From a dozen features or several nodes on it does not leave the
 of that start in 10,000 iterations, so that chains which start there agree with each other
 and not with the posterior: with 14 features and ten nodes, epsilon 1, coefficients were off
 by up to eight posterior standard deviations at an R-hat of 1.05. The default moves, see
-:mod:`dpmc.linreg.gibbs.node_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same
+:mod:`dpmc.linreg.gibbs.wishart_moves` and :mod:`dpmc.linreg.gibbs.scale_moves`, reach the same
 distribution from both starts. To judge a chain, run some from ``start="pooled"`` and some from
 ``"node"``.
 """
@@ -26,8 +26,9 @@ from dpmc.linreg.gibbs.conditionals import (
     ReleasedStatistics,
     coefficient_posterior,
 )
-from dpmc.linreg.gibbs.node_moves import Frame, StatisticsScratch, StatisticsState
+from dpmc.linreg.gibbs.gaussian_moves import Frame
 from dpmc.linreg.gibbs.normal_x import FAILURES, NormalXSettings, Tuning, sample
+from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.linreg.types import NoisyStatistics, Prior, Regression
 from dpmc.numerics.small_matrices import psd, spectrum
 from dpmc.types import Array, DpmcError

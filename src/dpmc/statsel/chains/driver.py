@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmc import checks
 from dpmc.numerics.compiled import compile_once
 from dpmc.progress import Progress, silent
-from dpmc.statsel.chains.common import ThetaWalk
+from dpmc.statsel.chains.common import Faults, ThetaWalk
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import Array, DpmcError
 
@@ -72,20 +72,23 @@ class ParticleParams(ChainParams):
         checks.at_least("num_particles", self.num_particles, self._fewest_particles)
 
 
+class ChainRun(NamedTuple):
+    """One run of a chain, as methods are given it."""
+
+    target: PosteriorTarget
+    params: Any  # of the method
+    faults: Faults
+    walk: ThetaWalk
+    start: float
+    rng: np.random.Generator
+
+
 @dataclass(frozen=True)
 class ChainDraws:
-    """Draws of one chain, without burn-in.
+    """Draws of one chain, without burn-in."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (k,)
-        After burn-in.
-    acceptance_rate : float
-        Of all iterations.
-    """
-
-    theta: Array
-    acceptance_rate: float
+    theta: Array  # (k,): after burn-in
+    acceptance_rate: float  # Of all iterations
 
 
 def log_prior(prior: ThetaPrior) -> Any:
@@ -131,7 +134,8 @@ def run(
     low, high = target.prior.low, target.prior.high
     if not low < start < high:
         raise DpmcError(f"`start` must be inside the prior ({low:g}, {high:g}), got {start}")
-    advance = method.chain(target, params, faults, ThetaWalk(low, high, step), float(start), rng)
+    walk = ThetaWalk(low, high, step)
+    advance = method.chain(ChainRun(target, params, faults, walk, float(start), rng))
     return _advanced(advance, params, progress)
 
 

@@ -23,10 +23,7 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
     def metropolis(released: Any, walk: Any, state: Any, rng: Any, draws: Any) -> int:
         """Run Algorithm 9, or with Laplace noise its collapsed form; return the moves made.
 
-        Parameters
-        ----------
-        state : ndarray of shape (2,)
-            theta and its log-density, NaN to begin with; overwritten.
+        `state`, shape (2,): theta and its log-density, NaN to begin with; overwritten.
         """
         theta, log_density = state[0], state[1]
         if math.isnan(log_density):
@@ -78,12 +75,8 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
     ) -> int:
         """Run Algorithm 10; return the moves made.
 
-        Parameters
-        ----------
-        logs : ndarray of shape (N,)
-            Scratch.
-        state : ndarray of shape (2,)
-            theta and the estimate of its log-density, NaN to begin with; overwritten.
+        `logs`, shape (N,): scratch. `state`, shape (2,): theta and the estimate of its log-density,
+        NaN to begin with; overwritten.
         """
         theta, log_density = state[0], state[1]
         literal = faults.weights_at_old_theta
@@ -117,12 +110,8 @@ def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) ->
     ) -> int:
         """Run Algorithm 11, with U drawn at the middle of theta and theta'; return the moves made.
 
-        Parameters
-        ----------
-        scratch : ndarray of shape (3, N)
-            Latent values and both weights of N particles; overwritten.
-        state : ndarray of shape (2,)
-            theta and U, NaN to begin with at the mean of U; overwritten.
+        `scratch`, shape (3, N): latent values and both weights of N particles; overwritten.
+        `state`, shape (2,): theta and U, NaN to begin with at the mean of U; overwritten.
         """
         theta, latent = state[0], state[1]
         u, old, new = scratch[0], scratch[1], scratch[2]

@@ -1,7 +1,6 @@
 """Chains for the posterior given a release, and its quadrature; a new one is an entry of ``TABLE``.
 
-``chain(target, params, faults, walk, start, rng)`` gives a function that fills an array with the
-next draws and returns the moves made.
+``chain(run)`` gives a function that fills an array with the next draws and returns the moves made.
 """
 
 from __future__ import annotations
@@ -16,16 +15,13 @@ import numpy as np
 from dpmc.numerics.compiled import assemble
 from dpmc.statsel import moments
 from dpmc.statsel.chains import mean, order, records
-from dpmc.statsel.chains.common import RIGHT, Faults, ThetaWalk
-from dpmc.statsel.chains.driver import Advance, ChainParams, ParticleParams, log_prior
+from dpmc.statsel.chains.common import RIGHT, Faults
+from dpmc.statsel.chains.driver import Advance, ChainParams, ChainRun, ParticleParams, log_prior
 from dpmc.statsel.order_draws import Particles
 from dpmc.statsel.posterior.likelihoods import DENSITIES, NoisyMean
-from dpmc.statsel.targets import PosteriorTarget
-from dpmc.types import Array, NoParams
+from dpmc.types import NoParams
 
-Chain = Callable[
-    [PosteriorTarget, Any, Faults, ThetaWalk, float, np.random.Generator], Callable[[Array], int]
-]
+Chain = Callable[[ChainRun], Advance]
 RIGHT_AS_PRINTED = {"as_published": RIGHT, "corrected": RIGHT}
 
 
@@ -88,118 +84,82 @@ class SequentialParams(ParticleParams):
     num_particles: int = 50
 
 
-def metropolis(
-    target: PosteriorTarget,
-    params: ChainParams,
-    faults: Faults,
-    walk: ThetaWalk,
-    start: float,
-    rng: np.random.Generator,
-) -> Advance:
+def metropolis(run: ChainRun) -> Advance:
     """Algorithm 9: Metropolis-Hastings with the density of a released mean.
 
     With Laplace noise the density has a closed form too, so that no latent variable is needed: what
     Algorithms 10 and 11 estimate.
     """
-    density = DENSITIES[target.mechanism.noise]
-    return _of_mean(mean.make_metropolis, density, target, start, rng, walk)
+    density = DENSITIES[run.target.mechanism.noise]
+    return _of_mean(mean.make_metropolis, density, run, run.walk)
 
 
-def pseudo_marginal(
-    target: PosteriorTarget,
-    params: PseudoMarginalParams,
-    faults: Faults,
-    walk: ThetaWalk,
-    start: float,
-    rng: np.random.Generator,
-) -> Advance:
+def pseudo_marginal(run: ChainRun) -> Advance:
     """Algorithm 10: the density of a released mean, estimated from N draws at theta'."""
-    density, logs = target.mechanism.log_density, np.empty(params.num_particles)
-    return _of_mean(mean.make_pseudo_marginal, density, target, start, rng, walk, faults, logs)
+    density, logs = run.target.mechanism.log_density, np.empty(run.params.num_particles)
+    return _of_mean(mean.make_pseudo_marginal, density, run, run.walk, run.faults, logs)
 
 
-def averaged_ratio(
-    target: PosteriorTarget,
-    params: ParticleParams,
-    faults: Faults,
-    walk: ThetaWalk,
-    start: float,
-    rng: np.random.Generator,
-) -> Advance:
+def averaged_ratio(run: ChainRun) -> Advance:
     """Algorithm 11: averaged acceptance ratios over a released mean.
 
     The statistic is a latent variable; the particles of an iteration are drawn at the middle of
     theta and theta', and one of them is taken whether the chain moves or not.
     """
-    density, scratch = target.mechanism.log_density, np.empty((3, params.num_particles))
-    return _of_mean(mean.make_averaged_ratio, density, target, start, rng, walk, faults, scratch)
+    density, scratch = run.target.mechanism.log_density, np.empty((3, run.params.num_particles))
+    return _of_mean(mean.make_averaged_ratio, density, run, run.walk, run.faults, scratch)
 
 
-def _of_mean(
-    make: Any,
-    density: Any,
-    target: PosteriorTarget,
-    start: float,
-    rng: np.random.Generator,
-    *arguments: Any,
-) -> Advance:
+def _of_mean(make: Any, density: Any, run: ChainRun, *arguments: Any) -> Advance:
     """Chain of a released mean, whose second state variable is not known at its start."""
+    target, rng = run.target, run.rng
     closed_forms = moments.of(target.population, target.statistic)
     prior = log_prior(target.prior)
     steps = assemble(make, density, closed_forms.mean, closed_forms.variance, prior)
     released = NoisyMean(target.y, target.scale, float(target.num_rows))
-    state = np.array([start, math.nan])
+    state = np.array([run.start, math.nan])
     return lambda draws: int(steps(released, *arguments, state, rng, draws))
 
 
-def exact(
-    target: PosteriorTarget,
-    params: ExactParams,
-    faults: Faults,
-    walk: ThetaWalk,
-    start: float,
-    rng: np.random.Generator,
-) -> Advance:
+def exact(run: ChainRun) -> Advance:
     """Algorithm 12: averaged acceptance ratios over whole data sets.
 
     For a released order statistic, with noise by smooth sensitivity or of constant scale. Of the
     inputs that are printed, the size m < n of a subset is used nowhere. Data sets are drawn as far
     as released number and smooth sensitivity depend on them, see :mod:`dpmc.statsel.order_draws`.
     """
+    target, rng, num = run.target, run.rng, run.params.num_particles
     assert target.order is not None
     functions = (target.population.generate, target.statistic.transform, log_prior(target.prior))
     steps = assemble(order.make_averaged_ratio, *functions)
-    particles = Particles.of(params.num_particles, target.num_rows)
-    scratch, state = np.empty((2, params.num_particles)), np.array([start])
-    arguments = (target.y, target.order, walk, faults, params.refresh, particles, scratch, state)
+    particles = Particles.of(num, target.num_rows)
+    scratch, state, refresh = np.empty((2, num)), np.array([run.start]), run.params.refresh
+    arguments = target.y, target.order, run.walk, run.faults, refresh, particles, scratch, state
     return lambda draws: int(steps(*arguments, rng, draws))
 
 
-def sequential(
-    target: PosteriorTarget,
-    params: SequentialParams,
-    faults: Faults,
-    walk: ThetaWalk,
-    start: float,
-    rng: np.random.Generator,
-) -> Advance:
+def sequential(run: ChainRun) -> Advance:
     """Algorithm 13: averaged acceptance ratios, record by record.
 
     For records released one by one: each has N base variables of its own, and the ratio is the
     product over the records.
     """
-    population, density = target.population, target.mechanism.log_density
+    target, population, density = (
+        run.target,
+        run.target.population,
+        run.target.mechanism.log_density,
+    )
     functions = (population.generate, target.statistic.transform, density, log_prior(target.prior))
     steps = assemble(records.make_averaged_ratio, *functions)
     base = records.BASES.index(population.base)
     released = records.ReleasedRecords(target.y, target.scale, base, *population.support)
-    latents = records.BaseVariables.of(target.num_rows, params.num_particles)
-    state, runs = np.array([start]), [0]
+    latents = records.BaseVariables.of(target.num_rows, run.params.num_particles)
+    state, runs = np.array([run.start]), [0]
 
     def advance(draws: Any) -> int:
         begin = runs[0] == 0
         runs[0] += 1
-        return int(steps(released, walk, faults, begin, latents, state, rng, draws))
+        return int(steps(released, run.walk, run.faults, begin, latents, state, run.rng, draws))
 
     return advance
 

@@ -53,10 +53,7 @@ def draw_base(base: int, rng: Any) -> Any:
 def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: Any) -> Any:
     """Return the chain of Algorithm 13.
 
-    Parameters
-    ----------
-    generate, transform, noise, log_prior : compiled functions
-        Of population, statistic, mechanism and prior.
+    `generate`, `transform`, `noise`, `log_prior`: of population, statistic, mechanism and prior.
     """
 
     @compiled

@@ -34,47 +34,22 @@ _SEED = 0
 
 
 class ReleaseSetting(NamedTuple):
-    """One release, of whose Fisher information there is an estimate.
+    """One release, of whose Fisher information there is an estimate."""
 
-    Parameters
-    ----------
-    population : Population
-        Distribution of one record.
-    statistic : Statistic
-        The released statistic.
-    num_rows : int
-        n.
-    theta : float
-        Parameter at which the information is taken.
-    epsilon : float
-        Infinity without noise.
-    """
-
-    population: Population
-    statistic: Statistic
-    num_rows: int
-    theta: float
-    epsilon: float
+    population: Population  # Distribution of one record
+    statistic: Statistic  # The released statistic
+    num_rows: int  # n
+    theta: float  # Parameter at which the information is taken
+    epsilon: float  # Infinity without noise
 
 
 class InformationEstimate(NamedTuple):
-    """Estimate of a Fisher information, and how it was computed.
+    """Estimate of a Fisher information, and how it was computed."""
 
-    Parameters
-    ----------
-    information : float
-        Fisher information on theta in all records.
-    se : float
-        Standard error of a simulation, else 0; NaN where it is not known.
-    published : float
-        What the printed formula gives, where it differs; else NaN.
-    num_outer, num_inner : float
-        Monte Carlo sizes, NaN where nothing is simulated.
-    """
-
-    information: float
-    se: float = 0.0
-    published: float = math.nan
+    information: float  # Fisher information on theta in all records
+    se: float = 0.0  # Standard error of a simulation, else 0; NaN where it is not known
+    published: float = math.nan  # What the printed formula gives, where it differs; else NaN
+    # num_outer and num_inner: Monte Carlo sizes, NaN where nothing is simulated.
     num_outer: float = math.nan
     num_inner: float = math.nan
 
@@ -84,10 +59,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 
     ``F = m'^2 / H + (V' / n)^2 / (2 H^2)`` with ``H = V / n + scale^2``.
 
-    Parameters
-    ----------
-    theta, scale : float or ndarray
-        The standard deviation of the noise is 0 where there is none.
+    `theta`, `scale`: the standard deviation of the noise is 0 where there is none.
     """
     place = np.asarray(theta, np.float64)
     covariance = plain(moments.variance)(place) / num_rows + np.square(scale)
@@ -99,10 +71,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Values) -> Array:
     """Return the information in a mean with Laplace noise [section 4.2.2], to 1e-11, relative.
 
-    Parameters
-    ----------
-    scale : float or ndarray
-        Of the noise; 0 where there is none.
+    `scale`: of the noise; 0 where there is none.
     """
     place = np.asarray(theta, np.float64)
     return laplace_clt.information(
@@ -116,10 +85,7 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
     """Return F_1, the information in n randomised responses [example 6].
 
-    Parameters
-    ----------
-    epsilon : float or ndarray
-        Of epsilon-DP.
+    `epsilon`: of epsilon-DP.
     """
     slope = np.tanh(np.asarray(epsilon, np.float64) / 2)
     share = 0.5 + slope * (np.asarray(theta, np.float64) - 0.5)
@@ -134,12 +100,8 @@ def mean_of_bits(
     ``n / w + (1 - 2 theta)^2 / (2 w^2)``. [alparslan2023thesis, example 6] prints F_2, with
     noise variance 1 / epsilon^2, and F_3, with 1 / (n epsilon^2), without the 1/2.
 
-    Parameters
-    ----------
-    noise_variance : float or ndarray
-        Variance of the noise, in units of one record.
-    second_term : {"half", "published"}
-        With the factor 1/2, or as printed.
+    `noise_variance`: variance of the noise, in units of one record. `second_term` in {"half",
+    "published"}: with the factor 1/2, or as printed.
     """
     checks.one_of("second_term", second_term, tuple(SECOND_TERM))
     place = np.asarray(theta, np.float64)

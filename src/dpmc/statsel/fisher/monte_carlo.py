@@ -118,10 +118,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Return the mean over y, and its standard error.
 
-    Parameters
-    ----------
-    sizes : MonteCarloSizes
-        Monte Carlo sizes, and the estimator.
+    `sizes`: Monte Carlo sizes, and the estimator.
 
     Returns
     -------
@@ -156,10 +153,7 @@ def _draw(sampler: LatentSampler, number: int, rng: np.random.Generator) -> Late
 def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> LatentSampler:
     """Return the latent draws of Algorithm 6: means, normal by the central limit theorem.
 
-    Parameters
-    ----------
-    scale : float
-        Of the Laplace noise.
+    `scale`: of the Laplace noise.
     """
     mean = float(plain(moments.mean)(theta))
     variance = float(plain(moments.variance)(theta)) / num_rows
@@ -182,12 +176,7 @@ def of_data(
 
     The density of y given a data set has the scale of its noise, which differs between them.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        An order statistic.
-    order : Order
-        It and its noise.
+    `statistic`: an order statistic. `order`: it and its noise.
     """
     score_of = _score(population)
 

@@ -139,10 +139,7 @@ def sorted_latents(order: Order, shares: Array, rng: np.random.Generator) -> Arr
     Given U of rank r, those of lower ranks are uniform below it, and those of higher ranks
     above it.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (m,)
-        What U of rank r has for its distribution function, Beta(r, n + 1 - r).
+    `shares`, shape (m,): what U of rank r has for its distribution function, Beta(r, n + 1 - r).
     """
     from scipy.special import betaincinv, ndtri
 
@@ -170,10 +167,7 @@ def release(
 ) -> Array:
     """Return the order statistic of data sets and the scale of its noise, shape (2, m).
 
-    Parameters
-    ----------
-    z : ndarray of shape (m, n)
-        Latent numbers in which the statistic of a record does not decrease, sorted.
+    `z`, shape (m, n): latent numbers in which the statistic of a record does not decrease, sorted.
     """
     out = np.empty((2, len(z)))
     kernel = _kernel(population.generate, statistic.transform, order.averaged)
@@ -211,18 +205,10 @@ _TAIL = 36.0
 
 
 class OrderInformation(NamedTuple):
-    """An information and its standard error.
+    """An information and its standard error."""
 
-    Parameters
-    ----------
-    value : float
-        Fisher information on theta in all records.
-    se : float
-        NaN where it is not known, 0 where there is no simulation.
-    """
-
-    value: float
-    se: float
+    value: float  # Fisher information on theta in all records
+    se: float  # NaN where it is not known, 0 where there is no simulation
 
 
 @kept
@@ -264,12 +250,8 @@ def information(
 ) -> OrderInformation:
     """Return the information of a noisy order statistic.
 
-    Parameters
-    ----------
-    order : Order
-        The statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
-    simulation : Simulation, optional
-        Sizes and step; by default those of `Simulation()`.
+    `order`: the statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
+    `simulation`: sizes and step; by default those of `Simulation()`.
 
     Returns
     -------

@@ -32,29 +32,18 @@ _STEP = 1e-5
 
 
 class Nodes(NamedTuple):
-    """Where one noisy record is integrated.
+    """Where one noisy record is integrated."""
 
-    Parameters
-    ----------
-    y, y_weights : ndarray of shape (k,)
-        Values of s in their range, ascending, and weights of an integral over it.
-    s, weights : ndarray of shape (m,)
-        Values of s, and their probabilities.
-    tilt : ndarray of shape (m,)
-        Probability times the score of the record, zero without one.
-    drift : ndarray of shape (m,)
-        Probability times ``d s(phi_theta(z)) / d theta``.
-    ends : ndarray of shape (2,)
-        The range of s.
-    """
-
+    # y and y_weights (k,): values of s in their range, ascending, and weights of an integral
+    # over it.
     y: Array
     y_weights: Array
+    # s and weights (m,): values of s, and their probabilities.
     s: Array
     weights: Array
-    tilt: Array
-    drift: Array
-    ends: Array
+    tilt: Array  # (m,): probability times the score of the record, zero without one
+    drift: Array  # (m,): probability times ``d s(phi_theta(z)) / d theta``
+    ends: Array  # (2,): the range of s
 
 
 def nodes_of(population: Population, statistic: Statistic, theta: float) -> Nodes:

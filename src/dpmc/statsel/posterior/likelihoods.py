@@ -81,12 +81,8 @@ _SQRT_2_PI = math.sqrt(2 * math.pi)
 def log_likelihoods(target: PosteriorTarget, theta: Array) -> Array:
     """Return the log-likelihood of all released records at each theta, shape (m,).
 
-    Parameters
-    ----------
-    target : PosteriorTarget
-        Of a mechanism that releases records.
-    theta : ndarray of shape (m,)
-        Parameters at which to evaluate.
+    `target`: of a mechanism that releases records. `theta`, shape (m,): parameters at which to
+    evaluate.
     """
     y = np.sort(target.y)
     if target.population.base == "unit":

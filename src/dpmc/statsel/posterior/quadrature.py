@@ -81,14 +81,9 @@ def likelihood(
 ) -> Likelihood:
     """Return the log-likelihood as a function of theta, shape (m,) to (m,).
 
-    Parameters
-    ----------
-    num_data_sets : int
-        Of an order statistic with smooth sensitivity: simulated data sets, the same at every
-        theta and for every release, stratified by the uniform of the released rank. With constant
-        noise they are quadrature nodes of that uniform.
-    seed : int
-        Of these data sets.
+    `num_data_sets`: of an order statistic with smooth sensitivity: simulated data sets, the same at
+    every theta and for every release, stratified by the uniform of the released rank. With constant
+    noise they are quadrature nodes of that uniform. `seed`: of these data sets.
     """
     if target.shape == "records":
         return functools.partial(log_likelihoods, target)
@@ -102,10 +97,7 @@ def quadrature(
 ) -> QuadraturePosterior:
     """Return the posterior of a target.
 
-    Parameters
-    ----------
-    log_likelihood : callable, optional
-        That of :func:`likelihood` by default.
+    `log_likelihood`: that of :func:`likelihood` by default.
     """
     function = log_likelihood or likelihood(target)
 

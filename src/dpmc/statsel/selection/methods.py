@@ -22,33 +22,15 @@ from dpmc.types import Array, Guarantee, NoParams
 
 @dataclass(frozen=True)
 class SelectionTask:
-    """Setting shared by all selection methods.
+    """Setting shared by all selection methods."""
 
-    Parameters
-    ----------
-    population : Population
-        Distribution of one record.
-    mechanism : Mechanism
-        Noise of the release.
-    epsilon : float
-        Budget of either release.
-    first : Statistic
-        The statistic that is released where none is selected.
-    candidates : tuple of Statistic
-        Statistics of which one is selected.
-    sizes : (int, int)
-        Records of the first and of the second part.
-    num_points : int
-        Points of the grid of theta.
-    """
-
-    population: Population
-    mechanism: Mechanism
-    epsilon: float
-    first: Statistic
-    candidates: tuple[Statistic, ...]
-    sizes: tuple[int, int]
-    num_points: int
+    population: Population  # Distribution of one record
+    mechanism: Mechanism  # Noise of the release
+    epsilon: float  # Budget of either release
+    first: Statistic  # The statistic that is released where none is selected
+    candidates: tuple[Statistic, ...]  # Statistics of which one is selected
+    sizes: tuple[int, int]  # Records of the first and of the second part
+    num_points: int  # Points of the grid of theta
 
     def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> SelectionPlan:
         """Return the plan that chooses among `candidates`."""
@@ -65,21 +47,11 @@ class SelectionTask:
 
 
 class SelectionResult(NamedTuple):
-    """Estimates of R data sets.
+    """Estimates of R data sets."""
 
-    Parameters
-    ----------
-    estimate : ndarray of shape (R,)
-        Posterior mean of theta.
-    power : ndarray of shape (R,)
-        Power of the selected statistic; NaN where nothing is selected.
-    guarantee : Guarantee
-        Guarantee of all that is released of one data set.
-    """
-
-    estimate: Array
-    power: Array
-    guarantee: Guarantee
+    estimate: Array  # (R,): posterior mean of theta
+    power: Array  # (R,): power of the selected statistic; NaN where nothing is selected
+    guarantee: Guarantee  # Guarantee of all that is released of one data set
 
 
 @dataclass(frozen=True)

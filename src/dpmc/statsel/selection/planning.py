@@ -27,22 +27,13 @@ Indices = npt.NDArray[np.int64]
 
 
 class MeanDistributions(NamedTuple):
-    """What K statistics of so many records look like at G values of theta.
+    """What K statistics of so many records look like at G values of theta."""
 
-    Parameters
-    ----------
-    mean, sd : ndarray of shape (K, G)
-        Of the mean of s over the records.
-    scale : ndarray of shape (K,)
-        Of the noise on it: standard deviation or Laplace scale.
-    information : ndarray of shape (K, G)
-        Fisher information of the release.
-    """
-
+    # mean and sd (K, G): of the mean of s over the records.
     mean: Array
     sd: Array
-    scale: Array
-    information: Array
+    scale: Array  # (K,): of the noise on it: standard deviation or Laplace scale
+    information: Array  # (K, G): Fisher information of the release
 
 
 def grid(population: Population, upper: float | None, num_points: int) -> Array:
@@ -126,40 +117,21 @@ NUM_POINTS = 200
 
 @dataclass(frozen=True)
 class SelectionPlan:
-    """What is fixed before any record is read.
+    """What is fixed before any record is read."""
 
-    Parameters
-    ----------
-    population : Population
-        Distribution of one record.
-    mechanism : Mechanism
-        Of both releases: Gaussian or Laplace noise on a mean.
-    epsilon : float
-        Budget of either release.
-    first : Statistic
-        What y0 releases.
-    candidates : tuple of Statistic
-        What y1 may release.
-    sizes : (int, int)
-        Records of either part.
-    theta : ndarray of shape (G,)
-        Grid: midpoints of cells of equal width over the support (0, T] of a uniform prior.
-    first_distributions, distributions : MeanDistributions
-        Of `first` on the first part and of `candidates` on the second.
-    cost : ndarray of shape (K, G)
-        Its posterior mean is the score of a candidate; the lowest is best.
-    """
-
-    population: Population
-    mechanism: Mechanism
-    epsilon: float
-    first: Statistic
-    candidates: tuple[Statistic, ...]
-    sizes: tuple[int, int]
+    population: Population  # Distribution of one record
+    mechanism: Mechanism  # Of both releases: Gaussian or Laplace noise on a mean
+    epsilon: float  # Budget of either release
+    first: Statistic  # What y0 releases
+    candidates: tuple[Statistic, ...]  # What y1 may release
+    sizes: tuple[int, int]  # Records of either part
+    # (G,): Grid: midpoints of cells of equal width over the support (0, T] of a uniform prior.
     theta: Array
+    # first_distributions, distributions: of `first` on the first part and of `candidates` on
+    # the second.
     first_distributions: MeanDistributions
     distributions: MeanDistributions
-    cost: Array
+    cost: Array  # (K, G): Its posterior mean is the score of a candidate; the lowest is best
 
     @property
     def guarantee(self) -> Guarantee:

@@ -76,34 +76,20 @@ def log_likelihood(
 
 
 class Outcome(NamedTuple):
-    """Runs of the procedure.
+    """Runs of the procedure."""
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (R,)
-        y0 and y1.
-    selected : ndarray of int, shape (R,)
-        Index of the candidate that y1 releases.
-    estimate : ndarray of shape (R,)
-        Posterior mean of theta given both.
-    noise : {"continuous", "discrete"}
-        Of both releases: see :mod:`dpmc.privacy.single_releases`.
-    """
-
+    # first and second (R,): y0 and y1.
     first: Array
     second: Array
-    selected: Indices
-    estimate: Array
-    noise: Noise = "continuous"
+    selected: Indices  # (R,) of int: index of the candidate that y1 releases
+    estimate: Array  # (R,): posterior mean of theta given both
+    noise: Noise = "continuous"  # Of both releases: see :mod:`dpmc.privacy.single_releases`
 
 
 def run(plan: SelectionPlan, x: Array, noise: Array) -> Outcome:
     """Run the procedure on several data sets, with noise that is given.
 
-    Parameters
-    ----------
-    x : ndarray of shape (R, n)
-        Records, those of the first part first; clipped here.
+    `x`, shape (R, n): records, those of the first part first; clipped here.
     """
 
     def add(means: Array, scale: Array, index: Indices, part: int) -> Array:
@@ -122,13 +108,10 @@ def release(
 ) -> tuple[Outcome, Guarantee]:
     """Run the procedure on one data set, with the guarantee of all that is released of it.
 
-    Parameters
-    ----------
-    noise : {"continuous", "discrete"}, optional
-        Floating-point noise, or noise on a grid: see :mod:`dpmc.privacy.single_releases`. Discrete
-        by default, and continuous with `rng`, as published.
-    invalid_rows : {"refuse", "zero"}
-        A record that is no finite number is an error, or counts as 0 before it is clipped.
+    `noise` in {"continuous", "discrete"}, optional: floating-point noise, or noise on a grid: see
+    :mod:`dpmc.privacy.single_releases`. Discrete by default, and continuous with `rng`, as
+    published. `invalid_rows` in {"refuse", "zero"}: A record that is no finite number is an error,
+    or counts as 0 before it is clipped.
     """
     kind = noise_of(noise, published=rng is not None)
     for statistic in (plan.first, *plan.candidates):
@@ -180,12 +163,8 @@ def exact_means(
 ) -> Array:
     """Return one mean of each data set, that of its statistic: private.
 
-    Parameters
-    ----------
-    x : ndarray of shape (R, m)
-        Of any floats: NaN counts as 0, and all are clipped to the support.
-    index : ndarray of int, shape (R,)
-        Which statistic of each data set is released.
+    `x`, shape (R, m): of any floats: NaN counts as 0, and all are clipped to the support. `index`,
+    shape (R,): which statistic of each data set is released.
     """
     support = plan.population.support
     clipped = records.clip(x, support)
