@@ -173,7 +173,7 @@ def fit(
     >>> model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
     >>> result = fit(model, rows, epsilon=1, delta=1e-6)
     >>> result.draws.shape
-    (2000, 4, 2)
+    (4, 2000, 2)
     >>> bool(abs(result.kept().mean(axis=(0, 1)) - rows.mean(axis=0)).max() < 0.05)
     True
     """

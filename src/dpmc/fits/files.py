@@ -15,7 +15,7 @@ import numpy as np
 from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee, Plan
 
 KEY = b"dpmc_fit"
-VERSION = 1
+VERSION = 2
 
 
 def path_of(path: object) -> Path:
@@ -38,10 +38,10 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
 
     if fit.draws is None:
         raise DpmcError(f"the fit must have draws, got none (status {fit.status!r})")
-    iterations, chains, dim = fit.draws.shape
+    chains, length, dim = fit.draws.shape
     columns: dict[str, Any] = {
-        "iteration": np.repeat(np.arange(iterations), chains),
-        "chain": np.tile(np.arange(chains), iterations),
+        "chain": np.repeat(np.arange(chains), length),
+        "draw": np.tile(np.arange(length), chains),
     }
     columns |= {f"theta.{k}": fit.draws[:, :, k].ravel() for k in range(dim)}
     columns |= {f"info.{name}": np.asarray(values).ravel() for name, values in fit.info.items()}
@@ -108,7 +108,7 @@ def load(path: Path) -> dict[str, Any]:
         raise DpmcError(f"{path}: `version` must be {VERSION}, got {rest['version']}")
     chains = int(table["chain"].to_numpy().max()) + 1
     states = [name for name in table.column_names if name.startswith("theta.")]
-    shape = (-1, chains)
+    shape = (chains, -1)
     draws = np.stack([table[name].to_numpy().reshape(shape) for name in states], axis=2)
     info = {
         name.removeprefix("info."): table[name].to_numpy().reshape(shape)

@@ -33,9 +33,9 @@ class Fit(types.Fit):
     --------
     >>> import numpy as np
     >>> from dpmc.types import Guarantee
-    >>> draws = np.arange(80.0).reshape(40, 1, 2)
+    >>> draws = np.arange(80.0).reshape(1, 40, 2)
     >>> Fit(draws, {}, {}, "complete", (), Guarantee(1.0, 1e-6), names=("a", "b"))
-    <Fit: 40x1x2 (iterations x chains x d), (1, 1e-06)-DP, substitution of one row, complete>
+    <Fit: 1x40x2 (chains x draws x d), (1, 1e-06)-DP, substitution of one row, complete>
     """
 
     names: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Fit(types.Fit):
 
             responses = self.predict(x, seed=seed)
             shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
-            drawn = {"response": np.moveaxis(shaped, 1, 0)}
+            drawn = {"response": shaped}
             data.extend(arviz.from_dict(posterior_predictive=drawn))
         return data
 
@@ -105,7 +105,7 @@ class Fit(types.Fit):
         Returns
         -------
         ndarray of shape (k, m)
-            One row for each draw of each chain, chains side by side; of a mixture (k, m, p).
+            One row for each draw, one chain after the other; of a mixture (k, m, p).
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Fit(types.Fit):
     def __repr__(self) -> str:
         shape = "no draws" if self.draws is None else "x".join(map(str, self.draws.shape))
         told = f", {len(self.remarks)} remarks" if self.remarks else ""
-        return f"<Fit: {shape} (iterations x chains x d), {self.guarantee}, {self.status}{told}>"
+        return f"<Fit: {shape} (chains x draws x d), {self.guarantee}, {self.status}{told}>"
 
     def _repr_html_(self) -> str:
         if self.draws is None:

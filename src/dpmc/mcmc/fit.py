@@ -41,6 +41,7 @@ from dpmc.types import (
     Fit,
     Guarantee,
     Model,
+    swapped,
 )
 from dpmc.types.results import first_half
 
@@ -183,7 +184,7 @@ def fit(
     ...     ratio_noise_multiplier=20, ratio_clip_bound=3.0,
     ... )
     >>> result.draws.shape
-    (20, 1, 2)
+    (1, 20, 2)
     >>> result.guarantee.epsilon < 4
     True
     """
@@ -388,8 +389,8 @@ def run(
         if plan is not None:
             bought = replace(_bought(plan, search, ledger), noise=noise)
     return Fit(
-        draws=result.draws,
-        info=result.info,
+        draws=None if result.draws is None else swapped(result.draws),
+        info={name: swapped(values) for name, values in result.info.items()},
         totals=result.totals,
         status=result.status,
         ledger=records(),

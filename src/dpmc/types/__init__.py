@@ -32,6 +32,7 @@ from dpmc.types.results import (
     PUBLIC_INFO,
     Diagnostic,
     Fit,
+    swapped,
 )
 
 __all__ = [
@@ -71,4 +72,5 @@ __all__ = [
     "labels",
     "number",
     "numbers",
+    "swapped",
 ]

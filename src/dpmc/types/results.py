@@ -45,9 +45,9 @@ class Fit:
 
     Parameters
     ----------
-    draws : ndarray of shape (iterations, chains, d) or None
+    draws : ndarray of shape (chains, draws, d) or None
         Stored states, the start point not among them.
-    info : mapping of str to ndarray of shape (iterations, chains)
+    info : mapping of str to ndarray of shape (chains, draws)
         What was recorded with each stored state.
     totals : mapping of str to ndarray of shape (chains,)
         Counts over all iterations, stored or not: ``num_iterations``, and, where
@@ -71,10 +71,10 @@ class Fit:
     Examples
     --------
     >>> import numpy as np
-    >>> draws = np.arange(8.0).reshape(4, 1, 2)
+    >>> draws = np.arange(8.0).reshape(1, 4, 2)
     >>> none = Guarantee(float("inf"), 0.0)
     >>> Fit(draws, {}, {}, "complete", (), none, warm_up=1).kept().shape
-    (3, 1, 2)
+    (1, 3, 2)
     """
 
     draws: Array | None
@@ -88,7 +88,7 @@ class Fit:
     warm_up: int = 0
 
     def kept(self) -> Array:
-        """Return the draws after warm-up, shape (kept, chains, d).
+        """Draws after warm-up, shape (chains, kept, d).
 
         Raises
         ------
@@ -97,19 +97,18 @@ class Fit:
         """
         if self.draws is None:
             raise DpmcError(f"the fit must have draws, got none (status {self.status!r})")
-        return self.draws[self.warm_up :]
+        return self.draws[:, self.warm_up :]
 
     def to_arviz(self) -> Any:
-        """Return the draws after warm-up as ``arviz.InferenceData`` with variable ``theta``.
+        """Draws after warm-up as ``arviz.InferenceData`` with variable ``theta``.
 
         Of `info` it holds what is a function of released numbers, and clip counts where the
         guarantee names them or there is none; released shares are among the attributes.
         """
         import arviz
 
-        kept = self.kept()
         stats = {
-            name: np.moveaxis(values[self.warm_up :], 1, 0)
+            name: values[:, self.warm_up :]
             for name, values in self.info.items()
             if self._may_export(name)
         }
@@ -119,7 +118,7 @@ class Fit:
             for suffix, value in (("", one.value), ("_standard_error", one.standard_error))
         }
         return arviz.from_dict(
-            posterior={"theta": np.moveaxis(kept, 1, 0)},
+            posterior={"theta": self.kept()},
             sample_stats=stats or None,
             attrs={"guarantee": str(self.guarantee), "status": self.status, **released},
         )
@@ -142,8 +141,13 @@ class Fit:
         return float(self.totals[counted].sum() / self.totals[of].sum())
 
 
+def swapped(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Array by chains of one by draws, or the other way round: its first two axes exchanged."""
+    return np.ascontiguousarray(np.moveaxis(values, 0, 1))
+
+
 def first_half(num_states: int) -> int:
-    """Return the warm-up of chains that were stored from their first move on.
+    """Warm-up of chains that were stored from their first move on.
 
     Of the k + 1 states from the start point on, rows int((k - 1) / 2) + 1 to k are kept.
     """

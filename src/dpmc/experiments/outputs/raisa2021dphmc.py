@@ -16,7 +16,7 @@ from dpmc.diagnostics.mmd import collapse
 from dpmc.experiments.outputs import _held, _iac, _tables
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
-from dpmc.types import Array, DpmcError, Fit
+from dpmc.types import Array, DpmcError, Fit, swapped
 
 # Upper end of the panels of Figure 3 in the paper.
 CEILINGS = {"paper_banana_2d": 0.5, "paper_gauss_10d": 0.6}
@@ -235,7 +235,7 @@ def _ranked_samples(
         samples = {}
         for name, rank in ranks.items():
             run = ranked.iloc[rank]
-            points, weights = collapse(fits[int(run["replicate"])].kept())
+            points, weights = collapse(swapped(fits[int(run["replicate"])].kept()))
             samples[name] = (points, weights, float(run["mmd"]), len(ranked))
         samples_of[str(ranked["method"].iloc[0])] = samples
     if not samples_of:

@@ -8,7 +8,7 @@ from dpmc.automatic import run as method
 from dpmc.league.footing import OUTSIDE_SEED
 from dpmc.league.submission import Submission, Terms
 from dpmc.league.task import Task
-from dpmc.types import NoParams
+from dpmc.types import NoParams, swapped
 
 TITLE = "automatic (noisy Newton)"
 Params = NoParams
@@ -34,4 +34,4 @@ def run(task: Task, terms: Terms) -> Submission:
     )
     assert fitted.draws is not None
     outside = () if terms.seed is None else (OUTSIDE_SEED,)
-    return Submission(fitted.draws, fitted.ledger, outside)
+    return Submission(swapped(fitted.draws), fitted.ledger, outside)
