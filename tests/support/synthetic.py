@@ -10,7 +10,8 @@ import pandas as pd
 from dpmc.experiments.config import grids
 from dpmc.experiments.pipeline import chain_metrics
 from dpmc.experiments.pipeline.results import Context
-from dpmc.types import Fit, Guarantee
+from dpmc.fits import Fit
+from dpmc.types import Guarantee
 
 EPSILONS = (2, 4, 6, 8, 10, 12, 15)
 PROBLEMS = {"paper_banana_2d": "Banana", "paper_gauss_10d": "Gaussian"}

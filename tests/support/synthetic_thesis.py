@@ -10,7 +10,8 @@ import pandas as pd
 from dpmc.experiments.config.problems import make_data
 from dpmc.experiments.config.setups import ProblemSetup
 from dpmc.experiments.pipeline.results import Context
-from dpmc.types import Fit, Guarantee
+from dpmc.fits import Fit
+from dpmc.types import Guarantee
 from tests.support.synthetic import row, table
 
 COMPARISONS = (

@@ -8,11 +8,14 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee, Plan
+from dpmc.types import Diagnostic, DpmcError, Guarantee, Plan
+
+if TYPE_CHECKING:
+    from dpmc.fits.fit import Fit
 
 KEY = b"dpmc_fit"
 VERSION = 2
@@ -25,7 +28,7 @@ def path_of(path: object) -> Path:
     return Path(path)
 
 
-def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path) -> None:
+def save(fit: Fit, path: Path) -> None:
     """Write a fit; see `Fit.save`.
 
     Raises
@@ -54,8 +57,8 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
         "plan": fit.plan.values(),
         "warm_up": fit.warm_up,
         "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
-        "names": names,
-        "remarks": remarks,
+        "names": fit.names,
+        "remarks": fit.remarks,
     }
     table = pa.table(columns)
     text = json.dumps(rest, default=_plain)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.types import Array, Fit, Guarantee, swapped
+from dpmc.fits.fit import Fit
+from dpmc.types import Array, Guarantee, swapped
 
 # Limits: R-hat as Vehtari et al. (2021) advise, with room for short chains; the others are where
 # means and intervals of a posterior stop being of use.

@@ -13,6 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dpmc import checks, registry, types
+from dpmc.fits import Fit
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
@@ -38,7 +39,6 @@ from dpmc.types import (
     Dataset,
     Diagnostic,
     DpmcError,
-    Fit,
     Guarantee,
     Model,
     swapped,

@@ -31,7 +31,6 @@ from dpmc.types.results import (
     CLIPS_OUTSIDE,
     PUBLIC_INFO,
     Diagnostic,
-    Fit,
     swapped,
 )
 
@@ -50,7 +49,6 @@ __all__ = [
     "Dataset",
     "Diagnostic",
     "DpmcError",
-    "Fit",
     "Guarantee",
     "InvalidRows",
     "MemoryLimitError",

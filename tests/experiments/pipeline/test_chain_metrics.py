@@ -11,7 +11,8 @@ from dpmc.diagnostics import convergence
 from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.mmd import Reference
 from dpmc.experiments.pipeline import chain_metrics
-from dpmc.types import NO_GUARANTEE, DpmcError, Fit, swapped
+from dpmc.fits import Fit
+from dpmc.types import NO_GUARANTEE, DpmcError, swapped
 from dpmc.types.results import first_half
 from tests.reference.mmd import brute_force
 from tests.support import setups

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpmc.experiments.pipeline import files, store
+from dpmc.fits import Fit
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError, Fit, Guarantee, Plan
+from dpmc.types import Dataset, DpmcError, Guarantee, Plan
 
 METADATA = {"chain": {"budget": None, "params": {"step_size": 0.1, "names": ["a"]}}}
 

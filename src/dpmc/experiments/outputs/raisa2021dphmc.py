@@ -16,7 +16,8 @@ from dpmc.diagnostics.mmd import collapse
 from dpmc.experiments.outputs import _held, _iac, _tables
 from dpmc.experiments.pipeline.results import Context
 from dpmc.experiments.plots import panels, style
-from dpmc.types import Array, DpmcError, Fit, swapped
+from dpmc.fits import Fit
+from dpmc.types import Array, DpmcError, swapped
 
 # Upper end of the panels of Figure 3 in the paper.
 CEILINGS = {"paper_banana_2d": 0.5, "paper_gauss_10d": 0.6}

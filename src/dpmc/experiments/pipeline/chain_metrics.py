@@ -15,8 +15,9 @@ from dpmc.diagnostics.convergence import bulk_ess, split_rhat
 from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
 from dpmc.experiments.config import grids
 from dpmc.experiments.config.setups import ChainSetup
+from dpmc.fits import Fit
 from dpmc.rng import stream
-from dpmc.types import Array, DpmcError, Fit, swapped
+from dpmc.types import Array, DpmcError, swapped
 
 COLUMNS = {
     "experiment": "str",

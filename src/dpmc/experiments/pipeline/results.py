@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dpmc.experiments.config.setups import ProblemSetup
-from dpmc.types import Array, Dataset, DpmcError, Fit
+from dpmc.fits import Fit
+from dpmc.types import Array, Dataset, DpmcError
 
 
 @dataclass(frozen=True)

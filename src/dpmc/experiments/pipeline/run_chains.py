@@ -14,11 +14,12 @@ import msgspec
 from dpmc import registry
 from dpmc.experiments.config.problems import make_model, start_points
 from dpmc.experiments.config.setups import ChainSetup, canonical
+from dpmc.fits import Fit
 from dpmc.mcmc import fit as fitting
 from dpmc.mcmc.posterior import Posterior
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset, Fit
+from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset
 
 
 def row_order(setup: ChainSetup) -> Literal["features", "rows"]:

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 
 from dpmc.experiments.pipeline import encoding
 from dpmc.experiments.pipeline.files import ABSENT, replacing
+from dpmc.fits import Fit
 from dpmc.types import (
     Array,
     Dataset,
     Diagnostic,
     DpmcError,
-    Fit,
     Guarantee,
     Plan,
     UnavailableError,
