@@ -10,9 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
-from dpmc import checks, registry, types
+from dpmc import checks, progress_bar, registry, types
 from dpmc.fits import Fit
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
@@ -227,9 +226,9 @@ def fit(
         outside += [] if noise == "discrete" else [LOW_BITS]
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
-    with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
+    with progress_bar.shown(progress, "it") as report:
         found = run(
-            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, search
+            sampler, plan, iterations, starts, streams, outside, report, release, noise, search
         )
     return replace(found, plan=replace(found.plan, method=method))
 
@@ -498,11 +497,3 @@ def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
             f"{points.shape}"
         )
     return np.broadcast_to(points, (num_chains, dim)).copy()
-
-
-def _bar(bar: Any) -> Callable[[int, int, str], None]:
-    def report(done: int, total: int, info: str) -> None:
-        bar.update(done - bar.n)
-        bar.set_postfix_str(info, refresh=False)
-
-    return report
