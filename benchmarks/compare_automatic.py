@@ -69,7 +69,7 @@ def compare(key: str, repeats: int) -> Iterator[str]:
                         model, dataset, epsilon=epsilon, delta=problem.delta, seed=seed,
                         num_chains=1, num_draws=len(reference),
                     )  # fmt: skip
-                found.append(distance(fit.draws[:, 0], prepared))
+                found.append(distance(fit.draws[0], prepared))
                 remarks += bool(fit.remarks)
             best = of_problem[of_problem["epsilon"] == epsilon].nsmallest(1, "mmd").iloc[0]
             low, middle, high = np.quantile(found, [0.25, 0.5, 0.75])

@@ -358,7 +358,7 @@ def measure_coverage(
                     )
                 for level, found in inside.items():
                     low, high = np.quantile(
-                        fit.draws[:, 0], [0.5 - level / 2, 0.5 + level / 2], axis=0
+                        fit.draws[0], [0.5 - level / 2, 0.5 + level / 2], axis=0
                     )
                     found.append((low < theta) & (theta < high))
             shares = {level: 100 * np.mean(found) for level, found in inside.items()}

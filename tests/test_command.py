@@ -73,7 +73,7 @@ def test_rows_of_a_file_are_fitted(folder, rows, capsys):
 def test_a_model_of_ones_own_reads_the_columns_that_are_named(folder, capsys):
     own = {"likelihood": None, "response": None, "model": "model.py:model"}
     assert main(["fit", written(folder, **own)]) == 0
-    assert dpmc.Fit.load(folder / "fit.parquet").draws.shape == (200, 4, 2)
+    assert dpmc.Fit.load(folder / "fit.parquet").draws.shape == (4, 200, 2)
 
 
 def test_lines_of_another_length_are_no_rows(folder, capsys):

@@ -191,9 +191,9 @@ def test_penalty_is_exact_on_red_wine(logistic):
     truth = logistic["exact"](rows, model, 60_000)
     fit = logistic["sample"](rows, model, 1000, seed=1, diagnostics="exact")
     assert fit.totals["ratio_clipped"].sum() == 0
-    draws = fit.kept()[:, 0]
+    draws = fit.kept()[0]
     ess = az.ess(fit.to_arviz())["theta"].to_numpy()
-    error = (draws.mean(0) - truth.kept()[:, 0].mean(0)) / (draws.std(0) / np.sqrt(ess))
+    error = (draws.mean(0) - truth.kept()[0].mean(0)) / (draws.std(0) / np.sqrt(ess))
     assert (np.abs(error) < 5).all()
 
 

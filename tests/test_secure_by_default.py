@@ -17,7 +17,7 @@ from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.models import gaussian_mean
 from dpmc.privacy import compiled_noise, single_releases
 from dpmc.types import LOW_BITS, SEED
-from tests.support.methods import PRIVATE
+from tests.support.methods import PRIVATE, TUNED, example
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")
 
@@ -54,7 +54,8 @@ def nodes_of_rows(sharing, **more):
 
 def chain(name):
     def run(**more):
-        given = dict(num_chains=1, max_iterations=3, **BUDGET, **QUIET)
+        params = {} if name in TUNED else example(name)
+        given = dict(num_chains=1, max_iterations=3, **BUDGET, **QUIET, **params)
         return dpmc.fit(MODEL, X, method=name, **given, **more)
 
     return run

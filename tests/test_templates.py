@@ -53,7 +53,7 @@ def copied(tmp_path):
 def test_a_copied_model_and_method_pass_the_tests_of_all_others(copied):
     """Without another edit: no list in the library or in its tests has their names."""
     found = run(*INTERFACE, "-k", CHOSEN, PYTHONPATH=str(copied.parent))
-    assert int(found.split(" passed")[0].split()[-1]) >= 10
+    assert int(found.split(" passed")[0].split()[-1]) >= 9
 
 
 def test_a_copied_method_that_draws_its_noise_itself_is_found(copied):

@@ -217,11 +217,11 @@ def test_gradient_methods_are_stable_where_scales_differ():
 def test_parameters_that_are_given_stay():
     """A step that is given is taken, and without one missing there is no search."""
     small = fit(proposal_sd=1e-9, max_iterations=30)
-    assert np.abs(np.diff(small.draws, axis=0)).max() < 1e-7
+    assert np.abs(np.diff(small.draws, axis=1)).max() < 1e-7
     given = {"proposal_sd": 0.01, "ratio_noise_multiplier": 30.0, "ratio_clip_bound": 3.0}
     whole = fit(**given, max_iterations=30)
     assert len(whole.ledger) == 2  # ratios, and the share of clipped ones
-    starts = fit(proposal_sd=1e-9, max_iterations=30, start=[1.0, -2.0]).draws[0]
+    starts = fit(proposal_sd=1e-9, max_iterations=30, start=[1.0, -2.0]).draws[:, 0]
     assert np.abs(starts - ROWS.mean(axis=0)).max() < 0.5  # the centre, not the origin
 
 

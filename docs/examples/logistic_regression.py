@@ -136,7 +136,7 @@ def summary(fit, truth):
 def main(figure="docs/images/logistic_regression.png"):
     """Compare budgets with the exact chain, and draw the largest."""
     rows, model = build()
-    truth = exact(rows, model).kept()[:, 0]
+    truth = exact(rows, model).kept()[0]
     print(f"posterior mean {truth.mean(0).round(2)}, sd {truth.std(0).round(2)}")
     print(" epsilon  iterations  accept   clip     ESS   errors of the mean, in standard errors")
     for epsilon in (10, 100, 1000):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmc import callers, checks, progress_bar, registry, tuning, types
+from dpmc import callers, checks, progress_bar, registry, tuning
 from dpmc.automatic import run as automatic
 from dpmc.fits import Fit
 from dpmc.fits.remarks import remarks, weak
@@ -173,7 +173,7 @@ def fit(
     >>> model = gaussian_mean.build(gaussian_mean.Params(2, [[1, 0], [0, 1]], prior_variance=100))
     >>> result = fit(model, rows, epsilon=1, delta=1e-6)
     >>> result.draws.shape
-    (2000, 4, 2)
+    (4, 2000, 2)
     >>> bool(abs(result.kept().mean(axis=(0, 1)) - rows.mean(axis=0)).max() < 0.05)
     True
     """
@@ -224,7 +224,7 @@ def fit(
             noise=noise,
             progress=progress,
         )
-        fitted = Fit.of(result, named, tuple(remarks(result)))
+        fitted = replace(result, names=named, remarks=tuple(remarks(result)))
     with spending.told(fitted.guarantee, lambda: fitted.ledger):
         if isinstance(model, ParametricModel):
             fitted = _bounded(fitted, model)
@@ -363,7 +363,7 @@ def _chains(
     delta: float | None,
     start: Array | None,
     **options: Any,
-) -> types.Fit:
+) -> Fit:
     """Chains of one method, with parameters that are missing chosen where they can be."""
     options |= {key: value for key, value in given.items() if key in chains.OPTIONS}
     params = {key: _plain(value) for key, value in given.items() if key not in chains.OPTIONS}

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess
 from dpmc.diagnostics.mmd import Reference
-from dpmc.types import Array, DpmcError
+from dpmc.types import Array, DpmcError, swapped
 from dpmc_league import gate, measures
 from dpmc_league.submission import Records
 from dpmc_league.task import Task
@@ -109,7 +109,7 @@ def score(
     Parameters
     ----------
     task : Task
-    draws : array_like of shape (iterations, chains, d) or (draws, d)
+    draws : ndarray of shape (chains, draws, d), as `Fit.kept` has it, or (draws, d)
         After warm-up.
     ledger : sequence of (str, int)
         As ``Fit.ledger`` has it.
@@ -134,6 +134,18 @@ def score(
     >>> score(one, one.reference(2000), ledger, epsilon=2).status
     '`ledger` must come to epsilon 2 at most, got 4.887'
     """
+    by_draw = swapped(draws) if isinstance(draws, np.ndarray) and draws.ndim == 3 else draws
+    return scored(task, by_draw, ledger, epsilon, outside)
+
+
+def scored(
+    task: Task,
+    draws: object,
+    ledger: Records | None,
+    epsilon: float | None,
+    outside: tuple[str, ...],
+) -> Score:
+    """Score of what a method of the league handed in: draws of shape (draws, chains, d)."""
     try:
         passed = gate.ledger(ledger, task.delta, epsilon)
     except DpmcError as error:

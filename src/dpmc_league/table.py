@@ -19,7 +19,7 @@ from dpmc.rng import stream
 from dpmc.types import UnavailableError
 from dpmc_league import attack
 from dpmc_league.attack import Attacked
-from dpmc_league.score import Score, score
+from dpmc_league.score import Score, scored
 from dpmc_league.submission import Submission, Terms, rival
 from dpmc_league.task import Task, known, task
 
@@ -158,7 +158,7 @@ def _entry(one: Task, method: Any, terms: Terms) -> Score:
     except Exception as error:  # of a method's own: it is to become a row, not the end of the table
         line = " ".join(str(error).split())[:200]
         return Score(f"failed: {line or type(error).__name__}")
-    return score(one, handed.draws, handed.ledger, epsilon=terms.epsilon, outside=handed.outside)
+    return scored(one, handed.draws, handed.ledger, terms.epsilon, handed.outside)
 
 
 def _processor_seconds() -> float:

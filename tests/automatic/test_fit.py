@@ -248,7 +248,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
             fitted = dpmc.fit(
                 model, np.column_stack([x, y]), epsilon=1, delta=1e-6, num_chains=1, seed=seed
             )
-        low, high = np.quantile(fitted.draws[:, 0], [0.25, 0.75], axis=0)
+        low, high = np.quantile(fitted.draws[0], [0.25, 0.75], axis=0)
         inside.append((low < theta) & (theta < high))
     share = np.mean(inside)
     assert abs(share - 0.5) < 4 * np.sqrt(0.25 / 240)

@@ -48,7 +48,7 @@ def of_all_budgets(sizes: tuple[int, ...] = ROWS) -> tuple[np.ndarray, np.ndarra
     widths, ranks = [], []
     for num_rows, epsilon, seed in itertools.product(sizes, EPSILONS, SEEDS):
         fit, theta = fitted(num_rows, epsilon, seed)
-        draws = fit.draws[:, 0]
+        draws = fit.draws[0]
         widths.append(draws.std(axis=0) * math.sqrt(num_rows + 1 / 4))
         ranks.append((draws < theta).mean(axis=0))
     return np.array(widths), np.array(ranks)
@@ -74,7 +74,7 @@ def test_what_cannot_be_known_is_the_prior_and_is_said(tmp_path):
     (remark,) = fit.remarks
     assert "does not carry this posterior: the noise of a count hides the number of rows" in remark
     assert "No row was used" in str(fit.summary())
-    draws = fit.draws[:, 0]
+    draws = fit.draws[0]
     # Standard errors are 0.7 % of a deviation for means, and 0.5 % for deviations.
     np.testing.assert_allclose(draws.mean(axis=0), 0, atol=2 * 0.035)
     np.testing.assert_allclose(draws.std(axis=0), 2, rtol=0.025)

@@ -197,7 +197,7 @@ def test_a_statistic_is_in_the_ledger_and_draws_are_as_many_as_asked_for():
     """Gaussian noise at epsilon e is e-GDP: one release with a multiplier of 1 / e."""
     fit = selected("gaussian", num_draws=200)
     assert fit.ledger == (("gaussian(0.5)", 1),)
-    assert fit.draws.shape == fit.kept().shape == (200, 4, 1)
+    assert fit.draws.shape == fit.kept().shape == (4, 200, 1)
     assert selected("laplace", num_draws=200).ledger == ()
 
 

@@ -24,19 +24,19 @@ PRIVATE = Guarantee(1.0, 1e-6, accountant="gaussian")
 def made(draws: np.ndarray | None = None, **fields) -> Fit:
     """Return a fit of four chains of independent draws, some fields of it changed."""
     if draws is None:
-        draws = stream(0, "fits").standard_normal((1000, 4, 2))
+        draws = stream(0, "fits").standard_normal((4, 1000, 2))
     accepted = np.ones(draws.shape[:2], dtype=bool)
     fit = Fit(
         draws=draws,
         info={"accepted": accepted},
         totals={
-            "num_iterations": np.full(draws.shape[1], len(draws)),
-            "accepted": accepted.sum(axis=0),
+            "num_iterations": np.full(len(draws), draws.shape[1]),
+            "accepted": accepted.sum(axis=1),
         },
         status="complete",
         ledger=(("gaussian(5.0)", 3),),
         guarantee=PRIVATE,
-        plan=Plan(num_iterations=len(draws), num_chains=draws.shape[1], widening=(1.0, math.inf)),
+        plan=Plan(num_iterations=draws.shape[1], num_chains=len(draws), widening=(1.0, math.inf)),
         names=("a", "b"),
     )
     return replace(fit, **fields)
@@ -80,7 +80,7 @@ def test_no_draw_is_thrown_away_where_none_is_for_warm_up(way):
     fit = INDEPENDENT[way]()
     assert fit.warm_up == 0
     assert fit.kept().shape == fit.draws.shape
-    assert fit.to_arviz().posterior["theta"].shape[1] == len(fit.draws)
+    assert fit.to_arviz().posterior["theta"].shape == fit.draws.shape
     np.testing.assert_allclose(fit.summary().values[:, 0], fit.draws.mean(axis=(0, 1)))
 
 
@@ -90,13 +90,13 @@ def test_chains_say_which_states_are_warm_up(tmp_path):
         gaussian_model(), rows("fit", 50, 2), method="rwmh", num_iterations=9, proposal_sd=1
     )
     assert plain.warm_up == 4
-    assert plain.kept().shape == (5, 4, 2)
+    assert plain.kept().shape == (4, 5, 2)
     assert plain.to_arviz().sample_stats["accepted"].shape == (4, 5)
-    np.testing.assert_allclose(plain.summary().values[:, 0], plain.draws[4:].mean(axis=(0, 1)))
+    np.testing.assert_allclose(plain.summary().values[:, 0], plain.draws[:, 4:].mean(axis=(0, 1)))
 
 
 def test_responses_are_those_of_the_draws_that_are_kept():
-    draws = np.arange(6.0).reshape(3, 2, 1)
+    draws = np.arange(6.0).reshape(2, 3, 1)
     likelihood = {"name": "logistic", "intercept": False}
     fit = made(800 * draws - 1200, plan=Plan(likelihood=likelihood), warm_up=1)
     assert fit.predict([[1.0]]).ravel().tolist() == [1, 1, 1, 1]
@@ -163,8 +163,8 @@ def test_a_few_draws_are_remarked_on(way):
 
 
 def walk(scale: float) -> np.ndarray:
-    steps = stream(0, "walk").standard_normal((1000, 4, 2))
-    return np.cumsum(scale * steps, axis=0)
+    steps = stream(0, "walk").standard_normal((4, 1000, 2))
+    return np.cumsum(scale * steps, axis=1)
 
 
 BAD = {
@@ -185,17 +185,17 @@ BAD = {
         "had its gradient clipped",
     ),
     "chains that stand still apart": (
-        made(np.broadcast_to(np.arange(4.0)[None, :, None], (1000, 4, 2)).copy()),
+        made(np.broadcast_to(np.arange(4.0)[:, None, None], (4, 1000, 2)).copy()),
         "Chains or their halves disagree (R-hat inf",
     ),
     "chains that stand still together": (
         made(
-            np.zeros((1000, 4, 2)),
+            np.zeros((4, 1000, 2)),
             totals={"num_iterations": np.full(4, 1000), "accepted": np.zeros(4, dtype=int)},
         ),
         "A share of 0 of the moves was accepted",
     ),
-    "not finite": (made(np.full((200, 2, 2), np.nan)), "not finite"),
+    "not finite": (made(np.full((2, 200, 2), np.nan)), "not finite"),
 }
 
 
@@ -225,14 +225,14 @@ def test_draws_that_cost_no_privacy_are_not_said_to_need_a_budget(free):
 
 def test_responses_of_new_rows_are_a_group_of_arviz():
     """Chain and draw of a response are those of the parameters that it was drawn with."""
-    levels = 1e6 * np.arange(30)[:, None] + 1e3 * np.arange(2)[None, :]
-    draws = np.stack([levels, np.zeros((30, 2)), np.full((30, 2), -9.0)], axis=2)
+    levels = 1e6 * np.arange(30)[None, :] + 1e3 * np.arange(2)[:, None]
+    draws = np.stack([levels, np.zeros((2, 30)), np.full((2, 30), -9.0)], axis=2)
     likelihood = {"name": "linear", "intercept": True}
     fit = made(draws, plan=Plan(likelihood=likelihood), names=("a", "b", "log_sigma"))
     data = fit.to_arviz([[0.0], [1.0], [5.0]], seed=1)
     response = data.posterior_predictive["response"]
     assert response.shape == (2, 30, 3)
-    np.testing.assert_allclose(response.to_numpy(), np.repeat(levels.T[:, :, None], 3, 2), atol=1)
+    np.testing.assert_allclose(response.to_numpy(), np.repeat(levels[:, :, None], 3, 2), atol=1)
     assert list(data.posterior.parameter.to_numpy()) == ["a", "b", "log_sigma"]
     assert "posterior_predictive" not in fit.to_arviz().groups()
 
@@ -249,5 +249,5 @@ def test_a_summary_says_what_was_accepted_and_clipped():
 
 
 def test_summary_of_one_draw_has_no_spread():
-    text = str(made(np.zeros((2, 1, 2))).summary())
+    text = str(made(np.zeros((1, 2, 2))).summary())
     assert "nan" in text or "-" in text

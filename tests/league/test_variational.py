@@ -79,7 +79,7 @@ def test_draws_on_a_task_are_near_the_posterior_and_their_ledger_is_kept(method)
     task = dpmc_league.task("gaussian-2-v1")
     terms = Terms(4.0, task.delta, num_draws=2000, seed=1)
     found = method.run(task, terms)
-    score = dpmc_league.score(task, found.draws, found.ledger, epsilon=4.0)
+    score = dpmc_league.score(task, np.moveaxis(found.draws, 0, 1), found.ledger, epsilon=4.0)
     assert score.scored
     assert score.epsilon <= 4.0 * 1.005
     assert score.sliced_wasserstein < 0.5

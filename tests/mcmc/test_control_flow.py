@@ -300,4 +300,4 @@ def test_a_batch_of_invalid_rows_alone_is_one_of_rows_without_a_gradient(method)
     result = fit(method, Dataset("x", x, invalid_rows="zero"), max_iterations=200)
     assert np.isfinite(result.draws).all()
     assert result.status == "complete"
-    assert len(np.unique(result.draws[:, 0, 0])) > 1
+    assert len(np.unique(result.draws[0, :, 0])) > 1

@@ -69,7 +69,7 @@ def test_a_fit_has_draws_a_ledger_and_a_guarantee_within_its_budget(method):
     assert k >= 1
     assert result.status == "complete"
     assert np.isfinite(result.draws).all()
-    assert result.draws.shape[1:] == (2, 2)
+    assert result.draws.shape[::2] == (2, 2)
     assert result.guarantee.epsilon <= 4.0
     assert result.guarantee.delta == 1e-5
     assert SEED in result.guarantee.outside
@@ -90,10 +90,10 @@ def test_hmc_releases_what_its_theorem_counts(reuse):
 def test_a_cap_on_the_iterations_improves_the_guarantee():
     capped = fit(max_iterations=7, diagnostics="none")
     assert capped.plan.num_iterations == 7
-    assert capped.draws.shape == (7, 2, 2)
+    assert capped.draws.shape == (2, 7, 2)
     assert dict(capped.ledger) == {"gaussian(8.0)": 14}
     assert capped.guarantee.epsilon < 0.9 * fit().guarantee.epsilon
-    np.testing.assert_array_equal(capped.draws, fit().draws[:7])
+    np.testing.assert_array_equal(capped.draws, fit().draws[:, :7])
     diagnosed = dict(fit(max_iterations=7).ledger)
     assert len(diagnosed) == 2
     assert diagnosed["gaussian(8.0)"] == 14
@@ -116,9 +116,10 @@ def test_a_cap_without_a_budget_is_refused():
 def test_draws_convert_to_arviz():
     result = fit("dp_penalty", epsilon=20.0)
     inference_data = result.to_arviz()
+    length = result.draws.shape[1]
     kept = inference_data.posterior["theta"]
-    assert kept.shape == (2, len(result.draws) - (len(result.draws) - 1) // 2, 2)
-    np.testing.assert_array_equal(kept[1, -1], result.draws[-1, 1])
+    assert kept.shape == (2, length - (length - 1) // 2, 2)
+    np.testing.assert_array_equal(kept[1, -1], result.draws[1, -1])
     assert "outside" in inference_data.attrs["guarantee"]
 
 
@@ -333,8 +334,8 @@ def test_starts_are_shared_by_methods_and_budgets_and_streams_are_not(monkeypatc
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first, of_hmc)
     assert (first != other).all()
-    shared = min(len(small.draws), len(large.draws))
-    assert (small.draws[:shared] != large.draws[:shared]).any()
+    shared = min(small.draws.shape[1], large.draws.shape[1])
+    assert (small.draws[:, :shared] != large.draws[:, :shared]).any()
 
 
 def test_settings_may_cap_the_iterations():
@@ -469,7 +470,7 @@ def test_a_chain_job_holds_the_data_once(method, tmp_path, monkeypatch):
         dataset = store.read_dataset(tmp_path / "rows.parquet", chain_runs.row_order(settings))
         size = dataset.x.nbytes
         for _, result in chain_runs.run_chains(settings, dataset, reference, [0]):
-            assert len(result.draws) == 10
+            assert result.draws.shape[1] == 10
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

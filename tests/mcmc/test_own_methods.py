@@ -84,7 +84,7 @@ def test_a_module_is_a_method_as_it_stands():
         num_iterations=20,
         ratio_noise_multiplier=None,
         ratio_clip_bound=None,
-    ).draws.shape == (20, 2, 2)
+    ).draws.shape == (2, 20, 2)
 
 
 class Walk:
@@ -111,7 +111,7 @@ def test_an_instance_is_a_method_and_may_come_first():
         progress=False,
         **PENALTY,
     )
-    assert first.draws.shape == (5, 4, 2)
+    assert first.draws.shape == (4, 5, 2)
     assert dict(first.ledger)["gaussian(20.0)"] == 20
 
 

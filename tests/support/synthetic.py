@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpmc.types import Fit, Guarantee
+from dpmc.fits import Fit
+from dpmc.types import Guarantee
 from dpmc_papers.config import grids
 from dpmc_papers.pipeline import chain_metrics
 from dpmc_papers.pipeline.results import Context
@@ -152,9 +153,9 @@ def context(
         runs = []
         for replicate in range(replicates):
             shift = 0.03 * rng.normal()
-            draws = np.stack([banana(rng, 300, scale, shift) for _ in range(4)], axis=1)
+            draws = np.stack([banana(rng, 300, scale, shift) for _ in range(4)])
             guarantee = Guarantee(15.0, 1e-6, accountant="gaussian")
-            runs.append((replicate, Fit(draws, {}, {}, "complete", (), guarantee, {})))
+            runs.append((replicate, Fit(draws, {}, {}, "complete", (), guarantee)))
         fits["paper_banana_2d", label] = runs
     references = {"paper_banana_2d": banana(rng, 1000)[None]}
     return Context(CONFIG, rows, table(baselines(rng)), fits, references, {})

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpmc.types import Fit, Guarantee
+from dpmc.fits import Fit
+from dpmc.types import Guarantee
 from dpmc_papers.config.problems import make_data
 from dpmc_papers.config.setups import ProblemSetup
 from dpmc_papers.pipeline.results import Context
@@ -200,10 +201,10 @@ def trajectory(rng, proposals=20):
     size = LEAPFROG_STEPS + 1
     angles = np.cumsum(0.05 * rng.random(proposals * size))
     radii = math.sqrt(10) + 0.1 * rng.normal(size=angles.size)
-    draws = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=1)[:, None]
-    info = {"accepted": np.repeat(np.arange(proposals) % 2 == 1, size)[:, None]}
+    draws = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=1)[None]
+    info = {"accepted": np.repeat(np.arange(proposals) % 2 == 1, size)[None]}
     guarantee = Guarantee(1.0, 1e-6, accountant="gaussian")
-    return Fit(draws, info, {}, "complete", (), guarantee, {})
+    return Fit(draws, info, {}, "complete", (), guarantee)
 
 
 def baselines(rng, problems):

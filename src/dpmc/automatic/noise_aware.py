@@ -125,7 +125,7 @@ class NoiseAware:
     def draws(
         self, num_draws: int, num_chains: int, rng: np.random.Generator
     ) -> tuple[Array, float]:
-        """Return draws of theta, shape (draws, chains, d), and the share of moves accepted.
+        """Return draws of theta, shape (chains, draws, d), and the share of moves accepted.
 
         Metropolis-Hastings with independent proposals from the normal approximation: with a normal
         prior each is accepted, and the draws are independent.
@@ -133,7 +133,7 @@ class NoiseAware:
         mean, covariance = self.approximation()
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        out, accepted = np.empty((num_draws, num_chains, len(mean))), 0
+        out, accepted = np.empty((num_chains, num_draws, len(mean))), 0
         for chain in range(num_chains):
             normal = rng.standard_normal((num_draws + 1, len(mean)))
             steps = mean + normal @ root.T
@@ -146,7 +146,7 @@ class NoiseAware:
                     current = k + 1
                     accepted += 1
                 states[k] = current
-            out[:, chain] = self.origin + steps[states] @ self.basis.T
+            out[chain] = self.origin + steps[states] @ self.basis.T
         return out, accepted / (num_draws * num_chains)
 
 

@@ -278,14 +278,14 @@ def default_prior(dim: int, prior_sd: float, x_bound: float, y_bound: float) -> 
 
 
 def _draws(chains: Sequence[Regression]) -> np.ndarray:
-    """Return coefficients and log sigma, shape (draws, chains, d + 1), as long as all chains."""
+    """Return coefficients and log sigma, shape (chains, draws, d + 1), as long as all chains."""
     parts = []
     for chain in chains:
         assert chain.draws is not None
         assert chain.variances is not None
         parts.append(np.column_stack([chain.draws, 0.5 * np.log(chain.variances)]))
     length = min(map(len, parts))
-    return np.stack([part[:length] for part in parts], axis=1)
+    return np.stack([part[:length] for part in parts])
 
 
 def _drowned(noisy: NoisyStatistics) -> Iterator[str]:

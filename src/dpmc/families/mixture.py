@@ -127,7 +127,7 @@ def mixture(
     guarantee = _arrays.with_randomness(guarantee, seed, noise)
     with told(guarantee, lambda: fitted.releases):
         draws = _draws(fitted, num_draws * num_chains, stream(seed, "chain", NAME))
-    draws = draws.reshape(num_draws, num_chains, -1)
+    draws = draws.reshape(num_chains, num_draws, -1)
     fit = Fit(
         draws=draws,
         info={},

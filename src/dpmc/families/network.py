@@ -129,7 +129,7 @@ def network(
     guarantee = _arrays.with_randomness(fitted.guarantee, seed, "continuous")
     with told(guarantee, lambda: weights.releases):
         draws = _draws(weights, num_draws * num_chains, stream(seed, "chain", NAME))
-    draws = draws.reshape(num_draws, num_chains, -1)
+    draws = draws.reshape(num_chains, num_draws, -1)
     remarks = list(few(draws))
     if weights.status != "complete":
         remarks.append(

@@ -155,7 +155,7 @@ def select_statistic(
             chains.append(one)
             report(number + 1, num_chains, "")
     fit = Fit(
-        draws=np.stack([chain.theta[-num_draws:] for chain in chains], axis=1)[:, :, None],
+        draws=np.stack([chain.theta[-num_draws:] for chain in chains])[:, :, None],
         info={},
         totals={},
         status="complete",

@@ -8,14 +8,17 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmc.types import Diagnostic, DpmcError, Fit, Guarantee, Plan
+from dpmc.types import Diagnostic, DpmcError, Guarantee, Plan
+
+if TYPE_CHECKING:
+    from dpmc.fits.fit import Fit
 
 KEY = b"dpmc_fit"
-VERSION = 1
+VERSION = 2
 
 
 def path_of(path: object) -> Path:
@@ -25,7 +28,7 @@ def path_of(path: object) -> Path:
     return Path(path)
 
 
-def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path) -> None:
+def save(fit: Fit, path: Path) -> None:
     """Write a fit; see `Fit.save`.
 
     Raises
@@ -38,10 +41,10 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
 
     if fit.draws is None:
         raise DpmcError(f"the fit must have draws, got none (status {fit.status!r})")
-    iterations, chains, dim = fit.draws.shape
+    chains, length, dim = fit.draws.shape
     columns: dict[str, Any] = {
-        "iteration": np.repeat(np.arange(iterations), chains),
-        "chain": np.tile(np.arange(chains), iterations),
+        "chain": np.repeat(np.arange(chains), length),
+        "draw": np.tile(np.arange(length), chains),
     }
     columns |= {f"theta.{k}": fit.draws[:, :, k].ravel() for k in range(dim)}
     columns |= {f"info.{name}": np.asarray(values).ravel() for name, values in fit.info.items()}
@@ -54,8 +57,8 @@ def save(fit: Fit, names: tuple[str, ...], remarks: tuple[str, ...], path: Path)
         "plan": fit.plan.values(),
         "warm_up": fit.warm_up,
         "diagnostics": {name: asdict(one) for name, one in fit.diagnostics.items()},
-        "names": names,
-        "remarks": remarks,
+        "names": fit.names,
+        "remarks": fit.remarks,
     }
     table = pa.table(columns)
     text = json.dumps(rest, default=_plain)
@@ -108,7 +111,7 @@ def load(path: Path) -> dict[str, Any]:
         raise DpmcError(f"{path}: `version` must be {VERSION}, got {rest['version']}")
     chains = int(table["chain"].to_numpy().max()) + 1
     states = [name for name in table.column_names if name.startswith("theta.")]
-    shape = (-1, chains)
+    shape = (chains, -1)
     draws = np.stack([table[name].to_numpy().reshape(shape) for name in states], axis=2)
     info = {
         name.removeprefix("info."): table[name].to_numpy().reshape(shape)

@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dpmc import checks, types
-from dpmc.types import Array, DpmcError
+from dpmc import checks
+from dpmc.types import (
+    CLIP_COUNTS,
+    CLIP_FRACTIONS_OUTSIDE,
+    CLIPS_OUTSIDE,
+    PUBLIC_INFO,
+    Array,
+    Diagnostic,
+    DpmcError,
+    Guarantee,
+    Plan,
+)
 
 if TYPE_CHECKING:
     from dpmc.fits.summary import Summary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(types.Fit):
+class Fit:
     """What a run of a method produced, and how it is read.
 
     Parameters
     ----------
-    draws, info, totals, status, ledger, guarantee, plan, diagnostics, warm_up
-        See :class:`dpmc.types.Fit`.
+    draws : ndarray of shape (chains, draws, d) or None
+        Stored states, the start point not among them.
+    info : mapping of str to ndarray of shape (chains, draws)
+        What was recorded with each stored state.
+    totals : mapping of str to ndarray of shape (chains,)
+        Counts over all iterations, stored or not: ``num_iterations``, and, where
+        the method has them, ``accepted``, ``diverged``, ``ratio_clipped`` of
+        ``ratio_rows`` and ``gradient_clipped`` of ``gradient_rows``. The clip counts are
+        there, and in `info`, with exact diagnostics only.
+    status : str
+        ``"complete"``, or why the run stopped early.
+    ledger : tuple of (str, int)
+        Each kind of release and how often it was made, all chains together.
+    guarantee : Guarantee
+        The privacy that the draws really have.
+    plan : Plan
+        What the budget was to buy, and what it bought.
+    diagnostics : mapping of str to Diagnostic
+        Released shares of clipped rows, ``ratio_clipped`` and ``gradient_clipped``.
+    warm_up : int
+        How many of the first stored states, of each chain, are no draws from what it samples: 0 of
+        independent draws, and of chains that are stored after it.
     names : tuple of str
         Names of the components of theta; numbered where there are none.
     remarks : tuple of str
@@ -33,28 +66,43 @@ class Fit(types.Fit):
     --------
     >>> import numpy as np
     >>> from dpmc.types import Guarantee
-    >>> draws = np.arange(80.0).reshape(40, 1, 2)
-    >>> Fit(draws, {}, {}, "complete", (), Guarantee(1.0, 1e-6), names=("a", "b"))
-    <Fit: 40x1x2 (iterations x chains x d), (1, 1e-06)-DP, substitution of one row, complete>
+    >>> draws = np.arange(80.0).reshape(1, 40, 2)
+    >>> fit = Fit(draws, {}, {}, "complete", (), Guarantee(1.0, 1e-6), names=("a", "b"), warm_up=9)
+    >>> fit
+    <Fit: 1x40x2 (chains x draws x d), (1, 1e-06)-DP, substitution of one row, complete>
+    >>> fit.kept().shape
+    (1, 31, 2)
     """
 
+    draws: Array | None
+    info: Mapping[str, npt.NDArray[Any]]
+    totals: Mapping[str, npt.NDArray[Any]]
+    status: str
+    ledger: tuple[tuple[str, int], ...]
+    guarantee: Guarantee
+    plan: Plan = field(default_factory=Plan)
+    diagnostics: Mapping[str, Diagnostic] = field(default_factory=dict)
+    warm_up: int = 0
     names: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
-    # Arrays have no truth value: a fit is itself alone.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    def kept(self) -> Array:
+        """Draws after warm-up, shape (chains, kept, d).
 
-    @classmethod
-    def of(cls, fit: types.Fit, names: tuple[str, ...] = (), remarks: tuple[str, ...] = ()) -> Fit:
-        """Return the fit of a method with names and remarks."""
-        found = {entry.name: getattr(fit, entry.name) for entry in fields(types.Fit)}
-        return cls(**found, names=names, remarks=remarks)
+        Raises
+        ------
+        DpmcError
+            If the run has no draws.
+        """
+        if self.draws is None:
+            raise DpmcError(f"the fit must have draws, got none (status {self.status!r})")
+        return self.draws[:, self.warm_up :]
 
     def to_arviz(self, x: Any = None, *, seed: int | None = None) -> Any:
-        """Return the draws after warm-up as ``arviz.InferenceData``, components named.
+        """Draws after warm-up as ``arviz.InferenceData``: variable ``theta``, components named.
 
-        See :meth:`dpmc.types.Fit.to_arviz`.
+        Of `info` it holds what is a function of released numbers, and clip counts where the
+        guarantee names them or there is none; released shares are among the attributes.
 
         Parameters
         ----------
@@ -67,21 +115,51 @@ class Fit(types.Fit):
         DpmcError
             If the run has no draws, or `predict` refuses the new rows.
         """
-        data = super().to_arviz()
+        import arviz
+
+        stats = {
+            name: values[:, self.warm_up :]
+            for name, values in self.info.items()
+            if self._may_export(name)
+        }
+        released = {
+            f"diagnostics_{name}{suffix}": value
+            for name, one in self.diagnostics.items()
+            for suffix, value in (("", one.value), ("_standard_error", one.standard_error))
+        }
+        data = arviz.from_dict(
+            posterior={"theta": self.kept()},
+            sample_stats=stats or None,
+            attrs={"guarantee": str(self.guarantee), "status": self.status, **released},
+        )
         if self.names:
             named = data.posterior.rename({"theta_dim_0": "parameter"})
             data.posterior = named.assign_coords(parameter=list(self.names))
         if x is not None:
-            import arviz
-
             responses = self.predict(x, seed=seed)
             shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
-            drawn = {"response": np.moveaxis(shaped, 1, 0)}
-            data.extend(arviz.from_dict(posterior_predictive=drawn))
+            data.extend(arviz.from_dict(posterior_predictive={"response": shaped}))
         return data
 
+    def _may_export(self, name: str) -> bool:
+        named = {CLIPS_OUTSIDE, CLIP_FRACTIONS_OUTSIDE} & set(self.guarantee.outside)
+        if not self.guarantee.private or name in PUBLIC_INFO:
+            return True
+        return name in CLIP_COUNTS and bool(named)
+
+    def fraction(self, counted: str, of: str) -> float:
+        """Ratio of two totals over all chains; NaN where the method has none.
+
+        Where the count is not there but its share was released, that share.
+        """
+        if counted in self.diagnostics:
+            return self.diagnostics[counted].value
+        if counted not in self.totals or not self.totals[of].sum():
+            return math.nan
+        return float(self.totals[counted].sum() / self.totals[of].sum())
+
     def summary(self) -> Summary:
-        """Return means, intervals, convergence and what the budget bought, to be read or printed.
+        """Means, intervals, convergence and what the budget bought, to be read or printed.
 
         Raises
         ------
@@ -93,7 +171,7 @@ class Fit(types.Fit):
         return summarise(self)
 
     def predict(self, x: Any, *, seed: int | None = None) -> Array:
-        """Return responses of new rows under the draws after warm-up.
+        """Responses of new rows under the draws after warm-up.
 
         Parameters
         ----------
@@ -105,7 +183,7 @@ class Fit(types.Fit):
         Returns
         -------
         ndarray of shape (k, m)
-            One row for each draw of each chain, chains side by side; of a mixture (k, m, p).
+            One row for each draw, one chain after the other; of a mixture (k, m, p).
 
         Raises
         ------
@@ -137,11 +215,11 @@ class Fit(types.Fit):
         """
         from dpmc.fits.files import path_of, save
 
-        save(self, self.names, self.remarks, path_of(path))
+        save(self, path_of(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Fit:
-        """Return the fit that `save` wrote.
+        """Fit that `save` wrote.
 
         Raises
         ------
@@ -155,7 +233,7 @@ class Fit(types.Fit):
     def __repr__(self) -> str:
         shape = "no draws" if self.draws is None else "x".join(map(str, self.draws.shape))
         told = f", {len(self.remarks)} remarks" if self.remarks else ""
-        return f"<Fit: {shape} (iterations x chains x d), {self.guarantee}, {self.status}{told}>"
+        return f"<Fit: {shape} (chains x draws x d), {self.guarantee}, {self.status}{told}>"
 
     def _repr_html_(self) -> str:
         if self.draws is None:

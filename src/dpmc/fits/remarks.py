@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.types import Array, Fit, Guarantee
+from dpmc.fits.fit import Fit
+from dpmc.types import Array, Guarantee, swapped
 
 # Limits: R-hat as Vehtari et al. (2021) advise, with room for short chains; the others are where
 # means and intervals of a posterior stop being of use.
@@ -39,7 +40,7 @@ def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
     free : bool
         Whether iterations cost no privacy: chains given what was released once.
     """
-    if fit.draws is None or not len(fit.draws):
+    if fit.draws is None or not fit.draws.size:
         return
     if fit.status != "complete":
         yield (
@@ -47,8 +48,8 @@ def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
             "Shorter steps would help where it left the finite numbers."
         )
     planned = fit.plan.num_iterations
-    iterations = len(fit.draws) if planned is None else planned
-    chains = fit.draws.shape[1]
+    chains, length = fit.draws.shape[:2]
+    iterations = length if planned is None else planned
     if free and iterations < FEW_ITERATIONS:
         yield (
             f"Chains of {iterations} iterations are too few for any sampler: more of them "
@@ -75,7 +76,7 @@ def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
                 "chain has another target than the posterior. A larger clip bound clips less and "
                 "costs more noise."
             )
-    kept = fit.kept()
+    kept = swapped(fit.kept())
     if not np.isfinite(kept).all():
         yield "Some draws are not finite: the chain diverged. Shorter steps would help."
         return
@@ -97,7 +98,7 @@ def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
 
 
 def few(draws: Array) -> Iterator[str]:
-    """Say where independent draws, of shape (k, chains, d), are too few to be summarised."""
+    """Say where independent draws, of shape (chains, k, d), are too few to be summarised."""
     number = draws.shape[0] * draws.shape[1]
     if number < FEW_DRAWS:
         yield (

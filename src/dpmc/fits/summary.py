@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
-from dpmc.types import Array
+from dpmc.types import Array, swapped
 
 if TYPE_CHECKING:
     from dpmc.fits.fit import Fit
@@ -89,7 +89,7 @@ def summarise(fit: Fit) -> Summary:
     DpmcError
         If the fit has no draws.
     """
-    kept = fit.kept()
+    kept = swapped(fit.kept())
     dim = kept.shape[2]
     flat = kept.reshape(-1, dim)
     spread = flat.std(axis=0, ddof=1) if len(flat) > 1 else np.full(dim, math.nan)

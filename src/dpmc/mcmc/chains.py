@@ -20,7 +20,7 @@ from dpmc.types import Array
 class Run:
     """The chains of one replicate, before anything is said about privacy.
 
-    Fields as in :class:`dpmc.types.Fit`.
+    Fields as in :class:`dpmc.fits.Fit`, but with the axis of iterations first.
     """
 
     draws: Array | None

@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
-from dpmc import checks, registry, types
+from dpmc import checks, progress_bar, registry, types
+from dpmc.fits import Fit
 from dpmc.mcmc.chains import Run, Sampler
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
@@ -38,9 +38,9 @@ from dpmc.types import (
     Dataset,
     Diagnostic,
     DpmcError,
-    Fit,
     Guarantee,
     Model,
+    swapped,
 )
 from dpmc.types.results import first_half
 
@@ -183,7 +183,7 @@ def fit(
     ...     ratio_noise_multiplier=20, ratio_clip_bound=3.0,
     ... )
     >>> result.draws.shape
-    (20, 1, 2)
+    (1, 20, 2)
     >>> result.guarantee.epsilon < 4
     True
     """
@@ -226,9 +226,9 @@ def fit(
         outside += [] if noise == "discrete" else [LOW_BITS]
         release = _releaser(module, settings, posterior, plan, seed, method, diagnostics)
     streams = [Streams.of(seed, method, chain) for chain in range(num_chains)]
-    with tqdm(total=num_chains * iterations, unit="it", disable=not progress) as bar:
+    with progress_bar.shown(progress, "it") as report:
         found = run(
-            sampler, plan, iterations, starts, streams, outside, _bar(bar), release, noise, search
+            sampler, plan, iterations, starts, streams, outside, report, release, noise, search
         )
     return replace(found, plan=replace(found.plan, method=method))
 
@@ -388,8 +388,8 @@ def run(
         if plan is not None:
             bought = replace(_bought(plan, search, ledger), noise=noise)
     return Fit(
-        draws=result.draws,
-        info=result.info,
+        draws=None if result.draws is None else swapped(result.draws),
+        info={name: swapped(values) for name, values in result.info.items()},
         totals=result.totals,
         status=result.status,
         ledger=records(),
@@ -497,11 +497,3 @@ def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
             f"{points.shape}"
         )
     return np.broadcast_to(points, (num_chains, dim)).copy()
-
-
-def _bar(bar: Any) -> Callable[[int, int, str], None]:
-    def report(done: int, total: int, info: str) -> None:
-        bar.update(done - bar.n)
-        bar.set_postfix_str(info, refresh=False)
-
-    return report

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmc.privacy import accounting, calibration, events
 from dpmc.privacy.audit import Bounded, composed
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import NEIGHBOURS, SEED, DpmcError, Fit, Guarantee, Neighbours, Plan, check_delta
+from dpmc.types import NEIGHBOURS, SEED, DpmcError, Guarantee, Neighbours, Plan, check_delta
 
 if TYPE_CHECKING:
     from dpmc.privacy.events import Counts, Event
@@ -163,7 +163,9 @@ def _fixed(part: Any, guarantee: Guarantee) -> Counts:
     What happened to be released is not enough: chains that end early, or a trajectory that leaves
     the finite numbers, release less for what earlier releases said.
     """
-    plan = part.plan if isinstance(part, Fit) else Plan()
+    plan = getattr(part, "plan", None)
+    if not isinstance(plan, Plan):
+        plan = Plan()  # a ledger has a plan of another kind
     if guarantee.accountant == "gaussian" or plan.search is not None:
         return {}  # the first is exact, and of the second the noise was chosen on the way
     if plan.releases:

@@ -31,7 +31,7 @@ from dpmc.types.results import (
     CLIPS_OUTSIDE,
     PUBLIC_INFO,
     Diagnostic,
-    Fit,
+    swapped,
 )
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "Dataset",
     "Diagnostic",
     "DpmcError",
-    "Fit",
     "Guarantee",
     "InvalidRows",
     "MemoryLimitError",
@@ -71,4 +70,5 @@ __all__ = [
     "labels",
     "number",
     "numbers",
+    "swapped",
 ]

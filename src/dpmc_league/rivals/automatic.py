@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmc.automatic import run as method
-from dpmc.types import NoParams
+from dpmc.types import NoParams, swapped
 from dpmc_league.footing import OUTSIDE_SEED
 from dpmc_league.submission import Submission, Terms
 from dpmc_league.task import Task
@@ -34,4 +34,4 @@ def run(task: Task, terms: Terms) -> Submission:
     )
     assert fitted.draws is not None
     outside = () if terms.seed is None else (OUTSIDE_SEED,)
-    return Submission(fitted.draws, fitted.ledger, outside)
+    return Submission(swapped(fitted.draws), fitted.ledger, outside)

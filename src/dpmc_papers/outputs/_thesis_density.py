@@ -286,10 +286,10 @@ def _trajectory(context: Context) -> tuple[str, list[Proposal]]:
         taken = fit.info.get("accepted")
         return problem, [
             Proposal(
-                fit.draws[first : first + size, 0],
-                None if taken is None else bool(taken[first, 0]),
+                fit.draws[0, first : first + size],
+                None if taken is None else bool(taken[0, first]),
             )
-            for first in range(0, len(fit.draws) - size + 1, size)
+            for first in range(0, fit.draws.shape[1] - size + 1, size)
         ]
     raise DpmcError("chains of experiment 'trajectory' are missing for figure4_1")
 

@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from dpmc.diagnostics.mmd import collapse
-from dpmc.types import Array, DpmcError, Fit
+from dpmc.fits import Fit
+from dpmc.types import Array, DpmcError, swapped
 from dpmc_papers.outputs import _held, _iac, _tables
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import panels, style
@@ -235,7 +236,7 @@ def _ranked_samples(
         samples = {}
         for name, rank in ranks.items():
             run = ranked.iloc[rank]
-            points, weights = collapse(fits[int(run["replicate"])].kept())
+            points, weights = collapse(swapped(fits[int(run["replicate"])].kept()))
             samples[name] = (points, weights, float(run["mmd"]), len(ranked))
         samples_of[str(ranked["method"].iloc[0])] = samples
     if not samples_of:

@@ -13,8 +13,9 @@ import pandas as pd
 from dpmc.diagnostics import autocorrelation
 from dpmc.diagnostics.convergence import bulk_ess, split_rhat
 from dpmc.diagnostics.mmd import Reference, collapse, discrepancies
+from dpmc.fits import Fit
 from dpmc.rng import stream
-from dpmc.types import Array, DpmcError, Fit
+from dpmc.types import Array, DpmcError, swapped
 from dpmc_papers.config import grids
 from dpmc_papers.config.setups import ChainSetup
 
@@ -136,14 +137,14 @@ def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.D
 
 
 def _measure(fit: Fit, reference: Reference, rng: np.random.Generator) -> dict[str, Any]:
-    if fit.draws is None or len(fit.draws) < 2:
+    if fit.draws is None or fit.draws.shape[1] < 2:
         return {}
     if fit.draws.shape[2] != reference.draws.shape[1]:
         raise DpmcError(
             f"`draws` must have dimension {reference.draws.shape[1]}, as the reference, "
             f"got {fit.draws.shape[2]}"
         )
-    kept = fit.kept()
+    kept = swapped(fit.kept())
     points, weights = collapse(kept)
     times = dict(zip(("iac", "iac_components"), autocorrelation.in_words(kept), strict=True))
     chains = {"rhat": split_rhat(kept), "ess_bulk": bulk_ess(kept), **times}
@@ -154,7 +155,7 @@ def _describe(setup: ChainSetup, replicate: int, fit: Fit) -> dict[str, Any]:
     budget, params = setup.budget, setup.params
     bounds = [params.get("ratio_clip_bound"), params.get("gradient_clip_bound")]
     draws_shape = (0, 0, 0) if fit.draws is None else fit.kept().shape
-    iterations = np.atleast_1d(fit.totals.get("num_iterations", [draws_shape[0]]))
+    iterations = np.atleast_1d(fit.totals.get("num_iterations", [draws_shape[1]]))
     return {
         "problem": setup.problem.name,
         "method": setup.method,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpmc.types import Array, Dataset, DpmcError, Fit
+from dpmc.fits import Fit
+from dpmc.types import Array, Dataset, DpmcError
 from dpmc_papers.config.setups import ProblemSetup
 
 

@@ -12,11 +12,12 @@ from typing import Literal
 import msgspec
 
 from dpmc import registry
+from dpmc.fits import Fit
 from dpmc.mcmc import fit as fitting
 from dpmc.mcmc.posterior import Posterior
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset, Fit
+from dpmc.types import CLIP_FRACTIONS_OUTSIDE, Array, Dataset
 from dpmc_papers.config.problems import make_model, start_points
 from dpmc_papers.config.setups import ChainSetup, canonical
 

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpmc.fits import Fit
 from dpmc.types import (
     Array,
     Dataset,
     Diagnostic,
     DpmcError,
-    Fit,
     Guarantee,
     Plan,
     UnavailableError,
@@ -346,8 +346,8 @@ def _rows(replicate: int, fit: Fit) -> pa.Table:
     if fit.draws is not None:
         shapes["draws"] = fit.draws.shape[:2]
     if len(set(shapes.values())) > 1:
-        raise DpmcError(f"`fit` must have one shape (iterations, chains), got {shapes}")
-    iterations, chains = next(iter(shapes.values()), (0, 0))
+        raise DpmcError(f"`fit` must have one shape (chains, draws), got {shapes}")
+    chains, iterations = next(iter(shapes.values()), (0, 0))
     chain, iteration = np.divmod(np.arange(chains * iterations), max(iterations, 1))
     columns: dict[str, npt.NDArray[Any]] = {
         "replicate": np.full(chain.size, replicate, dtype=np.int32),
@@ -356,8 +356,8 @@ def _rows(replicate: int, fit: Fit) -> pa.Table:
     }
     if fit.draws is not None:
         for k in range(fit.draws.shape[2]):
-            columns[f"theta_{k}"] = fit.draws[:, :, k].T.ravel()
-    columns |= {name: values.T.ravel() for name, values in fit.info.items()}
+            columns[f"theta_{k}"] = fit.draws[:, :, k].ravel()
+    columns |= {name: values.ravel() for name, values in fit.info.items()}
     return pa.table({name: _column(values) for name, values in columns.items()})
 
 
@@ -367,7 +367,7 @@ def _head(replicate: int, fit: Fit) -> dict[str, Any]:
     head = {
         "replicate": replicate,
         "shape": None if fit.draws is None else list(fit.draws.shape),
-        "chains": int(next((v.shape[1] for v in fit.info.values()), 0)),
+        "chains": int(next((v.shape[0] for v in fit.info.values()), 0)),
         "totals": totals,
         "status": fit.status,
         "ledger": [list(entry) for entry in fit.ledger],
@@ -384,8 +384,8 @@ def _head(replicate: int, fit: Fit) -> dict[str, Any]:
 
 def _fit(head: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Fit:
     shape = head["shape"]
-    chains = max(1, shape[1] if shape else head["chains"])
-    grid = {name: values.reshape(chains, -1).T for name, values in columns.items()}
+    chains = max(1, shape[0] if shape else head["chains"])
+    grid = {name: values.reshape(chains, -1) for name, values in columns.items()}
     draws = None
     if shape:
         draws = np.empty(shape)

@@ -36,7 +36,7 @@ def test_figure4_1_follows_the_sixteenth_proposal(trajectory):
     steps = [f"close by, step {12 * k} of 48" for k in range(1, 5)]
     titles = [axis.get_title() for axis in axes]
     assert titles == ["the whole posterior", *steps, "all 20 proposals"]
-    draws = trajectory.fits["circle_from_start", "dp_hmc"][0][1].draws[:, 0]
+    draws = trajectory.fits["circle_from_start", "dp_hmc"][0][1].draws[0]
     for axis, last in zip(axes, (48, 12, 24, 36, 48), strict=False):
         path, start, current = axis.lines
         np.testing.assert_array_equal(path.get_xydata(), draws[15 * 49 : 15 * 49 + last + 1])
@@ -55,7 +55,7 @@ def test_figure4_1_follows_the_sixteenth_proposal(trajectory):
 def test_figure4_1_takes_the_last_proposal_of_a_shorter_chain(trajectory):
     ((key, ((_, fit),)),) = trajectory.fits.items()
     short = dataclasses.replace(
-        fit, draws=fit.draws[: 3 * 49], info={"accepted": fit.info["accepted"][: 3 * 49]}
+        fit, draws=fit.draws[:, : 3 * 49], info={"accepted": fit.info["accepted"][:, : 3 * 49]}
     )
     context = dataclasses.replace(trajectory, fits={key: [(0, short)]})
     assert "path of proposal 3, rejected" in legend_of(outputs.figure4_1(context))

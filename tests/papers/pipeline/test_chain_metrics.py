@@ -10,7 +10,8 @@ import pytest
 from dpmc.diagnostics import convergence
 from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.mmd import Reference
-from dpmc.types import NO_GUARANTEE, DpmcError, Fit
+from dpmc.fits import Fit
+from dpmc.types import NO_GUARANTEE, DpmcError, swapped
 from dpmc.types.results import first_half
 from dpmc_papers.pipeline import chain_metrics
 from tests.reference.mmd import brute_force
@@ -31,7 +32,7 @@ def make_fit(draws, **totals):
     counts = {key: np.full(chains, value) for key, value in totals.items()}
     ledger = (("gaussian(53.75)", 10), ("sampled_gaussian(7.5, batch_size=1, num_rows=2)", 1))
     warm_up = first_half(len(draws))
-    return Fit(draws, {}, base | counts, "complete", ledger, NO_GUARANTEE, warm_up=warm_up)
+    return Fit(swapped(draws), {}, base | counts, "complete", ledger, NO_GUARANTEE, warm_up=warm_up)
 
 
 def make_spec(**changes):
@@ -70,7 +71,7 @@ def test_evaluate_names_and_measures_every_run():
     assert row["acceptance_rate"] == pytest.approx(50 / 201)
     assert row["guarantee_epsilon"] == math.inf
     assert row["mmd"] == math.sqrt(abs(row["mmd_u"]))
-    kept = fits[0].kept()
+    kept = swapped(fits[0].kept())
     mean = kept.reshape(-1, 2).mean(axis=0)
     assert row["mean_error"] == pytest.approx(np.linalg.norm(mean - reference[0].mean(axis=0)))
     assert row["mean_norm"] == pytest.approx(np.linalg.norm(mean))
@@ -189,7 +190,7 @@ def test_the_autocorrelation_time_is_that_of_the_slowest_component_and_each_is_t
     times = np.array(chains, dtype=float)
     assert times.shape == (2, 2)
     assert row["iac"] == pytest.approx(times[1, 0], rel=1e-3)
-    kept = make_fit(draws).kept()
+    kept = swapped(make_fit(draws).kept())
     assert row["iac"] == autocorrelation_times(kept).max()
     assert 10 < row["iac"] < 40
     assert (np.delete(times.ravel(), 2) < 2).all()

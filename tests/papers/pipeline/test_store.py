@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from dpmc.fits import Fit
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError, Fit, Guarantee, Plan
+from dpmc.types import Dataset, DpmcError, Guarantee, Plan
 from dpmc_papers.pipeline import files, store
 
 METADATA = {"chain": {"budget": None, "params": {"step_size": 0.1, "names": ["a"]}}}
@@ -27,10 +28,10 @@ METADATA = {"chain": {"budget": None, "params": {"step_size": 0.1, "names": ["a"
 def make_fit(replicate: int = 0, draws: bool = True) -> Fit:
     rng = stream(3, "tests", "store", replicate)
     return Fit(
-        draws=rng.standard_normal((7, 3, 2)) if draws else None,
+        draws=rng.standard_normal((3, 7, 2)) if draws else None,
         info={
-            "accepted": rng.random((7, 3)) < 0.5,
-            "ratio_clipped": rng.integers(0, 2**60, (7, 3)),
+            "accepted": rng.random((3, 7)) < 0.5,
+            "ratio_clipped": rng.integers(0, 2**60, (3, 7)),
         },
         totals={"num_iterations": np.full(3, 7), "weights": np.array([0.1, np.inf, np.nan])},
         status="complete",

@@ -257,4 +257,4 @@ def _draws(
     values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
     root = size[:, None] * (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     normal = rng.standard_normal((num_chains, num_draws, len(mean)))
-    return np.ascontiguousarray(np.moveaxis(mean + normal @ root.T, 0, 1))
+    return np.asarray(mean + normal @ root.T)
