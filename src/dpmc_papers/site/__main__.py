@@ -30,7 +30,7 @@ def _site(asked: argparse.Namespace) -> str:
         folders = {source.key: Path(name) / source.key for source in sources}
         shown = [source.of_what_is_there() for source in sources]
         for source in shown:
-            pages.write(source, captions, folders[source.key])
+            pages.write(source, captions, folders[source.key] / "index.md")
         build(root, shown, folders, out, api=not asked.no_api)
     return str(out / "index.html")
 

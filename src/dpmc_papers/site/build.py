@@ -64,7 +64,7 @@ def build(
         faults = StringIO()
         with redirect_stderr(faults):
             code = build_main(["-q", *options, "-d", f"{name}/doctrees", str(source), str(out)])
-    if code or faults.getvalue():
+    if code:
         raise DpmcError(f"site: Sphinx says {faults.getvalue().strip() or code}")
 
 
@@ -88,7 +88,8 @@ def assemble(
         shutil.copytree(folder, target / RESULTS / key)
     shown = {source.key: pages.addresses(source) for source in sources}
     texts = {path.name: path for path in sorted(docs.glob("*.md"))}
-    texts |= {name: checkout / path for name, path in ELSEWHERE.items()}
+    others = {name: checkout / path for name, path in ELSEWHERE.items()}
+    texts |= {name: path for name, path in others.items() if path.is_file()}
     for name, path in texts.items():
         text = rewritten(path.read_text(encoding="utf-8"), path, checkout, target, folders)
         if name == "errata.md" or name.removesuffix(".md") in shown:
@@ -119,10 +120,10 @@ def front(sources: Sequence[Source]) -> str:
         if numbers:
             parts.append(f"Printed numbers: {pages.counted(numbers)}.")
         if lacking := sum(entry.verdict == "not run" for entry in source.verdicts):
-            parts.append(
-                f"{lacking:,} verdicts are not run at scale {source.scale} or lack their data; "
-                "`--config scale=paper` is the published grid."
-            )
+            why = "their data could not be had"
+            if source.scale != "paper":
+                why = f"they need `--config scale=paper`, or {why}"
+            parts.append(f"Of {len(source.verdicts):,} verdicts {lacking:,} are not run: {why}.")
         parts.append("")
     return "\n".join(parts)
 

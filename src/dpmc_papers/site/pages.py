@@ -26,35 +26,38 @@ MARKS = {
     "none claimed": "no ε claimed",
     NO_RECORDS: "no records",
 }
-CLAIM_COLUMNS = ("Verdict", "Claim", "Ours", "Variant", "Where", "Why")
+CLAIM_COLUMNS = ("Verdict", "Claim", "Ours", "Variant", "Why")
 CELL_COLUMNS = ("Verdict", "Printed", "Ours", "Why")
 Series = tuple[str, str, str]
 
 
-def write(source: Source, words: Mapping[str, str], folder: Path) -> None:
+def write(source: Source, words: Mapping[str, str], page: Path) -> None:
     """Write the pages of a document beside copies of all files that they show or link to.
 
-    The folder is emptied first and ``index.md`` written last: a folder that has it is complete.
+    The folder is emptied first and its index written last: a folder that has it is complete.
 
     Parameters
     ----------
     source : Source
     words : mapping of str to str
         The text of each caption, by the name of its file.
-    folder : Path
+    page : Path
+        File of the index, in a folder of its own.
 
     Raises
     ------
     DpmcError
         If a file is missing or a caption is not well formed.
     """
-    made = pages(source, words)
+    made, folder = pages(source, words), page.parent
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in source.all_files():
         shutil.copyfile(source.folder / name, folder / name)
-    for name in sorted(made, key="index.md".__eq__):
-        files.write_text(folder / name, made[name])
+    index = made.pop("index.md")
+    for name, text in made.items():
+        files.write_text(folder / name, text)
+    files.write_text(page, index)
 
 
 def pages(source: Source, words: Mapping[str, str]) -> dict[str, str]:
@@ -238,10 +241,10 @@ def claims_table(label: str, claims: Sequence[Verdict]) -> str:
         Row(
             [
                 _verdict(entry),
-                f"{escape(entry.published)} <code>{escape(entry.id)}</code>",
+                f"{escape(entry.published)} <small>({escape(entry.where)})</small> "
+                f"<code>{escape(entry.id)}</code>",
                 measured(entry),
                 escape(entry.variant.replace("_", " ")),
-                escape(entry.where),
                 f"{escape(_reason(entry))}. <small>Rule: {escape(entry.rule)}</small>",
             ],
             entry.anchor,
