@@ -12,7 +12,7 @@ const filter = (table, state) => {
   const options = ["all", ...kinds].map((kind) => `<option>${kind}</option>`).join("");
   form.innerHTML = `<label>Verdict <select name="verdict">${options}</select></label>
     <label>Find <input type="search" name="find" autocomplete="off"></label>
-    <output role="status"></output>`;
+    <output></output>`;
   const { verdict, find } = form.elements;
   const apply = () => {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -92,5 +92,12 @@ addEventListener("DOMContentLoaded", () => {
   const state = new URLSearchParams(location.search);
   for (const table of document.querySelectorAll("table.claims")) filter(table, state);
   for (const table of document.querySelectorAll("table.results")) sortable(table);
-  for (const link of document.querySelectorAll("a[href$='.svg']:has(> img)")) zoom(link);
+  for (const link of document.querySelectorAll("a[href$='.svg']:has(img)")) zoom(link);
+  // What the theme leaves out, for screen readers.
+  for (const [name, label] of [["sidebar", "Pages"], ["toc", "Contents of this page"]]) {
+    document.querySelector(`aside.${name}-drawer`)?.setAttribute("aria-label", label);
+  }
+  for (const caption of document.querySelectorAll("p.caption[role=heading]")) {
+    caption.setAttribute("aria-level", "2");
+  }
 });
