@@ -7,13 +7,13 @@ const filter = (table, state) => {
   const rows = [...table.tBodies[0].rows];
   const kinds = [...new Set(rows.map((row) => row.dataset.verdict))];
   if (rows.length < 9) return;
-  const form = document.createElement("form");
+  const form = document.createElement("search");
   form.className = "find";
   const options = ["all", ...kinds].map((kind) => `<option>${kind}</option>`).join("");
   form.innerHTML = `<label>Verdict <select name="verdict">${options}</select></label>
     <label>Find <input type="search" name="find" autocomplete="off"></label>
     <output></output>`;
-  const { verdict, find } = form.elements;
+  const [verdict, find] = form.querySelectorAll("select, input");
   const apply = () => {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const row of rows) {
@@ -34,7 +34,6 @@ const filter = (table, state) => {
   verdict.value = kinds.includes(state.get("verdict")) ? state.get("verdict") : "all";
   find.value = state.get("find") || "";
   form.addEventListener("input", () => { apply(); keep(); });
-  form.addEventListener("submit", (event) => event.preventDefault());
   table.parentElement.before(form);
   apply();
   // A link to a row shows it, whatever the filter.
@@ -58,7 +57,6 @@ const compare = (a, b) => (typeof a === "number" && typeof b === "number"
 const sortable = (table) => {
   const body = table.tBodies[0];
   const rows = [...body.rows];
-  if (rows.length < 9) return;
   const headers = [...table.tHead.rows[0].cells];
   headers.forEach((header, column) => {
     const button = document.createElement("button");
@@ -70,8 +68,7 @@ const sortable = (table) => {
       headers.forEach((other) => other.removeAttribute("aria-sort"));
       if (direction !== "none") header.setAttribute("aria-sort", direction);
       const sign = { ascending: 1, descending: -1, none: 0 }[direction];
-      const order = (a, b) => sign * compare(value(a, column), value(b, column));
-      body.append(...[...rows].sort(order));
+      body.append(...rows.toSorted((a, b) => sign * compare(value(a, column), value(b, column))));
     });
   });
 };
@@ -91,13 +88,13 @@ const zoom = (link) => link.addEventListener("click", (event) => {
 addEventListener("DOMContentLoaded", () => {
   const state = new URLSearchParams(location.search);
   for (const table of document.querySelectorAll("table.claims")) filter(table, state);
-  for (const table of document.querySelectorAll("table.results")) sortable(table);
+  document.querySelectorAll("table.results").forEach(sortable);
   for (const link of document.querySelectorAll("a[href$='.svg']:has(img)")) zoom(link);
-  // What the theme leaves out, for screen readers.
-  for (const [name, label] of [["sidebar", "Pages"], ["toc", "Contents of this page"]]) {
-    document.querySelector(`aside.${name}-drawer`)?.setAttribute("aria-label", label);
-  }
-  for (const caption of document.querySelectorAll("p.caption[role=heading]")) {
-    caption.setAttribute("aria-level", "2");
-  }
+  // What the theme leaves out, for screen readers and keyboards.
+  const all = (selector, name, text) => document.querySelectorAll(selector)
+    .forEach((element) => element.setAttribute(name, text));
+  all("aside.sidebar-drawer", "aria-label", "Pages");
+  all("aside.toc-drawer", "aria-label", "Contents of this page");
+  all("p.caption[role=heading]", "aria-level", "2");
+  all(".table-wrapper", "tabindex", "0");
 });

@@ -53,10 +53,10 @@ def _printed(source: Source) -> str:
             here = configured(place, source.config)
         except NotRunError:
             here = None
-        same = "" if here is None else "same" if float(here) == float(printed) else "other"
+        same = "" if here is None else "yes" if float(here) == float(printed) else "no"
         name = place.replace("_", " ").replace(".", ", ")
         rows.append(Row([escape(name), value_text(printed), value_text(here) or "not run", same]))
-    return table("Settings in print", ("setting", "in print", "here", ""), rows)
+    return table("Settings in print", ("setting", "in print", "here", "as printed"), rows)
 
 
 def _privacy(source: Source, experiment: str) -> str:
