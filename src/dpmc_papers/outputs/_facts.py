@@ -44,6 +44,11 @@ class Facts:
         )
         parts = ["guarantee_delta", "guarantee_neighbours", "guarantee_accountant"]
         proofs = rows.groupby(keys, sort=False)[parts].first()
+        # One for each epsilon, where they are those of Gaussian differential privacy.
+        deltas = rows.sort_values("epsilon").groupby(keys, sort=False)["guarantee_delta"]
+        proofs["guarantee_delta"] = deltas.agg(
+            lambda found: ", ".join(f"{delta:.3g}" for delta in found.dropna().unique())
+        )
         names = wide.index.to_frame(index=False)
         labels = [
             method_label(a, v) for a, v in zip(names["algorithm"], names["variant"], strict=True)

@@ -196,7 +196,8 @@ def test_claims_are_filtered_and_the_address_keeps_it(chromium: Browser, site: P
     chromium.open(site / CLAIMS)
     everything = chromium.run(SHOWN)
     typed = """(() => {
-      const { verdict, find } = { verdict: document.querySelector(".find select"), find: document.querySelector(".find input") };
+      const verdict = document.querySelector(".find select");
+      const find = document.querySelector(".find input");
       verdict.value = "contradicted";
       find.value = "table  7";
       find.dispatchEvent(new Event("input", { bubbles: true }));
