@@ -49,9 +49,8 @@ plan:  ## Print what a run at the published grids would take
 bench:  ## Time sums over rows against reading the data once
 	uv run python benchmarks/bench_rows.py
 
-docs:  ## Build the documentation with the API reference in build/docs
-	uv run sphinx-build -W -q docs build/docs
-	@echo build/docs/index.html
+docs:  ## Build documentation, API reference and published results as one site in build/docs
+	uv run python -m dpmc_papers.site build/docs
 
 clean:  ## Remove caches of tools; results stay
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,7 +1,6 @@
-"""Settings of Sphinx: the pages of this folder, and an API reference from the docstrings.
+"""Settings of Sphinx: pages put together by `dpmc_papers.site.build`, an API reference on demand.
 
-Pages link to files as GitHub does, relative to themselves. On the site a link to a page of the
-project leads to that page, one to another file offers the file, and one to a folder is plain text.
+With the tag ``api`` the public modules are rendered from their docstrings.
 """
 
 import importlib
@@ -13,23 +12,20 @@ from pathlib import Path
 # Compiled functions show their signatures and docstrings as plain ones do.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
-GENERATED = "_generated"
-# Pages that live elsewhere, by their names on the site.
-ELSEWHERE = {
-    f"{GENERATED}/contributing": ROOT / "CONTRIBUTING.md",
-    f"{GENERATED}/changelog": ROOT / "CHANGELOG.md",
-    f"{GENERATED}/configuration": ROOT / "config/README.md",
-    f"{GENERATED}/planted_bugs": ROOT / "tests/mutation/README.md",
-}
-LINK = re.compile(r"(!?)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\(([^)\s]+)\)")
+# This folder is put together from links to that of the checkout.
+ROOT = Path(__file__).resolve().parents[1]
+API = "api"
 
 project = "dpmc"
 author = "The dpmc authors"
 project_copyright = author
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser"]
 exclude_patterns = ["examples"]
+html_static_path = ["static"]
+html_css_files = ["results.css"]
+html_js_files = ["results.js"]
+# A page from the file system cannot fetch others for their lines.
+html_show_search_summary = False
 html_theme = "furo"
 html_title = "dpmc"
 html_copy_source = False
@@ -61,8 +57,9 @@ MODULES = {
     ],
     "diagnostics": ["diagnostics.*"],
     "league": [
-        "league.task", "league.score", "league.measures", "league.gate", "league.submission",
-        "league.foreign", "league.table", "league.theory", "league.price", "league.rivals.*",
+        "dpmc_league.task", "dpmc_league.score", "dpmc_league.measures", "dpmc_league.gate",
+        "dpmc_league.submission", "dpmc_league.foreign", "dpmc_league.table", "dpmc_league.theory",
+        "dpmc_league.price", "dpmc_league.rivals.*",
     ],
     "linreg": [
         "linreg.release", "linreg.sufficient_statistics", "linreg.types", "linreg.methods.*",
@@ -79,71 +76,19 @@ MODULES = {
 }  # fmt: skip
 
 
-def origin(docname: str) -> Path:
-    """Return the file that a page of the site is made from."""
-    return ELSEWHERE.get(docname, DOCS / f"{docname}.md")
-
-
-def on_site(link: str, docname: str) -> str | None:
-    """Return where a link of a page leads on the site, or None if it leads to a folder."""
-    target, _, anchor = link.partition("#")
-    if "://" in link or not target:
-        return link
-    path = Path(os.path.normpath(origin(docname).parent / target))
-    if path.is_dir():
-        return None
-    names = {page: DOCS / f"{name}.md" for name, page in ELSEWHERE.items()}
-    relative = os.path.relpath(names.get(path, path), (DOCS / docname).parent)
-    return relative + (f"#{anchor}" if anchor else "")
-
-
-def rewrite(text: str, docname: str) -> str:
-    """Return the text of a page with links as they are on the site."""
-
-    def replace(match: re.Match[str]) -> str:
-        image, label, link = match.groups()
-        target = on_site(link, docname)
-        label = rewrite(label, docname)
-        return label if target is None else f"{image}[{label}]({target})"
-
-    return LINK.sub(replace, text)
-
-
-def navigation(index: str) -> str:
-    """Return a hidden table of contents for each section of the index."""
-    tables, seen = [], set()
-    for section in index.split("\n## ")[1:]:
-        links = [link.partition("#")[0] for _, _, link in LINK.findall(section)]
-        pages = [link for link in dict.fromkeys(links) if link.endswith(".md") and link not in seen]
-        seen.update(pages)
-        entries = "\n".join(page.removesuffix(".md") for page in pages)
-        if "Reference" in section.partition("\n")[0]:
-            api = "\n".join(f"{GENERATED}/{page}" for page in ("public", *MODULES))
-            entries = f"{api}\n{entries}"
-        caption = section.partition("\n")[0]
-        tables.append(f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}\n```")
-    return "\n\n".join(tables)
-
-
 def write(app: object, name: str, text: str) -> None:
-    """Write a generated page, unless it is there already: what is unchanged is not read again."""
-    path = Path(app.srcdir) / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
-
-
-def copy_pages(app: object) -> None:
-    """Copy the pages that live elsewhere to the folder of generated ones."""
-    for name, page in ELSEWHERE.items():
-        write(app, f"{name}.md", page.read_text(encoding="utf-8"))
+    """Write a generated page."""
+    path = Path(app.srcdir) / API / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def module_names(pattern: str) -> list[str]:
-    """Return the full names of the modules that an entry of `MODULES` stands for."""
-    if not pattern.endswith(".*"):
-        return [f"dpmc.{pattern}"]
-    package = f"dpmc.{pattern.removesuffix('.*')}"
+    """Full names of the modules that an entry of `MODULES` stands for."""
+    full = pattern if pattern.startswith("dpmc_") else f"dpmc.{pattern}"
+    if not full.endswith(".*"):
+        return [full]
+    package = full.removesuffix(".*")
     found = (ROOT / "src" / package.replace(".", "/")).glob("[!_]*.py")
     return [package, *(f"{package}.{path.stem}" for path in sorted(found))]
 
@@ -154,7 +99,7 @@ def write_api(app: object) -> None:
         lines = [f"API: {page}", "=" * 40, ""]
         for name in (name for pattern in patterns for name in module_names(pattern)):
             lines += [name, "-" * len(name), "", f".. automodule:: {name}", ""]
-        write(app, f"{GENERATED}/{page}.rst", "\n".join(lines))
+        write(app, f"{page}.rst", "\n".join(lines))
 
 
 def write_public_names(app: object) -> None:
@@ -170,7 +115,7 @@ def write_public_names(app: object) -> None:
             first = (value.__doc__ or "").splitlines()[0]
             lines += [f"- :py:obj:`{package.__name__}.{name} <{target}>`: {first}"]
         lines += [""]
-    write(app, f"{GENERATED}/public.rst", "\n".join(lines))
+    write(app, "public.rst", "\n".join(lines))
 
 
 def plain(
@@ -205,19 +150,10 @@ def unlisted(app: object, env: object, node: object, text: object) -> object:
     return text if node["refdomain"] == "py" and any(map(exists, names)) else None
 
 
-def read(app: object, docname: str, source: list[str]) -> None:
-    """Give a page the links and the index the navigation that they have on the site."""
-    if docname in ELSEWHERE or not docname.startswith(GENERATED):
-        source[0] = rewrite(source[0], docname)
-    if docname == "index":
-        source[0] += "\n" + navigation(source[0])
-
-
 def setup(app: object) -> None:
     """Connect the functions above to the build."""
-    app.connect("builder-inited", copy_pages)
-    app.connect("builder-inited", write_api)
-    app.connect("builder-inited", write_public_names)
-    app.connect("source-read", read)
+    if app.tags.has(API):
+        app.connect("builder-inited", write_api)
+        app.connect("builder-inited", write_public_names)
     app.connect("autodoc-process-docstring", plain, priority=400)
     app.connect("missing-reference", unlisted)

@@ -21,7 +21,6 @@ from dpmc.types import DpmcError, Guarantee
 from dpmc_papers.config.crosschecks import check_paper
 from dpmc_papers.data import _uci
 from dpmc_papers.pipeline.workload import Workload
-from dpmc_papers.site import markdown
 from tests.support.papers import load, with_paper
 from tests.support.selection import names_of_tests, select_nothing
 
@@ -117,14 +116,20 @@ def errata_text() -> str:
 
 
 def commands(text: str) -> list[str]:
-    """What the commands of a page give to `-k`, each of them a command in full."""
-    assert text.count("-k ") == text.count("`uv run pytest -k ")
-    return re.findall(r"`uv run pytest -k ([^`]+)`", text)
+    """Words of tests: the code behind "Evidence:" of a paragraph, up to a semicolon."""
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    evidence = [found for part in paragraphs for found in re.findall(r"Evidence: ([^;]*)", part)]
+    return [word for listed in evidence for word in re.findall(r"`([^`]+)`", listed)]
+
+
+def address(title: str) -> str:
+    """The address of a heading, as GitHub and Sphinx make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def repeated_anchors(text: str) -> list[str]:
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    counts = Counter(markdown.address(title) for title in titles)
+    counts = Counter(address(title) for title in titles)
     return sorted(anchor for anchor, number in counts.items() if number > 1)
 
 
@@ -144,19 +149,29 @@ def test_every_test_that_the_errata_name_is_there():
 
 def test_a_command_that_selects_no_test_is_found():
     """A helper, a word of a docstring and a name that was changed select nothing."""
-    text = "`uv run pytest -k printed_sign`, `uv run pytest -k acceptance_rate`"
-    words = commands(f"{text}, `uv run pytest -k no_such_fault`, `uv run pytest -k test_langevin`")
+    text = "Evidence: `printed_sign`, `acceptance_rate`; `table1.csv`"
+    words = commands(f"{text}\n\nEvidence: `no_such_fault`,\n`test_langevin`")
+    assert words == ["printed_sign", "acceptance_rate", "no_such_fault", "test_langevin"]
     names = names_of_tests(ROOT / "tests/documents") | {"test_langevin.py"}
     assert select_nothing(words, names) == ["acceptance_rate", "no_such_fault"]
-    with pytest.raises(AssertionError):
-        commands("`-k printed_sign`")
+
+
+def test_every_point_of_the_errata_says_what_is_right_and_what_shows_it():
+    points = re.split(r"^#{2,4} .*$", errata_text(), flags=re.MULTILINE)
+    titles = re.findall(r"^(#{2,4}) (.*)$", errata_text(), re.MULTILINE)
+    for (level, title), point in zip(titles, points[1:], strict=True):
+        if level == "####" and not title.startswith("Slips"):
+            assert point.count("**Right:**") == 1, title
+        if level == "####":
+            words = " ".join(point.split())
+            assert ("Evidence: " in words) + ("Shown by" in words) == 1, title
 
 
 def test_every_heading_of_the_errata_has_an_anchor_of_its_own():
     text = errata_text()
     assert repeated_anchors(text) == []
     point = re.search(r"^#### (.*)$", text, re.MULTILINE)
-    assert repeated_anchors(f"{text}\n#### {point[1].upper()}!\n") == [markdown.address(point[1])]
+    assert repeated_anchors(f"{text}\n#### {point[1].upper()}!\n") == [address(point[1])]
 
 
 def test_every_verdict_that_the_errata_name_is_a_claim():
@@ -172,7 +187,7 @@ def test_the_errata_start_with_links_to_the_gravest():
     linked = re.findall(r"\]\(#([\w-]+)\)", chapter)
     titles = re.findall(r"^#### (.*)$", errata_text(), re.MULTILINE)
     assert len(linked) == chapter.count("\n- ") > 5
-    assert set(linked) <= {markdown.address(title) for title in titles}
+    assert set(linked) <= {address(title) for title in titles}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dpmc.types import DpmcError
 from dpmc_papers.outputs import _tables
 from dpmc_papers.pipeline import files, runs_file
 from dpmc_papers.verdicts import claim_file, judge, power
-from dpmc_papers.verdicts.verdict import WORDS
+from dpmc_papers.verdicts.verdict import VERDICTS as KINDS
 
 VERDICTS, POWER = "verdict.csv", "power.csv"
 
@@ -44,7 +44,7 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     made = judge.verdicts(published, context.metrics, context.baselines, context)
     counts = made["verdict"].value_counts()
     lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / runs_file.NAME}"]
-    lines += [f"  {counts[name]:6,} {words}" for name, words in WORDS.items() if name in counts]
+    lines += [f"  {counts[name]:6,} {name}" for name in KINDS if name in counts]
     lines += _differences(made, folder / VERDICTS)
     if write or notices:
         noticed = power.table(published, context)

@@ -36,7 +36,7 @@ def two_piece(printed, size=RUNS):
 def boxes(file, rng):
     """Invent runs whose boxes are the printed ones, in a random order of replicates."""
     cells: dict[tuple[str, str, str, float], dict[str, np.ndarray]] = {}
-    for block in file["series"]:
+    for block in printed_series.judged(file):
         for entry in cells_of(block) if block["columns"] == ["problem", "algorithm"] else ():
             where, metric = entry["rule"]["where"], entry["rule"]["metric"]
             key = (where["experiment"], where["problem"], where["algorithm"], where["epsilon"])
@@ -70,7 +70,7 @@ def clipped(file, rng):
 
 
 def curves(file):
-    blocks = [block for block in file["series"] if block["rule"]["kind"] == "curve"]
+    blocks = [block for block in printed_series.judged(file) if block["rule"]["kind"] == "curve"]
     rules = [entry["rule"] for block in blocks for entry in cells_of(block)]
     table = pd.DataFrame([{**r["where"], "num_iterations": r["printed"]} for r in rules])
     valid = table[table["accountant"] == "poisson_pair"].assign(accountant="subsampled")

@@ -140,8 +140,7 @@ def answers_of(wildcards):
     work = workload(wildcards.scale, wildcards.paper)
     made = files_of(work, wildcards.name)
     if wildcards.name == "page":
-        site = f"{RESULTS}/{wildcards.scale}/site/index.html"
-        made += [f"{work.folder}/provenance.json", site]
+        made += [f"{work.folder}/provenance.json", SITE.format(scale=wildcards.scale)]
     return SimpleNamespace(paths=made)
 
 
@@ -300,45 +299,27 @@ def reasons_of_front(wildcards):
 
 
 def parts_of_site(wildcards=None):
-    """Return the templates of all pages, and what they share."""
+    """Return what all pages share."""
     return ancient([str(path) for path in site_parts()])
 
 
 def docs_of_site():
-    """Return the texts that the site shows: on all documents, and on each of them."""
-    names = ("errata", "verdicts", *reader.papers(ROOT))
-    paths = [ROOT / "docs" / f"{name}.md" for name in names]
-    return [path for path in paths if path.is_file()]
+    """Return the texts of the documentation, which the site shows too."""
+    return sorted((ROOT / "docs").glob("*.md"))
 
 
 def site_request(scale):
     """Return the file whose name tells of which documents the site is, and which code makes it."""
     texts = content_digest(*docs_of_site(), *site_parts())
-    digest = short_digest([code(ROOT, "front"), texts, papers_on_site(scale)])
+    digest = short_digest([code(ROOT, "site"), texts, papers_on_site(scale)])
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
 
 
 def answers_of_site(wildcards):
     """Return the files that answer the settings of the site."""
     return SimpleNamespace(
-        paths=[f"{RESULTS}/{wildcards.scale}/{wildcards.name}/index.html"]
+        paths=[SITE.format(scale=wildcards.scale)]
     )
-
-
-def kept_files(wildcards):
-    """Return the published results, where the site of them is not."""
-    return sorted(
-        str(path)
-        for paper in reader.papers(ROOT)
-        for path in (ROOT / PUBLISHED / paper).glob("[!.]*")
-    )
-
-
-def published_digest(wildcards):
-    """Return the digest of the published results and of the texts on their pages."""
-    captions = sorted((ROOT / "workflow" / "report").glob("*.rst"))
-    files = [*map(Path, kept_files(wildcards)), *captions, *docs_of_site()]
-    return content_digest(*files, *site_parts())
 
 
 def benchmarks_of(wildcards):
@@ -365,14 +346,14 @@ def all_targets(wildcards=None):
             made += [output.request, *files_of(work, name)]
         made.append(f"{work.folder}/provenance.json")
     made.append(site_request(SCALE))
-    return made + [f"{RESULTS}/{SCALE}/site/{name}" for name in SITE_FILES]
+    return [*made, SITE.format(scale=SCALE)]
 
 
 def published_files(wildcards):
     """Return what is kept of a run at the published grid: no requests and no pages."""
     if SCALE != "paper":
         sys.exit(f"dpmc: publish: `scale` must be paper, got {SCALE!r}")
-    left = {"requests", "site"}
+    left = {"requests", "site", "page"}
     return [
         path
         for path in all_targets()
@@ -409,20 +390,9 @@ RUN_TIME = f"{PAPER}/run_times/{PAIR}.parquet"
 METRICS = f"{PAPER}/metrics/{PAIR}.parquet"
 CURVES = f"{PAPER}/accounting/{{name}}-{{digest}}.parquet"
 REQUEST = f"{PAPER}/requests/{{name}}-{{digest}}.json"
-PAGE = f"{RESULTS}/{{scale}}/site/{{paper}}/index.html"
-# Beside the folders of the pages.
-SITE_FILES = (
-    "index.html",
-    "errata.html",
-    "verdicts.html",
-    "style.css",
-    "filter.js",
-    "sort.js",
-    "claims.svg",
-    "claims.png",
-)
+PAGE = f"{PAPER}/page/index.md"
+SITE = f"{RESULTS}/{{scale}}/site/index.html"
 PUBLISHED = "results/published"
-PUBLISHED_SITE = config.get("site_dir") or f"{PUBLISHED}/site"
 
 
 wildcard_constraints:

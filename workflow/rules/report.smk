@@ -1,4 +1,4 @@
-# What the run took, and the site: a page for each document, and the one that a reader opens first.
+# What the run took, and the site: pages of each document among those of the documentation.
 
 
 rule provenance:
@@ -28,7 +28,7 @@ rule provenance:
 
 
 rule page:
-    """The page of a document on the site."""
+    """The pages of a document as Markdown, with copies of all that they show."""
     input:
         request=files_in(of_output("request", "page")),
         outputs=files_in(outputs_of),
@@ -54,7 +54,7 @@ rule page:
         mem_mb=memory_of("page"),
         runtime=minutes_of("page"),
     message:
-        "page about {wildcards.paper}"
+        "pages about {wildcards.paper}"
     script:
         "../scripts/page.py"
 
@@ -81,7 +81,7 @@ rule site_request:
 
 
 rule site:
-    """The front page, and the texts on all documents."""
+    """The documentation with the pages of all documents, by Sphinx."""
     input:
         request=lambda wildcards: undated(site_request(wildcards.scale)),
         reasons=files_in(reasons_of_front),
@@ -89,7 +89,7 @@ rule site:
         texts=ancient([str(path) for path in docs_of_site()]),
         parts=parts_of_site,
     output:
-        expand(f"{RESULTS}/{{{{scale}}}}/site/{{name}}", name=SITE_FILES),
+        SITE,
     log:
         f"{RESULTS}/{{scale}}/logs/site.log",
     localrule: True
@@ -101,33 +101,6 @@ rule site:
     params:
         papers=lambda wildcards: papers_on_site(wildcards.scale),
     message:
-        "front page at scale {wildcards.scale}"
+        "site at scale {wildcards.scale}"
     script:
-        "../scripts/front.py"
-
-
-rule published_site:
-    """The site of the published results."""
-    input:
-        results=lambda wildcards: ancient(kept_files(wildcards)),
-        captions=ancient(sorted(map(str, (ROOT / "workflow" / "report").glob("*.rst")))),
-        texts=ancient([str(path) for path in docs_of_site()]),
-        parts=parts_of_site,
-    output:
-        expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),
-    log:
-        f"{RESULTS}/logs/published_site.log",
-    localrule: True
-    conda:
-        "../../envs/dpmc.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-    params:
-        papers=reader.papers(ROOT),
-        content=published_digest,
-        code=lambda wildcards: code(ROOT, "published_site"),
-    message:
-        "site of the published results"
-    script:
-        "../scripts/published_site.py"
+        "../scripts/site.py"

@@ -74,19 +74,11 @@ def hold_results():
 
 
 def scales_written():
-    """Return the configured scale and those of files that the command names, sorted.
-
-    The site of the published results is of no scale, and locks what it writes by itself.
-    """
+    """Return the configured scale and those of files that the command names, sorted."""
     named = {
         scale for scale in reader.scales(ROOT) if f"{RESULTS}/{scale}/" in command()
     }
-    of_published = {
-        "published_site",
-        *(f"{PUBLISHED_SITE}/{name}" for name in SITE_FILES),
-    }
-    targets = asked_for()
-    return sorted(named if targets and targets <= of_published else {SCALE, *named})
+    return sorted({SCALE, *named})
 
 
 def asked_for():

@@ -1,4 +1,4 @@
-"""Write the page of a document, with all that it shows and links to."""
+"""Write the pages of a document as Markdown, with all that they show and link to."""
 
 import json
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from dpmc_papers.site import build
+    from dpmc_papers.site import pages
     from dpmc_papers.site.sources import Source
 
     inputs = snakemake.input
     config = json.loads(Path(inputs.request).read_text(encoding="utf-8"))
     captions = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in inputs.captions}
-    docs = Path(snakemake.scriptdir).resolve().parents[1] / "docs"
+    checkout = Path(snakemake.scriptdir).resolve().parents[1]
     folder = Path(inputs.provenance).parent
-    source = Source.of_document(config, folder, snakemake.wildcards.scale, docs)
-    build.document(source, captions, Path(snakemake.output[0]))
+    source = Source.of_document(config, folder, snakemake.wildcards.scale, checkout)
+    pages.write(source, captions, Path(snakemake.output[0]))

@@ -9,7 +9,7 @@ with job(snakemake):
     from dpmc import yaml_files
     from dpmc_papers.config import reader
     from dpmc_papers.pipeline import folders
-    from dpmc_papers.site import claims_figure, strip
+    from dpmc_papers.site import claims_figure
     from dpmc_papers.site.sources import cited
     from dpmc_papers.verdicts import verdict
 
@@ -27,7 +27,7 @@ with job(snakemake):
     judged = {key: kept / key / "verdict.csv" for key in papers.papers}
     claims_figure.write(
         {
-            cited(papers.papers[key].plain()): strip.cells(verdict.read(path))
+            cited(papers.papers[key].plain()): verdict.read(path)
             for key, path in judged.items()
             if path.is_file()
         },

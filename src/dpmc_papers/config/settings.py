@@ -269,7 +269,6 @@ class RunSettings(Settings, frozen=True):
     ]
     scale: Annotated[str, Meta(description="the name of a file of config/scales")]
     results_dir: Folder
-    site_dir: Folder | None = None
     seeds_per_job: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(description="an integer >= 1, or null for the choice of the scale"),

@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 
 from dpmc import registry
-from dpmc.types import NEIGHBOURS, UNAVAILABLE, Neighbours
+from dpmc.types import NEIGHBOURS
 from dpmc_papers.config.grids import algorithm
 from dpmc_papers.plots.style import METHODS, method_label
 from dpmc_papers.verdicts.verdict import NO_RECORDS
 
 # What no guarantee of a tuned experiment covers, whatever the run records.
-ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions and metrics shown here")
+ALWAYS_OUTSIDE = ("tuning of the hyperparameters", "clip fractions", "metrics shown here")
 
 
 class Facts:
@@ -34,33 +34,6 @@ class Facts:
         self.config = config
         self.table = table
 
-    def guarantees(
-        self,
-        experiment: str,
-        variant: str | None = None,
-        problems: Sequence[str] = (),
-        algorithms: Sequence[str] = (),
-    ) -> list[str]:
-        """Return one sentence per problem and algorithm: the privacy that its runs really have.
-
-        Parameters
-        ----------
-        experiment : str
-        variant : str, optional
-            All of them by default.
-        problems : sequence of str
-            Only those whose name starts with one of these; all of them by default.
-        algorithms : sequence of str
-            Only these; all of them by default.
-        """
-        rows = self._chosen(experiment, variant, problems, algorithms)
-        lines = []
-        for keys, group in rows.groupby(["problem", "algorithm", "variant"], sort=False):
-            problem, name, kind = keys if isinstance(keys, tuple) else (keys, "", "")
-            name = f"{self.problem(str(problem))}, {method_label(str(name), str(kind))}"
-            lines.append(f"{name}: {_guarantee(group)}")
-        return lines
-
     def guarantee_table(self, experiment: str) -> pd.DataFrame:
         """Return the epsilon that holds, one column per epsilon that was asked for."""
         rows = self._rows(experiment, None)
@@ -71,6 +44,11 @@ class Facts:
         )
         parts = ["guarantee_delta", "guarantee_neighbours", "guarantee_accountant"]
         proofs = rows.groupby(keys, sort=False)[parts].first()
+        # One for each epsilon, where they are those of Gaussian differential privacy.
+        deltas = rows.sort_values("epsilon").groupby(keys, sort=False)["guarantee_delta"]
+        proofs["guarantee_delta"] = deltas.agg(
+            lambda found: ", ".join(f"{delta:.3g}" for delta in found.dropna().unique())
+        )
         names = wide.index.to_frame(index=False)
         labels = [
             method_label(a, v) for a, v in zip(names["algorithm"], names["variant"], strict=True)
@@ -115,22 +93,12 @@ class Facts:
         """Return whether anything of the experiment is computed from records."""
         return not self._rows(experiment, None)["privacy"].eq(NO_RECORDS).all()
 
-    def settings(
-        self,
-        experiment: str,
-        variant: str | None = None,
-        problems: Sequence[str] = (),
-        algorithms: Sequence[str] = (),
-    ) -> list[str]:
-        """Return one line of parameters per problem and algorithm, chosen as in `guarantees`."""
+    def settings(self, experiment: str) -> list[str]:
+        """One line of parameters per problem and method of an experiment."""
         lines = []
         entry = self.config.get("experiments", {}).get(experiment, {})
         for problem, methods in entry.get("methods", {}).items():
             for label, method in methods.items():
-                if variant not in (None, method["variant"]) or not _starts(problem, problems):
-                    continue
-                if algorithms and algorithm(label) not in algorithms:
-                    continue
                 params = {**method["params"], **method.get("grid", {})}
                 if "num_iterations" in method:
                     params = {"iterations per chain": method["num_iterations"], **params}
@@ -195,7 +163,15 @@ class Facts:
     ) -> str:
         """Return how many runs each result has: the usual number, then those with another.
 
-        Parameters are those of :meth:`guarantees`.
+        Parameters
+        ----------
+        experiment : str
+        variant : str, optional
+            All of them by default.
+        problems : sequence of str
+            Only those whose name starts with one of these; all of them by default.
+        algorithms : sequence of str
+            Only these; all of them by default.
         """
         rows = self._chosen(experiment, variant, problems, algorithms)
         if rows.empty:
@@ -248,40 +224,6 @@ class Facts:
 
 def _starts(name: str, prefixes: Sequence[str]) -> bool:
     return not prefixes or name.startswith(tuple(prefixes))
-
-
-def _guarantee(group: pd.DataFrame) -> str:
-    if group["status"].str.startswith(UNAVAILABLE).all():
-        return UNAVAILABLE
-    if group["privacy"].eq(NO_RECORDS).all():
-        return "nothing is computed from records"
-    real = group["guarantee_epsilon"]
-    if not real.map(math.isfinite).all():
-        return "no privacy guarantee (no noise was added)"
-    delta = group["guarantee_delta"].max()
-    named = {name for text in group["guarantee_accountant"] for name in text.split(", ")}
-    accountant = ", ".join(sorted(named))
-    points = group.groupby("epsilon")["guarantee_epsilon"].max()
-    relation = NEIGHBOURS[_neighbours(group)]
-    deltas = group.groupby("epsilon")["guarantee_delta"].max()
-    if (
-        deltas.min() < deltas.max()
-    ):  # as of Gaussian differential privacy, turned into (epsilon, delta)
-        each = ", ".join(f"{e:.3g} with δ = {d:.2g}" for e, d in zip(points, deltas, strict=True))
-        return f"ε = {each}, {relation}, by accountant {accountant}"
-    proof = f"at δ = {delta:.3g}, {relation}, by accountant {accountant}"
-    if all(
-        math.isclose(float(value), float(str(asked)), rel_tol=1e-3)
-        for asked, value in points.items()
-    ):
-        return f"ε = {', '.join(f'{asked:g}' for asked in points.index)} as asked for, {proof}"
-    pairs = ", ".join(f"{value:.3g} (asked for {asked:g})" for asked, value in points.items())
-    return f"ε = {pairs}, {proof}"
-
-
-def _neighbours(group: pd.DataFrame) -> Neighbours:
-    """Return the neighbouring relation of runs that share one."""
-    return "add_remove" if group["guarantee_neighbours"].eq("add_remove").all() else "replace"
 
 
 def _spanned(value: Any) -> Any:

@@ -186,9 +186,9 @@ def shows_printed(paper: Paper, output: str) -> bool:
 
 
 def site_parts() -> list[Path]:
-    """Return the templates of all pages, and what they share."""
-    folder = source_digest.ROOT / "dpmc_papers" / "site"
-    return sorted(path for kind in ("templates", "static") for path in (folder / kind).glob("*.*"))
+    """Return what all pages of the site share."""
+    docs = source_digest.ROOT.parent / "docs"
+    return [docs / "conf.py", *sorted((docs / "static").glob("*.*"))]
 
 
 def _helpers(path: Path) -> list[Path]:

@@ -62,7 +62,7 @@ MODULES = (
     "dpmc_papers.pipeline.runs_file",
     "dpmc_papers.pipeline.store",
     "dpmc_papers.plots.drawn",
-    "dpmc_papers.site.build",
+    "dpmc_papers.site.pages",
     "dpmc_papers.verdicts.judge",
     "dpmc_papers.verdicts.power",
 )

@@ -1,11 +1,12 @@
-"""The strip of all claims as a figure file: one cell per claim, two marks each."""
+"""Figure of all claims: one cell per claim with two marks, whether it comes out and its privacy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -14,14 +15,36 @@ from matplotlib.patches import Rectangle
 
 from dpmc_papers.plots.save import save
 from dpmc_papers.plots.style import GREY, INK, SETTINGS, WIDTH
-from dpmc_papers.site import strip
-from dpmc_papers.site.strip import HELD, NO, NONE, OPEN, OUT, PART, YES, Cell
+from dpmc_papers.verdicts.verdict import (
+    CONTRADICTED,
+    FAILS,
+    HOLDS,
+    MIXED,
+    NOT_PRIVATE,
+    PRIVATE,
+    REPRODUCED,
+    UNDECIDED,
+    Verdict,
+)
 
 FILES = ("claims.svg", "claims.png")
+YES, NO, OPEN, NONE = "yes", "no", "open", "none"
+PART = "part"
+# Does what is printed come out?
+OUT = {YES: "reproduced", NO: "contradicted", OPEN: "undecided", NONE: "not run"}
+# Do the runs have the privacy that they were given?
+HELD = {YES: "ε holds", PART: "ε holds in part", NO: "ε does not hold", NONE: "no ε to judge"}
+_OUT = {REPRODUCED: YES, HOLDS: YES, CONTRADICTED: NO, FAILS: NO, UNDECIDED: OPEN}
+_HELD = {PRIVATE: YES, MIXED: PART, NOT_PRIVATE: NO}
 COLUMNS = 44
-CELL = WIDTH / (COLUMNS + 0.5)  # inches
-ROW = 1.6  # height of a row of cells, with its marks of privacy, in cells
-GOOD, BAD, PALE = "#0072B2", "#D55E00", "#e9e9e9"  # told apart by colour-blind readers
+# Side of a cell in inches.
+CELL = WIDTH / (COLUMNS + 0.5)
+# Height in cells of a row of cells with its marks of privacy.
+ROW = 1.6
+# Two colours that colour-blind readers tell apart, and one for what is open.
+GOOD = "#0072B2"
+BAD = "#D55E00"
+PALE = "#e9e9e9"
 # Each answer differs from the others by its sign and its pattern, not by colour alone.
 FILL = {YES: GOOD, NO: BAD, OPEN: PALE, NONE: "white"}
 SIGN = {YES: "", NO: "×", OPEN: "?", NONE: ""}
@@ -32,9 +55,29 @@ STRIPE: dict[str, dict[str, Any]] = {
 }
 
 
-def write(documents: Mapping[str, Sequence[Cell]], folder: Path) -> None:
-    """Write the figure in each of the formats of ``FILES``; see :func:`draw`."""
-    drawn = draw(documents)
+class Cell(NamedTuple):
+    """One claim: a key of ``OUT`` and one of ``HELD``."""
+
+    out: str
+    held: str
+
+
+def cells(verdicts: Iterable[Verdict]) -> list[Cell]:
+    """One cell for each claim of a document, in their order.
+
+    A claim that is judged for several variants stands for the first, which is the one in print.
+    Printed numbers have no cell.
+    """
+    first: dict[str, Verdict] = {}
+    for entry in verdicts:
+        if not entry.series:
+            first.setdefault(entry.id, entry)
+    return [Cell(_OUT.get(e.verdict, NONE), _HELD.get(e.privacy, NONE)) for e in first.values()]
+
+
+def write(documents: Mapping[str, Iterable[Verdict]], folder: Path) -> None:
+    """Write the figure of the verdicts of each document, in each of the formats of ``FILES``."""
+    drawn = draw({name: cells(verdicts) for name, verdicts in documents.items()})
     for name in FILES:
         save(drawn, folder / name)
 
@@ -71,8 +114,8 @@ def draw(documents: Mapping[str, Sequence[Cell]]) -> Figure:
 
 
 def _heading(name: str, cells: Sequence[Cell]) -> str:
-    counts = strip.out(cells)
-    told = ", ".join(f"{number} {OUT[key]}" for key, number in counts.items() if number)
+    counts = Counter(cell.out for cell in cells)
+    told = ", ".join(f"{counts[key]} {words}" for key, words in OUT.items() if counts[key])
     return f"{name}: {told}" if told else f"{name}: no claims"
 
 

@@ -1,30 +1,27 @@
-"""Sources of a page: the settings of a document and the files of its results."""
+"""Sources of pages: the settings of a document and the files of its results."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from dpmc.numerics.source_digest import short_digest
+from dpmc import yaml_files
 from dpmc.types import DpmcError
 from dpmc_papers.outputs import _guarantees
 from dpmc_papers.outputs._facts import Facts
-from dpmc_papers.pipeline.output_files import LAYOUT_ENDINGS, is_numbered
+from dpmc_papers.pipeline.output_files import endings
 from dpmc_papers.verdicts import verdict
 from dpmc_papers.verdicts.verdict import Verdict
 
-FIGURE_FILES = ("svg", "png", "pdf")
-POWER = "power.csv"
 # Files of every document besides its figures and tables.
 SHARED_FILES = ("verdict.csv", "guarantees.csv", "provenance.json")
-PIXELS_PER_POINT = 96 / 72
 
 
 @dataclass(frozen=True)
@@ -39,66 +36,65 @@ class Source:
         Where the results are.
     scale : str
         Name of the scale.
-    left_out : tuple of str
-        Figures and tables of the configuration of today that these results do not have.
     text : str
-        What `docs/<key>.md` says about the results of the published grid; empty if there is none.
+        What ``docs/<key>.md`` says about the results of the published grid; empty if there is none.
+    printed : mapping of str to (str, float)
+        Printed settings: the place of each in the configuration, and the number in print.
+    left_out : tuple of str
+        Figures and tables of the configuration that these results do not have.
     """
 
     config: Mapping[str, Any]
     folder: Path
     scale: str
-    left_out: tuple[str, ...] = ()
     text: str = ""
+    printed: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @classmethod
-    def of_document(cls, config: Mapping[str, Any], folder: Path, scale: str, docs: Path) -> Source:
-        """Return the source of results, with the text on them in the folder `docs` if any."""
-        path = docs / f"{config['paper']}.md"
+    def of_document(
+        cls, config: Mapping[str, Any], folder: Path, scale: str, checkout: Path
+    ) -> Source:
+        """Results with what a checkout says about them: the text on them, and what print says."""
+        path = checkout / "docs" / f"{config['paper']}.md"
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        return cls(config, folder, scale, text=text)
+        claims = yaml_files.read_yaml(checkout / "config" / "published" / f"{config['paper']}.yaml")
+        return cls(config, folder, scale, text, claims.get("settings", {}))
 
-    @classmethod
-    def of_earlier(cls, config: Mapping[str, Any], folder: Path, scale: str, docs: Path) -> Source:
-        """Return the source of results that may have been made before the latest figures."""
-        whole = cls.of_document(config, folder, scale, docs)
+    def of_what_is_there(self) -> Source:
+        """Same source without figures and tables that were not made yet."""
         outputs = {
             name: spec
-            for name, spec in config["outputs"].items()
-            if all((folder / file).is_file() for file in whole.files(name))
+            for name, spec in self.config["outputs"].items()
+            if all((self.folder / file).is_file() for file in self.files(name))
         }
-        left_out = tuple(name for name in config["outputs"] if name not in outputs)
-        return cls({**config, "outputs": outputs}, folder, scale, left_out, whole.text)
+        left_out = tuple(name for name in self.config["outputs"] if name not in outputs)
+        return replace(self, config={**self.config, "outputs": outputs}, left_out=left_out)
 
     @property
     def key(self) -> str:
-        """Return the key of the document."""
+        """Key of the document."""
         return str(self.config["paper"])
+
+    @property
+    def finding(self) -> str:
+        """First paragraph of the text on the results, in Markdown without links."""
+        paragraphs = [part for part in self.text.split("\n\n") if not part.startswith("#")]
+        return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraphs[0]) if paragraphs else ""
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Return all verdicts on the document."""
+        """All verdicts on the document."""
         return verdict.read(self.folder / "verdict.csv")
 
     @cached_property
-    def power(self) -> pd.DataFrame | None:
-        """Return what the verdicts notice when print is made wrong, as shares in per cent."""
-        path = self.folder / POWER
-        if not path.exists():
-            return None
-        table = pd.read_csv(path)
-        for name in table.columns[3:]:
-            table[name] = [f"{100 * share:.0f} %" for share in table[name]]
-        return table
-
-    @cached_property
     def facts(self) -> Facts:
-        """Return the facts that captions may use."""
+        """Facts that captions may use."""
         return Facts(self.config, _guarantees.read(self.folder / "guarantees.csv", self.config))
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """Return how the results were made.
+        """How the results were made.
 
         Raises
         ------
@@ -112,56 +108,40 @@ class Source:
             raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
         return record
 
-    @property
-    def settings_changed(self) -> bool:
-        """Return whether the results were made with other settings than those shown."""
-        return bool(self.left_out) or self.provenance["settings"] != short_digest(self.config)
-
     def outputs(self, kind: str) -> list[str]:
-        """Return the names of all figures or of all tables."""
+        """Names of all figures or of all tables."""
         return [name for name, spec in self.config["outputs"].items() if spec["kind"] == kind]
 
     def files(self, name: str) -> list[str]:
-        """Return the names of the files of a figure or table."""
-        if self.config["outputs"][name]["kind"] == "table":
-            return [f"{name}.csv"]
-        return [f"{name}.{ending}" for ending in FIGURE_FILES]
+        """Names of the files of a figure or table."""
+        kind = self.config["outputs"][name]["kind"]
+        return [f"{name}.{ending}" for ending in endings(name, kind)]
 
-    def layout_files(self, name: str) -> list[str]:
-        """Return the files of a table in the layout of the document; earlier results have none."""
-        files = [f"{name}.{ending}" for ending in LAYOUT_ENDINGS if is_numbered(name)]
-        return files if all((self.folder / file).is_file() for file in files) else []
-
-    def data_of(self, name: str) -> list[str]:
-        """Return the CSV files behind a figure: what is drawn, and tables of the same runs."""
-        drawn = [f"{name}.data.csv"] if (self.folder / f"{name}.data.csv").is_file() else []
+    def tables_of(self, name: str) -> list[str]:
+        """CSV files of the tables that are made of the same runs as a figure."""
         runs = set(self.config["outputs"][name].get("metrics", ()))
-        shared = (
-            other
+        return [
+            f"{other}.csv"
             for other in self.outputs("table")
             if runs & set(self.config["outputs"][other].get("metrics", ()))
-        )
-        return [*drawn, *(f"{other}.csv" for other in shared)]
+        ]
 
     def all_files(self) -> list[str]:
-        """Return the names of all files that a page links to.
+        """Names of all files that pages link to.
 
         Raises
         ------
         DpmcError
             If one of them is missing.
         """
-        made = [name for output in self.config["outputs"] for name in self.files(output)]
-        drawn = [name for f in self.outputs("figure") for name in self.data_of(f)]
-        laid_out = [name for t in self.outputs("table") for name in self.layout_files(t)]
-        wanted = list(dict.fromkeys([*made, *laid_out, *drawn, *SHARED_FILES]))
-        for name in wanted:
+        made = [file for name in self.config["outputs"] for file in self.files(name)]
+        for name in (wanted := [*made, *SHARED_FILES]):
             if not (self.folder / name).is_file():
                 raise DpmcError(f"{self.folder / name} is missing: the run must be finished first")
         return wanted
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table.
+        """Values of a table.
 
         Raises
         ------
@@ -174,25 +154,9 @@ class Source:
         except (OSError, ValueError) as error:
             raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
 
-    def size(self, name: str) -> tuple[int, int]:
-        """Return the width and height of a figure, in pixels.
-
-        Raises
-        ------
-        DpmcError
-            If its file does not say.
-        """
-        path = self.folder / f"{name}.svg"
-        head = path.read_text(encoding="utf-8")[:4000]
-        match = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', head)
-        if match is None:
-            raise DpmcError(f"{path}: `viewBox` must be present in a figure, got none")
-        width, height = (round(PIXELS_PER_POINT * float(text)) for text in match.groups())
-        return width, height
-
 
 def cited(config: Mapping[str, Any]) -> str:
-    """Return the authors and the year of a document in short."""
+    """Authors and year of a document in short."""
     names = [name.split()[-1] for name in re.split(r", | and ", str(config["authors"]))]
     short = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     return f"{short} {config['year']}"

@@ -15,11 +15,11 @@ from dpmc_papers.verdicts.lookup import kinds
 from dpmc_papers.verdicts.verdict import NO_OUTPUT
 
 ENTRY_KEYS = {
-    "id", "where", "output", "published", "variants", "rule", "low", "high", "scaled", "setting",
-    "exceptions",
+    "id", "where", "output", "published", "variants", "rule", "low", "high", "exceptions",
 }  # fmt: skip
 NEEDED = ("id", "where", "output", "published", "rule")
 FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}
+OPTIONAL = {"settings", "series"}
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:
@@ -77,8 +77,14 @@ def check(values: Any, where: str) -> None:
     keys = set(values) if isinstance(values, Mapping) else set()
     for key in sorted(FILE_KEYS - keys):
         raise DpmcError(f"{where}: `{key}` is missing")
-    for key in sorted(keys - FILE_KEYS - {"series"}):
-        raise DpmcError(f"{where}: a key must be {_one_of({*FILE_KEYS, 'series'})}, got {key!r}")
+    for key in sorted(keys - FILE_KEYS - OPTIONAL):
+        raise DpmcError(f"{where}: a key must be {_one_of(FILE_KEYS | OPTIONAL)}, got {key!r}")
+    for name, pair in values.get("settings", {}).items():
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise DpmcError(
+                f"{where}: setting {name!r} must be a place in the configuration and the printed "
+                f"number, got {pair!r}"
+            )
     known = kinds(str(values["paper"]))
     blocks = values.get("series", [])
     for entry in values["entries"]:

@@ -22,7 +22,7 @@ class Decision:
     Parameters
     ----------
     verdict : str
-        One of ``dpmc_papers.verdicts.verdict.WORDS``.
+        One of ``dpmc_papers.verdicts.verdict.VERDICTS``.
     reason : str
         Built from the numbers.
     ours, ours_se : float

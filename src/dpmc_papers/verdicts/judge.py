@@ -28,14 +28,11 @@ from dpmc_papers.verdicts.lookup import kinds
 from dpmc_papers.verdicts.printed import together
 from dpmc_papers.verdicts.printed_series import TOGETHER
 from dpmc_papers.verdicts.privacy_mark import privacy_of
-from dpmc_papers.verdicts.rules import setting
+from dpmc_papers.verdicts.rules import configured
 from dpmc_papers.verdicts.verdict import (
-    AS_CONFIGURED,
     BESIDE_PRINT,
-    CONFIGURED_OTHERWISE,
     DISTANCE,
     NOT_COMPARABLE,
-    REPRODUCED,
     Verdict,
 )
 
@@ -60,9 +57,8 @@ def verdicts(
     down. A rule with ``exact: true`` is about values that nothing random enters: one run says all.
 
     Print is about the variants in `printed_variants`. Under any other variant a claim holds or
-    does not, and a printed number is shown beside ours without a verdict. A setting of ours beside
-    a printed one is configured as print says, or otherwise. Whether runs have the privacy that
-    they were given is a mark of its own.
+    does not, and a printed number is shown beside ours without a verdict. Whether runs
+    have the privacy that they were given is a mark of its own.
 
     Parameters
     ----------
@@ -89,7 +85,7 @@ def verdicts(
     parts = Parts(
         metrics if baselines.empty else pd.concat([metrics, baselines], ignore_index=True)
     )
-    blocks = [printed_series.expand(block) for block in published.get("series", ())]
+    blocks = [printed_series.expand(block) for block in printed_series.judged(published)]
     return verdict.table(
         _verdict(entry, variant, published, parts, context)
         for entry in [*published["entries"], *(cell for block in blocks for cell in block)]
@@ -213,24 +209,11 @@ def decision_on(
         decision = compare(measurement, low, high, error_rate, entry["family"])
     else:
         decision = decide(measurements, low, high, error_rate, float(entry.get("exceptions", 0)))
-    kind = kinds(published["paper"])[entry["rule"]["kind"]]
-    if kind.configuration or entry.get("setting"):
-        return _of_configuration(decision, bool(entry.get("scaled")))
     if variant in entry.get("printed_variants", published["printed_variants"]):
         return decision
     if _in_series(entry):
         return replace(decision, verdict=DISTANCE, reason=_distance(decision, low, high))
     return replace(decision, verdict=BESIDE_PRINT.get(decision.verdict, decision.verdict))
-
-
-def _of_configuration(decision: Decision, scaled: bool) -> Decision:
-    """Return the verdict on a setting of ours beside the one in print."""
-    if decision.verdict == REPRODUCED:
-        return replace(decision, verdict=AS_CONFIGURED)
-    if scaled:
-        reason = f"this run is cut down: {decision.reason}"
-        return replace(decision, verdict=NOT_COMPARABLE, reason=reason)
-    return replace(decision, verdict=CONFIGURED_OTHERWISE)
 
 
 def _distance(decision: Decision, low: float, high: float) -> str:
@@ -273,7 +256,7 @@ def _check_sizes(rule: Any, needs: Mapping[str, Any], evidence: Evidence) -> Non
 
 def _check_size(wanted: Mapping[str, float], evidence: Evidence) -> None:
     for path, number in wanted.items():
-        value = setting({"path": path}, evidence, AS_PUBLISHED)[0].estimate
+        value = float(configured(path, evidence.config))
         if value != number:
             raise NotRunError(f"this run is cut down: {path} is {value:g}, not {number:g}")
 

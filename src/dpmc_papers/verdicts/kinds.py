@@ -47,8 +47,6 @@ class Kind:
         The numbers that a cell of a series may hold, where one is not enough.
     uncertain : str
         What is uncertain in print as well as in the run, such as "medians".
-    configuration : bool
-        Whether it reads a setting that somebody typed: nothing is run.
     """
 
     measure: Measure
@@ -58,7 +56,6 @@ class Kind:
     in_series: bool = False
     cell: Cell | None = None
     uncertain: str = ""
-    configuration: bool = False
 
     def __call__(self, rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         """Return what `rule` measures on the runs of `variant`."""
@@ -72,12 +69,11 @@ def kind(
     in_series: bool = False,
     cell: Cell | None = None,
     uncertain: str = "",
-    configuration: bool = False,
 ) -> Callable[[Measure], Kind]:
     """Turn a function into a kind of rule, named as the function; see :class:`Kind`."""
 
     def decorate(measure: Measure) -> Kind:
-        return Kind(measure, keys, describe, exact, in_series, cell, uncertain, configuration)
+        return Kind(measure, keys, describe, exact, in_series, cell, uncertain)
 
     return decorate
 

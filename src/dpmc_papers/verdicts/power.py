@@ -133,7 +133,7 @@ def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
     parts = Parts(context.metrics)
     rows = [
         (metric, change, verdict)
-        for block in published.get("series", ())
+        for block in printed_series.judged(published)
         for cells in [_measured(block, published, parts, context)]
         for metric, change, verdict in _changed(block, cells, float(published["error_rate"]))
     ]

@@ -9,13 +9,20 @@ from typing import Any
 from dpmc_papers.verdicts.kinds import Cell, Kind
 from dpmc_papers.verdicts.scales import scale_of
 
-KEYS = {"id", "where", "output", "rule", "columns", "axis", "cells"}
+KEYS = {"id", "where", "output", "columns", "axis", "cells"}
 # What a number may differ by for its rounding: one of these.
 ROUNDING = {"decimals", "within"}
-OPTIONAL = {"variants", "cut", "printed_variants", "setting"}
-SHARED = ("where", "output", "variants", "printed_variants", "setting")
+OPTIONAL = {"rule", "variants", "cut", "printed_variants", "setting"}
+SHARED = ("where", "output", "variants", "printed_variants")
+# What stands for the rule of a series of settings, which has none.
+NO_RULE: Mapping[str, Any] = {"kind": ""}
 # Names the verdict on all numbers of one row together.
 TOGETHER = "together"
+
+
+def judged(published: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Series of a file of claims that runs can bear out: all but settings."""
+    return [block for block in published.get("series", ()) if not block.get("setting")]
 
 
 def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -32,7 +39,8 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         has, one number or one by the first name of a row; `cut`: true where print cuts further
         digits off instead of rounding; `within`, in place of `decimals`: how far a number that
         nothing random enters may be off; `printed_variants`, in place of those of the file;
-        `setting`: true where print says how runs were set up, and not what came out.
+        `setting`: true where print says how runs were set up, and not what came out: such a series
+        has no `rule` and no rounding, and a table alone shows it.
 
     Returns
     -------
@@ -41,6 +49,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
         a block share its error rate: key `family` holds their number. An entry with key
         `together` is about all numbers of a row, where it has two or more with an error.
     """
+    block = {"rule": NO_RULE, **block}
     ((axis, points),) = block["axis"].items()
     entries, rows = [], []
     for names, row in _rows(block["cells"], len(block["columns"])):
@@ -97,14 +106,16 @@ def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
     known = KEYS | ROUNDING | OPTIONAL
     for key in sorted(set(block) - known):
         return f"a key must be one of {', '.join(sorted(known))}, got {key!r}"
-    rule = block["rule"]
+    axis = block["axis"]
+    if not isinstance(axis, Mapping) or len(axis) != 1:
+        return f"`axis` must be one column with its values, got {axis!r}"
+    if block.get("setting"):
+        return _fault_of_cells(block, None)
+    rule = block.get("rule")
     name = rule.get("kind") if isinstance(rule, Mapping) else rule
     possible = sorted(key for key, kind in kinds.items() if kind.in_series)
     if name not in possible:
         return f"`kind` of the rule must be one of {', '.join(possible)} in a series, got {name!r}"
-    axis = block["axis"]
-    if not isinstance(axis, Mapping) or len(axis) != 1:
-        return f"`axis` must be one column with its values, got {axis!r}"
     return _fault_of_rounding(block, kinds[name]) or _fault_of_cells(block, kinds[name].cell)
 
 
@@ -130,8 +141,8 @@ def _fault_of_rounding(block: Mapping[str, Any], kind: Kind) -> str | None:
 
 def _unit(block: Mapping[str, Any], names: tuple[str, ...]) -> float:
     """Return half a unit in the last place of print."""
-    if "within" in block:
-        return float(block["within"])
+    if "decimals" not in block:
+        return float(block.get("within", 0))
     decimals = block["decimals"]
     return 0.5 * 10.0 ** -int(decimals[names[0]] if isinstance(decimals, Mapping) else decimals)
 

@@ -1,4 +1,4 @@
-"""General kinds of rules: ratios and levels of groups of runs, and single settings.
+"""General kinds of rules: ratios and levels of groups of runs.
 
 Each rule measures one quantity per setting (a value of epsilon, a model, a method) and
 compares it with limits. Uncertainty comes from resampling replicates: all methods share
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmc.diagnostics.mmd import PAIRS
 from dpmc_papers.verdicts.bootstrap import Measurement, measured, replicates_of
 from dpmc_papers.verdicts.evidence import (
     Evidence,
@@ -29,8 +28,6 @@ from dpmc_papers.verdicts.evidence import (
 )
 from dpmc_papers.verdicts.kinds import kind, statistics_of
 from dpmc_papers.verdicts.scales import LOG, PLAIN
-
-CONSTANTS = {"width_pairs": PAIRS}
 
 
 @kind(
@@ -101,18 +98,23 @@ def level(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
     return or_not_run(measurements, lacking, rule)
 
 
-@kind("path", describe=lambda rule: f"{rule.get('path')}", exact=True, configuration=True)
-def setting(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
-    """Read one number of the configuration, or of the code. Keys: `path` (keys, indices)."""
-    value: Any = {**evidence.config, "constants": CONSTANTS}
-    for key in str(rule["path"]).split("."):
+def configured(path: str, config: Mapping[str, Any]) -> Any:
+    """Value at a place in the configuration, named by its keys and indices with dots between them.
+
+    Raises
+    ------
+    NotRunError
+        If there is no such place.
+    """
+    value: Any = config
+    for key in path.split("."):
         if isinstance(value, Mapping) and key in value:
             value = value[key]
         elif isinstance(value, Sequence) and key.isdigit() and int(key) < len(value):
             value = value[int(key)]
         else:
-            raise NotRunError(f"not in this run: {rule['path']} in the configuration")
-    return [Measurement(str(rule["path"]), float(value), 0.0, 0, PLAIN)]
+            raise NotRunError(f"not in this run: {path} in the configuration")
+    return value
 
 
 def _ratio(

@@ -15,26 +15,13 @@ from dpmc.types import DpmcError
 REPRODUCED = "reproduced"
 CONTRADICTED = "contradicted"
 UNDECIDED = "undecided"
-AS_CONFIGURED = "as_configured"
-CONFIGURED_OTHERWISE = "configured_otherwise"
+# What print does not show: a claim of it under a correction, or with what was added.
 HOLDS = "holds"
 FAILS = "fails"
-DISTANCE = "distance"
-NOT_COMPARABLE = "not_comparable"
-# Every verdict, in words.
-WORDS = {
-    REPRODUCED: "reproduced",
-    CONTRADICTED: "contradicted",
-    UNDECIDED: "undecided",
-    # A setting of ours beside the one in print: nothing was run.
-    AS_CONFIGURED: "as configured",
-    CONFIGURED_OTHERWISE: "configured otherwise",
-    # What print does not show: a claim of it under a correction, or with what was added.
-    HOLDS: "holds here, too",
-    FAILS: "does not hold here",
-    DISTANCE: "beside print",
-    NOT_COMPARABLE: "not run",
-}
+# A number of ours for what print does not show.
+DISTANCE = "beside print"
+NOT_COMPARABLE = "not run"
+VERDICTS = (REPRODUCED, CONTRADICTED, UNDECIDED, HOLDS, FAILS, DISTANCE, NOT_COMPARABLE)
 # What a decision on a claim is called where print is about something else.
 BESIDE_PRINT = {REPRODUCED: HOLDS, CONTRADICTED: FAILS}
 # Whether the runs have the privacy that they were given, in words.
@@ -69,7 +56,7 @@ class Verdict:
     rule : str
         The rule in words.
     verdict : str
-        A key of ``WORDS``.
+        One of ``VERDICTS``.
     reason : str
         Built from the numbers.
     privacy : {"holds", "broken", "holds in part", "none claimed", ""}
@@ -98,11 +85,6 @@ class Verdict:
     digits: str = ""
     resolution: float = math.nan
     runs_needed: float = math.nan
-
-    @property
-    def kind(self) -> str:
-        """Return the verdict in words."""
-        return WORDS[self.verdict]
 
     @property
     def anchor(self) -> str:
@@ -172,9 +154,9 @@ def _verdict(record: Mapping[str, Any], where: str) -> Verdict:
         for name in COLUMNS
         if name not in NUMBERS
     }
-    if texts["verdict"] not in WORDS:
+    if texts["verdict"] not in VERDICTS:
         raise DpmcError(
-            f"{where}: `verdict` must be one of {', '.join(WORDS)}, got {texts['verdict']!r}"
+            f"{where}: `verdict` must be one of {', '.join(VERDICTS)}, got {texts['verdict']!r}"
         )
     names = texts.pop("output").split()
     numbers = {name: float(record[name]) for name in NUMBERS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import io
 import math
@@ -17,7 +16,6 @@ from dpmc_papers.config import reader
 from dpmc_papers.outputs import _layout, _printed, _tables
 from dpmc_papers.outputs._layout import Cell, Layout, block
 from dpmc_papers.pipeline import output_files
-from dpmc_papers.site import layouts
 from tests.support import invented
 from tests.support.invented import ROOT
 
@@ -249,19 +247,6 @@ def test_only_numbered_tables_have_a_layout():
     assert output_files.endings("figure1", "figure")[0] == "pdf"
     for paper, name in NUMBERED:
         assert hasattr(registry.load("output", paper), f"layout_{name}"), (paper, name)
-
-
-def test_a_page_shows_the_layout_with_heads_and_numbers(tmp_path):
-    layout = dataclasses.replace(small("spread"), columns=("<x>", "y"))
-    files = [f"table1.{ending}" for ending in output_files.LAYOUT_ENDINGS]
-    for name, text in zip(files, _layout.files(layout), strict=True):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    html = layouts.html(tmp_path, "table1", files)
-    assert html.count('<th scope="col"') == 3
-    assert 'class="number"' in html
-    assert "&lt;x&gt;" in html
-    assert 'aria-label="Table 1, part 1"' in html
-    assert layouts.html(tmp_path, "table1", []) == ""
 
 
 def test_ends_of_intervals_are_numbers():

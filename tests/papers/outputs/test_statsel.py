@@ -560,11 +560,11 @@ def test_bias_of_algorithms_is_against_their_own_quadrature(config):
     assert short["information_se"].to_numpy() == pytest.approx(np.full(3, 0.1 / math.sqrt(3)))
 
 
-def test_captions_name_the_delta_of_each_epsilon_of_gaussian_privacy(posterior):
+def test_guarantees_name_the_delta_of_each_epsilon_of_gaussian_privacy(posterior):
     table = posterior.metrics.assign(privacy="holds")
-    (line, _) = Facts(posterior.config, table).guarantees("posterior_gaussian")
-    assert "0.5 with δ = 0.005, 2 with δ = 0.02" in line
-    assert "by accountant gaussian" in line
+    found = Facts(posterior.config, table).guarantee_table("posterior_gaussian")
+    assert set(found["at δ"]) == {"0.005, 0.02, 0.05, 0.2"}
+    assert set(found["by accountant"]) == {"gaussian"}
 
 
 def test_captions_list_the_settings_that_a_method_has_and_their_defaults(config):

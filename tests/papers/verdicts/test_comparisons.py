@@ -151,7 +151,7 @@ def test_an_order_needs_its_variant(context):
     assert one(context, {**spared, "variants": ["corrected"]})["verdict"] == "holds"
     row = one(context, {**order(), "variants": ["added"]})
     assert (row["verdict"], row["reason"][:30]) == (
-        "not_comparable",
+        "not run",
         "not in this run: variant added",
     )
     row = one(context, order(tiers=[[{"algorithm": "dp_hmc"}], [{"algorithm": "none"}]]))
@@ -299,7 +299,7 @@ def test_runs_without_data_say_so():
     level = {"kind": "level", "metric": "mmd", "where": {"epsilon": 1}}
     for entry in (rule, level):
         found = printed.one(Context({}, rows), {"rule": entry, "low": 0, "high": 1})
-        assert found["verdict"] == "not_comparable"
+        assert found["verdict"] == "not run"
         assert found["reason"].startswith("data not available here: the raw file of some_rows was")
     rows.loc[0, "status"] = "complete"
     found = printed.one(Context({}, rows), {"rule": rule, "low": 0, "high": 1})
@@ -401,7 +401,7 @@ def test_what_follows_a_guide_does_so_whichever_group_leads():
         {"rule": FOLLOWS, "high": 1},
         paper="alparslan2023thesis",
     )
-    assert alone["verdict"] == "not_comparable"
+    assert alone["verdict"] == "not run"
     assert "settings with lead" in alone["reason"]
 
 

@@ -18,7 +18,8 @@ GOOD = "- {where: section 1, says: a thing, rows: [A]}\n"
 
 def ids_of(paper):
     values = claim_file.load(ROOT / f"config/published/{paper}.yaml")
-    return [entry["id"] for entry in [*values["entries"], *values.get("series", ())]]
+    entries = [entry["id"] for entry in [*values["entries"], *values.get("series", ())]]
+    return [*entries, *values.get("settings", ())]
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import yaml
 
 from dpmc.types import DpmcError
 from dpmc_papers.outputs._rules import raisa2021dphmc
-from dpmc_papers.verdicts import bootstrap, claim_file, decision, evidence, judge, verdict
+from dpmc_papers.verdicts import bootstrap, claim_file, decision, evidence, judge, rules, verdict
 from dpmc_papers.verdicts.bootstrap import Measurement
 from dpmc_papers.verdicts.scales import LOG
 from tests.support import synthetic
@@ -102,10 +102,10 @@ def test_one_failing_setting_is_named(context):
     assert "epsilon 10" in row["reason"]
 
 
-def test_missing_runs_are_not_comparable(context):
+def test_missing_runs_are_not_run(context):
     entry = {"rule": ratio(where={"experiment": "comparison", "epsilon": 99}), "low": 1}
     row = one(entry, context).iloc[0]
-    assert row["verdict"] == "not_comparable"
+    assert row["verdict"] == "not run"
     assert "not in this run: DP-SGLD" in row["reason"]
     assert math.isnan(row["ours"])
     single = context.metrics[context.metrics["replicate"] == 0]
@@ -114,10 +114,10 @@ def test_missing_runs_are_not_comparable(context):
     assert "from a single run" in row["reason"]
 
 
-def test_a_run_that_was_cut_down_is_not_comparable(context):
+def test_a_run_that_was_cut_down_is_not_run(context):
     path = "experiments.comparison.replicates"
     entry = {"rule": ratio(), "low": 1}
-    for wanted, outcome in ((10, "reproduced"), (11, "not_comparable")):
+    for wanted, outcome in ((10, "reproduced"), (11, "not run")):
         row = one(entry, context, needs={"comparison": {path: wanted}}).iloc[0]
         assert row["verdict"] == outcome
     assert row["reason"] == f"this run is cut down: {path} is 10, not 11"
@@ -132,7 +132,7 @@ def test_variants_are_judged_on_their_own_rows(context):
     assert dict(verdicts) == {
         "as_published": "reproduced",
         "corrected": "fails",
-        "unknown": "not_comparable",
+        "unknown": "not run",
     }
 
 
@@ -199,25 +199,21 @@ def test_of_median_run_takes_the_rank_of_figure_2():
         bootstrap.resample([table], "mmd", "mode", rng, 5)
 
 
-def test_count_and_setting_are_exact(context):
+def test_a_count_is_exact(context):
     rule = {"kind": "count", "metric": "clip_bound", "between": [1, 5],
             "where": {"experiment": "clipping", "problem": "paper_gauss_10d"}}  # fmt: skip
     row = one({"rule": rule, "high": 0}, context).iloc[0]
     assert (row["verdict"], row["ours"], row["ours_se"]) == ("reproduced", 0, 0)
     row = one({"rule": {**rule, "between": [0.5, 5]}, "high": 0}, context).iloc[0]
     assert (row["verdict"], row["ours"]) == ("contradicted", 20)
-    path = "problems.paper_banana_2d.model.params.variances.1"
-    rule = {"kind": "setting", "path": path}
-    assert (
-        one({"rule": rule, "low": 2500, "high": 2500}, context).iloc[0]["verdict"]
-        == "as_configured"
-    )
-    row = one({"rule": rule, "low": 1, "high": 1}, context).iloc[0]
-    assert row["verdict"] == "configured_otherwise"
-    row = one({"rule": rule, "low": 1, "high": 1, "scaled": True}, context).iloc[0]
-    assert (row["verdict"], row["reason"][:22]) == ("not_comparable", "this run is cut down: ")
-    rule = {"kind": "setting", "path": "problems.nowhere"}
-    assert one({"rule": rule, "low": 1}, context).iloc[0]["verdict"] == "not_comparable"
+
+
+def test_places_in_the_configuration_are_keys_and_indices(context):
+    path = "problems.paper_banana_2d.model.params.variances"
+    assert rules.configured(f"{path}.1", context.config) == 2500
+    for lost in (f"{path}.9", f"{path}.first", "problems.nowhere"):
+        with pytest.raises(evidence.NotRunError, match=f"{lost} in the configuration"):
+            rules.configured(lost, context.config)
 
 
 def test_largest_bounds_are_those_of_each_problem(context):
@@ -277,15 +273,15 @@ def test_every_claim_of_the_paper_is_judged(context):
     )
     assert not table.duplicated(["id", "variant"]).any()
     assert len(table) == sum(len(e.get("variants", [1])) for e in claimed["entries"])
-    assert set(table["verdict"]) | {"fails"} == set(verdict.WORDS) - {"distance"}
+    assert set(table["verdict"]) | {"fails"} == set(verdict.VERDICTS) - {"beside print"}
     assert set(table.loc[table["variant"] != "as_published", "verdict"]) <= {
         "holds",
         "fails",
         "undecided",
-        "not_comparable",
+        "not run",
     }
     assert table["reason"].str.len().min() > 0
-    lacking = set(table.loc[table["verdict"] == "not_comparable", "id"])
+    lacking = set(table.loc[table["verdict"] == "not run", "id"])
     # Only what the invented runs do not hold.
     absent = {"P-4.1-starts", "P-5-minibatch", "P-5-minibatch-results"}
     assert absent <= lacking

@@ -138,9 +138,6 @@ def test_a_verdict_marks_the_runs_that_it_rests_on():
         rule = {"kind": "level", "metric": "mmd", "where": {"algorithm": name}}
         row = printed.one(Context({}, rows), {"rule": rule, "low": 0}, metrics=rows)
         assert row["privacy"] == mark
-    path = {"kind": "setting", "path": "size"}
-    row = printed.one(Context({"size": 1}, rows), {"rule": path, "low": 1, "high": 1})
-    assert (row["verdict"], row["privacy"]) == ("as_configured", "")
 
 
 @pytest.fixture
@@ -159,7 +156,7 @@ def test_verdicts_can_be_made_from_the_file_of_runs_alone(published, claimed, co
         judge.verdicts(few, given.metrics, given.baselines, given) for given in (context, read)
     ]
     pd.testing.assert_frame_equal(*tables)
-    assert set(tables[0]["verdict"]) > {"reproduced", "undecided", "as_configured"}
+    assert set(tables[0]["verdict"]) > {"reproduced", "undecided"}
 
 
 @pytest.mark.slow

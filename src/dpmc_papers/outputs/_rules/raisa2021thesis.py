@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 
-from dpmc import registry
 from dpmc_papers.verdicts.bootstrap import Measurement, measured
 from dpmc_papers.verdicts.comparisons import fewest_replicates
 from dpmc_papers.verdicts.evidence import (
@@ -77,32 +76,3 @@ def gain(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
         for label, epsilon, value in zip(both["label"], both["epsilon"], ratios, strict=True)
     ]
     return or_not_run(measurements, [f"{more} and {less} of {rule['curve']}"], rule)
-
-
-@kind(
-    "where",
-    describe=lambda rule: f"{rule.get('where', {}).get('quantity')} of the problem",
-    exact=True,
-    in_series=True,
-    configuration=True,
-)
-def problem(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
-    """Read one quantity of a problem, also where the configuration leaves it to the model.
-
-    Keys: `where`: `problem` and `quantity`, which is ``dim``, ``n0`` (tempering times rows)
-    or a parameter behind ``data.``, ``model.`` or ``start.``.
-    """
-    name, quantity = rule["where"]["problem"], str(rule["where"]["quantity"])
-    entry = evidence.config["problems"].get(name)
-    if entry is None:
-        raise NotRunError(f"not in this run: problem {name}")
-    module = registry.load("model", entry["model"]["name"])
-    params = registry.parameters(module, dict(entry["model"]["params"]))
-    rows = entry["data"]["params"]
-    values = {f"data.{key}": value for key, value in rows.items()}
-    values |= {f"start.{key}": value for key, value in entry["start"].items()}
-    values |= {f"model.{key}": value for key, value in vars(params).items()}
-    values |= {"dim": module.build(params).dim, "n0": params.tempering * rows["num_rows"]}
-    if quantity not in values:
-        raise NotRunError(f"not in this run: {name} has no {quantity}")
-    return [Measurement(f"{quantity} of {name}", float(values[quantity]), 0.0, 0, PLAIN)]

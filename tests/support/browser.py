@@ -33,7 +33,7 @@ OPTIONS = (
 )
 PATIENCE = 300.0  # seconds, on a machine with much else to do
 # Keys as Chromium names them.
-CODES = {"Tab": 9, "ArrowRight": 39, "ArrowLeft": 37, " ": 32}
+CODES = {"Tab": 9, "Escape": 27, "ArrowRight": 39, "ArrowLeft": 37, " ": 32}
 
 
 def executable() -> str | None:
