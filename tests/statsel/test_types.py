@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +8,11 @@ from scipy import integrate, stats
 
 import dpmc
 from dpmc import registry
-from dpmc.numerics import source_digest
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.statsel import lookup, moments, releases
 from dpmc.types import DpmcError
 from dpmc_papers.data import population_rows
-from dpmc_papers.pipeline import dependencies
 
 SETTINGS = {
     "normal_mean": {"bound": 10.0},
@@ -495,33 +492,6 @@ def test_rows_are_records_of_the_population_with_public_bounds():
     np.testing.assert_allclose(population_rows.records(params, 8.0, 50, 3), 2 * one)
     assert not np.allclose(population_rows.records(params, 2.0, 50, 4), one)
     np.testing.assert_array_equal(population_rows.records(params, 2.0, 50, 3), one)
-
-
-def test_results_depend_on_the_code_of_what_is_looked_up(monkeypatch):
-    assert set(lookup.LOOKED_UP) == {
-        registry.package(kind) for kind in ("population", "statistic", "mechanism")
-    }
-
-    def codes():
-        for function in (dependencies.code, dependencies._modules_digest):
-            function.cache_clear()
-        return [
-            dependencies.code(Path(), "data", f"dpmc_papers.data.{name}_rows")
-            for name in ("population", "regression")
-        ]
-
-    before = codes()
-    known = source_digest.module_digest
-
-    def changed(name):
-        return "other" if name == "dpmc.statsel.statistics.median" else known(name)
-
-    monkeypatch.setattr(dependencies, "module_digest", changed)
-    after = codes()
-    for function in (dependencies.code, dependencies._modules_digest):
-        function.cache_clear()
-    changes = [new != old for new, old in zip(after, before, strict=True)]
-    assert changes == [True, False]
 
 
 def test_names_of_tables():

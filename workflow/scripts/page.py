@@ -1,18 +1,17 @@
 """Write the page of a document, with all that it shows and links to."""
 
-import json
 from pathlib import Path
 
-from _job import job
+from _job import checkout, configuration, job
 
 with job(snakemake):
     from dpmc_papers.site import build
     from dpmc_papers.site.sources import Source
 
-    inputs = snakemake.input
-    config = json.loads(Path(inputs.request).read_text(encoding="utf-8"))
-    captions = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in inputs.captions}
-    docs = Path(snakemake.scriptdir).resolve().parents[1] / "docs"
-    folder = Path(inputs.provenance).parent
-    source = Source.of_document(config, folder, snakemake.wildcards.scale, docs)
+    key, scale = snakemake.wildcards.paper, snakemake.wildcards.scale
+    paper = configuration(snakemake, [key], scale).papers[key]
+    texts = [Path(path) for path in snakemake.input.texts if path.endswith(".rst")]
+    captions = {path.name: path.read_text(encoding="utf-8") for path in texts}
+    folder, docs = Path(snakemake.input.provenance).parent, checkout(snakemake) / "docs"
+    source = Source.of_document(paper.determining(), folder, scale, docs)
     build.document(source, captions, Path(snakemake.output[0]))

@@ -6,12 +6,10 @@ from _job import job
 
 with job(snakemake):
     from dpmc_papers.config import reader
-    from dpmc_papers.pipeline import folders
     from dpmc_papers.site import build
     from dpmc_papers.site.sources import Source
 
     root = Path(snakemake.output[0]).parent
-    folders.hold(root)
     config = {"scale": "paper", "results_dir": str(root), "papers": list(snakemake.params.papers)}
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
     found = reader.load_config(config, checkout).papers

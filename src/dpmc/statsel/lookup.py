@@ -8,8 +8,6 @@ from dpmc import registry
 from dpmc.statsel.types import Mechanism, Population, Statistic
 from dpmc.types import DpmcError
 
-# Results depend on the code in these packages: the reproduction reads it.
-LOOKED_UP = ("dpmc.statsel.populations", "dpmc.statsel.statistics", "dpmc.statsel.mechanisms")
 # Modules of statistics: by the prefix of a text that ends with a power, and by a whole text.
 WITH_POWER = {"abs": "abs_power", "pow": "power"}
 WITHOUT_POWER = {"median": "median", "max": "maximum", "bit": "power"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpmc.registry import refusal
 from dpmc.types import DpmcError
 from dpmc.yaml_files import read_yaml
 from dpmc_papers.verdicts import printed_series
@@ -20,6 +22,8 @@ ENTRY_KEYS = {
 }  # fmt: skip
 NEEDED = ("id", "where", "output", "published", "rule")
 FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}
+# Experiments that claims are about and that no grid has: tests decide these.
+OPTIONAL = {"series", "without_runs"}
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:
@@ -77,8 +81,12 @@ def check(values: Any, where: str) -> None:
     keys = set(values) if isinstance(values, Mapping) else set()
     for key in sorted(FILE_KEYS - keys):
         raise DpmcError(f"{where}: `{key}` is missing")
-    for key in sorted(keys - FILE_KEYS - {"series"}):
-        raise DpmcError(f"{where}: a key must be {_one_of({*FILE_KEYS, 'series'})}, got {key!r}")
+    for key in sorted(keys - FILE_KEYS - OPTIONAL):
+        raise DpmcError(f"{where}: a key must be {_one_of(FILE_KEYS | OPTIONAL)}, got {key!r}")
+    if not 0 < values["error_rate"] < 0.5:
+        raise DpmcError(
+            f"{where}: {refusal('error_rate', 'a number in (0, 1/2)', values['error_rate'])}"
+        )
     known = kinds(str(values["paper"]))
     blocks = values.get("series", [])
     for entry in values["entries"]:
@@ -116,6 +124,8 @@ def _faults(entry: Any, known: Mapping[str, Kind]) -> Iterator[str]:
             yield f"`{key}` of the rule is missing, which kind {rule['kind']!r} needs"
     if "low" not in entry and "high" not in entry:
         yield "`low` or `high` is missing"
+    if entry.get("low", -math.inf) > entry.get("high", math.inf):
+        yield f"`low` must be at most `high`, got {entry['low']} and {entry['high']}"
     if not 0 <= entry.get("exceptions", 0) < 1:
         yield f"`exceptions` must be at least 0 and below 1, got {entry['exceptions']!r}"
 

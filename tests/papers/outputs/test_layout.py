@@ -16,7 +16,7 @@ from dpmc import registry, yaml_files
 from dpmc_papers.config import reader
 from dpmc_papers.outputs import _layout, _printed, _tables
 from dpmc_papers.outputs._layout import Cell, Layout, block
-from dpmc_papers.pipeline import output_files
+from dpmc_papers.pipeline import files
 from dpmc_papers.site import layouts
 from tests.support import invented
 from tests.support.invented import ROOT
@@ -33,7 +33,7 @@ TABLES = [
     for name, entry in outputs_of(paper).items()
     if entry["kind"] == "table"
 ]
-NUMBERED = [(paper, name) for paper, name in TABLES if output_files.is_numbered(name)]
+NUMBERED = [(paper, name) for paper, name in TABLES if files.is_numbered(name)]
 
 
 @functools.cache
@@ -243,18 +243,18 @@ def test_a_table_without_a_declared_layout_is_shown_as_it_is():
 
 
 def test_only_numbered_tables_have_a_layout():
-    assert output_files.endings("table7_1", "table") == ("csv", "layout.csv", "md", "tex")
+    assert files.endings("table7_1", "table") == ("csv", "layout.csv", "md", "tex")
     for name in ("table1_draws", "table_profiles", "budget"):
-        assert output_files.endings(name, "table") == ("csv",)
-    assert output_files.endings("figure1", "figure")[0] == "pdf"
+        assert files.endings(name, "table") == ("csv",)
+    assert files.endings("figure1", "figure")[0] == "pdf"
     for paper, name in NUMBERED:
         assert hasattr(registry.load("output", paper), f"layout_{name}"), (paper, name)
 
 
 def test_a_page_shows_the_layout_with_heads_and_numbers(tmp_path):
     layout = dataclasses.replace(small("spread"), columns=("<x>", "y"))
-    files = [f"table1.{ending}" for ending in output_files.LAYOUT_ENDINGS]
-    for name, text in zip(files, _layout.files(layout), strict=True):
+    made = [f"table1.{ending}" for ending in files.LAYOUT_ENDINGS]
+    for name, text in zip(made, _layout.files(layout), strict=True):
         (tmp_path / name).write_text(text, encoding="utf-8")
     html = layouts.html(tmp_path, "table1", files)
     assert html.count('<th scope="col"') == 3
