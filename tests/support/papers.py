@@ -142,7 +142,9 @@ def refused(tmp_path: Path, change: Callable[[dict[str, Any]], Any]) -> str:
     change(paper)
     root = small_project(tmp_path, paper)
     with pytest.raises(DpmcError) as caught:
-        reader.load_config({"papers": ["raisa2021dphmc"], "scale": "full", "results_dir": "r"}, root)
+        reader.load_config(
+            {"papers": ["raisa2021dphmc"], "scale": "full", "results_dir": "r"}, root
+        )
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith(f"{root}/config/papers/raisa2021dphmc.yaml (scale full): ")

@@ -88,7 +88,7 @@ def test_a_killed_run_and_a_killed_job_change_no_byte(tiny: Project, tmp_path: P
     assert "Error in rule chain" in said
     said = project.made(config=TINY)
     assert "not what the configuration asks for" not in said.replace(".partial.", "")
-    left = [path for path in (project.folder / "results").rglob(".partial.*")]
+    left = list((project.folder / "results").rglob(".partial.*"))
     expected = contents(tiny.folder / "results" / "tiny")
     found = contents(project.folder / "results" / "tiny")
     assert {name: found[name] for name in expected} == expected

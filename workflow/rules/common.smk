@@ -18,7 +18,9 @@ ROOT = Path(str(workflow.current_basedir)).parents[1]
 def in_checkout(*parts):
     """The path of a file of the checkout, as short as it can be."""
     path = ROOT.joinpath(*parts)
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    return str(
+        path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    )
 
 
 def or_stop(function, *arguments):
@@ -35,7 +37,10 @@ if Path("config/config.yaml").exists():
     or_stop(read_yaml, Path("config/config.yaml"))
 
 
-configfile: "config/config.yaml" if Path("config/config.yaml").exists() else in_checkout("config", "config.yaml")
+configfile:
+    "config/config.yaml"
+    if Path("config/config.yaml").exists()
+    else in_checkout("config", "config.yaml")
 
 
 SCALE = config.get("scale", DEFAULTS["scale"])
@@ -53,7 +58,9 @@ def workload(scale, paper):
     """All jobs of a paper at a scale."""
     if paper not in settings(scale).papers:
         chosen = ", ".join(settings(scale).papers)
-        sys.exit(f"dpmc: `papers` must name {paper}, whose file is asked for, got {chosen}")
+        sys.exit(
+            f"dpmc: `papers` must name {paper}, whose file is asked for, got {chosen}"
+        )
     return or_stop(Workload, settings(scale), paper)
 
 
@@ -78,7 +85,9 @@ def of_output(field, name=None):
         wanted = name or wildcards.name
         if wanted not in outputs:
             known = ", ".join(outputs)
-            sys.exit(f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})")
+            sys.exit(
+                f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})"
+            )
         job = outputs[wanted]
         return getattr(job, field) if hasattr(job, field) else job.inputs.get(field, ())
 
@@ -87,9 +96,13 @@ def of_output(field, name=None):
 
 def printed_of(wildcards):
     """The printed numbers of the paper, for an output that shows them."""
-    entry = settings(wildcards.scale).papers[wildcards.paper].outputs.get(wildcards.name)
+    entry = (
+        settings(wildcards.scale).papers[wildcards.paper].outputs.get(wildcards.name)
+    )
     shown = entry is not None and files.shows_printed(wildcards.name, entry)
-    return [in_checkout("config", "published", f"{wildcards.paper}.yaml")] if shown else []
+    return (
+        [in_checkout("config", "published", f"{wildcards.paper}.yaml")] if shown else []
+    )
 
 
 def raw_of(wildcards):
@@ -120,14 +133,21 @@ def texts_of(wildcards):
     outputs = settings(wildcards.scale).papers[wildcards.paper].outputs.values()
     captions = {in_checkout("workflow", "report", entry.caption) for entry in outputs}
     text = ROOT / "docs" / f"{wildcards.paper}.md"
-    return sorted(captions) + ([in_checkout("docs", text.name)] if text.is_file() else [])
+    return sorted(captions) + (
+        [in_checkout("docs", text.name)] if text.is_file() else []
+    )
 
 
 def pages_of(wildcards):
     """The pages of the papers of this run, and of those that have one of an earlier run."""
-    pages = {paper: PAGE.format(scale=wildcards.scale, paper=paper) for paper in reader.papers(ROOT)}
+    pages = {
+        paper: PAGE.format(scale=wildcards.scale, paper=paper)
+        for paper in reader.papers(ROOT)
+    }
     chosen = settings(wildcards.scale).papers
-    return [page for paper, page in pages.items() if paper in chosen or Path(page).is_file()]
+    return [
+        page for paper, page in pages.items() if paper in chosen or Path(page).is_file()
+    ]
 
 
 def all_targets(wildcards=None):
@@ -169,13 +189,24 @@ RAW = f"{PAPER}/raw/{{name}}.json"
 DATA = f"{PAPER}/data/{{problem}}.parquet"
 REFERENCE = f"{PAPER}/reference/{{problem}}.parquet"
 BASELINES = f"{PAPER}/baselines/{{problem}}.parquet"
-CHAINS = f"{PAPER}/chains/{{experiment}}/{{problem}}/{{label}}/{{point}}/{{seeds}}.parquet"
+CHAINS = (
+    f"{PAPER}/chains/{{experiment}}/{{problem}}/{{label}}/{{point}}/{{seeds}}.parquet"
+)
 METRICS = f"{PAPER}/metrics/{{experiment}}/{{problem}}.parquet"
 STUDY = f"{PAPER}/studies/{{experiment}}/{{problem}}/{{seeds}}.parquet"
 CURVES = f"{PAPER}/accounting/{{name}}.parquet"
 PROVENANCE = f"{PAPER}/provenance.json"
 PAGE = f"{RESULTS}/{{scale}}/site/{{paper}}/index.html"
-SITE_FILES = ("index.html", "errata.html", "verdicts.html", "style.css", "filter.js", "sort.js", "claims.svg", "claims.png")
+SITE_FILES = (
+    "index.html",
+    "errata.html",
+    "verdicts.html",
+    "style.css",
+    "filter.js",
+    "sort.js",
+    "claims.svg",
+    "claims.png",
+)
 PUBLISHED_SITE = config.get("site_dir") or "results/published/site"
 MODELLED = {
     problem

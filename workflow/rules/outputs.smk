@@ -90,7 +90,11 @@ use rule table as numbered_table with:
             subcategory="Tables",
             labels={"name": "{name}", "scale": "{scale}"},
         ),
-        expand(f"{PAPER}/{{{{name}}}}.{{ending}}", ending=files.LAYOUT_ENDINGS, allow_missing=True),
+        expand(
+            f"{PAPER}/{{{{name}}}}.{{ending}}",
+            ending=files.LAYOUT_ENDINGS,
+            allow_missing=True,
+        ),
     wildcard_constraints:
         name=files.NUMBERED,
 
@@ -220,7 +224,7 @@ rule site:
     message:
         "front page at scale {wildcards.scale}"
     script:
-        "../scripts/site.py"
+        "../scripts/front.py"
 
 
 rule publish:
@@ -242,7 +246,10 @@ rule published_site:
     """The site of the published results."""
     input:
         results=kept_files,
-        captions=sorted(in_checkout("workflow", "report", p.name) for p in (ROOT / "workflow" / "report").glob("*.rst")),
+        captions=sorted(
+            in_checkout("workflow", "report", p.name)
+            for p in (ROOT / "workflow" / "report").glob("*.rst")
+        ),
     output:
         expand("{folder}/{name}", folder=PUBLISHED_SITE, name=SITE_FILES),
     log:

@@ -3,7 +3,9 @@
 
 def cores_of_study(wildcards):
     """All cores for a study of run times, so that no other job runs beside it; the job uses one."""
-    study = settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
+    study = (
+        settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
+    )
     return workflow.cores if study.timed else 1
 
 

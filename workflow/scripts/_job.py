@@ -1,4 +1,4 @@
-"""What every script does: log to its own file, check what it reads, and tell bad input in one line."""
+"""What every script does: log to its own file, check what it reads, tell errors in one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Log:
     """
 
     def __init__(self, path: str) -> None:
-        self.file = Path(path).open("w", encoding="utf-8", buffering=1)
+        # It is closed by the end of the process.
+        self.file = Path(path).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115
         self.last = time.monotonic()
 
     def line(self, text: str) -> None:

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 from _job import configuration
-
 from dpmc.types import DpmcError
 from dpmc_papers.data._uci import FOLDER_VARIABLE
 from dpmc_papers.pipeline import stale
@@ -25,14 +24,15 @@ records = sorted({path for work in works for path in Path(work.folder, "raw").gl
 lacking = {path.stem: path for path in records if "unavailable" in json.loads(path.read_text())}
 if lacking:
     lines.append(
-        f"Without data that could not be had here: {', '.join(lacking)}. Put their files into a folder "
-        f"that {FOLDER_VARIABLE} names (docs/reproduction.md) and run again, or try downloads again: "
-        f"`uv run snakemake --cores all --forcerun {' '.join(map(str, lacking.values()))}`"
+        f"Without data that could not be had here: {', '.join(lacking)}. Put their files into "
+        f"a folder that {FOLDER_VARIABLE} names (docs/reproduction.md) and run again, or try "
+        "downloads again: `uv run snakemake --cores all --forcerun "
+        f"{' '.join(map(str, lacking.values()))}`"
     )
 if scale != "paper":
     lines.append(
-        "The published grids: `uv run snakemake --cores 1 published_site` makes a site of the results "
-        "that are kept, `uv run snakemake --cores all --config scale=paper` runs them."
+        "The published grids: `uv run snakemake --cores 1 published_site` makes a site of the "
+        "results that are kept, `uv run snakemake --cores all --config scale=paper` runs them."
     )
 print("\n".join(lines), file=sys.stderr)
 if found:

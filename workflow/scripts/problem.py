@@ -12,7 +12,7 @@ with job(snakemake):
 
     params, output = snakemake.params, snakemake.output
     setup = {"name": params.data["problem"], "data": params.data["data"]}
-    setup |= {"model": params.reference["model"]} if "reference" in params.keys() else {}
+    setup |= {"model": params.reference["model"]} if params.get("reference") else {}
     problem, seed = msgspec.convert(setup, ProblemSetup), params.data["seed"]
     record = snakemake.input.get("raw")
     rows = {**params.data, "reads": {}}

@@ -1,4 +1,4 @@
-"""Say what results were made by: commit, versions, processor, and what each output was made from."""
+"""Say what results were made by, and what each output was made from."""
 
 import json
 

@@ -70,12 +70,13 @@ def _private(name: str) -> tuple[str, ...]:
         if isinstance(node, ast.ImportFrom) and node.module == package
         for alias in node.names
     )
-    named = {
-        node.module.rpartition(".")[2]
+    sources = {
+        node.module or ""
         for node in ast.walk(_tree(_file(name)))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[0] == package
+        if isinstance(node, ast.ImportFrom)
     }
-    private = {part for part in (*imported, *named) if part and part.startswith("_")}
+    named = {source.removeprefix(f"{package}.") for source in sources}
+    private = {part for part in {*imported, *named} if part.startswith("_") and "." not in part}
     folder = _file(name).parent
     return tuple(f"{package}.{part}" for part in private if (folder / f"{part}.py").is_file())
 
@@ -118,16 +119,16 @@ class _Bare(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         self.generic_visit(node)
         node.annotation = ast.Constant(None)  # a field of a class stays one
         return node
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | None:
         name = getattr(node.test, "attr", None) or getattr(node.test, "id", None)
         return None if name == "TYPE_CHECKING" else self.generic_visit(node)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
         for part in ast.walk(node):
             if isinstance(part, ast.Constant) and isinstance(part.value, str):
                 part.value = ""

@@ -29,7 +29,6 @@ from dpmc_papers.config.settings import (
 )
 from dpmc_papers.config.setups import ProblemSetup, StudyPoint
 
-
 # Files that every document has, and so no name of a figure or table.
 OF_DOCUMENT = ("guarantees", "power", "provenance", "runs", "verdict")
 

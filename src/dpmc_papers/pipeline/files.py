@@ -88,7 +88,7 @@ def flush(paths: Iterable[Path]) -> None:
 
 def date_after(paths: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
     """Date files no earlier than their inputs, which a clock that was ahead may have dated."""
-    latest = max((os.stat(path).st_mtime_ns for path in inputs), default=0)
+    latest = max((Path(path).stat().st_mtime_ns for path in inputs), default=0)
     for path in paths:
-        if os.stat(path).st_mtime_ns < latest:
+        if Path(path).stat().st_mtime_ns < latest:
             os.utime(path, ns=(latest, latest))

@@ -325,12 +325,12 @@ class Workload:
 
     def studies(self, name: str) -> list[str]:
         """The tables of a study, problem by problem."""
-        study, found = self.paper.studies[name], []
-        for problem in study.problems:
-            most = max(study.replicates_on(problem).values())
-            for batch in batches(most, study.batch(problem)):
-                found.append(self.path("studies", name, problem, seeds(batch)))
-        return found
+        study = self.paper.studies[name]
+        return [
+            self.path("studies", name, problem, seeds(batch))
+            for problem in study.problems
+            for batch in batches(max(study.replicates_on(problem).values()), study.batch(problem))
+        ]
 
     def _output(self, name: str) -> Job:
         output, part = self.paper.outputs[name], self.paper.part(name)
@@ -362,7 +362,7 @@ class Workload:
     def _runs(
         self, names: Iterable[str], part: Paper, accounting: Iterable[str]
     ) -> dict[str, Paths]:
-        """The tables of experiments and studies, of exact samples beside them, and of accountants."""
+        """The tables of experiments, studies, exact samples and accountants."""
         chosen = set(names)
         metrics = [
             self.path("metrics", name, problem)

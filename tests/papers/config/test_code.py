@@ -94,10 +94,15 @@ def test_what_code_does_counts(house: Callable[..., str], edit: str) -> None:
 @pytest.mark.parametrize("part", ["_part", "_second", "_third"])
 def test_private_modules_beside_it_are_parts_of_a_module(house, part: str) -> None:
     house()
-    assert code.parts("house.main") == ("house._part", "house._second", "house._third", "house.main")
-    assert house(part, "X" if part != "_second" else "_third", "Y" if part != "_second" else "_x") != (
-        house()
+    assert code.parts("house.main") == (
+        "house._part",
+        "house._second",
+        "house._third",
+        "house.main",
     )
+    assert house(
+        part, "X" if part != "_second" else "_third", "Y" if part != "_second" else "_x"
+    ) != (house())
 
 
 @pytest.mark.parametrize("other", ["other", "_unused"])
@@ -111,5 +116,5 @@ def test_names_that_a_module_defines_are_known_without_running_it(house) -> None
 
 
 def test_a_module_that_is_not_there_is_refused() -> None:
-    with pytest.raises(DpmcError, match="`module` must be one below .*, got 'dpmc.nothing'"):
+    with pytest.raises(DpmcError, match=r"`module` must be one below .*, got 'dpmc.nothing'"):
         code.digest("dpmc.nothing")

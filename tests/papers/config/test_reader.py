@@ -54,7 +54,9 @@ def said_so(told: str, message: str) -> None:
 
 def test_the_small_paper_is_accepted(tmp_path: Path) -> None:
     root = small_project(tmp_path, small_paper())
-    config = reader.load_config({"papers": "raisa2021dphmc", "scale": "full", "results_dir": "r/"}, root)
+    config = reader.load_config(
+        {"papers": "raisa2021dphmc", "scale": "full", "results_dir": "r/"}, root
+    )
     assert list(config.papers) == ["raisa2021dphmc"]
     assert config.results_dir == "r"
 
@@ -439,7 +441,9 @@ def test_bad_studies_are_refused_in_one_line(
     change(paper["studies"]["real_data"])
     folder = small_project(tmp_path, paper)
     with pytest.raises(DpmcError) as caught:
-        reader.load_config({"papers": ["raisa2021dphmc"], "scale": "full", "results_dir": "r"}, folder)
+        reader.load_config(
+            {"papers": ["raisa2021dphmc"], "scale": "full", "results_dir": "r"}, folder
+        )
     said_so(told, str(caught.value))
 
 

@@ -206,7 +206,9 @@ def test_the_command_fails_if_a_run_differs(tmp_path, capsys, monkeypatch, cheap
     arguments += ["--root", str(ROOT)]
     for factor, code in ((1.0, 0), (1.001, 1)):
         rows = only.assign(information=only["information"] * factor)
-        store.write_table(folder / results.RUNS, rows, head={"config": context.config, "curves": {}})
+        store.write_table(
+            folder / results.RUNS, rows, head={"config": context.config, "curves": {}}
+        )
         assert main(arguments) == code
     said = capsys.readouterr()
     assert "4 the same" in said.out
