@@ -1,6 +1,6 @@
 # Tasks of development; `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test units tests alltests check format lint types imports smoke quick plan bench docs clean
+.PHONY: help test units tests alltests check format lint types imports smoke quick bench docs clean
 
 T ?= tests
 
@@ -42,9 +42,6 @@ smoke:  ## Run the workflow on small data
 
 quick:  ## Make every figure on thinner grids
 	uv run snakemake --cores all
-
-plan:  ## Print what a run at the published grids would take
-	uv run python -m dpmc_papers plan --scale paper
 
 bench:  ## Time sums over rows against reading the data once
 	uv run python benchmarks/bench_rows.py

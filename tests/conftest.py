@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from dpmc.types import Model
-from dpmc_papers.pipeline import preloaded
 from tests.support.posteriors import banana_model, gaussian_model
 
 # A busy machine is no fault of the code.
@@ -24,7 +24,6 @@ hypothesis.settings.load_profile("dpmc")
 FIRST = (
     *(f"tests/workflow/test_{name}.py" for name in ("slurm", "smoke", "lint", "interruptions")),
     *(f"tests/workflow/test_{name}.py" for name in ("reruns", "rules", "raw_files", "league")),
-    *(f"tests/workflow/test_{name}.py" for name in ("generic", "progress", "elsewhere", "scale")),
     "tests/statistical/",
     "tests/workflow/",
     "tests/papers/verdicts/test_power.py",
@@ -101,7 +100,8 @@ def place(nodeid: str) -> int:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Have the collector of garbage leave thousands of tests alone."""
-    preloaded.spare_collector()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["gaussian", "banana"])

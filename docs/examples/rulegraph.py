@@ -18,26 +18,23 @@ Edge = tuple[str, str]
 NODE = re.compile(r'^\s*(\d+)\[label = "(\w+)"', re.MULTILINE)
 EDGE = re.compile(r"^\s*(\d+) -> (\d+)", re.MULTILINE)
 # Rules that hold together what others make, and tables that have files of their own.
-WITHOUT_NUMBERS = {"all", "request", "site_request", "provenance", "site"}
-SAME = {"numbered_table": "table"}
+WITHOUT_NUMBERS = {"all", "default", "provenance", "site"}
+SAME = {"numbered_table": "table", "rows": "problem"}
 # Where each stage stands: column and row.
 PLACES = {
     "raw": (0, 1),
-    "data": (1, 1),
-    "reference": (2, 1),
-    "chain": (3, 1),
+    "problem": (1.3, 1),
+    "chain": (2.7, 1),
     "metrics": (4, 1),
-    "baseline": (4, 2),
     "study": (4, 0),
-    "run_time": (4, -1),
-    "accounting": (4, -2),
+    "accounting": (4, -1),
     "figure": (5.2, 1),
     "table": (5.2, 0),
     "verdict": (5.2, -1),
     "guarantees": (5.2, -2),
     "page": (6.3, 1),
 }
-COLOURS = {0: "#dceaf7", 1: "#dceaf7", 2: "#dceaf7", 3: "#fbe3cf", 4: "#e4f0dc", 5.2: "#f4e6f3"}
+COLOURS = {0: "#dceaf7", 1.3: "#dceaf7", 2.7: "#fbe3cf", 4: "#e4f0dc", 5.2: "#f4e6f3"}
 # From the box to the ends of its arrows, in points.
 GAP = 2
 

@@ -19,7 +19,6 @@ from dpmc_league import references
 from dpmc_league.references import Quality
 
 CATALOGUE = "dpmc_league.catalogue"
-LOOKED_UP = ["dpmc_league.catalogue"]
 # Far more than the last bits of a float, far less than a sixth digit.
 AWAY_FROM_ZERO = 1 + 1e-9
 

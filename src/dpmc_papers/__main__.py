@@ -1,9 +1,8 @@
-"""``python -m dpmc_papers``: what a run would take, verdicts and runs made again, what is stale."""
+"""``python -m dpmc_papers``: verdicts and runs made again, and results that nothing asks for."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import sys
 from collections.abc import Sequence
@@ -15,48 +14,21 @@ from dpmc.__main__ import run
 from dpmc.checks import require_extra
 from dpmc.types import DpmcError
 from dpmc_papers.config import reader
-from dpmc_papers.pipeline import affordable, costs, plan, provenance, stale
+from dpmc_papers.pipeline import stale
 from dpmc_papers.pipeline.workload import Workload
 
 if TYPE_CHECKING:
     from dpmc_papers.pipeline.rerun import Compared
 
-PROVENANCE = "provenance.json"
 PUBLISHED_SCALE = "paper"
 # Of a document, made again: of 60 runs one in twenty that differed would show with 95 %.
 RUNS = 60
-
-
-def _config(root: Path, **given: object) -> reader.Config:
-    """Return the configuration of a checkout, with what the command line gives."""
-    source = yaml_files.read_yaml(root / "config" / "config.yaml")
-    return reader.load_config(source | {k: v for k, v in given.items() if v}, root)
-
-
-def _plan(asked: argparse.Namespace) -> str:
-    root = Path(asked.root)
-    config = _config(root, scale=asked.scale, papers=asked.papers, results_dir=asked.results_dir)
-    works = [Workload(config, paper) for paper in config.papers]
-    known = costs.load(root / "config" / "costs.yaml")
-    with affordable.kept(affordable.default_path(), affordable.shipped(root)):
-        return plan.text(works, known, asked.cores, budgets=not asked.no_budgets)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 1 after one line on standard error."""
     parser = argparse.ArgumentParser(prog="python -m dpmc_papers", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    command = commands.add_parser(
-        "plan",
-        help="print what each budget buys, the jobs, their time and memory; run nothing",
-    )
-    command.add_argument("--scale", help="a file of config/scales, as config.yaml has it if absent")
-    command.add_argument("--papers", nargs="+", metavar="KEY", help="files of config/papers")
-    command.add_argument("--results-dir", help="where results that are done lie")
-    command.add_argument("--cores", type=_count, default=os.cpu_count() or 1)
-    command.add_argument("--no-budgets", action="store_true", help="leave the accountants out")
-    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
-    command.set_defaults(run=_plan)
     command = commands.add_parser(
         "verdicts", help="judge published runs again; run nothing, write nothing unless asked to"
     )
@@ -70,19 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--power", action="store_true", help="say what verdicts notice when print is made wrong"
     )
     command.add_argument(
-        "--write",
-        action="store_true",
-        help="replace verdict.csv and power.csv in the folders, and say so in provenance.json",
+        "--write", action="store_true", help="replace verdict.csv and power.csv in the folders"
     )
-    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_verdicts)
-    command = commands.add_parser(
-        "stale", help="say which published outputs the code of today would make anew"
-    )
-    command.add_argument("--folder", default="results/published", help="where the results lie")
-    command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
-    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
-    command.set_defaults(run=_stale)
     command = commands.add_parser(
         "rerun", help="make published runs again, drawn at random, and compare their numbers"
     )
@@ -97,26 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--scale", default=PUBLISHED_SCALE, help="that of the results")
     command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
     command.set_defaults(run=_rerun)
+    command = commands.add_parser(
+        "clean", help="remove results that the configuration does not ask for, and what they made"
+    )
+    command.add_argument("--scale", help="a file of config/scales, as config.yaml has it if absent")
+    command.add_argument("--results-dir", help="where the results lie, as config.yaml has it")
+    command.add_argument("--papers", nargs="+", metavar="KEY", help="as config.yaml has them")
+    command.add_argument("--root", default=".", help="folder that holds config/ and workflow/")
+    command.set_defaults(run=_clean)
     return run(parser, arguments)
 
 
-def _stale(asked: argparse.Namespace) -> str:
+def _config(root: Path, **given: object) -> reader.Config:
+    """The configuration of a checkout, with what the command line gives."""
+    source = yaml_files.read_yaml(root / "config" / "config.yaml")
+    return reader.load_config(source | {k: v for k, v in given.items() if v}, root)
+
+
+def _clean(asked: argparse.Namespace) -> str:
     root = Path(asked.root)
-    config = _config(root, scale=asked.scale, papers=list(reader.papers(root)))
-    lines = []
-    for paper in config.papers:
-        provenance = Path(asked.folder) / paper / PROVENANCE
-        if not provenance.parent.is_dir():
-            lines.append(f"{paper}: no results in {provenance.parent}")
-            continue
-        try:
-            found = stale.outputs(Workload(config, paper), provenance)
-        except DpmcError as error:
-            lines.append(f"{paper}: {error}")
-            continue
-        lines.append(f"{paper}: {f'{len(found)} outputs are stale' if found else 'nothing stale'}")
-        lines += [f"  {name}: {what}" for name, what in found.items()]
-    return "\n".join(lines)
+    config = _config(root, scale=asked.scale, papers=asked.papers, results_dir=asked.results_dir)
+    works = [Workload(config, paper) for paper in config.papers]
+    removed = stale.to_remove(works, stale.found(works))
+    for path in removed:
+        Path(path).unlink()
+    return "\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} files removed"])
 
 
 def _rerun(asked: argparse.Namespace) -> str:
@@ -140,9 +107,9 @@ def _rerun(asked: argparse.Namespace) -> str:
 def _made_again(work: Workload, folder: Path, number: int | None, seed: int) -> list[Compared]:
     """Make runs of a document again, one of each method if there is no number, and print how."""
     from dpmc import progress_bar
-    from dpmc_papers.pipeline import published_runs, rerun, rerun_report, runs_file
+    from dpmc_papers.pipeline import published_runs, rerun, results
 
-    there = published_runs.Published(runs_file.read(folder / runs_file.NAME).metrics)
+    there = published_runs.Published(results.read_runs(folder / results.RUNS).metrics)
     here, others = published_runs.population(work, there)
     if number is None:
         chosen = published_runs.one_of_each(here, seed)
@@ -154,33 +121,20 @@ def _made_again(work: Workload, folder: Path, number: int | None, seed: int) -> 
             found.append(one)
             tell(len(found), len(chosen), folder.name)
     title = f"{folder.name}: {len(found)} of {len(here):,} published runs made again (seed {seed})"
-    lines = rerun_report.report(found, None if number is None else 0.95)
-    machines = rerun_report.machines(folder / PROVENANCE)
+    lines = rerun.report(found, None if number is None else 0.95)
+    machines = rerun.machines(folder / stale.PROVENANCE)
     print("\n  ".join([title, *lines, *others, machines]), flush=True)
     return found
 
 
 def _verdicts(asked: argparse.Namespace) -> str:
-    from dpmc_papers import rejudge  # a plan needs nothing of it
+    from dpmc_papers import rejudge  # the other commands need nothing of it
 
-    root, claims = Path(asked.root), Path(asked.claims)
-    own = claims.resolve() == (root / "config" / "published").resolve()
-    found, commit = [], provenance.commit(root)
-    for folder in map(Path, asked.folders):
-        found.append(rejudge.verdicts(folder, claims, write=asked.write, notices=asked.power))
-        if asked.write and (folder / PROVENANCE).exists():
-            said = _recorded(folder, root, commit) if own else "still stale: of other claims"
-            found[-1] += f"\n  {said}"
-    return "\n\n".join(found)
-
-
-def _recorded(folder: Path, root: Path, commit: str | None) -> str:
-    """Record in the provenance of results that their verdicts were made again."""
-    above = folder.resolve().parent.name
-    scale = above if (root / "config" / "scales" / f"{above}.yaml").is_file() else PUBLISHED_SCALE
-    paper = folder.resolve().name
-    work = Workload(_config(root, scale=scale, papers=[paper]), paper)
-    return stale.record_verdicts(work, folder / PROVENANCE, commit)
+    claims = Path(asked.claims)
+    return "\n\n".join(
+        rejudge.verdicts(Path(folder), claims, write=asked.write, notices=asked.power)
+        for folder in asked.folders
+    )
 
 
 def _count(value: str) -> int:

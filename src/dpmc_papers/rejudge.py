@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpmc.types import DpmcError
 from dpmc_papers.outputs import _tables
-from dpmc_papers.pipeline import files, runs_file
+from dpmc_papers.pipeline import files, results
 from dpmc_papers.verdicts import claim_file, judge, power
 from dpmc_papers.verdicts.verdict import VERDICTS as KINDS
 
@@ -39,11 +39,11 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     DpmcError
         If a file is missing or not well formed.
     """
-    context = runs_file.read(folder / runs_file.NAME)
+    context = results.read_runs(folder / results.RUNS)
     published = claim_file.load(claims / f"{context.config['paper']}.yaml")
     made = judge.verdicts(published, context.metrics, context.baselines, context)
     counts = made["verdict"].value_counts()
-    lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / runs_file.NAME}"]
+    lines = [f"{context.config['paper']}: {len(made):,} verdicts from {folder / results.RUNS}"]
     lines += [f"  {counts[name]:6,} {name}" for name in KINDS if name in counts]
     lines += _differences(made, folder / VERDICTS)
     if write or notices:

@@ -15,7 +15,7 @@ from dpmc_papers.config.grids import algorithm
 from dpmc_papers.config.reader import load_config
 from dpmc_papers.outputs._facts import Facts
 from dpmc_papers.outputs._guarantees import summary
-from dpmc_papers.pipeline import chain_metrics
+from dpmc_papers.pipeline import chain_metrics, run_studies
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.pipeline.workload import Workload
 from dpmc_papers.studies import _tables
@@ -52,8 +52,10 @@ def claims(paper: str) -> dict:
 def metrics(paper: str, experiments: tuple[str, ...]) -> pd.DataFrame:
     """Return invented runs of some experiments of a document."""
     jobs, rng = work(paper), np.random.default_rng(0)
-    tables = [_studies(study, rng) for study in jobs.studies if study.experiment in experiments]
-    chains = [entry for entry in jobs.jobs if entry.experiment in experiments]
+    studies = [name for name in jobs.paper.studies if name in experiments]
+    files = [path for name in studies for path in jobs.studies(name)]
+    tables = [_studies(jobs.files[path].settings, rng) for path in files if "/seeds=0-" in path]
+    chains = [point for point in jobs.points if point.experiment in experiments]
     if chains:
         tables.append(_chains(chains, rng))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"experiment": []})
@@ -61,14 +63,14 @@ def metrics(paper: str, experiments: tuple[str, ...]) -> pd.DataFrame:
 
 def context(paper: str, output: str) -> Context:
     """Return what an output of a document is made from, with invented numbers."""
-    job = work(paper).outputs[output]
-    found = metrics(paper, tuple(job.reads.metrics))
-    return Context(job.config, found, published=claims(paper))
+    read = work(paper).paper.outputs[output].metrics
+    config = work(paper).paper.part(output).determining()
+    return Context(config, metrics(paper, tuple(read)), published=claims(paper))
 
 
-def _studies(study, rng) -> pd.DataFrame:
+def _studies(settings, rng) -> pd.DataFrame:
     rows, columns = [], {}
-    for part in study.parts:
+    for part in run_studies.parts(settings):
         columns = registry.load("study", part.setup.study).COLUMNS
         for point in part.setup.each():
             for replicate in range(RUNS):
@@ -111,7 +113,7 @@ def twins(table: pd.DataFrame) -> pd.DataFrame:
 def as_shown(paper: str, output: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return a table as the page of its document names things."""
     made = context(paper, output)
-    guarantees = _guarantees(made, work(paper).outputs[output].reads.metrics)
+    guarantees = _guarantees(made, work(paper).paper.outputs[output].metrics)
     return Facts(made.config, guarantees).named(table)
 
 

@@ -46,21 +46,20 @@ def small_project(folder: Path, paper: dict[str, Any]) -> Path:
     """Write a project whose only paper is `paper`."""
     for name in ("papers", "scales"):
         (folder / "config" / name).mkdir(parents=True)
-    scale = {"seeds_per_job": 2, "seconds_per_job": 60, "papers": {}}
+    scale = {"seeds_per_job": 2, "papers": {}}
     (folder / "config/scales/full.yaml").write_text(yaml.safe_dump(scale), encoding="utf-8")
     text = yaml.safe_dump(paper, allow_unicode=True)
-    (folder / "config/papers/small.yaml").write_text(text, encoding="utf-8")
+    (folder / "config/papers/raisa2021dphmc.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
 def small_paper() -> dict[str, Any]:
     return {
-        "paper": "small",
+        "paper": "raisa2021dphmc",
         "title": "T",
         "authors": "A",
         "year": 2021,
         "seed": 1,
-        "timed_at_epsilon": 15,
         "reference": {"num_draws": 10, "num_baselines": 2},
         "problems": {
             "line": {
@@ -143,10 +142,12 @@ def refused(tmp_path: Path, change: Callable[[dict[str, Any]], Any]) -> str:
     change(paper)
     root = small_project(tmp_path, paper)
     with pytest.raises(DpmcError) as caught:
-        reader.load_config({"papers": ["small"], "scale": "full", "results_dir": "r"}, root)
+        reader.load_config(
+            {"papers": ["raisa2021dphmc"], "scale": "full", "results_dir": "r"}, root
+        )
     message = str(caught.value)
     assert "\n" not in message
-    assert message.startswith(f"{root}/config/papers/small.yaml (scale full): ")
+    assert message.startswith(f"{root}/config/papers/raisa2021dphmc.yaml (scale full): ")
     return message.partition(": ")[2]
 
 

@@ -16,8 +16,6 @@ from pathlib import Path
 import pooch
 import pytest
 
-from tests.workflow.forked_runs import Preloaded
-
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "docs", "envs", "profiles", "src", "workflow")
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
@@ -28,8 +26,9 @@ ALONE = (*SMOKE, "papers=raisa2021dphmc")
 THESIS_ALONE = (*SMOKE, "papers=raisa2021thesis")
 # A configuration of a few jobs of about a second.
 TINY = ("scale=tiny",)
+# The job that looks at all results, in every run.
+LAST = "all results are there"
 JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
-PRELOADED = Preloaded()
 
 
 @dataclass(frozen=True)
@@ -60,31 +59,11 @@ class Project:
         return {**os.environ, "PYTHONPATH": str(self.folder / "src")}
 
     def snakemake(
-        self, *arguments: str, config: tuple[str, ...] = SMOKE
+        self, *arguments: str, config: tuple[str, ...] = SMOKE, before: tuple[str, ...] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake and return what it said, errors included.
-
-        Runs and their jobs are forks of one process of these tests; see `alone`.
-        """
-        whole = ("--cores", "all", *arguments, "--config", *config)
-        return PRELOADED.run(whole, self.folder, self.environment())
-
-    def with_many_jobs(
-        self, *arguments: str, config: tuple[str, ...] = SMOKE
-    ) -> subprocess.CompletedProcess[str]:
-        """Do the same, with jobs that are forks of a process that has imported this project, too.
-
-        It pays for itself from a hundred jobs on.
-        """
-        whole = ("--cores", "all", *arguments, "--config", *config)
-        return PRELOADED.run(whole, self.folder, {**self.environment(), "MANY_JOBS": "1"})
-
-    def alone(
-        self, *arguments: str, config: tuple[str, ...] = SMOKE
-    ) -> subprocess.CompletedProcess[str]:
-        """Do the same in a process of its own, as a user does."""
+        """Run Snakemake, behind a command if given, and return what it said, errors included."""
         return subprocess.run(
-            self.command(*arguments, "--config", *config),
+            [*before, *self.command(*arguments, "--config", *config)],
             cwd=self.folder,
             env=self.environment(),
             text=True,
@@ -94,11 +73,25 @@ class Project:
             timeout=1800,
         )
 
+    def made(self, *arguments: str, config: tuple[str, ...] = SMOKE) -> str:
+        """Run Snakemake, and return what it said of a run that succeeded."""
+        done = self.snakemake(*arguments, config=config)
+        assert done.returncode == 0, done.stdout[-5000:]
+        return done.stdout
+
+    def refused(self, *arguments: str, config: tuple[str, ...] = SMOKE) -> str:
+        """Run Snakemake, and return the one line with which it stops."""
+        done = self.snakemake(*arguments, config=config)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("dpmc: ")]
+        assert done.returncode != 0
+        assert len(set(lines)) == 1, done.stdout[-5000:]
+        assert "Traceback" not in done.stdout
+        return lines[0]
+
     def planned(self, *arguments: str, config: tuple[str, ...] = ALONE) -> list[str]:
-        """Return the messages of the jobs that a run would do, sorted."""
-        done = self.snakemake("-n", *arguments, config=config)
-        assert done.returncode == 0, done.stdout
-        return sorted(JOB.findall(done.stdout))
+        """Return the messages of the jobs that a run would do, but the last of all, sorted."""
+        jobs = JOB.findall(self.made("-n", *arguments, config=config))
+        return sorted(job for job in jobs if job != LAST)
 
     @contextmanager
     def edited(self, path: str, old: str, new: str) -> Iterator[None]:
@@ -112,9 +105,6 @@ class Project:
         finally:
             file.write_text(before, encoding="utf-8")
             os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def copy_project(folder: Path) -> Project:
@@ -170,7 +160,6 @@ def run_once(
     make: Callable[[Path], Project],
     config: tuple[str, ...],
     factory: pytest.TempPathFactory,
-    how: Run = Project.snakemake,
 ) -> Project:
     """Return a copy of a project in which a run has ended.
 
@@ -178,8 +167,7 @@ def run_once(
     """
 
     def run(folder: Path) -> None:
-        done = how(make(folder), config=config)
-        assert done.returncode == 0, done.stdout[-5000:]
+        make(folder).made(config=config)
 
     return copy_finished(Project(made_once(name, run, factory)), factory)
 
@@ -200,17 +188,13 @@ def made_once(name: str, make: Callable[[Path], None], factory: pytest.TempPathF
 @pytest.fixture(scope="package")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a copy in which scale smoke has run from end to end."""
-    return run_once("finished", copy_project, SMOKE, tmp_path_factory, how=Project.with_many_jobs)
+    return run_once("finished", copy_project, SMOKE, tmp_path_factory)
 
 
 @pytest.fixture(scope="package")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a copy in which the tiny configuration has run from end to end.
-
-    Run and jobs are processes of their own here, as those of a user are: what forks make has to
-    have the same bytes.
-    """
-    return run_once("tiny", copy_tiny, TINY, tmp_path_factory, how=Project.alone)
+    """Return a copy in which the tiny configuration has run from end to end."""
+    return run_once("tiny", copy_tiny, TINY, tmp_path_factory)
 
 
 @pytest.fixture(scope="package")
@@ -221,8 +205,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project = copy_project(tmp_path_factory.mktemp("published"))
         (project.folder / "results").mkdir()
         (project.folder / "results" / "published").symlink_to(ROOT / "results" / "published")
-        done = project.snakemake("shown/index.html", config=("site_dir=shown",))
-        assert done.returncode == 0, done.stdout[-5000:]
+        project.made("shown/index.html", config=("site_dir=shown",))
         shutil.copytree(project.folder / "shown", folder)
 
     return made_once("site_of_published", build, tmp_path_factory)

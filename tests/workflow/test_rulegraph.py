@@ -13,7 +13,7 @@ from tests.workflow.conftest import ROOT, TINY, copy_tiny
 
 PICTURE = ROOT / "docs" / "images" / "rulegraph.svg"
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "examples" / "rulegraph.py"))
-STORY = ("data", "reference", "chain", "metrics", "figure")
+STORY = ("problem", "chain", "metrics", "figure")
 
 
 def test_a_way_around_is_not_drawn() -> None:

@@ -1,6 +1,4 @@
-# Private rows, and exact draws from the posterior that they give.
-# `params` name what a result depends on; so do the digests in the names of the files, which
-# hold when the records in .snakemake are lost.
+# Private rows, exact draws from the posterior that they give, and what a perfect run would reach.
 
 
 rule raw:
@@ -8,108 +6,78 @@ rule raw:
     output:
         RAW,
     log:
-        f"{PAPER}/logs/raw/{{name}}-{{digest}}.log",
-    benchmark:
-        f"{PAPER}/benchmarks/raw/{{name}}-{{digest}}.jsonl"
-    # Before all work: it waits for others.
-    priority: 1_000_000_000
+        f"{PAPER}/logs/raw/{{name}}.log",
     # A server that does not answer is not asked again.
     retries: raw_files.ATTEMPTS - 1
     localrule: True
     conda:
         "../../envs/dpmc.yaml"
-    threads: 1
     resources:
-        mem_mb=1000,
         attempt=lambda wildcards, attempt: attempt,
+    params:
+        search=search_of,
     message:
         "raw file of {wildcards.name}"
     script:
         "../scripts/raw.py"
 
 
-rule data:
-    """The private rows of a problem, drawn or read from a public file."""
+rule rows:
+    """The rows of a problem without a model, drawn or read from a public file."""
     input:
         raw=raw_of,
     output:
-        DATA,
+        data=DATA,
     log:
-        f"{PAPER}/logs/data/{{problem}}-{{digest}}.log",
-    benchmark:
-        f"{PAPER}/benchmarks/data/{{problem}}-{{digest}}.jsonl"
-    priority: priority_of(DATA)
+        f"{PAPER}/logs/data/{{problem}}.log",
     group:
-        submission_of("data")
+        "problems"
     conda:
         "../../envs/dpmc.yaml"
-    threads: 1
     resources:
-        mem_mb=memory_of("data"),
-        runtime=minutes_of("data"),
+        mem_mb=megabytes(4000),
+        runtime=minutes(30),
     params:
-        problem=plain_of(DATA, "setup"),
-        seed=setting("seed"),
+        data=of(DATA, "settings"),
+        reads={},
+        code=of(DATA, "code"),
     message:
         "rows of {wildcards.problem}"
     script:
-        "../scripts/data.py"
+        "../scripts/problem.py"
 
 
-rule reference:
-    """Exact draws from the posterior of a problem."""
+rule problem:
+    """The rows of a problem, exact draws from its posterior, and metrics of further exact draws."""
     input:
-        data=files_in(of(REFERENCE, "data")),
+        raw=raw_of,
     output:
-        REFERENCE,
+        data=DATA,
+        reference=REFERENCE,
+        baselines=BASELINES,
     log:
-        f"{PAPER}/logs/reference/{{problem}}-{{digest}}.log",
+        f"{PAPER}/logs/data/{{problem}}.log",
     benchmark:
-        f"{PAPER}/benchmarks/reference/{{problem}}-{{digest}}.jsonl"
-    priority: priority_of(REFERENCE)
+        f"{PAPER}/benchmarks/data/{{problem}}.jsonl"
+    wildcard_constraints:
+        problem="|".join(sorted(MODELLED)) or "none",
     group:
-        submission_of("reference")
+        "problems"
     conda:
         "../../envs/dpmc.yaml"
-    threads: 1
     resources:
-        mem_mb=memory_of("reference"),
-        runtime=minutes_of("reference"),
+        mem_mb=megabytes(4000),
+        runtime=minutes(30),
     params:
-        problem=plain_of(REFERENCE, "setup"),
-        seed=setting("seed"),
-        num_draws=setting("reference", "num_draws"),
+        data=of(DATA, "settings"),
+        reference=of(REFERENCE, "settings"),
+        baselines=of(BASELINES, "settings"),
+        reads=of(REFERENCE, "reads"),
+        code=of(BASELINES, "code"),
     message:
-        "exact posterior sample of {wildcards.problem}"
+        "rows and exact posterior draws of {wildcards.problem}"
     script:
-        "../scripts/reference.py"
+        "../scripts/problem.py"
 
 
-rule baseline:
-    """Metrics of exact draws: what a perfect run reaches."""
-    input:
-        data=files_in(of(BASELINE, "data")),
-    output:
-        BASELINE,
-    log:
-        f"{PAPER}/logs/baselines/{{problem}}-{{digest}}.log",
-    benchmark:
-        f"{PAPER}/benchmarks/baselines/{{problem}}-{{digest}}.jsonl"
-    priority: priority_of(BASELINE)
-    group:
-        submission_of("baseline")
-    conda:
-        "../../envs/dpmc.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory_of("baseline"),
-        runtime=minutes_of("baseline"),
-    params:
-        problem=plain_of(BASELINE, "setup"),
-        seed=setting("seed"),
-        num_draws=setting("reference", "num_draws"),
-        num_baselines=setting("reference", "num_baselines"),
-    message:
-        "metrics of exact samples of {wildcards.problem}"
-    script:
-        "../scripts/baseline.py"
+ruleorder: problem > rows

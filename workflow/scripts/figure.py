@@ -1,10 +1,9 @@
-"""Draw a figure in three formats."""
+"""Draw a figure in three formats, and write the numbers that it shows."""
 
 import dataclasses
 from pathlib import Path
 
-from _context import read_context
-from _job import job
+from _job import job, read_context
 
 with job(snakemake):
     from dpmc import registry
@@ -13,12 +12,12 @@ with job(snakemake):
     from dpmc_papers.plots import drawn, save
     from dpmc_papers.verdicts import claim_file
 
-    context = read_context(snakemake.input)
+    name = snakemake.wildcards.name
+    context = read_context(snakemake, name)
     for path in snakemake.input.get("published", ()):
-        claims = claim_file.load(path)
-        context = dataclasses.replace(context, published=claims)
-    name = context.config["outputs"][snakemake.wildcards.name]["function"]
-    figure = getattr(registry.load("output", snakemake.wildcards.paper), name)(context)
+        context = dataclasses.replace(context, published=claim_file.load(path))
+    module = registry.load("output", snakemake.wildcards.paper)
+    figure = getattr(module, context.config["outputs"][name]["function"])(context)
     for path in map(Path, snakemake.output):
         with files.replacing(path) as partial:
             if path.suffix == ".csv":

@@ -8,7 +8,6 @@ from _job import job
 with job(snakemake):
     from dpmc import yaml_files
     from dpmc_papers.config import reader
-    from dpmc_papers.pipeline import folders
     from dpmc_papers.site import claims_figure
     from dpmc_papers.site.sources import cited
     from dpmc_papers.verdicts import verdict
@@ -16,7 +15,6 @@ with job(snakemake):
     # In the checkout, where the site of the published results reads them.
     checkout = Path(snakemake.scriptdir).resolve().parents[1]
     kept = checkout / "results" / "published"
-    folders.hold(kept)
     for path in map(Path, snakemake.input):
         folder = kept / path.parent.name
         folder.mkdir(parents=True, exist_ok=True)

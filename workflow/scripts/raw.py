@@ -6,4 +6,4 @@ with job(snakemake):
     from dpmc_papers.pipeline import raw_files
 
     record = raw_files.make(snakemake.wildcards.name, snakemake.resources.attempt)
-    raw_files.write(snakemake.output[0], record)
+    raw_files.write(snakemake.output[0], {**record, "search": snakemake.params.search})

@@ -2,20 +2,16 @@
 
 from pathlib import Path
 
-from _job import job
+from _job import checkout, configuration, job
 
 with job(snakemake):
-    from dpmc_papers.config import reader
     from dpmc_papers.site.build import build
     from dpmc_papers.site.sources import Source
 
-    scale, front = snakemake.wildcards.scale, Path(snakemake.output[0])
-    folders = {Path(page).parents[1].name: Path(page).parent for page in snakemake.input.pages}
-    config = {"scale": scale, "results_dir": str(front.parents[2]), "papers": list(folders)}
-    checkout = Path(snakemake.scriptdir).resolve().parents[1]
+    scale, root = snakemake.wildcards.scale, checkout(snakemake)
+    folders = {Path(page).parent.name: Path(page) for page in snakemake.input.pages}
     sources = [
-        Source.of_document(paper.determining(), folders[key].parent, scale, checkout)
-        for key, paper in reader.load_config(config, checkout).papers.items()
+        Source.of_document(paper.determining(), folders[key].parent, scale, root)
+        for key, paper in configuration(snakemake, list(folders), scale).papers.items()
     ]
-    build(checkout, sources, folders, front.parent, api=False)
-    front.with_name("index.html").replace(front)
+    build(root, sources, folders, Path(snakemake.output[0]), api=False)

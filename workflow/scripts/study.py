@@ -1,23 +1,19 @@
 """Measure the points of a study on one problem."""
 
-from pathlib import Path
-
-from _job import job
+from _job import job, made
 
 with job(snakemake) as progress:
     import functools
+    import time
 
-    from dpmc.yaml_files import typed
-    from dpmc_papers.pipeline import run_parts, store
-    from dpmc_papers.pipeline.jobs import StudyPart
+    import pandas as pd
 
-    parts = typed(snakemake.params.parts, list[StudyPart])
+    from dpmc_papers.pipeline import run_studies, store
+
     rows = functools.cache(lambda: store.read_dataset(snakemake.input.data, "rows"))
-    folder, problem = Path(snakemake.output[0]).parent, snakemake.wildcards.problem
-    known = run_parts.earlier(folder, problem, [part.digest for part in parts])
-
-    def measure(part, replicates, tell):
-        return run_parts.measured(part, replicates, rows, tell)
-
-    made = run_parts.run_parts(parts, known, measure, progress.log.line, progress)
-    store.write_parts(snakemake.output[0], made)
+    tables = []
+    for part in run_studies.parts(snakemake.params.settings):
+        start = time.process_time()
+        tables.append(run_studies.measured(part, rows, progress))
+        progress.line(f"{time.process_time() - start:.3f} s of processor time: {part.told}")
+    store.write_table(snakemake.output[0], pd.concat(tables, ignore_index=True), made(snakemake))

@@ -3,8 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from _context import read_context
-from _job import job
+from _job import job, read_context
 
 with job(snakemake):
     from dpmc import registry
@@ -12,7 +11,7 @@ with job(snakemake):
     from dpmc_papers.pipeline import files
     from dpmc_papers.verdicts import claim_file
 
-    context = read_context(snakemake.input)
+    context = read_context(snakemake, snakemake.wildcards.name)
     for path in snakemake.input.get("published", ()):
         context = dataclasses.replace(context, published=claim_file.load(path))
     name = context.config["outputs"][snakemake.wildcards.name]["function"]

@@ -1,24 +1,21 @@
-"""Compare what the document claims with what the runs gave, and keep these runs."""
+"""Compare what the paper claims with what the runs gave, and keep these runs."""
 
 from pathlib import Path
 
-from _context import read_context
-from _job import job
+from _job import job, read_context
 
 with job(snakemake):
     from dpmc_papers.outputs import _tables
-    from dpmc_papers.pipeline import files, runs_file
+    from dpmc_papers.pipeline import files, results
     from dpmc_papers.verdicts import claim_file, judge, power
 
-    context = read_context(snakemake.input)
+    context, output = read_context(snakemake), snakemake.output
     claims = claim_file.load(snakemake.input.published, context.config["outputs"])
+    results.write_runs(output.runs, context)
     made = {
-        snakemake.output.verdicts: judge.verdicts(
-            claims, context.metrics, context.baselines, context
-        ),
-        snakemake.output.power: power.table(claims, context),
+        output.verdicts: judge.verdicts(claims, context.metrics, context.baselines, context),
+        output.power: power.table(claims, context),
     }
-    runs_file.write(snakemake.output.runs, context)
     for path, table in made.items():
         with files.replacing(Path(path)) as partial:
             _tables.write(table, partial)

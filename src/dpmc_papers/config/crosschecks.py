@@ -15,7 +15,7 @@ from dpmc import registry
 from dpmc.checks import START_RULES
 from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
-from dpmc_papers.config import grids
+from dpmc_papers.config import code, grids
 from dpmc_papers.config.settings import (
     Curve,
     Experiment,
@@ -27,6 +27,9 @@ from dpmc_papers.config.settings import (
     Study,
 )
 from dpmc_papers.config.setups import ProblemSetup, StudyPoint
+
+# Files that every document has, and so no name of a figure or table.
+OF_DOCUMENT = ("guarantees", "power", "provenance", "runs", "verdict")
 
 
 def check_paper(paper: Paper, key: str, where: str) -> None:
@@ -49,6 +52,9 @@ def check_paper(paper: Paper, key: str, where: str) -> None:
     with _at(where):
         if paper.paper != key:
             raise DpmcError(refusal("paper", f"{key!r}, as the file name", paper.paper))
+        if key not in registry.names("output"):
+            wanted = "the name of a module of dpmc_papers.outputs"
+            raise DpmcError(refusal("paper", wanted, key, registry.names("output")))
         _check_sections(paper)
         for name, problem in paper.problems.items():
             _check_problem(problem, f"problems.{name}")
@@ -60,6 +66,9 @@ def check_paper(paper: Paper, key: str, where: str) -> None:
             for label, curve in curves.settings.items():
                 _check_curve(curve, f"accounting.{name}.settings.{label}")
         for name, output in paper.outputs.items():
+            if name in OF_DOCUMENT:
+                wanted = f"another name than {listed(OF_DOCUMENT)}, which every document has"
+                raise DpmcError(refusal(f"outputs.{name}", wanted, None))
             _check_output(output, paper, f"outputs.{name}")
 
 
@@ -75,9 +84,8 @@ def _at(where: str) -> Iterator[None]:
 def _check_sections(paper: Paper) -> None:
     if not paper.experiments and not paper.studies:
         raise DpmcError("`experiments` or `studies` must be given")
-    for key in ("timed_at_epsilon", "reference"):
-        if paper.experiments and getattr(paper, key) is None:
-            raise DpmcError(refusal(key, "given beside experiments", None))
+    if paper.experiments and paper.reference is None:
+        raise DpmcError(refusal("reference", "given beside experiments", None))
 
 
 def _check_problem(problem: Problem, where: str) -> None:
@@ -146,8 +154,8 @@ def _check_study(study: Study, paper: Paper, name: str) -> None:
         _check_name(problem, paper.problems, f"{where}.problems")
     for key in study.together:
         _check_name(key, study.grid, f"{where}.together")
-    for key in study.runs_per_job if isinstance(study.runs_per_job, dict) else ():
-        _check_name(key, paper.problems, f"{where}.runs_per_job")
+    for key in study.seeds_per_job if isinstance(study.seeds_per_job, dict) else ():
+        _check_name(key, paper.problems, f"{where}.seeds_per_job")
     for label, method in study.methods.items():
         here = f"{where}.methods.{label}"
         for problem in method.problems or ():
@@ -205,6 +213,11 @@ def _check_curve(curve: Curve, where: str) -> None:
 
 
 def _check_output(output: Output, paper: Paper, where: str) -> None:
+    module = f"{registry.package('output')}.{paper.paper}"
+    functions = {name for name in code.defined(module) if not name.startswith("_")}
+    if output.function not in functions:
+        wanted = f"a function of {module}"
+        raise DpmcError(refusal(f"{where}.function", wanted, output.function, functions))
     for name in output.metrics:
         _check_name(name, [*paper.experiments, *paper.studies], f"{where}.metrics")
     for key in ("reference", "data"):

@@ -25,7 +25,7 @@ THEIRS = "yours"
 STUDY, METHOD, VARIANT = "league_commands", "foreign", "as_published"
 
 
-def load_config(values: Mapping[str, Any], root: Path) -> Config:
+def load_config(values: Mapping[str, Any], root: Path, *, check: bool = True) -> Config:
     """Return the configuration of a run, of whose keys ``methods`` names a file of commands.
 
     Parameters
@@ -33,6 +33,8 @@ def load_config(values: Mapping[str, Any], root: Path) -> Config:
     values : mapping
         As for :func:`dpmc_papers.config.reader.load_config`, and ``methods``.
     root : Path
+    check : bool
+        False for a job, whose run has checked it.
 
     Raises
     ------
@@ -41,7 +43,7 @@ def load_config(values: Mapping[str, Any], root: Path) -> Config:
     """
     given = dict(values)
     methods = given.pop("methods", None)
-    config = reader.load_config(given, root)
+    config = reader.load_config(given, root, check=check)
     if methods is None:
         return config
     if not isinstance(methods, str):
@@ -51,12 +53,12 @@ def load_config(values: Mapping[str, Any], root: Path) -> Config:
         raise DpmcError(f"config: {refusal('methods', wanted, methods)}")
     path = Path(methods)
     paper = _joined(config.papers[PAPER], path)
-    check_paper(paper, PAPER, str(path))
+    if check:
+        check_paper(paper, PAPER, str(path))
     return Config(
         scale=config.scale,
         results_dir=config.results_dir,
         seeds_per_job=config.seeds_per_job,
-        seconds_per_job=config.seconds_per_job,
         papers={**config.papers, PAPER: paper},
         root=config.root,
     )
@@ -84,7 +86,7 @@ def _joined(paper: Paper, path: Path) -> Paper:
         replicates=ours.replicates,
         grid=ours.grid,
         params=ours.params,
-        runs_per_job=ours.runs_per_job,
+        seeds_per_job=ours.seeds_per_job,
         methods={
             name: StudyMethod(
                 method=METHOD,

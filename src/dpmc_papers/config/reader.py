@@ -17,7 +17,7 @@ import msgspec
 
 from dpmc.registry import listed, refusal
 from dpmc.types import DpmcError
-from dpmc.yaml_files import checked, read_typed, read_yaml
+from dpmc.yaml_files import checked, read_typed, read_yaml, typed
 from dpmc_papers.config import settings
 from dpmc_papers.config.crosschecks import check_paper
 from dpmc_papers.config.settings import Paper, RunSettings, Scale
@@ -34,9 +34,7 @@ class Config:
     results_dir : str
         Folder of all results.
     seeds_per_job : int
-        The most replicates that one job computes.
-    seconds_per_job : float
-        The longest that a job with more than one replicate should take, in seconds.
+        The most replicates that one job of chains computes.
     papers : mapping of str to Paper
         The settings of each paper, by its key.
     root : Path
@@ -46,12 +44,13 @@ class Config:
     scale: str
     results_dir: str
     seeds_per_job: int
-    seconds_per_job: float
     papers: Mapping[str, Paper]
     root: Path = Path()
 
 
-def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> Config:
+def load_config(
+    source: Mapping[str, Any] | Path, root: Path | None = None, *, check: bool = True
+) -> Config:
     """Read a configuration, the scale and the papers that it names.
 
     Parameters
@@ -60,6 +59,8 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
         The contents of ``config/config.yaml``, or its path.
     root : Path, optional
         Folder that holds ``config/``; the current one by default.
+    check : bool
+        False for a job, whose run has checked it.
 
     Returns
     -------
@@ -77,24 +78,39 @@ def load_config(source: Mapping[str, Any] | Path, root: Path | None = None) -> C
     if isinstance(values.get("papers"), str):
         values["papers"] = [key.strip() for key in values["papers"].split(",")]
     run = checked(values, RunSettings, where)
+    if any(path.exists() and not path.is_dir() for path in _above(Path(run.results_dir))):
+        wanted = "a folder, or the place of a new one"
+        raise DpmcError(f"{where}: {refusal('results_dir', wanted, run.results_dir)}")
     scale_path = _known(root / "config" / "scales", "scale", run.scale)
     scale = read_typed(scale_path, Scale)
+    known = _stems(root / "config" / "papers")
+    for key in scale.papers:
+        if key not in known:
+            wanted = f"the key of a document ({listed(known)})"
+            raise DpmcError(f"{scale_path}: {refusal(f'papers.{key}', wanted, None, known)}")
     papers = {}
     for key in run.papers:
         path = _known(root / "config" / "papers", "papers", key)
         where = f"{path} (scale {run.scale})"
         merged = merge(read_yaml(path), scale.papers.get(key, {}), where)
-        paper = checked(settings.whole(merged), Paper, where)
-        check_paper(paper, key, where)
+        values = settings.whole(merged)
+        if check:
+            paper = checked(values, Paper, where)
+            check_paper(paper, key, where)
+        else:
+            paper = typed(values, Paper)
         papers[key] = msgspec.structs.replace(paper, shared={})
     return Config(
         scale=run.scale,
-        results_dir=run.results_dir.rstrip("/"),
-        seeds_per_job=run.seeds_per_job or scale.seeds_per_job,
-        seconds_per_job=scale.seconds_per_job,
+        results_dir=str(Path(run.results_dir)),
+        seeds_per_job=scale.seeds_per_job,
         papers=papers,
         root=root,
     )
+
+
+def _above(folder: Path) -> list[Path]:
+    return [folder, *folder.parents]
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -6,15 +6,15 @@ stay mappings: their own ``Params`` check them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Container, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from dpmc.yaml_files import Settings
 
+T = TypeVar("T")
 Parameters = dict[str, Any]
 
 DIFFERENT = {"uniqueItems": True}
@@ -27,6 +27,7 @@ Label = Annotated[
     ),
 ]
 Count = Annotated[int, Meta(ge=1, description="an integer >= 1")]
+Replicates = Annotated[int, Meta(ge=1, le=100_000, description="an integer from 1 to 100000")]
 Positive = Annotated[float, Meta(gt=0, description="a number > 0")]
 Delta = Annotated[float, Meta(gt=0, lt=1, description="a number in (0, 1)")]
 Epsilons = Annotated[
@@ -91,16 +92,15 @@ class Method(Settings, frozen=True):
     num_iterations: Count | None = None
     max_iterations: Count | None = None
     epsilons: Epsilons | None = None
-    replicates: Count | None = None
+    replicates: Replicates | None = None
     grid: Annotated[dict[str, Values], Meta(min_length=1)] | None = None
-    seconds: Positive = 1.0
 
 
 class Experiment(Settings, frozen=True):
     """Chains: methods by problem and label."""
 
     num_chains: Count
-    replicates: Count
+    replicates: Replicates
     methods: Annotated[
         dict[str, Annotated[dict[Label, Method], Meta(min_length=1)]], Meta(min_length=1)
     ]
@@ -121,26 +121,26 @@ class StudyMethod(Settings, frozen=True):
     params: Parameters = {}
     grid: dict[str, Values] = {}
     problems: Annotated[Names, Meta(min_length=1)] | None = None
-    replicates: Count | None = None
+    replicates: Replicates | None = None
 
 
 class Study(Settings, frozen=True):
     """What is measured of replicates at each point of a grid, for each method and problem.
 
-    Points that differ in the keys `together` alone are run as one. Jobs are filled up to
-    `runs_per_job` runs of a point, a number for all problems or one for each; without it, one job
-    does all of a problem. A study that is `timed` measures run times: no other job runs beside it,
-    and what it writes depends on the machine.
+    Points that differ in the keys `together` alone are run as one. A job has `seeds_per_job`
+    replicates of all points, a number for all problems or one for some; without it, one job does
+    all of a problem. A study that is `timed` measures run times: no other job runs beside it, and
+    what it writes depends on the machine.
     """
 
     study: str
     problems: Annotated[Names, Meta(min_length=1)]
-    replicates: Count
+    replicates: Replicates
     grid: dict[str, Values]
     methods: Annotated[dict[Label, StudyMethod], Meta(min_length=1)]
     together: Names = []
     timed: bool = False
-    runs_per_job: (
+    seeds_per_job: (
         Annotated[
             Count | Annotated[dict[Name, Count], Meta(min_length=1)],
             Meta(description="an integer >= 1, or a mapping from problems to such integers"),
@@ -149,11 +149,27 @@ class Study(Settings, frozen=True):
     ) = None
     params: Parameters = {}
 
-    def most_runs(self, problem: str) -> float:
-        """Return the most runs of a job on one problem."""
-        given = self.runs_per_job
-        most = given.get(problem) if isinstance(given, Mapping) else given
-        return math.inf if most is None else most
+    def batch(self, problem: str) -> int | None:
+        """The most replicates of a job on one problem, None for all."""
+        given = self.seeds_per_job
+        return given.get(problem) if isinstance(given, Mapping) else given
+
+    def replicates_on(self, problem: str) -> dict[str, int]:
+        """The replicates of each method that is run on a problem, by its label."""
+        return {
+            label: method.replicates or self.replicates
+            for label, method in self.methods.items()
+            if problem in (method.problems or self.problems)
+        }
+
+    def on(self, problem: str) -> Study:
+        """What determines results on one problem, but the problem and how many replicates."""
+        replace = msgspec.structs.replace
+        methods = {
+            label: replace(self.methods[label], problems=None, replicates=None)
+            for label in self.replicates_on(problem)
+        }
+        return replace(self, problems=[problem], methods=methods, replicates=1, seeds_per_job=None)
 
 
 class Curve(Settings, frozen=True):
@@ -228,7 +244,6 @@ class Paper(Settings, frozen=True):
     outputs: Annotated[dict[Name, Output], Meta(min_length=1)]
     url: str = ""
     code: str = ""
-    timed_at_epsilon: Positive | None = None
     outside: Annotated[
         list[str],
         Meta(description="a list of uses of the private rows that no guarantee covers"),
@@ -244,16 +259,32 @@ class Paper(Settings, frozen=True):
         return {"experiments": {}, "studies": {}, **plain(self)}
 
     def determining(self) -> dict[str, Any]:
-        """Return the same without guesses of time and the sizes of jobs, which change no result."""
+        """The same without the sizes of jobs, which change no result."""
         values = self.plain()
-        values.pop("timed_at_epsilon", None)
-        for experiment in values["experiments"].values():
-            for methods in experiment["methods"].values():
-                for method in methods.values():
-                    method.pop("seconds", None)
         for study in values["studies"].values():
-            study.pop("runs_per_job", None)
+            study.pop("seeds_per_job", None)
         return values
+
+    def part(self, name: str) -> Paper:
+        """The settings that a figure or table may read."""
+        output = self.outputs[name]
+        read = {*output.metrics, *([output.chains.experiment] if output.chains else [])}
+        experiments = _only(self.experiments, read)
+        studies = _only(self.studies, output.metrics)
+        problems = {p for experiment in experiments.values() for p in experiment.methods}
+        problems |= {p for study in studies.values() for p in study.problems}
+        return msgspec.structs.replace(
+            self,
+            problems=_only(self.problems, {*problems, *output.reference, *output.data}),
+            experiments=experiments,
+            studies=studies,
+            accounting=_only(self.accounting, output.accounting),
+            outputs={name: output},
+        )
+
+
+def _only(section: Mapping[str, T], names: Container[str]) -> dict[str, T]:
+    return {key: value for key, value in section.items() if key in names}
 
 
 class RunSettings(Settings, frozen=True):
@@ -269,17 +300,12 @@ class RunSettings(Settings, frozen=True):
     ]
     scale: Annotated[str, Meta(description="the name of a file of config/scales")]
     results_dir: Folder
-    seeds_per_job: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(description="an integer >= 1, or null for the choice of the scale"),
-    ] = None
 
 
 class Scale(Settings, frozen=True):
     """What differs at a scale: ``config/scales/<scale>.yaml``."""
 
     seeds_per_job: Count
-    seconds_per_job: Positive
     papers: Annotated[
         dict[str, dict[str, Any]],
         Meta(description="a mapping from the key of a paper to what differs at this scale"),

@@ -1,16 +1,46 @@
-"""Files that appear under their names only once they are complete and on disk."""
+"""Names of the files of outputs, and files that appear under their names once they are complete."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Marker stored instead of a data set that is unavailable, and the largest size of such a file in
-# bytes.
+from dpmc_papers.config.settings import Output
+
+# Stands in place of a raw file or a data set that cannot be had.
 ABSENT = "unavailable"
-LARGEST_ABSENCE = 10_000
+# A table with a number in its document: `table6_1` is Table 6.1, `table6_1_draws` is not.
+NUMBERED = r"table[0-9]+(?:_[0-9]+)?"
+# Of such a table, besides the long one: in the layout of the document.
+LAYOUT_ENDINGS = ("layout.csv", "md", "tex")
+FIGURE_ENDINGS = ("pdf", "svg", "png", "data.csv")
+# What is made of all runs of a document.
+OF_DOCUMENT = {
+    "verdict": ("verdict.csv", "power.csv", "runs.parquet"),
+    "guarantees": ("guarantees.csv",),
+}
+# Functions of figures that show printed numbers of the document beside ours; numbered tables do.
+SHOW_PRINTED = ("figure_networks", "figure_profiles", "figure_slopes")
+
+
+def is_numbered(name: str) -> bool:
+    """Whether an output has the name of a numbered table of the document."""
+    return re.fullmatch(NUMBERED, name) is not None
+
+
+def shows_printed(name: str, output: Output) -> bool:
+    """Whether a figure or table shows printed numbers of the document beside ours."""
+    return output.function in SHOW_PRINTED or (output.kind == "table" and is_numbered(name))
+
+
+def endings(name: str, kind: str) -> tuple[str, ...]:
+    """The endings of all files of a figure or table, the first of them first."""
+    if kind == "figure":
+        return FIGURE_ENDINGS
+    return ("csv", *LAYOUT_ENDINGS) if is_numbered(name) else ("csv",)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -23,8 +53,7 @@ def write_text(path: str | Path, text: str) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` to write to; at the end it becomes `path`, on disk.
 
-    Nothing is left if the writing fails. A killed process leaves one hidden file, which
-    the next one overwrites.
+    Nothing is left if the writing fails. A killed process leaves one hidden file.
 
     Parameters
     ----------
@@ -34,10 +63,10 @@ def replacing(path: Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        Name with the same ending.
+        Name with the same ending, of this process alone.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".partial.{path.name}")
+    partial = path.with_name(f".partial.{os.getpid()}.{path.name}")
     try:
         yield partial
         flush([partial])
@@ -45,11 +74,6 @@ def replacing(path: Path) -> Iterator[Path]:
         flush([path.parent])
     finally:
         partial.unlink(missing_ok=True)
-
-
-def exists(path: Path | str) -> bool:
-    """Return whether a file is there that is no absence."""
-    return Path(path).is_file() and not is_absence(path)
 
 
 def flush(paths: Iterable[Path]) -> None:
@@ -62,8 +86,9 @@ def flush(paths: Iterable[Path]) -> None:
             os.close(descriptor)
 
 
-def is_absence(path: Path | str) -> bool:
-    """Return whether `store.write_absence` wrote a file; nothing heavy is imported."""
-    found = Path(path)
-    small = found.is_file() and found.stat().st_size < LARGEST_ABSENCE
-    return small and f'"{ABSENT}"'.encode() in found.read_bytes()
+def date_after(paths: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
+    """Date files no earlier than their inputs, which a clock that was ahead may have dated."""
+    latest = max((Path(path).stat().st_mtime_ns for path in inputs), default=0)
+    for path in paths:
+        if Path(path).stat().st_mtime_ns < latest:
+            os.utime(path, ns=(latest, latest))

@@ -1,4 +1,4 @@
-"""Provenance of a run: time taken and machine used. Dates and host names appear nowhere else."""
+"""Provenance of results: commit, versions and processor. Dates appear nowhere else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import importlib.metadata
 import json
 import os
 import platform
-import re
 import subprocess
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from dpmc.types import DpmcError
 
 PACKAGES = (
     "arviz",
@@ -65,85 +65,40 @@ def commit(folder: Path) -> str | None:
     return head + (" with changes" if changed else "")
 
 
-def times(folder: Path, benchmarks: Iterable[Path]) -> dict[str, Any]:
-    """Return the number of jobs, their seconds and their largest memory, by stage and in all.
+def record(root: Path, settings: str, outputs: Mapping[str, str]) -> dict[str, Any]:
+    """What the results of a document were made by.
 
     Parameters
     ----------
-    folder : Path
-        Folder of results: benchmark files lie in ``benchmarks``, in a folder for each
-        stage, and log files in ``logs`` under the same names.
-    benchmarks : iterable of Path
-        Snakemake benchmark files, one JSON object per line. Missing ones are left out.
-
-    Returns
-    -------
-    dict
-        ``wall_seconds`` is the sum over jobs, however many ran side by side.
+    root : Path
+        The checkout.
+    settings : str
+        Digest of the settings of the document.
+    outputs : mapping of str to str
+        Digest of what each output was made from.
     """
-    stages: dict[str, dict[str, float]] = {}
-    for path in sorted(path for path in benchmarks if path.is_file()):
-        entry = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
-        inside = path.relative_to(folder / "benchmarks")
-        sampled = _number(entry["cpu_time"])
-        used, held = _logged((folder / "logs" / inside).with_suffix(".log"))
-        for name in (inside.parts[0] if len(inside.parts) > 1 else "outputs", "all"):
-            stage = stages.setdefault(
-                name, {"jobs": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0, "max_rss_mb": 0.0}
-            )
-            stage["jobs"] += 1
-            stage["wall_seconds"] += _number(entry["s"])
-            stage["cpu_seconds"] += max(sampled, used)
-            stage["max_rss_mb"] = max(stage["max_rss_mb"], held, _number(entry["max_rss"]))
-    return {
-        name: {key: round(value, 1) for key, value in stage.items()}
-        for name, stage in stages.items()
-    }
+    known = {"date": now(), "commit": commit(root), "settings": settings, **machine()}
+    return {**known, "outputs": dict(outputs)}
 
 
-def commits(folder: Path, benchmarks: Iterable[Path]) -> dict[str, int]:
-    """Return how many of the jobs behind a result were run at which commit.
+def read(path: Path) -> dict[str, Any]:
+    """Read a record.
 
-    Parameters
-    ----------
-    folder, benchmarks
-        As for :func:`times`.
-
-    Returns
-    -------
-    dict of str to int
-        Jobs by commit, as the log of each job tells it; most jobs first.
+    Raises
+    ------
+    DpmcError
+        If it cannot be read.
     """
-    logs = [
-        (folder / "logs" / path.relative_to(folder / "benchmarks")).with_suffix(".log")
-        for path in benchmarks
-        if path.is_file()
-    ]
-    told = [re.findall(r"^done, .* commit (.+)$", _text(log), re.MULTILINE) for log in logs]
-    return dict(Counter(found[-1] if found else "unknown" for found in told).most_common())
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
+    return found
 
 
 def now() -> str:
     """Return the date and time in UTC, to the second."""
     return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
-
-
-def _logged(path: Path) -> tuple[float, float]:
-    """Return the processor seconds and the megabytes that the log of a job tells, 0 if it does not.
-
-    A job that was handed over is not below the process that benchmarks look at.
-    """
-    found = re.findall(r"done, ([0-9.]+) s of processor time(?:, ([0-9]+) MB)?", _text(path))
-    return (float(found[-1][0]), float(found[-1][1] or 0)) if found else (0.0, 0.0)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
-def _number(value: object) -> float:
-    # A job too short to be sampled has no figures.
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _processor() -> str:

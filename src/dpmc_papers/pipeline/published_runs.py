@@ -6,7 +6,6 @@ for each of what a study measures of it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,8 +16,8 @@ from msgspec.structs import replace
 from dpmc.types import UNAVAILABLE
 from dpmc_papers.config import grids, problems
 from dpmc_papers.config.setups import ProblemSetup
-from dpmc_papers.pipeline.jobs import ChainJob, StudyPart
-from dpmc_papers.pipeline.workload import Workload
+from dpmc_papers.pipeline.run_studies import Part, parts
+from dpmc_papers.pipeline.workload import Point, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,13 +36,13 @@ class Run:
         Its experiment, problem, label, point and replicate, which find its published rows.
     setup : ProblemSetup
         Where its rows come from.
-    job : ChainJob or StudyPart
+    made_by : Point or Part
         What makes it; a part has this point and this replicate alone.
     """
 
     key: Key
     setup: ProblemSetup
-    job: ChainJob | StudyPart
+    made_by: Point | Part
 
     @property
     def told(self) -> str:
@@ -106,7 +105,7 @@ def population(
     """
     configured = runs(work)
     there = [run for run in configured if run.key in published]
-    away = {job.name for job in work.problems.values() if not problems.is_here(job.setup)}
+    away = {name for name, setup in work.problems.items() if not problems.is_here(setup)}
     here = [run for run in there if run.setup.name not in away]
     gone = len(published.keys() - {run.key for run in configured})
     counts = {
@@ -162,21 +161,26 @@ def one_of_each(candidates: Sequence[Run], seed: int) -> list[Run]:
 
 
 def _chains(work: Workload) -> Iterator[Run]:
-    for job in work.jobs:
-        for replicate in range(job.first, job.last + 1):
-            key = (job.experiment, job.problem, job.label, job.point, replicate)
-            yield Run(key, job.setup.problem, job)
+    for point in work.points:
+        for replicate in range(point.replicates):
+            key = (point.experiment, point.problem, point.label, point.point, replicate)
+            yield Run(key, point.setup.problem, point)
 
 
 def _studies(work: Workload) -> Iterator[Run]:
-    for study in work.studies:
+    for name, study in work.paper.studies.items():
         if study.timed:
             continue
-        for part in study.parts:
-            for values in part.setup.points:
-                setup = replace(part.setup, points=[values])
-                for replicate in range(part.first, part.last + 1):
-                    alone = dataclasses.replace(part, first=replicate, last=replicate, setup=setup)
-                    point = grids.name(values)
-                    key = (study.experiment, study.problem, part.label, point, replicate)
-                    yield Run(key, setup.problem, alone)
+        for path in work.studies(name):
+            for part in parts(work.files[path].settings):
+                yield from _of_part(part)
+
+
+def _of_part(part: Part) -> Iterator[Run]:
+    setup = part.setup
+    for values in setup.points:
+        for replicate in part.replicates:
+            alone = Part(replace(setup, points=[values]), [replicate])
+            point = grids.name(values)
+            key = (setup.experiment, setup.problem.name, setup.label, point, replicate)
+            yield Run(key, setup.problem, alone)

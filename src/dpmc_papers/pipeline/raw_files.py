@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from dpmc.types import DpmcError, UnavailableError
 from dpmc_papers.pipeline.files import ABSENT, write_text
@@ -16,8 +17,8 @@ from dpmc_papers.pipeline.files import ABSENT, write_text
 ATTEMPTS = 3
 
 
-def make(name: str, attempt: int) -> dict[str, str]:
-    """Find or download a raw file, verify it, and return its record.
+def make(name: str, attempt: int) -> dict[str, Any]:
+    """The record of a raw file, which is found or downloaded, and verified.
 
     Parameters
     ----------
@@ -51,12 +52,12 @@ def make(name: str, attempt: int) -> dict[str, str]:
     return {"file": str(path), "sha256": _digest(path)}
 
 
-def write(path: Path | str, record: dict[str, str]) -> None:
+def write(path: Path | str, record: dict[str, Any]) -> None:
     """Write a record."""
     write_text(path, json.dumps(record, indent=1) + "\n")
 
 
-def read(path: Path | str) -> dict[str, str]:
+def read(path: Path | str) -> dict[str, Any]:
     """Read a record.
 
     Raises
@@ -99,20 +100,26 @@ def given(path: Path | str) -> Path:
     return file
 
 
-def is_outdated(path: Path | str, is_here: bool) -> bool:
-    """Return whether a record was made and is no longer true.
+def search(path: Path | str, name: str) -> int:
+    """The number of the search that a record should be of: another one if it is no longer true.
+
+    A raw file that an earlier run could not have may have turned up. The number of its search then
+    grows by one, so that all that is made from it is made again, once.
 
     Parameters
     ----------
     path : Path or str
         Of the record.
-    is_here : bool
-        Whether the raw file is on this machine.
+    name : str
+        Key in :data:`dpmc_papers.data.uci.TABLES`.
     """
+    from dpmc_papers.data import uci
+
     if not Path(path).is_file():
-        return False
+        return 0
     record = read(path)
-    return is_here if ABSENT in record else not Path(record["file"]).is_file()
+    number = int(record.get("search", 0))
+    return number + 1 if ABSENT in record and uci.find(name) is not None else number
 
 
 def _digest(path: Path) -> str:

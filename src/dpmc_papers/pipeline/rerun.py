@@ -14,32 +14,38 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import multiprocessing
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import threadpoolctl
 
+from dpmc.privacy.empirical import clopper_pearson
 from dpmc.progress import silent
 from dpmc.types import Array, DpmcError
 from dpmc_papers.config import problems
 from dpmc_papers.config.setups import ProblemSetup
-from dpmc_papers.pipeline import chain_metrics, run_chains, run_parts, store
-from dpmc_papers.pipeline.differences import TOLERANCE, difference
-from dpmc_papers.pipeline.jobs import StudyPart
+from dpmc_papers.pipeline import chain_metrics, provenance, run_chains, run_studies, store
 from dpmc_papers.pipeline.published_runs import Key, Run
+from dpmc_papers.pipeline.run_studies import Part
 from dpmc_papers.pipeline.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# Numbers that differ relatively by no more are the same, and so are those that differ by no more
+# than this in all: what is left of numbers of order one that cancel.
+TOLERANCE, CANCELLED = 1e-6, 1e-10
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
 # What runs were published with is another measure of the same name: R-hat without ranks.
 REDEFINED = ["rhat"]
 # A run is decided by rounding if another differs by more than this share of the difference.
@@ -150,16 +156,16 @@ def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.Dat
 
 
 def _measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.DataFrame:
-    replicate, job = run.key[-1], run.job
-    if isinstance(job, StudyPart):
+    replicate, point = run.key[-1], run.made_by
+    if isinstance(point, Part):
         read = functools.partial(store.read_dataset, rows, "rows")
-        return run_parts.measured(job, [replicate], read, silent)
+        return run_studies.measured(point, read, silent)
     if reference is None:
         raise DpmcError(f"`reference` must be given for {run.told}, got none")
-    dataset = store.read_dataset(rows, run_chains.row_order(job.setup))
-    fits = run_chains.run_chains(job.setup, dataset, reference, [replicate])
-    runs = ((job.setup, job.point, number, fit) for number, fit in fits)
-    names = {"experiment": job.experiment, "label": job.label}
+    dataset = store.read_dataset(rows, run_chains.row_order(point.setup))
+    fits = run_chains.run_chains(point.setup, dataset, reference, [replicate])
+    runs = ((point.setup, point.point, number, fit) for number, fit in fits)
+    names = {"experiment": point.experiment, "label": point.label}
     return chain_metrics.evaluate(runs, reference, seed, **names)
 
 
@@ -236,3 +242,133 @@ def moved(x: Array, rng: np.random.Generator) -> Array:
     units = rng.integers(-UNITS, UNITS, size=x.shape, endpoint=True)
     found: Array = np.where(x == np.round(x), x, x + units * np.spacing(x))
     return found
+
+
+def difference(there: pd.DataFrame, here: pd.DataFrame) -> tuple[float, tuple[str, ...]]:
+    """Return the largest relative difference of two tables, and the columns that differ.
+
+    Parameters
+    ----------
+    there : pandas.DataFrame
+        Published rows. Their columns are compared; those of other studies are empty.
+    here : pandas.DataFrame
+        Rows of the same run.
+
+    Returns
+    -------
+    (float, tuple of str)
+        Infinity if there are other rows, or a column or a text is another one.
+    """
+    if len(there) != len(here):
+        return math.inf, ("rows",)
+    each = {}
+    for name in there.columns:
+        old = there[name].tolist()
+        new = here[name].tolist() if name in here else [None] * len(here)
+        each[name] = max(map(_apart, old, new), default=0.0)
+    differ = tuple(name for name, value in each.items() if value > TOLERANCE)
+    return max(each.values(), default=0.0), differ
+
+
+def _apart(old: Any, new: Any) -> float:
+    """Return the relative difference of two values, infinity if they cannot be compared."""
+    if isinstance(old, str) and isinstance(new, str):
+        return _texts_apart(old, new)
+    if _is_missing(old) or _is_missing(new):
+        return 0.0 if _is_missing(old) and _is_missing(new) else math.inf
+    if isinstance(old, str) or isinstance(new, str):
+        return math.inf
+    return _numbers_apart(float(old), float(new))
+
+
+def _texts_apart(old: str, new: str) -> float:
+    """Return the largest relative difference of the numbers in two texts of the same words."""
+    if old == new:
+        return 0.0
+    if NUMBER.sub("#", old) != NUMBER.sub("#", new):
+        return math.inf
+    numbers = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return max(_numbers_apart(float(a), float(b)) for a, b in numbers)
+
+
+def _numbers_apart(old: float, new: float) -> float:
+    if old == new or (math.isnan(old) and math.isnan(new)) or abs(old - new) <= CANCELLED:
+        return 0.0
+    largest = max(abs(old), abs(new))
+    return abs(old - new) / largest if math.isfinite(largest) else math.inf
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a study has no such column, or this row no such value."""
+    return value is None or value == "" or value != value
+
+
+def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[str]:
+    """Return in lines how many runs came out as published, and which did not.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+    confidence : float or None
+        Of the bound on the share of all runs that differ; None if not all were as likely.
+    """
+    by = {name: [one for one in found if one.outcome == name] for name in get_args(Outcome)}
+    apart = max((one.difference for one in by["same"]), default=0.0)
+    lines = [f"{len(by['same'])} the same, to a relative difference of {apart:.1e} at most"]
+    words: dict[Outcome, str] = {
+        "rounding": "decided by rounding, nothing is known of them",
+        "history": "depend on what ran before them",
+        "different": "different",
+    }
+    for outcome, told in words.items():
+        if outcome == "history" and not by[outcome]:
+            continue
+        lines.append(f"{len(by[outcome])} {told}")
+        lines += [f"  {one.run.told}: {_columns(one)}" for one in by[outcome]]
+    number, differ = len(found) - len(by["rounding"]), sum(len(by[name]) for name in FAILS)
+    if number and confidence is not None:
+        most = 100 * most_that_differ(number, differ, confidence)
+        lines.append(
+            f"of all runs that rounding does not decide at most {most:.1f} % differ, "
+            f"at {100 * confidence:.0f} % confidence"
+        )
+    return lines
+
+
+def machines(path: Path) -> str:
+    """Return in words what results were made on, and what this machine is.
+
+    Parameters
+    ----------
+    path : Path
+        File that says how the results were made.
+    """
+    there, here = provenance.read(path), provenance.machine()
+    made = there.get("target", "an unknown kind of processor")
+    versions = there.get("packages", {})
+    packages = [
+        f"{name} {versions[name]} there, {version} here"
+        for name, version in here["packages"].items()
+        if name in versions and versions[name] != version
+    ]
+    return "; ".join([f"made on {made}, at {there['commit']}; this is {here['target']}", *packages])
+
+
+def most_that_differ(number: int, found: int, confidence: float) -> float:
+    """Return an upper confidence bound on the share of runs that differ.
+
+    Parameters
+    ----------
+    number, found : int
+        Runs in the sample, and those of them that differ.
+    confidence : float
+        Between 0 and 1. The sample is without replacement, so that the bound holds with more.
+    """
+    return 1 - clopper_pearson(number - found, number, 1 - confidence)
+
+
+def _columns(one: Compared) -> str:
+    """Return the columns of a run that differ, a few of them, and by how much."""
+    shown, more = one.columns[:3], len(one.columns) - 3
+    others = f" and {more} more" if more > 0 else ""
+    return f"{', '.join(shown)}{others}, by {one.difference:.1e} at most"

@@ -1,108 +1,65 @@
-"""Published outputs that the code and the settings of today would make anew."""
+"""Results that the configuration does not ask for: made with other settings, or no longer named.
+
+Snakemake sees changes by its records of earlier runs. Where these were lost, files tell themselves
+what they were made from.
+"""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from dpmc.types import DpmcError
-from dpmc_papers.pipeline import files, provenance
+from dpmc_papers.pipeline import provenance, store
 from dpmc_papers.pipeline.workload import Workload
 
-PAGE, VERDICTS = "page", "verdict"
-# It is made from the same runs as the verdicts.
-OF_THE_SAME_RUNS = "guarantees"
+# Folders that hold no results.
+ASIDE = ("logs", "benchmarks")
+PROVENANCE = "provenance.json"
+OTHERWISE, UNASKED = "made with other settings", "nothing asks for it"
 
 
-def digest_of(request: str) -> str:
-    """Return the digest in the name of a file of settings."""
-    return Path(request).stem.rpartition("-")[2]
-
-
-def digests(work: Workload) -> dict[str, str]:
-    """Return the digest of each output but the page, which depends on where results lie."""
-    return {name: digest_of(o.request) for name, o in work.outputs.items() if name != PAGE}
-
-
-def outputs(work: Workload, path: Path) -> dict[str, str]:
-    """Return the outputs of a document that were made otherwise, each with what is known of it.
-
-    Digests cover the settings of an output and the code that makes it and everything below it, so
-    that one that is the same would come out the same.
+def found(works: Iterable[Workload]) -> dict[str, str]:
+    """The files of some papers that are not what the configuration asks for, each with the reason.
 
     Parameters
     ----------
-    work : Workload
-        The document, at the scale of the results.
-    path : Path
-        File that says how the results were made.
-
-    Returns
-    -------
-    dict of str to str
-        Names of outputs, with one of "made otherwise", "not there" and "no longer made".
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be read, or does not tell the digests of its outputs.
+    works : iterable of Workload
     """
-    there, now = read(path)["outputs"], digests(work)
-    found = {name: "not there" for name in now if name not in there}
-    found |= {name: "made otherwise" for name in now if there.get(name, now[name]) != now[name]}
-    return found | {name: "no longer made" for name in there if name not in now}
+    return {path: why for work in works for path, why in _of(work)}
 
 
-def record_verdicts(work: Workload, path: Path, commit: str | None) -> str:
-    """Record that verdicts were made again from published runs, by the code of today.
-
-    Parameters
-    ----------
-    work : Workload
-        The document, at the scale of the results.
-    path : Path
-        File that says how the results were made.
-    commit : str or None
-        Of the code that judged them.
-
-    Returns
-    -------
-    str
-        In words, whether they now count as made by the code of today: they do if these runs are
-        those that it would make.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be read, or does not tell the digests of its outputs.
-    """
-    record, now = read(path), digests(work)
-    if record["outputs"].get(OF_THE_SAME_RUNS) != now[OF_THE_SAME_RUNS]:
-        return "still stale: the code of today would make other runs"
-    record["outputs"][VERDICTS] = now[VERDICTS]
-    record["judged"] = {"date": provenance.now(), "commit": commit}
-    write(path, record)
-    return "no longer stale"
+def to_remove(works: Iterable[Workload], stale: Mapping[str, str]) -> list[str]:
+    """The same files, and all that was made from those of other settings."""
+    gone = {path for path, why in stale.items() if why == OTHERWISE}
+    for work in works:
+        for job in [*work.files.values(), *work.outputs.values()]:  # each after what it reads
+            if gone.intersection(job.given):
+                gone.update(job.paths)
+    return sorted(path for path in gone | set(stale) if Path(path).is_file())
 
 
-def write(path: Path, record: dict[str, Any]) -> None:
-    """Write the file that says how results were made."""
-    files.write_text(path, json.dumps(record, indent=1) + "\n")
+def _of(work: Workload) -> Iterator[tuple[str, str]]:
+    record = Path(work.folder, PROVENANCE)
+    outputs = provenance.read(record).get("outputs", {}) if record.is_file() else {}
+    for name, job in work.outputs.items():
+        if outputs.get(name, job.digest) != job.digest:
+            yield from ((path, OTHERWISE) for path in job.paths if Path(path).is_file())
+    asked = {path for job in work.outputs.values() for path in job.paths}
+    asked |= {path for job in work.files.values() for path in (*job.paths, *job.given)}
+    for path in sorted(Path(work.folder).rglob("*")):
+        kind = path.relative_to(work.folder).parts[0]
+        if not path.is_file() or kind in ASIDE or path == record:
+            continue
+        if str(path) not in asked:
+            yield str(path), UNASKED
+        elif str(path) in work.files and not _is_made_so(path, work.files[str(path)].digest):
+            yield str(path), OTHERWISE
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read the file that says how results were made.
-
-    Raises
-    ------
-    DpmcError
-        If it cannot be read, or does not tell the digests of its outputs.
-    """
+def _is_made_so(path: Path, digest: str) -> bool:
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DpmcError(f"{path}: {str(error).splitlines()[0]}") from None
-    if "outputs" not in record:
-        raise DpmcError(f"{path}: `outputs` is missing: made before digests were recorded")
-    return record
+        store.check(path, digest)
+    except DpmcError:
+        return False
+    return True

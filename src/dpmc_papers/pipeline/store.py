@@ -1,11 +1,15 @@
 """Results in Parquet files: the same values give the same bytes, and no file is ever half written.
 
 Draws are kept exactly. What belongs to a whole replicate (totals, ledger, guarantee,
-plan) is JSON in the metadata of the file. Nothing says when, where or how fast.
+plan) is JSON in the metadata of the file, and so is what the file was made from. Nothing says when,
+where or how fast. A digest covers all metadata; pages have checksums.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpmc.fits import Fit
+from dpmc.numerics.source_digest import short_digest
 from dpmc.types import (
     Array,
     Dataset,
@@ -27,20 +32,22 @@ from dpmc.types import (
     Plan,
     UnavailableError,
 )
-from dpmc_papers.pipeline import encoding
 from dpmc_papers.pipeline.files import ABSENT, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+# Keys of metadata: what a file was made from, and the digest of all others.
+MADE, DIGEST = "dpmc_made", "dpmc_digest"
+NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 KEYS = ("replicate", "chain", "iteration")
 # Rows that are read at once, so that a data set is held once in memory and not twice.
 ROWS_PER_GROUP = 2**15
 
 
 def write_fits(
-    path: str | Path, fits: Iterable[tuple[int, Fit]], metadata: Mapping[str, Any]
+    path: str | Path, fits: Iterable[tuple[int, Fit]], made: Mapping[str, Any] = NOTHING
 ) -> None:
     """Write replicates, one row per (replicate, chain, iteration).
 
@@ -53,8 +60,8 @@ def write_fits(
         File to write.
     fits : iterable of (int, Fit)
         Replicate numbers and what each run produced.
-    metadata : mapping
-        What the file should say of itself, plain values only.
+    made : mapping
+        What the file is made from, plain values only.
 
     Raises
     ------
@@ -74,8 +81,7 @@ def write_fits(
                 heads.append(_head(replicate, fit))
             if writer is None:
                 raise DpmcError(f"`fits` of {path} must be one or more, got none")
-            texts = {"dpmc": encoding.to_json(metadata), "dpmc_fits": encoding.to_json(heads)}
-            writer.add_key_value_metadata(texts)
+            writer.add_key_value_metadata(_texts({"dpmc_fits": heads}, made))
         finally:
             if writer is not None:
                 writer.close()
@@ -87,7 +93,7 @@ def read_fits(path: str | Path) -> tuple[dict[str, Any], list[tuple[int, Fit]]]:
     Returns
     -------
     tuple of (dict, list of (int, Fit))
-        The metadata and the replicates in the order in which they were written.
+        What they were made from, and the replicates in the order in which they were written.
 
     Raises
     ------
@@ -95,15 +101,15 @@ def read_fits(path: str | Path) -> tuple[dict[str, Any], list[tuple[int, Fit]]]:
         If the file is missing, truncated, damaged or of another kind.
     """
     metadata, file = _open(path, "dpmc_fits")
-    heads = metadata.pop("dpmc_fits")
+    heads = metadata["dpmc_fits"]
     fits = []
     for group, head in enumerate(heads):
         columns = _columns(path, partial(file.read_row_group, group))
         fits.append((int(head["replicate"]), _fit(head, columns)))
-    return metadata["dpmc"], fits
+    return metadata.get(MADE, {}), fits
 
 
-def write_dataset(path: str | Path, dataset: Dataset) -> None:
+def write_dataset(path: str | Path, dataset: Dataset, made: Mapping[str, Any] = NOTHING) -> None:
     """Write a data set, one row per individual."""
     columns = {f"x_{k}": column for k, column in enumerate(np.asarray(dataset.x).T)}
     truth = None if dataset.truth is None else np.asarray(dataset.truth).tolist()
@@ -116,7 +122,7 @@ def write_dataset(path: str | Path, dataset: Dataset) -> None:
     }
     if dataset.invalid_rows != "refuse":
         head["invalid_rows"] = dataset.invalid_rows
-    _write(path, columns, {"dpmc_dataset": head})
+    _write(path, columns, {"dpmc_dataset": head}, made)
 
 
 def read_dataset(path: str | Path, order: Literal["features", "rows"] = "features") -> Dataset:
@@ -156,16 +162,16 @@ def read_dataset(path: str | Path, order: Literal["features", "rows"] = "feature
     )
 
 
-def write_absence(path: str | Path, reason: str) -> None:
+def write_absence(path: str | Path, reason: str, made: Mapping[str, Any] = NOTHING) -> None:
     """Write in place of a data set that it cannot be had here, and why."""
-    _write(path, {"x_0": np.empty(0)}, {"dpmc_dataset": {ABSENT: reason}})
+    _write(path, {"x_0": np.empty(0)}, {"dpmc_dataset": {ABSENT: reason}}, made)
 
 
-def write_array(path: str | Path, array: Array) -> None:
+def write_array(path: str | Path, array: Array, made: Mapping[str, Any] = NOTHING) -> None:
     """Write an array of one or more dimensions, its last axis as columns."""
     values = np.ascontiguousarray(array, dtype=np.float64)
     columns = {f"x_{k}": column for k, column in enumerate(values.reshape(-1, values.shape[-1]).T)}
-    _write(path, columns, {"dpmc_array": list(values.shape)})
+    _write(path, columns, {"dpmc_array": list(values.shape)}, made)
 
 
 def read_array(path: str | Path) -> Array:
@@ -182,13 +188,20 @@ def read_array(path: str | Path) -> Array:
     return values
 
 
-def write_table(path: str | Path, table: pd.DataFrame, head: Mapping[str, Any] = NOTHING) -> None:
-    """Write a data frame, its index aside; `head` is what it should say of itself."""
-    _write_rows(path, to_rows(table), head)
+def write_table(
+    path: str | Path,
+    table: pd.DataFrame,
+    made: Mapping[str, Any] = NOTHING,
+    head: Mapping[str, Any] = NOTHING,
+) -> None:
+    """Write a data frame, its index aside; `head` is what it should say of itself besides."""
+    rows = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
+    columns = {name: rows.column(name) for name in rows.column_names}
+    _write(path, columns, {"dpmc_table": head}, made)
 
 
 def read_head(path: str | Path) -> dict[str, Any]:
-    """Return what a table says of itself.
+    """What a table says of itself.
 
     Raises
     ------
@@ -198,48 +211,36 @@ def read_head(path: str | Path) -> dict[str, Any]:
     return dict(_open(path, "dpmc_table")[0]["dpmc_table"])
 
 
-def to_rows(table: pd.DataFrame) -> pa.Table:
-    """Return a data frame as it is written, its index aside."""
-    return pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
+def made_from(path: str | Path) -> dict[str, Any]:
+    """What a result was made from; of one that does not say, nothing.
+
+    Raises
+    ------
+    DpmcError
+        If the file is missing, truncated or damaged.
+    """
+    return dict(_open(path, "")[0].get(MADE, {}))
 
 
-def write_parts(path: str | Path, parts: Iterable[tuple[str, pa.Table]]) -> None:
-    """Write tables of the same columns one below the other, each with its digest.
+def check(path: str | Path, digest: str) -> None:
+    """Refuse a result that was made from something else than is asked for.
 
     Parameters
     ----------
     path : str or Path
-        File to write; `read_tables` reads it like any other table.
-    parts : iterable of (str, pyarrow.Table)
-        Digests need not be different.
+    digest : str
+        That of the settings, :attr:`dpmc_papers.pipeline.workload.Job.digest`.
 
     Raises
     ------
     DpmcError
-        If there are no parts, or they have other columns.
+        One line that names the file and the command that makes it anew.
     """
-    given = list(parts)
-    try:
-        rows = pa.concat_tables([table for _, table in given])
-    except pa.ArrowInvalid as error:
-        raise DpmcError(f"`parts` of {path} must have the same columns, got {error}") from None
-    _write_rows(path, rows, {"parts": [[digest, len(table)] for digest, table in given]})
-
-
-def read_parts(path: str | Path) -> list[tuple[str, pa.Table]]:
-    """Read what `write_parts` wrote; of a table without parts, nothing.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, truncated, damaged or of another kind.
-    """
-    metadata, file = _open(path, "dpmc_table")
-    table, first, found = _table(path, file.read), 0, []
-    for digest, count in metadata["dpmc_table"].get("parts", []):
-        found.append((str(digest), table.slice(first, count).replace_schema_metadata()))
-        first += count
-    return found
+    if short_digest(made_from(path)) != digest:
+        raise DpmcError(
+            f"{path}: must be made with the settings of the configuration, got others: "
+            f"`snakemake --cores 1 --forcerun {path}`"
+        )
 
 
 def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
@@ -262,23 +263,34 @@ def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
     return frame
 
 
-def _write_rows(path: str | Path, rows: pa.Table, head: Mapping[str, Any]) -> None:
-    columns = {name: rows.column(name) for name in rows.column_names}
-    _write(path, columns, {"dpmc_table": head})
-
-
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
     )
 
 
-def _write(path: str | Path, columns: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    texts = {key: encoding.to_json(value) for key, value in metadata.items()}
+def _write(
+    path: str | Path,
+    columns: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    made: Mapping[str, Any],
+) -> None:
     table = pa.table({name: _column(values) for name, values in columns.items()})
     with replacing(Path(path)) as unfinished, _writer(unfinished, table.schema) as writer:
         writer.write_table(table, row_group_size=ROWS_PER_GROUP)
-        writer.add_key_value_metadata(texts)
+        writer.add_key_value_metadata(_texts(metadata, made))
+
+
+def _texts(metadata: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata of a file as texts, with their digest."""
+    given = {**metadata, MADE: made} if made else metadata
+    texts = {key: to_json(value) for key, value in given.items()}
+    return {**texts, DIGEST: _digest(texts)}
+
+
+def _digest(texts: Mapping[str, str]) -> str:
+    joined = json.dumps(sorted(texts.items()))
+    return hashlib.sha256(joined.encode()).hexdigest()
 
 
 def _open(path: str | Path, kind: str) -> tuple[dict[str, Any], pq.ParquetFile]:
@@ -289,10 +301,39 @@ def _open(path: str | Path, kind: str) -> tuple[dict[str, Any], pq.ParquetFile]:
         raise DpmcError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError) as error:
         raise DpmcError(_damaged(path, error)) from None
-    if kind.encode() not in texts:
+    own = {key.decode(): value.decode() for key, value in texts.items() if key[:4] == b"dpmc"}
+    if own.pop(DIGEST, _digest(own)) != _digest(own):
+        raise DpmcError(_damaged(path, "its metadata are not those that were written"))
+    if kind and kind not in own:
         raise DpmcError(f"{path} must be a file with {kind} metadata, got one without")
-    own = {key.decode(): value for key, value in texts.items() if key.startswith(b"dpmc")}
-    return {key: encoding.from_json(value) for key, value in own.items()}, file
+    return {key: from_json(value) for key, value in own.items()}, file
+
+
+def to_json(value: object) -> str:
+    """JSON of nested values, keys sorted, with numbers that JSON does not know."""
+    return json.dumps(_encoded(value), sort_keys=True, allow_nan=False)
+
+
+def _encoded(value: object) -> object:
+    # JSON has no infinity: it becomes an object, so that no text is taken for a number.
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"not_finite": str(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _encoded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_encoded(entry) for entry in value]
+    return value
+
+
+def from_json(text: str) -> Any:
+    """The value of which :func:`to_json` made a text."""
+
+    def decoded(entry: dict[str, Any]) -> Any:
+        return NOT_FINITE[entry["not_finite"]] if set(entry) == {"not_finite"} else entry
+
+    return json.loads(text, object_hook=decoded)
 
 
 def _table(path: str | Path, read: Callable[[], pa.Table]) -> pa.Table:
@@ -336,7 +377,7 @@ def _column(values: Any) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
 
 
-def _damaged(path: str | Path, error: Exception) -> str:
+def _damaged(path: str | Path, error: object) -> str:
     reason = str(error).splitlines()[0].rstrip(".")
     return f"{path}: truncated or damaged ({reason}); delete it and run again"
 

@@ -1,40 +1,107 @@
-"""From a checked configuration to the jobs of a paper, each with a stable file name."""
+"""Jobs of a paper: from its checked configuration to files that a person can name.
+
+A file stands where its experiment, problem, method and point say. What it holds is determined by
+its settings, which it carries, and by code.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
-
-import msgspec
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from dpmc import registry
-from dpmc.numerics.source_digest import module_names, short_digest
-from dpmc_papers.config import grids, settings
+from dpmc.numerics.source_digest import short_digest
+from dpmc_papers.config import code, grids, problems, settings
 from dpmc_papers.config.reader import Config
 from dpmc_papers.config.settings import Paper, plain
-from dpmc_papers.config.setups import BudgetSetup, ChainSetup, ProblemSetup, StudySetup
-from dpmc_papers.pipeline import dependencies, files, raw_files
-from dpmc_papers.pipeline.batches import batches, filled
-from dpmc_papers.pipeline.jobs import (
-    ChainJob,
-    CurvesJob,
-    MetricsJob,
-    MetricsPart,
-    OutputJob,
-    ProblemJob,
-    Reads,
-    StudyJob,
-    StudyPart,
+from dpmc_papers.config.setups import BudgetSetup, ChainSetup, ProblemSetup, canonical
+from dpmc_papers.pipeline import files
+
+Paths = str | tuple[str, ...]
+Batch = tuple[int, int]
+# Modules of dpmc_papers.verdicts that decide.
+JUDGES = (
+    "agreement",
+    "bootstrap",
+    "comparisons",
+    "decision",
+    "judge",
+    "power",
+    "printed",
+    "rules",
 )
 
-T = TypeVar("T")
 
-# Time grows with the number of iterations that a budget buys: by a factor of 33 from
-# epsilon 2 to 15 for compositions of Gaussian mechanisms at delta = 1e-6.
-EPSILON_EXPONENT = 1.74
-# The most chains that one job measures, unless those of one method are more.
-CHAINS_PER_JOB = 400
+@dataclass(frozen=True)
+class Job:
+    """One file, or those of one output, and all that determines it.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        The files that are made.
+    settings : mapping
+        Plain values.
+    modules : tuple of str
+        What is run, by name.
+    inputs : mapping of str to str or tuple of str
+        The files that are read, by the name that a script knows them by.
+    reads : mapping of str to str
+        The digest of each result among them, by its place in the folder of the paper.
+    """
+
+    paths: tuple[str, ...]
+    settings: Mapping[str, Any]
+    modules: tuple[str, ...]
+    inputs: Mapping[str, Paths] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits of the settings, and of those of all that is read."""
+        return short_digest(made(self.settings, self.reads))
+
+    @property
+    def code(self) -> str:
+        """Eight hexadecimal digits of the modules."""
+        return code.digest(*self.modules)
+
+    @property
+    def given(self) -> list[str]:
+        """All files that are read."""
+        every = ((one,) if isinstance(one, str) else one for one in self.inputs.values())
+        return [path for paths in every for path in paths]
+
+
+def made(given: Mapping[str, Any], reads: Mapping[str, str]) -> dict[str, Any]:
+    """What a result says of itself: its settings, and the digests of what it was made from."""
+    return {**given, "reads": dict(reads)}
+
+
+@dataclass(frozen=True)
+class Point:
+    """Replicates of a method at one point of the grid of an experiment.
+
+    Parameters
+    ----------
+    experiment, problem, label, point : str
+        Where it stands in the configuration; ``point`` in words, such as ``eps=4``.
+    replicates : int
+    setup : ChainSetup
+        All that determines a replicate, but its number.
+    folder : str
+        Where its chains are. Points of one setup share the first one's.
+    """
+
+    experiment: str
+    problem: str
+    label: str
+    point: str
+    replicates: int
+    setup: ChainSetup
+    folder: str
 
 
 class Workload:
@@ -50,21 +117,15 @@ class Workload:
     Attributes
     ----------
     folder : str
-        Folder of the paper's results.
-    problems : dict of str to ProblemJob
-        By name.
-    jobs : tuple of ChainJob
-        In the order of the configuration.
-    metrics : tuple of MetricsJob
-        In the order of the configuration.
-    curves : dict of str to CurvesJob
-        By name.
-    studies : tuple of StudyJob
-        In the order of the configuration.
-    outputs : dict of str to OutputJob
-        Figures and tables by name, ``verdict``, ``guarantees`` and ``page``.
-    files : dict of str to ProblemJob, ChainJob, MetricsJob, CurvesJob, StudyJob or OutputJob
-        Whatever has a digest in its name, by its path.
+        Folder of the results.
+    problems : dict of str to ProblemSetup
+        Those that are used, by name.
+    points : tuple of Point
+        Of all experiments, in the order of the configuration.
+    files : dict of str to Job
+        What is kept between jobs, by its path.
+    outputs : dict of str to Job
+        Figures and tables by name, ``verdict`` and ``guarantees``.
     """
 
     def __init__(self, config: Config, paper: str) -> None:
@@ -75,92 +136,78 @@ class Workload:
         used |= {p for study in self.paper.studies.values() for p in study.problems}
         for output in self.paper.outputs.values():
             used |= {*output.reference, *output.data}
-        self.problems = {name: self._problem(name) for name in self.paper.problems if name in used}
-        self.metrics = tuple(self._all_metrics())
-        self.jobs = tuple(job for entry in self.metrics for job in entry.jobs)
-        self.curves = {name: self._curves(name) for name in self.paper.accounting}
-        self.studies = tuple(self._all_studies())
-        self.outputs = {name: self._output(name) for name in self.paper.outputs}
-        for name in ("verdict", "guarantees", "page"):
-            self.outputs[name] = self._whole(name)
-        self.files: dict[
-            str, ProblemJob | ChainJob | MetricsJob | CurvesJob | StudyJob | OutputJob
-        ] = {
-            **{p: entry for entry in self.problems.values() for p in entry.paths},
-            **{entry.path: entry for entry in self.jobs},
-            **{entry.path: entry for entry in self.metrics},
-            **{entry.path: entry for entry in self.curves.values()},
-            **{entry.path: entry for entry in self.studies},
-            **{entry.request: entry for entry in self.outputs.values()},
+        self.problems = {
+            name: ProblemSetup.of(name, entry)
+            for name, entry in self.paper.problems.items()
+            if name in used
         }
+        self.points = tuple(self._points())
+        self.files: dict[str, Job] = {}
+        for problem in self.problems:
+            self._add_problem(problem)
+        self._add_chains()
+        for experiment, entry in self.paper.experiments.items():
+            for problem, methods in entry.methods.items():
+                self._add_metrics(experiment, problem, list(methods))
+        for name in self.paper.accounting:
+            self._add_curves(name)
+        for name, study in self.paper.studies.items():
+            for problem in study.problems:
+                self._add_study(name, problem)
+        self.outputs = {name: self._output(name) for name in self.paper.outputs}
+        self.outputs |= {name: self._whole(name) for name in ("verdict", "guarantees")}
 
-    def _problem(self, name: str) -> ProblemJob:
-        setup = ProblemSetup.of(name, self.paper.problems[name])
-        rows_module = f"dpmc_papers.data.{setup.data.name}"
-        data_code = self._code("data", rows_module, settings=plain(setup.data))
-        data = short_digest([name, self.paper.seed, plain(setup.data), data_code])
-        rows = self._rows(setup, data)
-        if setup.model is None or self.paper.reference is None:
-            return ProblemJob(name, setup, rows, raw=self._raw(setup))
-        model_code = self._code("reference", f"dpmc.models.{setup.model.name}")
-        sizes = self.paper.reference
-        inside = self._inside(rows)
-        reference = short_digest([inside, plain(setup.model), sizes.num_draws, model_code])
-        baseline = short_digest([reference, plain(sizes), self._code("baseline")])
-        return ProblemJob(
-            name=name,
-            setup=setup,
-            data=rows,
-            reference=f"{self.folder}/reference/{name}-{reference}.parquet",
-            baseline=f"{self.folder}/baselines/{name}-{baseline}.parquet",
-            raw=self._raw(setup),
-        )
+    def path(self, kind: str, *names: str) -> str:
+        """The path of a result."""
+        return "/".join([self.folder, kind, *names]) + ".parquet"
 
-    def _all_metrics(self) -> Iterator[MetricsJob]:
-        code = self._code("metrics")
+    def job(
+        self,
+        paths: Sequence[str],
+        given: Mapping[str, Any],
+        modules: Sequence[str],
+        inputs: Mapping[str, Paths],
+    ) -> Job:
+        """A job that reads results of this paper."""
+        read = Job(tuple(paths), given, tuple(modules), inputs).given
+        results = {path: self.files[path] for path in read if path in self.files}
+        reads = {path.removeprefix(f"{self.folder}/"): job.digest for path, job in results.items()}
+        return Job(tuple(paths), given, tuple(modules), inputs, reads)
+
+    def _add(
+        self, path: str, given: Mapping[str, Any], modules: Sequence[str], **inputs: Paths
+    ) -> None:
+        self.files[path] = self.job([path], given, modules, inputs)
+
+    def _add_problem(self, name: str) -> None:
+        setup, sizes = self.problems[name], self.paper.reference
+        rows = {"problem": name, "data": plain(setup.data), "seed": self.paper.seed}
+        modules = [f"dpmc_papers.data.{setup.data.name}"]
+        path, raw = self.path("data", name), problems.raw_file(setup)
+        inputs = {} if raw is None else {"raw": f"{self.folder}/raw/{raw}.json"}
+        self._add(path, rows, modules, **inputs)
+        if setup.model is None or sizes is None:
+            return
+        modules = ["dpmc_papers.config.problems", f"dpmc.models.{setup.model.name}"]
+        exact = {"problem": name, "model": plain(setup.model), "seed": self.paper.seed}
+        first = {**exact, "num_draws": sizes.num_draws}
+        self._add(self.path("reference", name), first, modules, data=path)
+        further = {**first, "num_baselines": sizes.num_baselines}
+        modules = [*modules, "dpmc_papers.pipeline.chain_metrics"]
+        self._add(self.path("baselines", name), further, modules, data=path)
+
+    def _points(self) -> Iterator[Point]:
+        folders: dict[str, str] = {}
         for name, experiment in self.paper.experiments.items():
             for problem, methods in experiment.methods.items():
-                reference = self.problems[problem].reference
-                parts = []
-                for label in methods:
-                    jobs = tuple(self._jobs(name, problem, label))
-                    reads = [self._inside(reference), *self._covered(j.path for j in jobs)]
-                    digest = short_digest([reads, self.paper.seed, code])
-                    parts.append(MetricsPart(label, digest, jobs))
-                for chosen in filled(parts, _chains, CHAINS_PER_JOB):
-                    digest = short_digest([[part.label, part.digest] for part in chosen])
-                    path = f"{self.folder}/metrics/{name}/{problem}-{digest}.parquet"
-                    yield MetricsJob(name, problem, tuple(chosen), reference, path)
-
-    def _jobs(self, name: str, problem: str, label: str) -> Iterator[ChainJob]:
-        experiment = self.paper.experiments[name]
-        method = experiment.methods[problem][label]
-        replicates = method.replicates or experiment.replicates
-        for point, epsilon, extra in grids.points(method, experiment.budgets(method)):
-            setup = self._chain(experiment, problem, method, epsilon, extra)
-            digest = self._chain_digest(setup)
-            seconds = method.seconds
-            if epsilon is not None and self.paper.timed_at_epsilon is not None:
-                seconds *= (epsilon / self.paper.timed_at_epsilon) ** EPSILON_EXPONENT
-            size = max(
-                1, min(self.config.seeds_per_job, int(self.config.seconds_per_job / seconds))
-            )
-            folder = f"{self.folder}/chains/{name}/{problem}/{label}/{point}-{digest}"
-            for first, last in batches(folder, replicates, size):
-                yield ChainJob(
-                    experiment=name,
-                    problem=problem,
-                    label=label,
-                    point=point,
-                    digest=digest,
-                    first=first,
-                    last=last,
-                    setup=setup,
-                    data=self.problems[problem].data,
-                    reference=self.problems[problem].reference,
-                    path=f"{folder}/{first}-{last}.parquet",
-                    seconds=seconds * (last - first + 1),
-                )
+                for label, method in methods.items():
+                    replicates = method.replicates or experiment.replicates
+                    for point, epsilon, extra in grids.points(method, experiment.budgets(method)):
+                        setup = self._chain(experiment, problem, method, epsilon, extra)
+                        place = f"{name}/{problem}/{label}/{in_path(point)}"
+                        folder = f"{self.folder}/chains/{place}"
+                        folder = folders.setdefault(canonical(setup), folder)
+                        yield Point(name, problem, label, point, replicates, setup, folder)
 
     def _chain(
         self,
@@ -170,7 +217,7 @@ class Workload:
         epsilon: float | None,
         extra: Mapping[str, Any],
     ) -> ChainSetup:
-        setup, budget = self.problems[problem].setup, None
+        setup, budget = self.problems[problem], None
         if epsilon is not None and method.accountant and setup.delta is not None:
             budget = BudgetSetup(epsilon=epsilon, delta=setup.delta, accountant=method.accountant)
         return ChainSetup(
@@ -187,217 +234,185 @@ class Workload:
             max_iterations=method.max_iterations,
         )
 
-    def _chain_digest(self, setup: ChainSetup) -> str:
-        problem = self.problems[setup.problem.name]
-        modules = [
-            f"dpmc.mcmc.methods.{setup.method}",
-            f"dpmc_papers.data.{setup.problem.data.name}",
-        ]
-        if setup.problem.model is not None:
-            modules.append(f"dpmc.models.{setup.problem.model.name}")
-        if setup.budget is not None:
-            # A run carries the guarantee of the tightest accountant that is valid, whichever it is.
-            names = module_names("dpmc.privacy.accountants")
-            modules += [f"dpmc.privacy.accountants.{name}" for name in names]
-        reads = [self._inside(problem.data), self._inside(problem.reference)]
-        code = self._code("chain", *modules, settings=plain(setup))
-        return short_digest([plain(setup), reads, code])
+    def _add_chains(self) -> None:
+        replicates: dict[str, int] = {}
+        for one in self.points:
+            replicates[one.folder] = max(one.replicates, replicates.get(one.folder, 0))
+        for one in self.points:
+            setup, budget = one.setup, one.setup.budget
+            modules = ["dpmc_papers.pipeline.run_chains", f"dpmc.mcmc.methods.{setup.method}"]
+            modules += [f"dpmc.models.{setup.problem.model.name}"] if setup.problem.model else []
+            modules += [f"dpmc.privacy.accountants.{budget.accountant}"] if budget else []
+            for batch in batches(replicates[one.folder], self.config.seeds_per_job):
+                path = f"{one.folder}/{seeds(batch)}.parquet"
+                if path not in self.files:
+                    self._add(
+                        path,
+                        {"chain": plain(setup), "seeds": list(batch)},
+                        modules,
+                        data=self.path("data", one.problem),
+                        reference=self.path("reference", one.problem),
+                    )
+        self._replicates = replicates
 
-    def _curves(self, name: str) -> CurvesJob:
+    def chains(self, point: Point) -> list[str]:
+        """The files that hold the replicates of a point."""
+        held = batches(self._replicates[point.folder], self.config.seeds_per_job)
+        return [f"{point.folder}/{seeds(b)}.parquet" for b in held if b[0] < point.replicates]
+
+    def _add_metrics(self, experiment: str, problem: str, labels: Sequence[str]) -> None:
+        own = [p for p in self.points if (p.experiment, p.problem) == (experiment, problem)]
+        points = [
+            {
+                "label": point.label,
+                "point": point.point,
+                "replicates": point.replicates,
+                "files": [path.removeprefix(f"{self.folder}/") for path in self.chains(point)],
+            }
+            for label in labels
+            for point in own
+            if point.label == label
+        ]
+        self._add(
+            self.path("metrics", experiment, problem),
+            {"experiment": experiment, "points": points, "seed": self.paper.seed},
+            [
+                "dpmc_papers.pipeline.chain_metrics",
+                "dpmc.diagnostics.mmd",
+                "dpmc.diagnostics.autocorrelation",
+                "dpmc.diagnostics.convergence",
+            ],
+            chains=tuple(dict.fromkeys(path for p in own for path in self.chains(p))),
+            reference=self.path("reference", problem),
+        )
+
+    def _add_curves(self, name: str) -> None:
         setup = self.paper.accounting[name]
         entries = setup.settings.values()
         modules = {f"dpmc.mcmc.methods.{entry.method}" for entry in entries}
         modules |= {f"dpmc.privacy.accountants.{a}" for e in entries for a in e.accountants}
-        code = self._code("accounting", *sorted(modules), settings=plain(setup))
-        digest = short_digest([plain(setup), code])
-        return CurvesJob(name, setup, f"{self.folder}/accounting/{name}-{digest}.parquet")
+        modules |= {"dpmc_papers.pipeline.accounting_curves"}
+        self._add(self.path("accounting", name), {"curves": plain(setup)}, sorted(modules))
 
-    def _all_studies(self) -> Iterator[StudyJob]:
-        for name, study in self.paper.studies.items():
-            for problem in study.problems:
-                parts = [
-                    part
-                    for label, method in study.methods.items()
-                    if problem in (method.problems or study.problems)
-                    for part in self._parts(name, problem, label)
-                ]
-                for chosen in filled(parts, _runs, study.most_runs(problem)):
-                    digest = short_digest([[part.digest, part.first, part.last] for part in chosen])
-                    place = "run_times" if study.timed else "studies"
-                    path = f"{self.folder}/{place}/{name}/{problem}-{digest}.parquet"
-                    rows = self.problems[problem].data
-                    yield StudyJob(name, problem, tuple(chosen), rows, path, study.timed)
-
-    def _parts(self, name: str, problem: str, label: str) -> Iterator[StudyPart]:
+    def _add_study(self, name: str, problem: str) -> None:
         study = self.paper.studies[name]
-        method = study.methods[label]
-        rows = self.problems[problem].data
-        code = self._code(
-            "study",
-            f"dpmc_papers.studies.{study.study}",
-            registry.home(study.study, method.method),
-            settings=[plain(study), plain(self.problems[problem].setup)],
-        )
-        replicates = method.replicates or study.replicates
-        for point, values in grids.together({**study.grid, **method.grid}, study.together):
-            setup = StudySetup(
-                paper=self.paper.paper,
-                study=study.study,
-                experiment=name,
-                problem=self.problems[problem].setup,
-                label=label,
-                method=method.method,
-                variant=method.variant,
-                params={**study.params, **method.params},
-                outside=self.paper.outside,
-                seed=self.paper.seed,
-                points=values,
-            )
-            reads = getattr(registry.load("study", study.study), "reads", None)
-            others = [] if reads is None else [reads(setup.params)]
-            digest = short_digest([plain(setup), self._inside(rows), code, *others])
-            size = max(1, min(replicates, study.most_runs(problem) // len(values)))
-            for first in range(0, replicates, int(size)):
-                last = min(first + int(size), replicates) - 1
-                yield StudyPart(label, point, digest, first, last, setup)
+        own = study.on(problem)
+        replicates = study.replicates_on(problem)
+        modules = {registry.home(study.study, m.method) for m in own.methods.values()}
+        modules |= {f"dpmc_papers.studies.{study.study}"}
+        reads = "reads" in code.defined(f"dpmc_papers.studies.{study.study}")
+        others = registry.load("study", study.study).reads if reads else None
+        for first, last in batches(max(replicates.values()), study.batch(problem)):
+            given = {
+                "paper": self.paper.paper,
+                "experiment": name,
+                "problem": plain(self.problems[problem]),
+                "study": plain(own),
+                "seeds": {
+                    label: [first, min(last, number - 1)]
+                    for label, number in replicates.items()
+                    if first < number
+                },
+                "outside": self.paper.outside,
+                "seed": self.paper.seed,
+            }
+            if others is not None:
+                given["others"] = [
+                    others({**study.params, **m.params}) for m in own.methods.values()
+                ]
+            path = self.path("studies", name, problem, seeds((first, last)))
+            self._add(path, given, sorted(modules), data=self.path("data", problem))
 
-    def _code(self, script: str, *modules: str, settings: object = None) -> str:
-        named = dependencies.strings([self.paper.paper, settings])
-        return dependencies.code(self.config.root, script, *modules, named=named)
+    def studies(self, name: str) -> list[str]:
+        """The tables of a study, problem by problem."""
+        study = self.paper.studies[name]
+        return [
+            self.path("studies", name, problem, seeds(batch))
+            for problem in study.problems
+            for batch in batches(max(study.replicates_on(problem).values()), study.batch(problem))
+        ]
 
-    def _rows(self, setup: ProblemSetup, digest: str) -> str:
-        """Return the file of the rows of a problem.
+    def _output(self, name: str) -> Job:
+        output, part = self.paper.outputs[name], self.paper.part(name)
+        modules = [f"dpmc_papers.outputs.{self.paper.paper}"]
+        if output.kind == "figure":
+            modules += ["dpmc_papers.plots.style", "dpmc_papers.plots.drawn"]
+        chains = tuple(self._picked(output.chains)) if output.chains else ()
+        inputs = {
+            **self._runs(output.metrics, part, output.accounting),
+            "chains": chains,
+            "references": self._of("reference", output.reference),
+            "datasets": self._of("data", output.data),
+        }
+        paths = [f"{self.folder}/{name}.{ending}" for ending in files.endings(name, output.kind)]
+        return self.job(paths, part.determining(), modules, inputs)
 
-        If an earlier run could not have them and this machine now can, they go to another file,
-        so that all that is made from them is made again.
-        """
-        path = f"{self.folder}/data/{setup.name}-{digest}.parquet"
-        if not files.is_absence(path):
-            return path
-        again = f"{self.folder}/data/{setup.name}-{short_digest([digest, 'again'])}.parquet"
-        from dpmc_papers.config import problems
+    def _whole(self, name: str) -> Job:
+        modules = {
+            "verdict": [f"dpmc_papers.verdicts.{one}" for one in JUDGES],
+            "guarantees": ["dpmc_papers.outputs._guarantees"],
+        }[name]
+        if name == "verdict" and self.paper.paper in registry.names("rules"):
+            modules.append(f"dpmc_papers.outputs._rules.{self.paper.paper}")
+        every = [*self.paper.experiments, *self.paper.studies]
+        inputs = self._runs(every, self.paper, self.paper.accounting if name == "verdict" else ())
+        paths = [f"{self.folder}/{file}" for file in files.OF_DOCUMENT[name]]
+        return self.job(paths, self.paper.determining(), modules, inputs)
 
-        return again if files.exists(again) or problems.is_here(setup) else path
+    def _runs(
+        self, names: Iterable[str], part: Paper, accounting: Iterable[str]
+    ) -> dict[str, Paths]:
+        """The tables of experiments, studies, exact samples and accountants."""
+        chosen = set(names)
+        metrics = [
+            self.path("metrics", name, problem)
+            for name, experiment in self.paper.experiments.items()
+            for problem in experiment.methods
+            if name in chosen
+        ]
+        studies = [
+            path for name in self.paper.studies if name in chosen for path in self.studies(name)
+        ]
+        return {
+            "metrics": (*metrics, *studies),
+            "baselines": self._of("baselines", part.problems if metrics else ()),
+            "curves": tuple(self.path("accounting", name) for name in accounting),
+        }
 
-    def _raw(self, setup: ProblemSetup) -> str:
-        """Return the file that says where the raw file of a problem is, empty if it has none.
+    def _of(self, kind: str, names: Container[str]) -> tuple[str, ...]:
+        """The files of some problems, in the order of the configuration."""
+        paths = (self.path(kind, name) for name in self.problems if name in names)
+        return tuple(path for path in paths if path in self.files)
 
-        What an earlier run wrote counts for as long as it is true. Then another file is written.
-        """
-        from dpmc_papers.config import problems
-
-        name = problems.raw_file(setup)
-        if name is None:
-            return ""
-        code = self._code("raw", "dpmc_papers.pipeline.raw_files")
-        for number in itertools.count():
-            path = f"{self.folder}/raw/{name}-{short_digest([name, code, number])}.json"
-            if not raw_files.is_outdated(path, problems.is_here(setup)):
-                break
-        return path
-
-    def _covered(self, paths: Iterable[str]) -> list[Any]:
-        """Return the folders of batches and how many replicates they hold, however divided."""
-        counts: dict[str, int] = {}
-        for path in paths:
-            folder, _, name = self._inside(path).rpartition("/")
-            last = int(name.removesuffix(".parquet").partition("-")[2])
-            counts[folder] = max(counts.get(folder, 0), last + 1)
-        return [[folder, count] for folder, count in counts.items()]
-
-    def _inside(self, path: str) -> str:
-        # Digests know files by their place in the folder: the folder itself determines nothing.
-        return path.removeprefix(self.folder)
-
-    def _output(self, name: str) -> OutputJob:
-        output, paper = self.paper.outputs[name], self.paper
-        reads = Reads(
-            output.kind,
-            output.metrics,
-            output.chains,
-            output.reference,
-            output.data,
-            output.accounting,
-        )
-        read = {*output.metrics, *([output.chains.experiment] if output.chains else [])}
-        experiments = _only(paper.experiments, read)
-        studies = _only(paper.studies, output.metrics)
-        problems = {p for experiment in experiments.values() for p in experiment.methods}
-        problems |= {p for study in studies.values() for p in study.problems}
-        problems |= {*output.reference, *output.data}
-        part = msgspec.structs.replace(
-            paper,
-            problems=_only(paper.problems, problems),
-            experiments=experiments,
-            studies=studies,
-            accounting=_only(paper.accounting, output.accounting),
-            outputs={name: output},
-        )
-        module = f"dpmc_papers.outputs.{paper.paper}"
-        code = self._code(output.kind, module, settings=part.plain())
-        texts = dependencies.texts(self.config.root, self.paper, name)
-        if texts:
-            code = dependencies.content_digest(*texts) + code
-        return self._with_request(name, reads, part, code)
-
-    def _whole(self, name: str) -> OutputJob:
-        metrics = [*self.paper.experiments, *self.paper.studies]
-        reads = Reads(name, metrics, accounting=list(self.curves))
-        texts = dependencies.content_digest(*dependencies.texts(self.config.root, self.paper, name))
-        code = texts + self._code(name, settings=self.paper.plain())
-        if name == "page":  # it shows the others
-            code += short_digest([self._inside(output.request) for output in self.outputs.values()])
-        return self._with_request(name, reads, self.paper, code)
-
-    def _with_request(self, name: str, reads: Reads, part: Paper, code: str) -> OutputJob:
-        used = [self.problems[key] for key in self.problems if key in part.problems]
-        metrics = tuple(m.path for m in self.metrics if m.experiment in reads.metrics)
-        baselines = tuple(p.baseline for p in used if p.baseline and metrics)
-        studies = tuple(study.path for study in self.studies if study.experiment in reads.metrics)
-        chains = _picked(self.metrics, reads.chains) if reads.chains else ()
-        references = tuple(p.reference for p in used if p.name in reads.reference)
-        datasets = tuple(p.data for p in used if p.name in reads.data)
-        curves = tuple(self.curves[key].path for key in reads.accounting)
-        whole = (metrics, studies, baselines, references, datasets, curves)
-        inside = [self._inside(path) for kind in whole for path in kind]
-        covered = self._covered(chains)
-        config = part.determining()
-        digest = short_digest([config, inside, covered, code])
-        return OutputJob(
-            name=name,
-            reads=reads,
-            config=config,
-            experiments=part.experiments,
-            metrics=(*metrics, *studies),
-            baselines=baselines,
-            chains=chains,
-            references=references,
-            datasets=datasets,
-            curves=curves,
-            request=f"{self.folder}/requests/{name}-{digest}.json",
-        )
+    def _picked(self, wanted: settings.ChainsRead) -> Iterator[str]:
+        """The chains of each method that an output asks for."""
+        own = [
+            point
+            for point in self.points
+            if (point.experiment, point.problem) == (wanted.experiment, wanted.problem)
+        ]
+        for label in dict.fromkeys(point.label for point in own):
+            points = [point for point in own if point.label == label]
+            chosen = {"all": points, "first": points[:1], "last": points[-1:]}[wanted.point]
+            for point in chosen:
+                yield from self.chains(point)
 
 
-def _only(section: Mapping[str, T], names: Container[str]) -> dict[str, T]:
-    return {key: value for key, value in section.items() if key in names}
+def batches(replicates: int, size: int | None) -> list[Batch]:
+    """The first and the last replicate of each batch.
+
+    Its borders are multiples of `size`, so that one replicate more changes one batch or adds one;
+    without a size there is one batch.
+    """
+    step = size or replicates
+    return [(first, min(first + step, replicates) - 1) for first in range(0, replicates, step)]
 
 
-def _picked(metrics: Iterable[MetricsJob], wanted: settings.ChainsRead) -> tuple[str, ...]:
-    paths = []
-    for entry in metrics:
-        if (entry.experiment, entry.problem) == (wanted.experiment, wanted.problem):
-            for part in entry.parts:
-                points = list(dict.fromkeys(job.point for job in part.jobs))
-                chosen = {"all": points, "first": points[:1], "last": points[-1:]}[wanted.point]
-                paths += [job.path for job in part.jobs if job.point in chosen]
-    return tuple(paths)
+def seeds(batch: Batch) -> str:
+    """The name of a batch."""
+    return f"seeds={batch[0]}-{batch[1]}"
 
 
-def _chains(part: MetricsPart) -> float:
-    """Return how many chains are measured."""
-    return sum((job.last - job.first + 1) * job.setup.num_chains for job in part.jobs)
-
-
-def _runs(part: StudyPart) -> float:
-    """Return how many runs of a point there are."""
-    return (part.last - part.first + 1) * len(part.setup.points)
+def in_path(point: str) -> str:
+    """The name of a point as part of a path, where a comma would end a word of a command."""
+    return point.replace(",", "+")

@@ -16,7 +16,7 @@ from dpmc import yaml_files
 from dpmc.types import DpmcError
 from dpmc_papers.outputs import _guarantees
 from dpmc_papers.outputs._facts import Facts
-from dpmc_papers.pipeline.output_files import endings
+from dpmc_papers.pipeline.files import endings
 from dpmc_papers.verdicts import verdict
 from dpmc_papers.verdicts.verdict import Verdict
 

@@ -20,7 +20,6 @@ from dpmc_league.score import Score
 from dpmc_league.submission import Terms
 from dpmc_league.table import ABSENT, entry
 from dpmc_league.task import Task, task
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup
 from dpmc_papers.data import league_task
 from dpmc_papers.studies import _tables
@@ -139,16 +138,6 @@ def check(point: StudyPoint) -> None:
     """Refuse a point that a run would refuse."""
     _task_name(point)
     terms(point, 0.5, 0)
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: passes over the rows."""
-    return Work(thousands(setup, "max_passes"), seconds_per_unit=10)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return the budget of one point; what it buys is the choice of each method."""
-    return Bought(float(point.point["epsilon"]), None, "chosen by each method")
 
 
 def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:

@@ -13,7 +13,6 @@ from dpmc.statsel import lookup, releases, targets
 from dpmc.statsel.releases import Release
 from dpmc.statsel.targets import PosteriorTarget, ThetaPrior
 from dpmc.types import DpmcError, check_epsilon
-from dpmc_papers.config.pricing import Bought
 from dpmc_papers.config.settings import plain
 from dpmc_papers.config.setups import ProblemSetup, StudyPoint
 from dpmc_papers.data import population_rows
@@ -127,12 +126,6 @@ def check(point: StudyPoint) -> None:
     """
     released_at(point, study_params(point))
     method_params(registry.load(KIND, point.method), point)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return what the budget of a point buys: one release, and a chain that spends nothing."""
-    iterations = point.params.get("num_iterations")
-    return Bought(float(point.point["epsilon"]), iterations, "as published")
 
 
 def observe(point: StudyPoint, params: Params, replicate: int) -> Observed:

@@ -24,8 +24,6 @@ METHODS = "dpmc_league.rivals"
 
 Params = _league.Params
 COLUMNS = _league.COLUMNS
-work = _league.work
-describe_budget = _league.describe_budget
 unavailable = _league.unavailable
 
 

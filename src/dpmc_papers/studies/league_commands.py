@@ -25,8 +25,6 @@ EXAMPLES = "docs/examples/league"
 
 Params = _league.Params
 COLUMNS = _league.COLUMNS
-work = _league.work
-describe_budget = _league.describe_budget
 unavailable = _league.unavailable
 
 

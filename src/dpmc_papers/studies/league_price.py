@@ -16,7 +16,6 @@ from dpmc.registry import listed, refusal
 from dpmc.rng import stream
 from dpmc.types import NO_GUARANTEE, Dataset, DpmcError
 from dpmc_league import price
-from dpmc_papers.config.pricing import Bought, Work
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.studies import _tables
 
@@ -108,14 +107,3 @@ def check(point: StudyPoint) -> None:
     if point.method not in price.CHAINS:
         wanted = f"one of {listed(price.CHAINS)}"
         raise DpmcError(refusal("method", wanted, point.method, price.CHAINS))
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: the mean of the dimensions, as chains grow with it."""
-    dims = [float(point["dim"]) for point in setup.points]
-    return Work(sum(dims) / len(dims), seconds_per_unit=0.02)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return that no rows are read."""
-    return Bought(None, None, "none")

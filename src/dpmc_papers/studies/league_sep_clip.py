@@ -20,7 +20,6 @@ from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError, Guarantee
 from dpmc_league import gate
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.data import mixture_rows
 from dpmc_papers.studies import _tables
@@ -99,16 +98,6 @@ def check(point: StudyPoint) -> None:
         raise DpmcError("`epsilon` must be given")
     module: Any = registry.load("league_sep_clip", point.method)
     _tables.method_params(module, point, point.own("epsilon"))
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: passes over the rows."""
-    return Work(thousands(setup, "num_passes"), seconds_per_unit=8)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return the budget of one point."""
-    return Bought(float(point.point["epsilon"]), None, "all of it")
 
 
 # Runs of a point all have the same ledger.

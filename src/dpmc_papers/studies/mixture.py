@@ -20,11 +20,9 @@ from dpmc.ep.mixture.scores import published_scores, scores
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import Dataset
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.data import mixture_rows
-from dpmc_papers.data._sizes import shape
-from dpmc_papers.studies import _epsilon_passes, _tables
+from dpmc_papers.studies import _tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,18 +118,6 @@ def check(point: StudyPoint) -> None:
     own = Params(**_tables.having(point.params, Params))
     _tables.budget(point, own.delta)
     _tables.method_params(registry.load("mixture", point.method), point)
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: passes over the rows."""
-    return Work(thousands(setup, "num_passes"), seconds_per_unit=8)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return what the budget of one point buys."""
-    own = Params(**_tables.having(point.params, Params))
-    rows, _ = shape(point.problem)
-    return _epsilon_passes.describe(point, rows, own.delta, "public")
 
 
 def make_model(dataset: Dataset, params: Params) -> MixtureModel:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,9 @@ from dpmc.ep.network.task import Fitted, Task
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, MemoryLimitError
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import ProblemSetup, StudyPoint, StudySetup, canonical
 from dpmc_papers.data import uci_network
-from dpmc_papers.data._sizes import BYTES_PER_MB, BYTES_PER_NUMBER, shape
-from dpmc_papers.studies import _epsilon_passes, _tables
+from dpmc_papers.studies import _tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +29,6 @@ METHODS = "dpmc.ep.network.methods"
 
 # Methods that keep a site for each row: the mean and natural parameters of every weight.
 SITES = ("ep",)
-NUMBERS_PER_SITE_WEIGHT = 2
 # Of the rows of a table, those of a split that are learnt from.
 LEARNT = 0.9
 
@@ -156,24 +152,6 @@ def check(point: StudyPoint) -> None:
     _tables.budget(point, own.delta)
     module = registry.load("networks", point.method)
     _tables.method_params(module, point, point.own("epsilon"))
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: a pass visits each weight for each row."""
-    own = Params(**_tables.having(setup.params, Params))
-    rows, columns = shape(setup.problem)
-    hidden = _hidden(setup.problem, own)
-    pairs = rows * (hidden * columns + hidden + 1)
-    kept = pairs * NUMBERS_PER_SITE_WEIGHT if setup.method in SITES else 0
-    megabytes = kept * BYTES_PER_NUMBER / BYTES_PER_MB
-    return Work(thousands(setup, "num_passes"), 6.2 * pairs / 1e6, megabytes)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return what the budget of one point buys."""
-    own = Params(**_tables.having(point.params, Params))
-    rows = math.floor(LEARNT * shape(point.problem)[0])
-    return _epsilon_passes.describe(point, rows, own.delta, "released")
 
 
 def table_of(problem: ProblemSetup) -> str:

@@ -10,7 +10,6 @@ from dpmc import registry
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import NO_GUARANTEE, Dataset
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.studies import _tables
 
@@ -88,13 +87,3 @@ def run(
 def check(point: StudyPoint) -> None:
     """Refuse a point that a run would refuse."""
     registry.parameters(registry.load("perturbation", point.method), point.params)
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: draws of the noise."""
-    return Work(thousands(setup, "num_draws"), seconds_per_unit=0.02)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return that no budget is spent."""
-    return Bought(None, None, "none")

@@ -13,7 +13,6 @@ publishes several of them pays for it once, and for each other release besides.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +27,6 @@ from dpmc.linreg import profiles, release, scores
 from dpmc.linreg.methods import posterior
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics, NoisyStatistics, Prior, Regression
-from dpmc.privacy import gaussian_noise
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import (
@@ -40,31 +38,14 @@ from dpmc.types import (
     Guarantee,
     check_epsilon,
 )
-from dpmc_papers.config import kept_draws
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import ProblemSetup, StudyPoint, StudySetup, canonical
 from dpmc_papers.data import regression_rows, uci_regression
-from dpmc_papers.data._sizes import shape
 from dpmc_papers.studies import _tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = "dpmc.linreg.methods"
-
-# Seconds of a thousand iterations on one node, on a problem that was not measured.
-SECONDS = {
-    "adassp": 0.0002,
-    "bayes_fixed_s_fast": 0.0008,
-    "mcmc_bs": 0.02,
-    "mcmc_fixed_s": 0.0008,
-    "mcmc_normal_x": 0.02,
-    "ols": 0.001,
-    "posterior": 0.0005,
-}
-OTHER_SECONDS = 0.01
-# Of the rows of a table, about, those that are learnt from.
-LEARNT = 0.8
 
 # Draws of a private posterior that are compared with the non-private one: every 50th of 5,000.
 COMPARED = 100
@@ -178,33 +159,6 @@ def check(point: StudyPoint) -> None:
     method_params(point, registry.load("regression", point.method), y_bound=1.0)
 
 
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: an iteration visits each node."""
-    return work_of_nodes(setup, SECONDS.get(setup.method, OTHER_SECONDS))
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return what the budget of one point buys: the noise of one release, and a chain on it."""
-    module: Any = registry.load("regression", point.method)
-    if module.STATISTICS == "exact":
-        return Bought(None, None, "none")
-    rows, _ = shape(point.problem)
-    if point.problem.data.name == "uci_regression":
-        rows = math.floor(LEARNT * rows)
-    epsilon = float(point.point["epsilon"])
-    calibration = profiles.profile(point.variant).calibration
-    multiplier = gaussian_noise.multiplier(calibration, epsilon, 1 / rows)
-    iterations = getattr(method_params(point, module, 1.0), "num_iterations", None)
-    return Bought(epsilon, iterations, f"{multiplier:.4g}")
-
-
-def work_of_nodes(setup: StudySetup, seconds: float) -> Work:
-    """Return the work of one run whose every iteration takes so many seconds on each node."""
-    nodes = [float(point.get("num_nodes", 1)) for point in setup.points]
-    each = 1 + sum(nodes) / len(nodes)
-    return Work(thousands(setup, "num_iterations"), seconds * each)
-
-
 def _rows(
     point: StudyPoint, dataset: Dataset, replicates: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
@@ -216,8 +170,6 @@ def _rows(
     for replicate in replicates:
         fit, guarantees = estimate(point, exact, prior, problem.bounds, dataset, replicate)
         declared = guarantees.get("declared", NO_GUARANTEE)
-        if fit.draws is not None:
-            kept_draws.offer(point, replicate, fit.draws[:, np.newaxis])
         yield {
             **_tables.place(point, replicate),
             "delta": 1 / len(problem.x),

@@ -21,13 +21,10 @@ from dpmc.linreg.types import NoisyStatistics, Prior
 from dpmc.progress import Progress, silent
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError
-from dpmc_papers.config import kept_draws
-from dpmc_papers.config.pricing import Work
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.studies import _tables, regression
 from dpmc_papers.studies.regression import (
     RegressionProblem,
-    describe_budget,
     method_params,
     prepared,
     released,
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 
 METHODS = "dpmc.linreg.methods"
 
-__all__ = ["check", "describe_budget", "run", "unavailable", "work"]
+__all__ = ["check", "run", "unavailable"]
 
 STARTS = ("node", "pooled")
 
@@ -111,11 +108,6 @@ def check(point: StudyPoint) -> None:
     _module(point)
 
 
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: an iteration visits each node."""
-    return regression.work_of_nodes(setup, 0.06)
-
-
 def _module(point: StudyPoint) -> Any:
     module: Any = registry.load("regression", point.method)
     if "start" not in {entry.name for entry in fields(module.Params)}:
@@ -141,8 +133,6 @@ def _row(
         fits[start] = module.fit(given, prior, params, stream(seed, "chain", key, replicate, start))
     complete = all(fit.status == "complete" for fit in fits.values())
     draws = {start: fit.draws for start, fit in fits.items()} if complete else {}
-    if draws:
-        kept_draws.offer(point, replicate, np.stack(list(draws.values()), axis=1))
     return {
         **_tables.place(point, replicate),
         "delta": 1 / len(problem.x),

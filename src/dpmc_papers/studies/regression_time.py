@@ -13,18 +13,16 @@ import msgspec
 
 from dpmc.progress import Progress, silent
 from dpmc.types import Dataset, DpmcError
-from dpmc_papers.config.pricing import Work
 from dpmc_papers.config.problems import make_data
 from dpmc_papers.config.setups import StudyPoint, StudySetup
 from dpmc_papers.studies import _tables, regression
-from dpmc_papers.studies.regression import describe_budget
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = "dpmc.linreg.methods"
 
-__all__ = ["check", "describe_budget", "run", "work"]
+__all__ = ["check", "run"]
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -73,11 +71,6 @@ def check(point: StudyPoint) -> None:
     for key, given in (("dim", point.point), ("num_iterations", point.params)):
         if key not in given:
             raise DpmcError(f"`{key}` must be given")
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: an iteration visits each node."""
-    return regression.work_of_nodes(setup, 0.02)
 
 
 def _timed(point: StudyPoint, replicate: int) -> dict[str, object]:

@@ -15,18 +15,16 @@ from dpmc.statsel.chains import driver
 from dpmc.statsel.chains.driver import ChainDraws
 from dpmc.statsel.posterior import quadrature
 from dpmc.types import Dataset, DpmcError
-from dpmc_papers.config import kept_draws
-from dpmc_papers.config.pricing import Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.studies import _statsel, _tables
-from dpmc_papers.studies._statsel import Params, describe_budget
+from dpmc_papers.studies._statsel import Params
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = "dpmc.statsel.chains.methods"
 
-__all__ = ["Params", "check", "describe_budget", "run", "work"]
+__all__ = ["Params", "check", "run"]
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -88,11 +86,6 @@ def check(point: StudyPoint) -> None:
     _statsel.check(point)
 
 
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: iterations."""
-    return Work(thousands(setup, "num_iterations"), seconds_per_unit=0.02)
-
-
 def _module(method: str) -> Any:
     module: Any = registry.load(_statsel.KIND, method)
     if module.chain is None:
@@ -115,7 +108,6 @@ def _rows(module: Any, point: StudyPoint, replicate: int) -> Iterator[dict[str, 
     for chain in range(study.num_chains):
         rng = stream(point.seed, "chain", key, replicate, chain)
         found.append(driver.run(module, observed.target, params, point.variant, rng, moments))
-    kept_draws.offer(point, replicate, np.stack([each.theta for each in found], axis=1)[:, :, None])
     shared = {
         **_statsel.columns(point, observed, study, replicate),
         "num_particles": int(getattr(params, "num_particles", 0)),

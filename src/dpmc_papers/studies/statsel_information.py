@@ -13,7 +13,6 @@ from dpmc.rng import stream
 from dpmc.statsel import lookup
 from dpmc.statsel.fisher.information import InformationEstimate, ReleaseSetting
 from dpmc.types import NO_GUARANTEE, Dataset, DpmcError, check_epsilon
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup
 from dpmc_papers.data import population_rows
 from dpmc_papers.studies import _tables
@@ -87,16 +86,6 @@ def check(point: StudyPoint) -> None:
     """Refuse a point that a run would refuse."""
     setting(point)
     _parameters(registry.load("statsel_information", point.method), point)
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: outer samples."""
-    return Work(thousands(setup, "num_outer"), seconds_per_unit=0.2)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return what the budget of one point buys: one release."""
-    return Bought(float(point.point["epsilon"]), None, "as published")
 
 
 def setting(point: StudyPoint) -> ReleaseSetting:

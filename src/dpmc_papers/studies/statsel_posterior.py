@@ -20,18 +20,16 @@ from dpmc.statsel.chains import driver
 from dpmc.statsel.posterior import quadrature
 from dpmc.statsel.posterior.quadrature import QuadraturePosterior
 from dpmc.types import Dataset
-from dpmc_papers.config import kept_draws
-from dpmc_papers.config.pricing import Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup, canonical
 from dpmc_papers.studies import _statsel, _tables
-from dpmc_papers.studies._statsel import Observed, Params, check, describe_budget
+from dpmc_papers.studies._statsel import Observed, Params, check
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = "dpmc.statsel.chains.methods"
 
-__all__ = ["Params", "check", "describe_budget", "run", "work"]
+__all__ = ["Params", "check", "run"]
 
 COLUMNS = {
     **_tables.COLUMNS,
@@ -92,11 +90,6 @@ def run(
     return _tables.typed(rows, COLUMNS)
 
 
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: iterations."""
-    return Work(thousands(setup, "num_iterations"), seconds_per_unit=0.02)
-
-
 def _row(module: Any, point: StudyPoint, replicate: int) -> dict[str, Any]:
     params: Params = _statsel.study_params(point)
     observed = _statsel.observe(point, params, replicate)
@@ -132,7 +125,6 @@ def _chain(
     draws = driver.run(
         module, observed.target, params, point.variant, rng, lambda: (known.mean, known.sd)
     )
-    kept_draws.offer(point, replicate, draws.theta[:, np.newaxis, np.newaxis])
     iac = math.nan
     if draws.theta.size >= 4:
         iac = autocorrelation_time(draws.theta, warn=False).value

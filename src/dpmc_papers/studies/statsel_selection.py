@@ -23,7 +23,6 @@ from dpmc.statsel.selection import two_stage
 from dpmc.statsel.selection.methods import SelectionResult, SelectionTask
 from dpmc.statsel.selection.planning import SelectionPlan
 from dpmc.types import Array, Dataset, DpmcError
-from dpmc_papers.config.pricing import Bought, Work, thousands
 from dpmc_papers.config.setups import StudyPoint, StudySetup
 from dpmc_papers.studies import _tables
 
@@ -139,16 +138,6 @@ def check(point: StudyPoint) -> None:
         if key not in point.point:
             raise DpmcError(f"`{key}` must be given at every point")
     make_task(point, Params(**_tables.having(point.params, Params)))
-
-
-def work(setup: StudySetup) -> Work:
-    """Return the work of one run: data sets."""
-    return Work(thousands(setup, "num_runs"), seconds_per_unit=0.1)
-
-
-def describe_budget(point: StudyPoint) -> Bought:
-    """Return what the budget of one point buys: two releases."""
-    return Bought(float(point.point["epsilon"]), None, "as published")
 
 
 def make_task(point: StudyPoint, own: Params) -> SelectionTask:

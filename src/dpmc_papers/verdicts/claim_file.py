@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpmc.registry import refusal
 from dpmc.types import DpmcError
 from dpmc.yaml_files import read_yaml
 from dpmc_papers.verdicts import printed_series
@@ -19,7 +21,8 @@ ENTRY_KEYS = {
 }  # fmt: skip
 NEEDED = ("id", "where", "output", "published", "rule")
 FILE_KEYS = {"paper", "error_rate", "printed_variants", "resamples", "seed", "needs", "entries"}
-OPTIONAL = {"settings", "series"}
+# Experiments in `without_runs` have claims and are in no grid: tests decide these.
+OPTIONAL = {"settings", "series", "without_runs"}
 
 
 def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, Any]:
@@ -85,6 +88,10 @@ def check(values: Any, where: str) -> None:
                 f"{where}: setting {name!r} must be a place in the configuration and the printed "
                 f"number, got {pair!r}"
             )
+    if not 0 < values["error_rate"] < 0.5:
+        raise DpmcError(
+            f"{where}: {refusal('error_rate', 'a number in (0, 1/2)', values['error_rate'])}"
+        )
     known = kinds(str(values["paper"]))
     blocks = values.get("series", [])
     for entry in values["entries"]:
@@ -122,6 +129,8 @@ def _faults(entry: Any, known: Mapping[str, Kind]) -> Iterator[str]:
             yield f"`{key}` of the rule is missing, which kind {rule['kind']!r} needs"
     if "low" not in entry and "high" not in entry:
         yield "`low` or `high` is missing"
+    if entry.get("low", -math.inf) > entry.get("high", math.inf):
+        yield f"`low` must be at most `high`, got {entry['low']} and {entry['high']}"
     if not 0 <= entry.get("exceptions", 0) < 1:
         yield f"`exceptions` must be at least 0 and below 1, got {entry['exceptions']!r}"
 

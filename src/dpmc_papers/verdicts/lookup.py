@@ -10,9 +10,6 @@ from dpmc import registry
 from dpmc_papers.verdicts import comparisons, printed, rules
 from dpmc_papers.verdicts.kinds import Kind
 
-# Found by name while a program runs, and so part of the code that verdicts depend on.
-LOOKED_UP = ("dpmc_papers.outputs._rules",)
-
 
 @functools.cache
 def kinds(paper: str) -> Mapping[str, Kind]:

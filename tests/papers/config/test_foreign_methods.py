@@ -26,7 +26,9 @@ def load(path: Path | None, text: str | None = None, **changes: Any) -> Config:
 
 
 def names(config: Config) -> set[str]:
-    return {study.path for study in Workload(config, "league").studies}
+    """Return the tables of studies, each with the digest of what it is made from."""
+    files = Workload(config, "league").files
+    return {f"{path} {job.digest}" for path, job in files.items() if "/studies/" in path}
 
 
 def test_commands_are_a_study_of_their_own_that_outputs_read_and_ours_are_as_they_were(tmp_path):
@@ -34,7 +36,7 @@ def test_commands_are_a_study_of_their_own_that_outputs_read_and_ours_are_as_the
     paper = joined.papers["league"]
     assert names(alone) < names(joined)
     (added,) = names(joined) - names(alone)
-    assert "/studies/yours/gaussian_2-" in added
+    assert "/studies/yours/gaussian_2/seeds=" in added
     assert set(paper.studies["yours"].methods) == {"mine"}
     assert paper.studies["yours"].grid == paper.studies["table"].grid
     for name, output in paper.outputs.items():

@@ -15,7 +15,7 @@ from dpmc import registry, yaml_files
 from dpmc_papers.config import reader
 from dpmc_papers.outputs import _layout, _printed, _tables
 from dpmc_papers.outputs._layout import Cell, Layout, block
-from dpmc_papers.pipeline import output_files
+from dpmc_papers.pipeline import files
 from tests.support import invented
 from tests.support.invented import ROOT
 
@@ -31,7 +31,7 @@ TABLES = [
     for name, entry in outputs_of(paper).items()
     if entry["kind"] == "table"
 ]
-NUMBERED = [(paper, name) for paper, name in TABLES if output_files.is_numbered(name)]
+NUMBERED = [(paper, name) for paper, name in TABLES if files.is_numbered(name)]
 
 
 @functools.cache
@@ -241,10 +241,10 @@ def test_a_table_without_a_declared_layout_is_shown_as_it_is():
 
 
 def test_only_numbered_tables_have_a_layout():
-    assert output_files.endings("table7_1", "table") == ("csv", "layout.csv", "md", "tex")
+    assert files.endings("table7_1", "table") == ("csv", "layout.csv", "md", "tex")
     for name in ("table1_draws", "table_profiles", "budget"):
-        assert output_files.endings(name, "table") == ("csv",)
-    assert output_files.endings("figure1", "figure")[0] == "pdf"
+        assert files.endings(name, "table") == ("csv",)
+    assert files.endings("figure1", "figure")[0] == "pdf"
     for paper, name in NUMBERED:
         assert hasattr(registry.load("output", paper), f"layout_{name}"), (paper, name)
 

@@ -86,16 +86,18 @@ def test_a_file_of_other_contents_is_no_absence(folder, monkeypatch):
     assert not isinstance(caught.value, UnavailableError)
 
 
-def test_a_record_is_outdated_once_it_is_untrue(folder, tmp_path):
-    record, file = tmp_path / "record.json", folder / "file"
-    assert not raw_files.is_outdated(record, is_here=True)
-    raw_files.write(record, {"unavailable": "no way"})
-    assert not raw_files.is_outdated(record, is_here=False)
-    assert raw_files.is_outdated(record, is_here=True)
-    raw_files.write(record, {"file": str(file), "sha256": "0"})
-    assert raw_files.is_outdated(record, is_here=True)
-    file.touch()
-    assert not raw_files.is_outdated(record, is_here=False)
+def test_a_file_that_turns_up_is_searched_for_once_more(folder, monkeypatch, tmp_path):
+    """A run compares the number with that of the last search."""
+    record = tmp_path / "record.json"
+    assert raw_files.search(record, "kin8nm") == 0
+    raw_files.write(record, {"unavailable": "no way", "search": 0})
+    assert raw_files.search(record, "kin8nm") == 0
+    written(folder, monkeypatch)
+    assert raw_files.search(record, "kin8nm") == 1
+    raw_files.write(record, {**raw_files.make("kin8nm", 1), "search": 1})
+    assert raw_files.search(record, "kin8nm") == 1
+    monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))  # rows that were read stay as they are
+    assert raw_files.search(record, "kin8nm") == 1
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", json.dumps({"file": "a"})])

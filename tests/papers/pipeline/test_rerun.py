@@ -11,25 +11,23 @@ import pytest
 
 from dpmc import yaml_files
 from dpmc.types import UNAVAILABLE, DpmcError
-from dpmc_papers import __main__ as commands
 from dpmc_papers.__main__ import main
 from dpmc_papers.config import reader
-from dpmc_papers.pipeline import (
-    costs,
-    differences,
-    published_runs,
-    rerun,
-    rerun_report,
-    runs_file,
-    store,
-)
-from dpmc_papers.pipeline.jobs import ChainJob
+from dpmc_papers.pipeline import published_runs, rerun, results, stale, store
 from dpmc_papers.pipeline.workload import Workload
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "results" / "published"
 # Runs of milliseconds, which read no rows.
 CHEAP = "alparslan2023thesis", "information_normal_mean"
+# Experiments whose runs take seconds, by document.
+SHORT = {
+    "alparslan2023thesis": ("information_normal_mean", "information_uniform", "posterior_other"),
+    "league": ("price",),
+    "raisa2021dphmc": ("clipping", "dimension"),
+    "raisa2021thesis": ("clipping", "trajectory"),
+    "vinaroz2022dpsep": ("mixture_draws", "perturbation"),
+}
 
 
 def workload(paper):
@@ -38,7 +36,7 @@ def workload(paper):
 
 
 def published(paper):
-    return published_runs.Published(runs_file.read(PUBLISHED / paper / runs_file.NAME).metrics)
+    return published_runs.Published(results.read_runs(PUBLISHED / paper / results.RUNS).metrics)
 
 
 @pytest.fixture(scope="module")
@@ -57,29 +55,29 @@ def test_the_same_numbers_are_the_same_and_no_others():
         {"mmd": [1.0, math.nan], "status": ["complete", "3 of 4"], "of_others": [None] * 2}
     )
     here = old.drop(columns="of_others")
-    assert differences.difference(old, here) == (0.0, ())
+    assert rerun.difference(old, here) == (0.0, ())
     near = here.assign(mmd=[1.0 + 1e-8, math.nan])
-    assert differences.difference(old, near) == (pytest.approx(1e-8), ())
-    assert differences.difference(old, here.assign(mmd=[1.00001, math.nan]))[1] == ("mmd",)
+    assert rerun.difference(old, near) == (pytest.approx(1e-8), ())
+    assert rerun.difference(old, here.assign(mmd=[1.00001, math.nan]))[1] == ("mmd",)
     small = old.assign(mmd=[1e-5, 1e-300])
-    assert differences.difference(small, here.assign(mmd=[1e-5 + 5e-11, -1e-300])) == (0.0, ())
-    assert differences.difference(small, here.assign(mmd=[1e-5 + 2e-10, 0.0]))[1] == ("mmd",)
-    assert differences.difference(old, here.assign(mmd=[1.0, 2.0])) == (math.inf, ("mmd",))
-    assert differences.difference(old, here.assign(status=["complete", "3 of 5"]))[1] == ("status",)
-    assert differences.difference(old, here.assign(status=["complete", "none"])) == (
+    assert rerun.difference(small, here.assign(mmd=[1e-5 + 5e-11, -1e-300])) == (0.0, ())
+    assert rerun.difference(small, here.assign(mmd=[1e-5 + 2e-10, 0.0]))[1] == ("mmd",)
+    assert rerun.difference(old, here.assign(mmd=[1.0, 2.0])) == (math.inf, ("mmd",))
+    assert rerun.difference(old, here.assign(status=["complete", "3 of 5"]))[1] == ("status",)
+    assert rerun.difference(old, here.assign(status=["complete", "none"])) == (
         math.inf,
         ("status",),
     )
-    assert differences.difference(old, here.drop(columns="mmd"))[1] == ("mmd",)
-    assert differences.difference(old, here.head(1)) == (math.inf, ("rows",))
+    assert rerun.difference(old, here.drop(columns="mmd"))[1] == ("mmd",)
+    assert rerun.difference(old, here.head(1)) == (math.inf, ("rows",))
 
 
 def test_numbers_within_a_text_are_compared_as_numbers():
     old = pd.DataFrame({"posterior": ['{"means": [[-0.5, 1e-3]], "sd": NaN}']})
     near = old.replace({"posterior": {"-0.5": "-5.00000005e-1"}}, regex=True)
-    assert differences.difference(old, near) == (pytest.approx(1e-8), ())
+    assert rerun.difference(old, near) == (pytest.approx(1e-8), ())
     far = old.replace({"posterior": {"1e-3": "0.002"}}, regex=True)
-    assert differences.difference(old, far) == (0.5, ("posterior",))
+    assert rerun.difference(old, far) == (0.5, ("posterior",))
 
 
 def test_rounding_decides_only_what_it_moves_by_a_like_amount():
@@ -109,7 +107,7 @@ def test_a_sample_has_no_run_twice_and_every_run_as_often(cheap):
     _, _, found = cheap
     few = [found[k % len(found)] for k in range(40)]
     labelled = [
-        published_runs.Run((*run.key[:4], k), run.setup, run.job) for k, run in enumerate(few)
+        published_runs.Run((*run.key[:4], k), run.setup, run.made_by) for k, run in enumerate(few)
     ]
     counts = np.zeros(40)
     for seed in range(400):
@@ -138,10 +136,10 @@ def test_the_bound_holds_as_often_as_it_says():
     By 4 standard deviations of that share, which chance exceeds with a probability of 3e-5.
     """
     found = np.random.default_rng(0).binomial(60, 0.05, 2000)
-    below = np.mean([rerun_report.most_that_differ(60, int(k), 0.95) < 0.05 for k in found])
+    below = np.mean([rerun.most_that_differ(60, int(k), 0.95) < 0.05 for k in found])
     assert 0.01 < below < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 2000)
-    assert rerun_report.most_that_differ(60, 0, 0.95) == pytest.approx(1 - 0.05 ** (1 / 60))
-    assert rerun_report.most_that_differ(3, 3, 0.95) == 1.0
+    assert rerun.most_that_differ(60, 0, 0.95) == pytest.approx(1 - 0.05 ** (1 / 60))
+    assert rerun.most_that_differ(3, 3, 0.95) == 1.0
 
 
 def test_every_published_run_is_configured_or_told_of(monkeypatch):
@@ -177,10 +175,10 @@ def test_rows_without_data_when_published_are_no_runs():
 def test_runs_come_out_as_published(cheap):
     found = list(rerun.compared(cheap[0], cheap[2], cheap[1]))
     assert [one.outcome for one in found] == ["same"] * 8
-    lines = rerun_report.report(found)
+    lines = rerun.report(found)
     assert "8 the same" in lines[0]
     assert lines[-1].endswith("at most 31.2 % differ, at 95 % confidence")
-    assert rerun_report.report(found, None) == lines[:-1]
+    assert rerun.report(found, None) == lines[:-1]
 
 
 def test_a_published_number_that_the_code_does_not_produce_is_found(cheap):
@@ -191,7 +189,7 @@ def test_a_published_number_that_the_code_does_not_produce_is_found(cheap):
     found = list(rerun.compared(work, chosen, wrong))
     assert [one.outcome for one in found].count("different") == 1
     assert found[3].columns == ("information",)
-    assert rerun_report.report(found)[2:4] == [
+    assert rerun.report(found)[2:4] == [
         "1 different",
         f"  {chosen[3].told}: information, by 1.0e-05 at most",
     ]
@@ -201,14 +199,16 @@ def test_the_command_fails_if_a_run_differs(tmp_path, capsys, monkeypatch, cheap
     paper, experiment = CHEAP
     folder = tmp_path / paper
     folder.mkdir()
-    (folder / commands.PROVENANCE).write_text('{"outputs": {}, "commit": "abc", "target": "old"}')
-    context = runs_file.read(PUBLISHED / paper / runs_file.NAME)
+    (folder / stale.PROVENANCE).write_text('{"outputs": {}, "commit": "abc", "target": "old"}')
+    context = results.read_runs(PUBLISHED / paper / results.RUNS)
     only = context.metrics[context.metrics["experiment"] == experiment]
     arguments = ["rerun", paper, "--runs", "4", "--seed", "2", "--folder", str(tmp_path)]
     arguments += ["--root", str(ROOT)]
     for factor, code in ((1.0, 0), (1.001, 1)):
         rows = only.assign(information=only["information"] * factor)
-        store.write_table(folder / runs_file.NAME, rows, {"config": context.config, "curves": {}})
+        store.write_table(
+            folder / results.RUNS, rows, head={"config": context.config, "curves": {}}
+        )
         assert main(arguments) == code
     said = capsys.readouterr()
     assert "4 the same" in said.out
@@ -242,19 +242,12 @@ def test_chaos_is_told_from_a_change():
 def test_published_numbers_are_those_of_this_code(paper):
     """Four short runs of each document, drawn once; ``dpmc rerun`` draws more."""
     work, there = workload(paper), published(paper)
-    known = costs.load(ROOT / "config" / "costs.yaml")
-
-    def is_short(run):
-        job = run.job
-        if isinstance(job, ChainJob):
-            return job.seconds <= job.last - job.first + 1
-        return known.seconds_of(job) <= 1
-
-    here = [run for run in published_runs.population(work, there)[0] if is_short(run)]
+    runs = published_runs.population(work, there)[0]
+    here = [run for run in runs if run.key[0] in SHORT[paper]]
     found = list(rerun.compared(work, published_runs.sample(here, 4, 5), there))
     assert len(found) == 4
     assert [
-        line for one in found if one.outcome == "different" for line in rerun_report.report([one])
+        line for one in found if one.outcome == "different" for line in rerun.report([one])
     ] == []
 
 

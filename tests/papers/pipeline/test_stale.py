@@ -1,114 +1,81 @@
-"""Which published outputs would be made anew, and at which commits the rest was made."""
+"""Results that are not what the configuration asks for: found, and removed with what they made."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from dpmc.types import DpmcError
-from dpmc_papers import __main__ as commands
-from dpmc_papers import rejudge
-from dpmc_papers.__main__ import main
-from dpmc_papers.pipeline import provenance, stale
+from dpmc_papers.config.reader import Config, load_config
+from dpmc_papers.pipeline import stale, store
+from dpmc_papers.pipeline.workload import Workload, made
+from tests.support.papers import KEY, small_paper, small_project, with_paper
 
-ROOT = Path(__file__).parents[3]
-
-
-def work(**digests):
-    """Return outputs whose requests have these digests."""
-    requests = {name: f"r/requests/{name}-{digest}.json" for name, digest in digests.items()}
-    return SimpleNamespace(
-        outputs={name: SimpleNamespace(request=path) for name, path in requests.items()}
-    )
+METRICS, FIGURE = "metrics/main/line.parquet", "figure1.png"
 
 
-def recorded(folder: Path, record: dict) -> Path:
-    path = folder / "provenance.json"
-    path.write_text(json.dumps(record), encoding="utf-8")
-    return path
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    root = small_project(tmp_path / "project", small_paper())
+    values = {"papers": [KEY], "scale": "full", "results_dir": str(tmp_path / "results")}
+    return load_config(values, root)
 
 
-def test_an_output_is_stale_once_its_digest_is_another(tmp_path):
-    path = recorded(tmp_path, {"outputs": {"figure1": "aa", "old-table": "bb", "verdict": "cc"}})
-    assert stale.outputs(work(figure1="aa", verdict="cd", figure2="dd"), path) == {
-        "figure2": "not there",
-        "verdict": "made otherwise",
-        "old-table": "no longer made",
-    }
-    same = work(**{"figure1": "aa", "old-table": "bb", "verdict": "cc"})
-    assert stale.outputs(same, path) == {}
+@pytest.fixture
+def work(config: Config) -> Workload:
+    """Return the jobs of a paper all of whose files are there, each as its job would make it."""
+    work = Workload(config, KEY)
+    for path, job in work.files.items():
+        store.write_array(path, np.ones((1, 1)), made(job.settings, job.reads))
+    for job in work.outputs.values():
+        for path in job.paths:
+            Path(path).touch()
+    record = {"outputs": {name: job.digest for name, job in work.outputs.items()}}
+    Path(work.folder, stale.PROVENANCE).write_text(json.dumps(record), encoding="utf-8")
+    (Path(work.folder) / "logs").mkdir()
+    (Path(work.folder) / "logs" / "figure1.log").touch()
+    return work
 
 
-def test_results_without_digests_are_told_of(tmp_path):
-    with pytest.raises(DpmcError, match="made before digests were recorded"):
-        stale.outputs(work(figure1="aa"), recorded(tmp_path, {}))
-    with pytest.raises(DpmcError, match=r"provenance\.json: "):
-        stale.outputs(work(figure1="aa"), tmp_path / "nowhere" / "provenance.json")
+def inside(work: Workload, paths) -> set[str]:
+    return {path.removeprefix(f"{work.folder}/") for path in paths}
 
 
-def test_the_command_names_what_is_stale(tmp_path, capsys):
-    folder = tmp_path / "raisa2021dphmc"
-    folder.mkdir()
-    recorded(folder, {"outputs": {"figure1": "0" * 8}})
-    assert main(["stale", "--folder", str(tmp_path), "--root", str(ROOT)]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert "  figure1: made otherwise" in said
-    assert "  figure2: not there" in said
-    assert any(line.startswith("raisa2021thesis: no results in") for line in said)
+def test_what_is_as_configured_is_not_named(work: Workload) -> None:
+    assert stale.found([work]) == {}
+    assert stale.to_remove([work], {}) == []
 
 
-def test_verdicts_made_again_count_if_the_code_of_today_would_make_the_same_runs(tmp_path):
-    before = {"figure1": "aa", "verdict": "cc", "guarantees": "dd"}
-    path = recorded(tmp_path, {"outputs": before, "commit": "of the runs"})
-    others = work(figure1="aa", verdict="ce", guarantees="de")
-    assert stale.record_verdicts(others, path, "abc").startswith("still stale")
-    assert json.loads(path.read_text())["outputs"] == before
-    same = work(figure1="ab", verdict="ce", guarantees="dd")
-    assert stale.record_verdicts(same, path, "abc") == "no longer stale"
-    record = json.loads(path.read_text())
-    assert record["commit"] == "of the runs"
-    assert record["judged"]["commit"] == "abc"
-    assert stale.outputs(same, path) == {"figure1": "made otherwise"}
+def test_files_of_other_settings_are_named_and_go_with_all_that_they_made(config, work) -> None:
+    def change(paper) -> None:
+        paper["experiments"]["main"]["methods"]["line"]["rwmh"]["num_iterations"] = 11
+
+    changed = Workload(with_paper(config, change), KEY)
+    found = stale.found([changed])
+    assert set(found.values()) == {stale.OTHERWISE}
+    named = inside(work, found)
+    assert {METRICS, FIGURE, "verdict.csv"} <= named
+    chains = {name for name in named if name.startswith("chains/")}
+    assert chains
+    assert all("/rwmh/" in name for name in chains)
+    gone = inside(work, stale.to_remove([changed], found))
+    assert named <= gone
+    assert not any("/dp_penalty/" in name for name in gone)
 
 
-@pytest.mark.parametrize(("claims", "digest"), [("published", "ce"), ("papers", "cc")])
-def test_verdicts_on_other_claims_stay_stale(claims, digest, tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "raisa2021dphmc"
-    folder.mkdir()
-    path = recorded(folder, {"outputs": {"verdict": "cc", "guarantees": "dd"}})
-    monkeypatch.setattr(rejudge, "verdicts", lambda *given, **others: "judged")
-    monkeypatch.setattr(
-        commands, "Workload", lambda config, paper: work(verdict="ce", guarantees="dd")
-    )
-    command = ["verdicts", str(folder), "--claims", str(ROOT / "config" / claims)]
-    assert main([*command, "--root", str(ROOT)]) == 0
-    assert json.loads(path.read_text())["outputs"]["verdict"] == "cc"
-    assert main([*command, "--root", str(ROOT), "--write"]) == 0
-    assert json.loads(path.read_text())["outputs"]["verdict"] == digest
-    assert ("still stale" in capsys.readouterr().out) == (digest == "cc")
+def test_outputs_of_a_damaged_record_alone_are_known_by_what_they_read(work: Workload) -> None:
+    path = f"{work.folder}/{METRICS}"
+    store.write_array(path, np.ones((1, 1)), {"other": 1})
+    assert stale.found([work]) == {path: stale.OTHERWISE}
+    assert FIGURE in inside(work, stale.to_remove([work], stale.found([work])))
 
 
-def test_jobs_are_counted_by_the_commit_that_their_logs_tell(tmp_path):
-    files = []
-    for name, text in (
-        ("chains/a", "done, 1.00 s of processor time, commit abc\n"),
-        ("chains/b", "at work\ndone, 1.00 s of processor time, commit abc\n"),
-        ("figure1", "done, 2.00 s of processor time, commit def with changes\n"),
-        ("figure2", "done, 2.00 s of processor time\n"),
-        ("figure3", None),
-    ):
-        benchmark = tmp_path / "benchmarks" / f"{name}.jsonl"
-        benchmark.parent.mkdir(parents=True, exist_ok=True)
-        benchmark.touch()
-        if text is not None:
-            log = tmp_path / "logs" / f"{name}.log"
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text(text, encoding="utf-8")
-        files.append(benchmark)
-    files.append(tmp_path / "benchmarks" / "missing.jsonl")
-    found = provenance.commits(tmp_path, files)
-    assert found == {"abc": 2, "def with changes": 1, "unknown": 2}
-    assert next(iter(found)) == "abc"
+def test_files_that_nothing_asks_for_are_named_and_go_alone(work: Workload) -> None:
+    left = [Path(work.folder, name) for name in ("figure9.png", ".partial.1.figure1.png")]
+    for path in left:
+        path.touch()
+    found = stale.found([work])
+    assert found == {str(path): stale.UNASKED for path in left}
+    assert stale.to_remove([work], found) == sorted(found)

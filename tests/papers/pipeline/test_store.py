@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpmc.fits import Fit
+from dpmc.numerics.source_digest import short_digest
 from dpmc.rng import stream
 from dpmc.types import Dataset, DpmcError, Guarantee, Plan
 from dpmc_papers.pipeline import files, store
@@ -242,3 +244,42 @@ def test_arrays_are_written_without_pandas(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path / "array.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_a_changed_digit_of_the_metadata_is_noticed(tmp_path: Path) -> None:
+    """Page checksums do not cover them, and the digit is as well formed as before."""
+    path = tmp_path / "a.parquet"
+    made = {"chain": {"epsilon": 4}, "reads": {}}
+    store.write_fits(path, [(0, make_fit())], made)
+    assert store.made_from(path) == made
+    content = path.read_bytes()
+    places = [place for place in range(len(content)) if content[place:].startswith(b'"epsilon": 4')]
+    assert places  # the settings stand in the file as they are
+    for place in places:
+        end = place + len(b'"epsilon": ')
+        path.write_bytes(content[:end] + b"9" + content[end + 1 :])
+        with pytest.raises(DpmcError, match=r"a\.parquet: truncated or damaged \(its metadata"):
+            store.read_fits(path)
+
+
+def test_a_result_of_other_settings_is_refused_with_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    made = {"chain": {"epsilon": 4.0}, "reads": {"data/a.parquet": "0123abcd"}}
+    store.write_array(path, np.ones((2, 2)), made)
+    store.check(path, short_digest({**made, "chain": {"epsilon": 4}}))
+    others = ({**made, "chain": {"epsilon": 5}}, {**made, "reads": {}})
+    for other in others:
+        with pytest.raises(DpmcError, match=rf"`snakemake --cores 1 --forcerun {path}`$"):
+            store.check(path, short_digest(other))
+
+
+def test_a_file_is_dated_no_earlier_than_what_it_was_made_from(tmp_path: Path) -> None:
+    ahead, made, later = (tmp_path / name for name in ("ahead", "made", "later"))
+    for path in (ahead, made, later):
+        path.touch()
+    os.utime(ahead, (4e9, 4e9))
+    os.utime(later, (5e9, 5e9))
+    files.date_after([made, later], [ahead])
+    assert [path.stat().st_mtime for path in (made, later)] == [4e9, 5e9]
+    files.date_after([made], [])
+    assert made.stat().st_mtime == 4e9

@@ -13,7 +13,7 @@ import pytest
 from dpmc.types import UNAVAILABLE, DpmcError
 from dpmc_papers import rejudge
 from dpmc_papers.__main__ import main
-from dpmc_papers.pipeline import runs_file
+from dpmc_papers.pipeline import results
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.verdicts import claim_file, judge, power
 from dpmc_papers.verdicts import verdict as verdicts
@@ -145,12 +145,12 @@ def published(tmp_path, context):
     """Return a folder with the runs of the thesis, and their verdicts."""
     folder = tmp_path / "raisa2021thesis"
     folder.mkdir()
-    runs_file.write(folder / "runs.parquet", context)
+    results.write_runs(folder / "runs.parquet", context)
     return folder
 
 
 def test_verdicts_can_be_made_from_the_file_of_runs_alone(published, claimed, context):
-    read = runs_file.read(published / "runs.parquet")
+    read = results.read_runs(published / "runs.parquet")
     few = {**claimed, "series": claimed["series"][:4]}
     tables = [
         judge.verdicts(few, given.metrics, given.baselines, given) for given in (context, read)
@@ -193,4 +193,4 @@ def test_a_folder_without_runs_is_refused_in_one_line(tmp_path, capsys):
     assert said.count("\n") == 1
     assert "runs.parquet: no such file" in said
     with pytest.raises(DpmcError, match="no such file"):
-        runs_file.read(tmp_path / "runs.parquet")
+        results.read_runs(tmp_path / "runs.parquet")

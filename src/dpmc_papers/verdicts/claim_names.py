@@ -1,0 +1,162 @@
+"""Names in a file of claims, checked against the configuration of the published grids.
+
+What a scale leaves out is not judged there; a name that the published grids do not have either is a
+mistake, and is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpmc import registry
+from dpmc.registry import listed, refusal
+from dpmc.types import DpmcError
+from dpmc_papers.config import grids
+from dpmc_papers.config.reader import Config
+from dpmc_papers.config.settings import Paper
+from dpmc_papers.pipeline import accounting_curves, chain_metrics
+from dpmc_papers.pipeline.results import BASELINE
+from dpmc_papers.verdicts import claim_file, printed_series
+
+# Keys of rules whose values are columns, or lists of them.
+COLUMN_KEYS = ("metric", "by")
+# Keys of rules whose mappings select runs, or lists of such mappings.
+FILTER_KEYS = ("where", "numerators", "denominators", "groups", "tiers")
+
+
+def check(config: Config) -> None:
+    """Check the claims of all papers of a configuration at the published grids.
+
+    Raises
+    ------
+    DpmcError
+        One line that names the file, the entry, what a name must be and what it is.
+    """
+    for key, paper in config.papers.items():
+        path = config.root / "config" / "published" / f"{key}.yaml"
+        _check_paper(paper, path)
+
+
+def _check_paper(paper: Paper, path: Path) -> None:
+    claims = claim_file.load(path, paper.outputs)
+    known, settings = _names(paper), paper.plain()
+    columns = set(_columns(paper))
+    known["experiment"] |= set(claims.get("without_runs", ()))
+    if claims["paper"] != paper.paper:
+        raise DpmcError(f"{path}: {refusal('paper', paper.paper, claims['paper'])}")
+    for name, wanted in claims["needs"].items():
+        allowed = [*known["experiment"], *known["problem"]]
+        if name not in allowed:
+            raise DpmcError(f"{path}: {refusal(f'needs.{name}', _one_of(allowed), None, allowed)}")
+        for place in wanted:
+            if not _has(settings, place):
+                raise DpmcError(f"{path}: needs of {name!r}: {_no_setting(place)}")
+    for name, (place, _) in claims.get("settings", {}).items():
+        if not _has(settings, place):
+            raise DpmcError(f"{path}: setting {name!r}: {_no_setting(place)}")
+    series = [block for block in claims.get("series", ()) if not block.get("setting")]
+    cells = [cell for block in series for cell in printed_series.expand(block)]
+    for entry in [*claims["entries"], *cells]:
+        for fault in _faults(entry, known, columns):
+            raise DpmcError(f"{path}: entry {entry['id']!r}: {fault}")
+
+
+def _faults(
+    entry: Mapping[str, Any],
+    known: Mapping[str, Iterable[str]],
+    columns: set[str],
+) -> Iterator[str]:
+    for variant in entry.get("variants", ()):
+        if variant not in known["variant"]:
+            yield refusal("variants", _one_of(known["variant"]), variant, known["variant"])
+    rule = entry["rule"]
+    for key, value in _pairs(rule):
+        values = value if isinstance(value, list) else [value]
+        texts = [one for one in values if isinstance(one, str)]
+        for text in texts if key in known else ():
+            if text not in known[key]:
+                yield refusal(key, _one_of(known[key]), text, known[key])
+        for text in texts if key in COLUMN_KEYS else ():
+            if text not in columns:
+                yield refusal(key, f"a column of the runs ({listed(columns)})", text, columns)
+        for column in _filtered(values) if key in FILTER_KEYS else ():
+            if column not in columns:
+                wanted = f"a column of the runs ({listed(columns)})"
+                yield refusal(f"{key}.{column}", wanted, None, columns)
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each key and value at any depth; a rule of a row holds those of its cells."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield str(key), part
+            yield from _pairs(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _pairs(part)
+
+
+def _filtered(values: Iterable[Any]) -> Iterator[str]:
+    """Yield the columns that filters, or lists of them, ask about."""
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from map(str, value)
+        elif isinstance(value, list):
+            yield from _filtered(value)
+
+
+def _names(paper: Paper) -> dict[str, set[str]]:
+    """The names that a rule may give, by its key."""
+    chains: list[tuple[str, Any]] = [
+        (label, method)
+        for experiment in paper.experiments.values()
+        for methods in experiment.methods.values()
+        for label, method in methods.items()
+    ]
+    studied: list[tuple[str, Any]] = [
+        pair for study in paper.studies.values() for pair in study.methods.items()
+    ]
+    curves: list[tuple[str, Any]] = [
+        pair for entry in paper.accounting.values() for pair in entry.settings.items()
+    ]
+    labels = {label for label, _ in (*chains, *studied, *curves)} | {"reference"}
+    return {
+        "experiment": {*paper.experiments, *paper.studies, BASELINE},
+        "problem": set(paper.problems),
+        "label": labels,
+        "algorithm": {grids.algorithm(label) for label in labels},
+        "method": {entry.method for _, entry in (*chains, *studied, *curves)} | {"reference"},
+        "variant": {entry.variant for _, entry in (*chains, *studied)} | {""},  # of exact samples
+        "curve": set(paper.accounting),
+    }
+
+
+def _columns(paper: Paper) -> Iterator[str]:
+    """Yield the columns of all runs of a paper, and of its curves."""
+    yield from chain_metrics.COLUMNS
+    yield from accounting_curves.COLUMNS
+    for study in paper.studies.values():
+        yield from registry.load("study", study.study).COLUMNS
+
+
+def _has(settings: Any, path: str) -> bool:
+    """Whether the settings have a number at a path of keys and indices."""
+    value = settings
+    for key in path.split("."):
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False
+    return isinstance(value, int | float)
+
+
+def _no_setting(path: str) -> str:
+    return f"a path must lead to a number of the settings, got {path!r}"
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return f"one of {listed(names)}"

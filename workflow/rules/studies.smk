@@ -1,0 +1,63 @@
+# Studies, of which measurements are kept and no draws, and what accountants allow.
+
+
+def cores_of_study(wildcards):
+    """All cores for a study of run times, so that no other job runs beside it; the job uses one."""
+    study = (
+        settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
+    )
+    return workflow.cores if study.timed else 1
+
+
+rule study:
+    """A study on one problem: a batch of replicates of all its points and methods."""
+    input:
+        data=of(STUDY, "data"),
+    output:
+        STUDY,
+    log:
+        f"{PAPER}/logs/studies/{{experiment}}/{{problem}}/{{seeds}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/studies/{{experiment}}/{{problem}}/{{seeds}}.jsonl"
+    group:
+        "studies"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: cores_of_study
+    resources:
+        mem_mb=megabytes(4000),
+        runtime=minutes(240),
+    params:
+        settings=of(STUDY, "settings"),
+        reads=of(STUDY, "reads"),
+        code=of(STUDY, "code"),
+    message:
+        "{wildcards.experiment} on {wildcards.problem}, {wildcards.seeds}"
+    script:
+        "../scripts/study.py"
+
+
+rule accounting:
+    """Iterations that budgets buy, by several accountants."""
+    output:
+        CURVES,
+    log:
+        f"{PAPER}/logs/accounting/{{name}}.log",
+    benchmark:
+        f"{PAPER}/benchmarks/accounting/{{name}}.jsonl"
+    group:
+        "studies"
+    conda:
+        "../../envs/dpmc.yaml"
+    threads: 1
+    resources:
+        mem_mb=megabytes(2000),
+        runtime=minutes(60),
+    params:
+        settings=of(CURVES, "settings"),
+        reads=of(CURVES, "reads"),
+        code=of(CURVES, "code"),
+    message:
+        "iterations by accountant for {wildcards.name} of {wildcards.paper}"
+    script:
+        "../scripts/accounting.py"
