@@ -170,7 +170,7 @@ NEW_FILES = {
     "mcmc/methods/another.py": "dp_penalty.py",
     "experiments/data/another.py": "gaussian_rows.py",
     "experiments/studies/another.py": "mixture.py",
-    "statsel/statistics/another.py": "median.py",
+    "linreg/methods/another.py": "adassp.py",
 }
 
 
