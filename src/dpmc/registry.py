@@ -12,7 +12,6 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType
 from typing import Any
 
 from dpmc.numerics.source_digest import module_names, module_tree
@@ -78,8 +77,8 @@ def parameters(module: Any, values: Mapping[str, Any]) -> Any:
     DpmcError
         If a key is unknown or missing, or a value is refused by ``Params``.
     """
-    whole = module.__name__ if isinstance(module, ModuleType) else module.name
-    return called(module.Params, whole.rpartition(".")[2], values)
+    name: str = getattr(module, "__name__", None) or module.name
+    return called(module.Params, name.rpartition(".")[2], values)
 
 
 def called(function: Callable[..., Any], where: str, values: Mapping[str, Any]) -> Any:

@@ -193,6 +193,15 @@ def test_the_ridge_covers_the_noise_that_its_formula_is_made_for(neighbours, cov
     assert (share <= 0.05) == covered
 
 
+def test_the_root_rule_does_not_grow_with_nodes_as_the_sum_does():
+    fits = {}
+    for rule in ("root", "sum"):
+        noisy = made_up([0.0] * 9, np.stack([np.eye(3)] * 9), np.ones((9, 3)))
+        params = adassp.Params(lambda_rule=rule)
+        fits[rule] = adassp.fit(noisy, prior(), params, np.random.default_rng())
+    assert fits["sum"].diagnostics["ridge"] == pytest.approx(3 * fits["root"].diagnostics["ridge"])
+
+
 def test_with_a_huge_budget_adassp_is_least_squares():
     exact = statistics_of(*rows(90_000), 3)
     rng = np.random.default_rng()

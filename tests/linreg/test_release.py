@@ -48,6 +48,11 @@ def statistics_of(num_nodes=3, dim=2, bounds=(1.0, 1.0), num_rows=60):
     return node_statistics(*bounded_rows(num_rows, dim, *bounds), num_nodes, bounds)
 
 
+def made(exact=None, epsilon=1.0, rng=None, **settings):
+    exact, rng = exact or statistics_of(), rng or np.random.default_rng()
+    return release(exact, 1.0, 1.0, epsilon, DELTA, rng, **settings)
+
+
 def entries(noisy, exact, with_u=True):
     """Return the noise on each released entry, in standard deviations."""
     i, j = np.triu_indices(noisy.dim)
@@ -119,17 +124,8 @@ def test_noise_is_what_the_release_says_and_independent(settings):
 def test_a_joint_release_has_one_deviation_for_all_entries(neighbours, with_u, dim):
     exact = statistics_of(3, dim, (1.3, 0.4))
     ledgers = [Ledger() for _ in range(3)]
-    noisy = release(
-        exact,
-        1.3,
-        0.4,
-        0.7,
-        1e-4,
-        np.random.default_rng(),
-        neighbours=neighbours,
-        with_u=with_u,
-        ledgers=ledgers,
-    )
+    terms = exact, 1.3, 0.4, 0.7, 1e-4, np.random.default_rng()
+    noisy = release(*terms, neighbours=neighbours, with_u=with_u, ledgers=ledgers)
     sigma = analytic_multiplier(0.7, 1e-4)
     sd = sigma * statistics_sensitivity(1.3, 0.4, dim, neighbours, with_u)
     assert noisy.s_sd == pytest.approx(sd, rel=1e-12)
@@ -178,16 +174,7 @@ def test_releases_repeat_with_their_stream_and_nodes_have_noise_of_their_own():
 @pytest.mark.parametrize("with_u", [False, True])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_analytic_noise_has_exactly_the_budget_as_its_guarantee(neighbours, with_u, epsilon):
-    noisy = release(
-        statistics_of(),
-        1.0,
-        1.0,
-        epsilon,
-        DELTA,
-        np.random.default_rng(),
-        neighbours=neighbours,
-        with_u=with_u,
-    )
+    noisy = made(epsilon=epsilon, neighbours=neighbours, with_u=with_u)
     assert epsilon * (1 - 1e-9) <= noisy.guarantee.epsilon <= epsilon
     assert noisy.guarantee.delta == DELTA
     assert noisy.guarantee.neighbours == neighbours
@@ -216,25 +203,15 @@ def test_the_worst_pair_of_rows_tells_sound_noise_from_unsound():
     assert worst_delta(noisy(neighbours="add_remove")) > 10 * DELTA
     assert worst_delta(noisy(calibration="published")) > 200 * DELTA
     for settings in ({"neighbours": "add_remove"}, {"calibration": "published"}):
-        made = noisy(**settings)
-        told = guarantees(made)["replace"].epsilon
+        found = noisy(**settings)
+        told = guarantees(found)["replace"].epsilon
         assert told > 1.4
-        shift = float(made.extra["shift_replace"])
+        shift = float(found.extra["shift_replace"])
         assert true_delta(1 / shift, told) == pytest.approx(DELTA, rel=1e-5)
 
 
 def test_the_guarantee_of_the_published_noise_is_far_from_its_budget():
-    noisy = release(
-        statistics_of(),
-        1.0,
-        1.0,
-        1.0,
-        DELTA,
-        np.random.default_rng(),
-        neighbours="add_remove",
-        calibration="published",
-        bounds_source="data",
-    )
+    noisy = made(neighbours="add_remove", calibration="published", bounds_source="data")
     sigma = published_multiplier(1.0, DELTA)
     assert noisy.guarantee.epsilon == pytest.approx(true_epsilon(sigma, DELTA))
     assert noisy.guarantee.epsilon == pytest.approx(2.34, abs=0.005)
@@ -247,7 +224,7 @@ def test_the_guarantee_of_the_published_noise_is_far_from_its_budget():
 
 
 def test_noise_for_a_replaced_row_is_more_than_enough_for_one_that_is_added():
-    noisy = release(statistics_of(), 1.0, 1.0, 1.0, DELTA, np.random.default_rng())
+    noisy = made()
     both = guarantees(noisy)
     assert both["replace"] == noisy.guarantee
     assert noisy.guarantee.outside == ()
@@ -258,9 +235,7 @@ def test_noise_for_a_replaced_row_is_more_than_enough_for_one_that_is_added():
 
 def test_guarantees_do_not_depend_on_the_number_of_nodes():
     """A row changes one node: the releases of the others are as they were."""
-    rng = np.random.default_rng()
-    made = [release(statistics_of(j), 1.0, 1.0, 1.0, DELTA, rng).guarantee for j in (1, 3, 10)]
-    assert made[0] == made[1] == made[2]
+    assert len({made(statistics_of(num)).guarantee for num in (1, 3, 10)}) == 1
 
 
 def test_two_releases_at_half_the_budget_never_need_less_noise_than_one():
@@ -278,24 +253,14 @@ def test_two_releases_at_half_the_budget_never_need_less_noise_than_one():
 
 @pytest.mark.parametrize("calibration", ["analytic", "published"])
 def test_the_best_split_is_the_joint_release(calibration):
-    exact = statistics_of()
-    made = [
-        release(
-            exact,
-            1.0,
-            1.0,
-            1.0,
-            DELTA,
-            stream(7, "tests", "split"),
-            split=split,
-            calibration=calibration,
-            neighbours="add_remove",
-        )
+    terms = {"calibration": calibration, "neighbours": "add_remove"}
+    joint, best, separate = (
+        made(rng=stream(7, "tests", "split"), split=split, **terms)
         for split in ("joint", "best", "separate")
-    ]
-    np.testing.assert_array_equal(made[0].s, made[1].s)
-    assert made[2].s_sd ** 2 + made[2].z_sd ** 2 > 2 * made[0].s_sd ** 2
-    assert made[2].guarantee.epsilon < made[0].guarantee.epsilon
+    )
+    np.testing.assert_array_equal(joint.s, best.s)
+    assert separate.s_sd**2 + separate.z_sd**2 > 2 * joint.s_sd**2
+    assert separate.guarantee.epsilon < joint.guarantee.epsilon
 
 
 def test_the_best_split_takes_the_smaller_sum_of_variances(monkeypatch):

@@ -28,10 +28,7 @@ def without_invalid(invalid_rows: InvalidRows, **parts: Array) -> tuple[Array, .
     shape (N,) or (N, d): parts of the rows under their names, such as features and targets; not
     changed.
 
-    Returns
-    -------
-    tuple of ndarray
-        The parts in their order; copies where a row is invalid.
+    The parts in their order; copies where a row is invalid.
     """
     checks.one_of("invalid_rows", invalid_rows, CHOICES)
     if invalid_rows == "refuse":

@@ -28,6 +28,8 @@ class CredibleInterval(NamedTuple):
 def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
     """Return the mean squared error of x'theta on test rows.
 
+    In the squared units of y.
+
     Parameters
     ----------
     coefficients : ndarray of shape (d,)
@@ -37,11 +39,6 @@ def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
         Features of the test rows.
     y : ndarray of shape (m,)
         Targets of the test rows.
-
-    Returns
-    -------
-    float
-        In the squared units of y.
     """
     theta = shaped("coefficients", coefficients, (-1,), "(d,)")
     x = shaped("x", x, (-1, theta.size), f"(m, {theta.size})")

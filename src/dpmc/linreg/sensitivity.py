@@ -34,6 +34,8 @@ def statistics_sensitivity(
 ) -> float:
     """Return the largest Euclidean change of (vech S, z), or of (vech S, z, u).
 
+    Attained by some pair of rows within the bounds.
+
     Parameters
     ----------
     x_bound, y_bound : float
@@ -42,11 +44,6 @@ def statistics_sensitivity(
         Number d of features; the value is the same for all d >= 2.
     with_u : bool
         Whether u = y'y is released too.
-
-    Returns
-    -------
-    float
-        Attained by some pair of rows within the bounds.
     """
     check_bounds(x_bound, y_bound, dim, neighbours)
     b2, y2 = x_bound**2, y_bound**2

@@ -109,10 +109,7 @@ def unit_information(k: float) -> tuple[float, float]:
 
     `k`: s / b > 0; infinity without noise.
 
-    Returns
-    -------
-    of_mean, of_variance : float
-        At most 1 and 1 / 2, which they are without noise.
+    `of_mean`, `of_variance`: at most 1 and 1 / 2, which they are without noise.
     """
     if k > _SMOOTH:
         return 1.0 - 2.0 / (k * k), 0.5 - 2.0 / (k * k)
@@ -155,6 +152,8 @@ def information(
     ``F = I_m d_mean^2 + I_v d_variance^2``, where the diagonal information (I_m, I_v) on
     mean and variance is integrated to about 1e-12, relative.
 
+    Of the shape that the arguments broadcast to.
+
     Parameters
     ----------
     variance : float or ndarray
@@ -163,11 +162,6 @@ def information(
         Derivatives of m and s^2 with respect to the parameter.
     scale : float or ndarray
         b of the noise; 0 where there is none.
-
-    Returns
-    -------
-    ndarray
-        Of the shape that the arguments broadcast to.
     """
     arrays = np.broadcast_arrays(variance, d_mean, d_variance, scale)
     flat = [np.ascontiguousarray(array, np.float64).ravel() for array in arrays]

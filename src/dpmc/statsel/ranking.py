@@ -283,10 +283,7 @@ def draw(ranking: Ranking) -> Figure:
 
     `ranking`: from :func:`dpmc.statsel.rank`.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        To the left theta is fixed, to the right epsilon; dashed lines mark the ranking.
+    To the left theta is fixed, to the right epsilon; dashed lines mark the ranking.
     """
     import matplotlib as mpl
 

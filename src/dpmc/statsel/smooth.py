@@ -120,11 +120,8 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
 
     `s`, shape (n,): sorted, in [low, high]. `rank`: m, from 1 to n.
 
-    Returns
-    -------
-    float
-        In O(n log n) at worst. For a beta that does not vanish with n the search ends after a
-        number of distances K that does not grow with n, and takes K^2 / 2 differences.
+    In O(n log n) at worst. For a beta that does not vanish with n the search ends after a number of
+    distances K that does not grow with n, and takes K^2 / 2 differences.
     """
     return _search(s, rank, rank, low, high, beta, 1.0)
 

@@ -154,6 +154,9 @@ def factor(
 ) -> tuple[MixtureState, Array] | None:
     """Return the factor of one row and its responsibilities.
 
+    Natural parameters of the tilted moments less those of the cavity, and the probability of each
+    component given the row; None where a cavity is not a density or the factor is not finite.
+
     Parameters
     ----------
     row : ndarray of shape (d,)
@@ -162,13 +165,6 @@ def factor(
         Of the cavity.
     precision : ndarray of shape (J, d, d)
         Precisions of the cavity.
-
-    Returns
-    -------
-    (MixtureState, ndarray of shape (J,)) or None
-        Natural parameters of the tilted moments less those of the cavity, and the
-        probability of each component given the row; None where a cavity is not a density or
-        the factor is not finite.
     """
     scratch = MixtureScratch.of(model.num_components, model.dim)
     scratch.cavity.h[:], scratch.cavity.precision[:] = h, precision

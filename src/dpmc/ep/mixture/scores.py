@@ -22,10 +22,7 @@ def greedy_pairs(truth: Array, means: Array) -> list[int]:
 
     `truth`, `means`, shape (J, d): means of the reference, and those to pair with them.
 
-    Returns
-    -------
-    list of int of length J
-        Rows of `means` in the order of `truth`.
+    Rows of `means` in the order of `truth`.
     """
     left, pairs = list(range(len(means))), []
     for true_mean in truth:
@@ -50,14 +47,11 @@ def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
 
     `truth` and `fitted`: means and covariances, shapes (J, d) and (J, d, d).
 
-    Returns
-    -------
-    dict of str to float
-        ``mean_square`` and ``covariance_square``, the squared Frobenius norms of the errors
-        averaged over components; ``f``, half their sum, which the table calls F-norm;
-        ``kl_proxy``, the absolute value of ``kl_signed``, the average over components of half
-        of e'P e + ln |S| - ln |S_q| with the error e of the mean, the true covariance S and its
-        inverse P. It stands for KL(q || p), but lacks tr(P S_q) - d and can be negative.
+    ``mean_square`` and ``covariance_square``, the squared Frobenius norms of the errors averaged
+    over components; ``f``, half their sum, which the table calls F-norm; ``kl_proxy``, the absolute
+    value of ``kl_signed``, the average over components of half of e'P e + ln |S| - ln |S_q| with
+    the error e of the mean, the true covariance S and its inverse P. It stands for KL(q || p), but
+    lacks tr(P S_q) - d and can be negative.
     """
     means, covariances, other_means, others = _checked(truth, fitted)
     pairs = greedy_pairs(means, other_means)
@@ -81,12 +75,9 @@ def scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
     `truth` and `fitted`: means and covariances, shapes (J, d) and (J, d, d), of p and of
     q.
 
-    Returns
-    -------
-    dict of str to float
-        ``mean_error`` and ``covariance_error``, Euclidean and Frobenius norms in the units of
-        the rows and their squares; ``kl_from_truth``, KL(p || q), and ``kl_to_truth``,
-        KL(q || p); ``sd``, root of the average variance of a coordinate of the fit.
+    ``mean_error`` and ``covariance_error``, Euclidean and Frobenius norms in the units of the rows
+    and their squares; ``kl_from_truth``, KL(p || q), and ``kl_to_truth``, KL(q || p); ``sd``, root
+    of the average variance of a coordinate of the fit.
     """
     means, covariances, other_means, others = _checked(truth, fitted)
     pairs = best_pairs(means, other_means)

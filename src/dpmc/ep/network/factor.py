@@ -29,13 +29,9 @@ def rectify(mean: Any, variance: Any) -> Any:
     ``s phi A`` and the second moment ``s^2 phi B``; above, the variable is the sum of a and
     such a one.
 
-    Returns
-    -------
-    tuple of Numbers
-        Mean, variance, the chances Phi(-alpha) and Phi(alpha), and ``phi / (2 s)``. The
-        derivatives of the mean are Phi(alpha) by the mean and phi / (2 s) by the variance of
-        a; those of the variance twice the mean times Phi(-alpha), and Phi(alpha) less twice
-        the mean times phi / (2 s).
+    Mean, variance, the chances Phi(-alpha) and Phi(alpha), and ``phi / (2 s)``. The derivatives of
+    the mean are Phi(alpha) by the mean and phi / (2 s) by the variance of a; those of the variance
+    twice the mean times Phi(-alpha), and Phi(alpha) less twice the mean times phi / (2 s).
     """
     sd = root(variance)
     ratio = mean / sd
@@ -71,6 +67,8 @@ def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[f
 
     The ratios are close to 1; only how far they are from it is computed.
 
+    ``a' - a``, ``b' - b``, and whether both distributions are proper, the expected variance finite.
+
     Parameters
     ----------
     a, b : float
@@ -79,12 +77,6 @@ def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[f
         Of the residual without noise, >= 0.
     squared : float
         The residual squared.
-
-    Returns
-    -------
-    tuple of (float, float, bool)
-        ``a' - a``, ``b' - b``, and whether both distributions are proper, the expected variance
-        finite.
     """
     d = variance + b / (a - 1.0)
     d1 = variance + b / a

@@ -46,10 +46,7 @@ def output_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, A
     `x`, shape (m, d), has the units in which the network was fitted. `means` and `variances` are
     those of independent normal weights: layers of shapes (H, d + 1) and (H + 1,), biases last.
 
-    Returns
-    -------
-    mean, variance : ndarray of shape (m,)
-        Without the noise of an observation.
+    `mean`, `variance`, shape (m,): without the noise of an observation.
     """
     blocks = [
         _block_moments(x[first : first + BLOCK], means, variances)

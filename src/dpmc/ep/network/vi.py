@@ -241,10 +241,8 @@ class VIFit:
 
         `x`, shape (m, d): rows of features.
 
-        Returns
-        -------
-        tuple of ndarray of shape (m,)
-            Over the draws of the weights; the variance divides by their number less one.
+        The result has shape (m,). Over the draws of the weights; the variance divides by their
+        number less one.
         """
         width = (self.mean.size - self.hidden - 1) // self.hidden - 1
         x = _finite("x", x, 2)

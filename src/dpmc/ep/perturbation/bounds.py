@@ -38,10 +38,7 @@ def published_bound(perturbation: Perturbation, threshold: float) -> float:
     event fails often enough the probability is larger than this. It does not vanish with
     the noise: ``(d / 2a) (1 - tau) (A - 1) / (A tau)`` is left.
 
-    Returns
-    -------
-    float
-        Not cut off at 1.
+    Not cut off at 1.
     """
     checks.positive("threshold", threshold)
     p = perturbation
@@ -57,10 +54,7 @@ def outside_bound(perturbation: Perturbation) -> float:
     Below: ``P(l_1 <= tau - 1) <= d exp(-(1 - tau)^2 / (2 v))`` [Tropp 2015, Theorem 4.6.1].
     Above: ``d l_1 <= tr Y``, which is Gaussian.
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    In [0, 1].
     """
     p = perturbation
     below = p.dim * math.exp(-((1 - p.low) ** 2) / (2 * p.variance))
@@ -94,10 +88,7 @@ def corrected_bound(
     `outside`: an upper bound on 1 - g, `outside_bound` by default. The largest value over all 1 - g
     up to it is returned, so that an upper confidence limit will do.
 
-    Returns
-    -------
-    float
-        Not cut off at 1.
+    Not cut off at 1.
     """
     checks.positive("threshold", threshold)
     p = perturbation

@@ -314,6 +314,8 @@ def form_at(forms: Forms, a: float, b: float) -> float:
 def log_prior(line: Line, s: float, log_size: float, beliefs: Beliefs) -> float:
     """Return the log-density of the prior with respect to G, up to a constant.
 
+    -inf where H has lost its positive diagonal to rounding.
+
     Parameters
     ----------
     line : Line
@@ -322,11 +324,6 @@ def log_prior(line: Line, s: float, log_size: float, beliefs: Beliefs) -> float:
         How far.
     log_size : float
         log |G|, up to a constant.
-
-    Returns
-    -------
-    float
-        -inf where H has lost its positive diagonal to rounding.
     """
     d = line.size - 1
     # The last column of H becomes h + a r + b H c.

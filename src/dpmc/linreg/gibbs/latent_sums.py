@@ -102,6 +102,8 @@ def product_covariance(joint: Any) -> Any:
 def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
     """Return the log-density ratio of a Wishart to the normal distribution of equal moments.
 
+    Zero at the identity, -inf where `sums` is not positive definite.
+
     Parameters
     ----------
     sums : ndarray of shape (p, p)
@@ -110,11 +112,6 @@ def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
         Rows n of the sum.
     factor : ndarray of shape (p, p)
         Work space.
-
-    Returns
-    -------
-    float
-        Zero at the identity, -inf where `sums` is not positive definite.
     """
     if not cholesky(sums, factor):
         return -math.inf

@@ -120,10 +120,8 @@ def estimate(
 
     `sizes`: Monte Carlo sizes, and the estimator.
 
-    Returns
-    -------
-    value, se : float
-        The standard error is that of independent y: too small where they share latent draws.
+    `value`, `se`: the standard error is that of independent y: too small where they share latent
+    draws.
     """
     checks.one_of("estimator", sizes.estimator, ESTIMATORS)
     halves = sizes.estimator == "halves"

@@ -253,10 +253,7 @@ def information(
     `order`: the statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
     `simulation`: sizes and step; by default those of `Simulation()`.
 
-    Returns
-    -------
-    OrderInformation
-        The standard error is a jackknife over groups.
+    The standard error is a jackknife over groups.
     """
     simulation = simulation or Simulation()
     simulated = simulate(population, statistic, order, theta, simulation, rng)
