@@ -233,13 +233,7 @@ def compare(
 
 
 def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return what each label runs.
-
-    Raises
-    ------
-    DpmcError
-        If there is none, two have one label, or what belongs to all fits is said of one.
-    """
+    """Return what each label runs."""
     if isinstance(methods, Mapping):
         chosen = dict(methods)
     elif isinstance(methods, str) or not isinstance(methods, Iterable):

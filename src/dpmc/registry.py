@@ -31,13 +31,7 @@ KINDS = {
 
 @functools.cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the sorted names that `kind` offers.
-
-    Raises
-    ------
-    DpmcError
-        If `kind` is unknown.
-    """
+    """Return the sorted names that `kind` offers."""
     home = importlib.import_module(package(kind))
     found = (info.name for info in pkgutil.iter_modules(home.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
@@ -58,13 +52,7 @@ def load(kind: str, name: str) -> ModuleType:
 
 
 def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
-    """Build the ``Params`` of `module` from `values`.
-
-    Raises
-    ------
-    DpmcError
-        If a key is unknown or missing, or a value is refused by ``Params``.
-    """
+    """Build the ``Params`` of `module` from `values`."""
     cls: Any = module.Params
     known = {entry.name: entry for entry in fields(cls)}
     where = module.__name__.rpartition(".")[2]
@@ -113,11 +101,6 @@ def package(kind: str) -> str:
 
     Under the name of a study stand the methods that it compares: the package that the
     ``METHODS`` of its module names, which is read without running it.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such kind, or a study does not say.
     """
     if kind in KINDS:
         return KINDS[kind]

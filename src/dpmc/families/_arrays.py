@@ -51,11 +51,6 @@ def rows_of(
         Names that the components are given in the place of those of the columns.
     possible : callable
         Makes responses, shape (n, 1), that there are none of NaN, or refuses them.
-
-    Raises
-    ------
-    DpmcError
-        If they are no real numbers or do not fit each other, or a row is refused.
     """
     if invalid_rows not in ("refuse", "zero"):
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
@@ -103,11 +98,6 @@ def column_names(x: Any, num_columns: int, names: Sequence[str] = ()) -> tuple[s
     num_columns : int
     names : sequence of str
         What the components are called instead, if anything: columns need no names then.
-
-    Raises
-    ------
-    DpmcError
-        If a label is no name: that of a file without a header is an entry of a private row.
     """
     if not is_frame(x) or names:
         return tuple(f"x{k}" for k in range(1, num_columns + 1))
@@ -134,11 +124,6 @@ def named(
     names, default : sequence of str
     others : tuple of str
         Names of further components.
-
-    Raises
-    ------
-    DpmcError
-        If there are not so many different ones.
     """
     listed = isinstance(names, Iterable) and not isinstance(names, str)
     given = tuple(names) if listed else (None,)

@@ -186,13 +186,7 @@ def regression(
 
 
 def _deviations(prior_sd: Any, count: int) -> Array:
-    """Return standard deviations of coefficients, one for each.
-
-    Raises
-    ------
-    DpmcError
-        If they are not so many, finite and positive.
-    """
+    """Return standard deviations of coefficients, one for each."""
     checks.positive_scales("prior_sd", prior_sd)
     given = np.atleast_1d(np.asarray(prior_sd, dtype=np.float64))
     if len(given) not in (1, count):
@@ -203,13 +197,7 @@ def _deviations(prior_sd: Any, count: int) -> Array:
 
 
 def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
-    """Return responses, those that a likelihood has none of refused or marked as invalid.
-
-    Raises
-    ------
-    DpmcError
-        If there is one, and rows are not to count as zero; nothing is said of a value.
-    """
+    """Return responses, those that a likelihood has none of refused or marked as invalid."""
     if likelihood not in RESPONSES:
         return y
     wanted, allowed = RESPONSES[likelihood]

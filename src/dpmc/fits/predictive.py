@@ -35,11 +35,6 @@ def responses(
     Returns
     -------
     ndarray of shape (k, m), or (k, m, p) of a mixture
-
-    Raises
-    ------
-    DpmcError
-        If the rows do not fit the draws.
     """
     name = likelihood["name"]
     if name == MIXTURE:
@@ -65,13 +60,7 @@ def responses(
 
 
 def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
-    """Return the columns of a data frame as they were fitted, by their names.
-
-    Raises
-    ------
-    DpmcError
-        If one of them is not there.
-    """
+    """Return the columns of a data frame as they were fitted, by their names."""
     fitted = likelihood.get("columns")
     if fitted is None or not is_frame(x):
         return rows

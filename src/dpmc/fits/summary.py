@@ -82,13 +82,7 @@ class Summary:
 
 
 def summarise(fit: Fit) -> Summary:
-    """Return the summary of a fit.
-
-    Raises
-    ------
-    DpmcError
-        If the fit has no draws.
-    """
+    """Return the summary of a fit."""
     kept = swapped(fit.kept())
     dim = kept.shape[2]
     flat = kept.reshape(-1, dim)

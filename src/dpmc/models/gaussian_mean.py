@@ -61,11 +61,6 @@ def _gradient(c: Any, y: Any) -> Any:
 def build(params: Params) -> Model:
     """Return the posterior of the mean.
 
-    Raises
-    ------
-    DpmcError
-        If the covariance is not a symmetric positive definite (d, d) matrix.
-
     Examples
     --------
     >>> model = build(Params(2, [[1.0, 0.0], [0.0, 1.0]], prior_variance=100.0))

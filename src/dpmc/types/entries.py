@@ -72,12 +72,6 @@ def numbers(what: str, values: np.ndarray[Any, Any], invalid_rows: InvalidRows) 
     values : ndarray
     invalid_rows : {"refuse", "zero"}
         Whether an entry that is no number, and not missing, is refused, or NaN.
-
-    Raises
-    ------
-    DpmcError
-        If an entry is refused, or the type of all entries is that of dates, durations or records;
-        nothing is said of an entry, nor of a type, which may have been computed from some.
     """
     kind = values.dtype.kind
     if kind == "f":

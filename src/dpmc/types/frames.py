@@ -74,12 +74,6 @@ def as_numbers(what: str, data: Any, invalid_rows: InvalidRows) -> Array:
         Before a message, such as "`y`" or "data 'rows':".
     data : array_like or data frame
     invalid_rows : {"refuse", "zero"}
-
-    Raises
-    ------
-    DpmcError
-        If data are masked, rows differ in length, or an entry is refused; the message may name a
-        column, and says nothing of an entry.
     """
     if np.ma.isMaskedArray(data):
         raise DpmcError(

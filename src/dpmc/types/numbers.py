@@ -44,11 +44,6 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
         Whether 0 is allowed too, as it is where delta is asked for at an epsilon.
     infinite : bool
         Whether infinity is allowed too, as it is where it means no noise.
-
-    Raises
-    ------
-    DpmcError
-        Also of what is no number.
     """
     real = is_real(epsilon) and (epsilon > 0 or (zero and epsilon == 0))
     if not (real and (infinite or math.isfinite(epsilon))):
@@ -66,11 +61,6 @@ def check_delta(delta: float | None, needed_by: str = "") -> float:
     delta : float or None
     needed_by : str
         Name of the mechanism that needs it.
-
-    Raises
-    ------
-    DpmcError
-        Also of what is no number.
     """
     if delta is None or not is_real(delta) or not 0 < delta < 1:
         needed = f" for {needed_by}" if needed_by else ""

@@ -110,13 +110,7 @@ def _event(params: Params, num_rows: int) -> events.BarkerEvent:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data.
-    """
+    """Return the sampler of `posterior`."""
     event = _event(params, posterior.num_rows)
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     ratios = BatchRatios(posterior, params.batch_size)

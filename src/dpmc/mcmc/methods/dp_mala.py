@@ -88,14 +88,7 @@ def releases(params: Params, num_rows: int) -> Releases:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive or does not fit the dimension, or there is no clip
-        bound for the ratios.
-    """
+    """Return the sampler of `posterior`."""
     return noisy_hmc.sampler(posterior, params, moves.langevin, 1)
 
 

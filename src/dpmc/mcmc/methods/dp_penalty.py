@@ -76,13 +76,7 @@ def releases(params: Params, num_rows: int) -> Releases:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If there is no clip bound, given or declared by the model.
-    """
+    """Return the sampler of `posterior`."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.ratio_clip_bound)

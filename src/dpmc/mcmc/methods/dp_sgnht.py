@@ -88,13 +88,7 @@ def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data, or the posterior is tempered.
-    """
+    """Return the sampler of `posterior`."""
     update_rule = batches(params, posterior.num_rows)
 
     def init(theta: Array, rng: np.random.Generator) -> Array:

@@ -83,13 +83,7 @@ def releases(params: Params, num_rows: int) -> None:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive or does not fit the dimension.
-    """
+    """Return the sampler of `posterior`."""
     mass = moves.Mass(params.mass, posterior.dim)
     gradient_sum, ratio_sum = posterior.sums.gradient, posterior.sums.ratio
     tempering = posterior.tempering

@@ -117,14 +117,7 @@ def population_factor(params: Params, num_rows: int) -> float:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data, or there is no clip bound, given or
-        declared by the model.
-    """
+    """Return the sampler of `posterior`."""
     num_rows, noise_multiplier = posterior.num_rows, params.ratio_noise_multiplier
     ratios = BatchRatios(posterior, params.batch_size)
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
