@@ -31,14 +31,14 @@ KINDS = {
 
 @functools.cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the sorted names that `kind` offers."""
+    """Sorted names that `kind` offers."""
     home = importlib.import_module(package(kind))
     found = (info.name for info in pkgutil.iter_modules(home.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def load(kind: str, name: str) -> ModuleType:
-    """Return the module of the `kind` called `name`.
+    """Module of the `kind` called `name`.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
 
 
 def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()) -> str:
-    """Return the line that refuses a value, or a key if there is no value.
+    """Line that refuses a value, or a key if there is no value.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names as a reader wants to see them."""
+    """Names as a reader wants to see them."""
     return ", ".join(sorted(map(str, names))) or "none"
 
 
 @functools.cache
 def package(kind: str) -> str:
-    """Return the package that holds what `kind` offers.
+    """Package that holds what `kind` offers.
 
     Under the name of a study stand the methods that it compares: the package that the
     ``METHODS`` of its module names, which is read without running it.

@@ -186,7 +186,7 @@ def regression(
 
 
 def _deviations(prior_sd: Any, count: int) -> Array:
-    """Return standard deviations of coefficients, one for each."""
+    """Standard deviations of coefficients, one for each."""
     checks.positive_scales("prior_sd", prior_sd)
     given = np.atleast_1d(np.asarray(prior_sd, dtype=np.float64))
     if len(given) not in (1, count):
@@ -197,7 +197,7 @@ def _deviations(prior_sd: Any, count: int) -> Array:
 
 
 def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
-    """Return responses, those that a likelihood has none of refused or marked as invalid."""
+    """Responses, those that a likelihood has none of refused or marked as invalid."""
     if likelihood not in RESPONSES:
         return y
     wanted, allowed = RESPONSES[likelihood]
@@ -215,7 +215,7 @@ def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
 def built(
     likelihood: str, num_features: int, intercept: bool, *, prior_sd: float, freedom: float
 ) -> tuple[Model, dict[str, Any]]:
-    """Return the model of a regression, and what its plan says of responses."""
+    """Model of a regression, and what its plan says of responses."""
     module = MODELS[likelihood]
     more = {"degrees_of_freedom": freedom} if likelihood == STUDENT_T else {}
     params = module.Params(num_features, intercept=intercept, prior_sd=prior_sd, **more)

@@ -59,7 +59,7 @@ def _gradient(c: Any, y: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of the mean.
+    """Posterior of the mean.
 
     Examples
     --------

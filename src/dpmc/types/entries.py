@@ -47,13 +47,13 @@ def number(entry: object) -> float:
 
 
 def _is_number(entry: object) -> bool:
-    """Return whether an entry has the type of a real number or flag."""
+    """Whether an entry has the type of a real number or flag."""
     known = isinstance(entry, Real | Decimal | np.bool_)
     return known and not isinstance(entry, np.timedelta64)
 
 
 def _of_text(text: str | bytes) -> float:
-    """Return the number that a text is in the notation of Python, but for underscores."""
+    """Number that a text is in the notation of Python, but for underscores."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     if "_" in text or not text.isascii():

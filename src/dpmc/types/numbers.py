@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 
 
 def is_real(value: object) -> bool:
-    """Return whether a value is a real number of Python or NumPy; a flag is none.
+    """Whether a value is a real number of Python or NumPy; a flag is none.
 
     Nor is an integer beyond all floats: comparing it is fine, and computing with it is not.
     """
@@ -24,7 +24,7 @@ def is_real(value: object) -> bool:
 
 
 def is_integer(value: object) -> bool:
-    """Return whether a value is an integer of Python or NumPy; a flag is none."""
+    """Whether a value is an integer of Python or NumPy; a flag is none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -54,7 +54,7 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
 
 
 def check_delta(delta: float | None, needed_by: str = "") -> float:
-    """Return delta, refusing one outside (0, 1) or none at all.
+    """Delta, refusing one outside (0, 1) or none at all.
 
     Parameters
     ----------

@@ -79,12 +79,12 @@ EXAMPLE = Params(
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return the Gaussian releases: a ratio and L + 1 or L gradients per iteration."""
+    """Gaussian releases: a ratio and L + 1 or L gradients per iteration."""
     return noisy_hmc.releases(params, params.num_leapfrog_steps)
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`."""
+    """Sampler of `posterior`."""
     steps = params.num_leapfrog_steps
 
     def trajectory(
