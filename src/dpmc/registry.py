@@ -31,14 +31,20 @@ KINDS = {
 
 @functools.cache
 def names(kind: str) -> tuple[str, ...]:
-    """Sorted names that `kind` offers."""
+    """Return the sorted names that `kind` offers.
+
+    Raises
+    ------
+    DpmcError
+        If `kind` is unknown.
+    """
     home = importlib.import_module(package(kind))
     found = (info.name for info in pkgutil.iter_modules(home.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def load(kind: str, name: str) -> ModuleType:
-    """Module of the `kind` called `name`.
+    """Return the module of the `kind` called `name`.
 
     Raises
     ------
@@ -52,7 +58,13 @@ def load(kind: str, name: str) -> ModuleType:
 
 
 def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
-    """Build the ``Params`` of `module` from `values`."""
+    """Build the ``Params`` of `module` from `values`.
+
+    Raises
+    ------
+    DpmcError
+        If a key is unknown or missing, or a value is refused by ``Params``.
+    """
     cls: Any = module.Params
     known = {entry.name: entry for entry in fields(cls)}
     where = module.__name__.rpartition(".")[2]
@@ -70,7 +82,7 @@ def parameters(module: ModuleType, values: Mapping[str, Any]) -> Any:
 
 
 def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()) -> str:
-    """Line that refuses a value, or a key if there is no value.
+    """Return the line that refuses a value, or a key if there is no value.
 
     Parameters
     ----------
@@ -91,16 +103,21 @@ def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names as a reader wants to see them."""
+    """Return names as a reader wants to see them."""
     return ", ".join(sorted(map(str, names))) or "none"
 
 
 @functools.cache
 def package(kind: str) -> str:
-    """Package that holds what `kind` offers.
+    """Return the package that holds what `kind` offers.
 
     Under the name of a study stand the methods that it compares: the package that the
     ``METHODS`` of its module names, which is read without running it.
+
+    Raises
+    ------
+    DpmcError
+        If there is no such kind, or a study does not say.
     """
     if kind in KINDS:
         return KINDS[kind]

@@ -28,7 +28,7 @@ MODELS: Mapping[str, Any] = {
 }
 SCALED = (LINEAR, STUDENT_T)
 COVARIANCES = "model", "robust"
-# Of each coefficient, for a method of one's own choice.
+# Prior standard deviation of each coefficient, for a method of one's own choice.
 PRIOR_SD = 10.0
 # What responses must be, where not every number is one.
 RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
