@@ -81,8 +81,8 @@ def prior_of(fit: Fit, family: str) -> Prior:
     What it says may leave out the logarithm of the scale, of which every table knows enough.
     """
     dim = fit.draws.shape[-1]
-    told = fit.plan.get("prior")
-    if told is None:
+    told = fit.plan.prior
+    if not told:
         return Prior.fixed(family, dim)
     mean, precision = np.zeros(dim), np.diag(np.full(dim, 1e-6))
     size = len(told["mean"])

@@ -68,7 +68,7 @@ class Comparison:
     guarantee: Guarantee
 
     def table(self) -> Any:
-        """Return a ``pandas.DataFrame`` with a row for each method and component.
+        """A ``pandas.DataFrame`` with a row for each method and component.
 
         Columns are those of `Fit.summary`, and the epsilon that holds.
         """
@@ -85,7 +85,7 @@ class Comparison:
         return table
 
     def figure(self) -> Figure:
-        """Return means and 90 % intervals, a panel for each component, a line for each method.
+        """Means and 90 % intervals, a panel for each component, a line for each method.
 
         Raises
         ------
@@ -233,13 +233,7 @@ def compare(
 
 
 def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return what each label runs.
-
-    Raises
-    ------
-    DpmcError
-        If there is none, two have one label, or what belongs to all fits is said of one.
-    """
+    """Method and arguments of each label."""
     if isinstance(methods, Mapping):
         chosen = dict(methods)
     elif isinstance(methods, str) or not isinstance(methods, Iterable):
@@ -269,7 +263,7 @@ def _chosen(methods: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 def joint(fits: Iterable[Fit], delta: float) -> Guarantee:
-    """Return the guarantee of all fits together, whose noise is independent.
+    """Guarantee of all fits together, whose noise is independent.
 
     At `delta` where it has one there; else at the sum of all deltas, as epsilons and deltas of any
     mechanisms add up. None if one of the fits has none.

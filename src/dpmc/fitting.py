@@ -252,13 +252,7 @@ def methods() -> dict[str, str]:
 def checked(
     num_chains: int, num_draws: int, seed: int | None, noise: Noise | None
 ) -> tuple[tuple[int, int], int | None, Noise]:
-    """Numbers of chains and draws, seed and noise as all ways in take them.
-
-    Raises
-    ------
-    DpmcError
-        If one of them is refused.
-    """
+    """Numbers of chains and draws, seed and noise as all ways in take them."""
     checks.at_least("num_chains", num_chains, 1)
     checks.at_least("num_draws", num_draws, 1)
     seed = checks.seed(seed)
@@ -279,11 +273,6 @@ def refuse_unknown(
         Those of them that it takes.
     wanted : str
         What an argument must be, if not one of the way in.
-
-    Raises
-    ------
-    DpmcError
-        Naming the first.
     """
     listed = inspect.signature(way_in).parameters.values()
     known = {*own, *(one.name for one in listed if one.kind is inspect.Parameter.KEYWORD_ONLY)}
@@ -313,11 +302,6 @@ def chosen(
         What it is given.
     way_in : callable, optional
         What is called; by default `fit`.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such method, or it does not have a parameter.
     """
     if is_automatic(method):
         refuse_beside_auto(params, way_in)

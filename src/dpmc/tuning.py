@@ -132,12 +132,6 @@ def tuned(
         As of `dpmc.fit`.
     num_chains, start, seed, noise, accountant, diagnostics
         As of `dpmc.fit`; the search begins at `start`.
-
-    Raises
-    ------
-    DpmcError
-        If the budget or the model is refused, before any row is used; a budget that buys no
-        iteration of the method whatever a search finds is one of these.
     """
     method = name_of(module)
     chains = _Chains(module, delta, num_chains, accountant, diagnostics)

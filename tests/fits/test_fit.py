@@ -99,7 +99,7 @@ def test_responses_are_those_of_the_draws_that_are_kept():
     draws = np.arange(6.0).reshape(2, 3, 1)
     likelihood = {"name": "logistic", "intercept": False}
     fit = made(800 * draws - 1200, plan=Plan(likelihood=likelihood), warm_up=1)
-    assert fit.predict([[1.0]]).ravel().tolist() == [1, 1, 1, 1]
+    assert fit.predict([[1.0]]).ravel().tolist() == [0, 1, 1, 1]
     assert replace(fit, warm_up=0).predict([[1.0]]).ravel().tolist() == [0, 0, 1, 1, 1, 1]
 
 

@@ -37,7 +37,7 @@ def rows_of(
     names: Sequence[str] = (),
     possible: Callable[[Array], Array] = lambda responses: responses,
 ) -> tuple[Dataset, tuple[str, ...]]:
-    """Return rows of features and a response, the response last, and names of the features.
+    """Rows of features and a response, the response last, and names of the features.
 
     Parameters
     ----------
@@ -51,11 +51,6 @@ def rows_of(
         Names that the components are given in the place of those of the columns.
     possible : callable
         Makes responses, shape (n, 1), that there are none of NaN, or refuses them.
-
-    Raises
-    ------
-    DpmcError
-        If they are no real numbers or do not fit each other, or a row is refused.
     """
     if invalid_rows not in ("refuse", "zero"):
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
@@ -88,14 +83,14 @@ def fields_of(module: Any) -> tuple[str, ...]:
 
 
 def with_columns(likelihood: Mapping[str, Any], x: Any) -> dict[str, Any]:
-    """Return what a plan says of responses, with the names of the columns if they have some."""
+    """Likelihood that a plan names, with the names of the columns if they have some."""
     if not is_frame(x) or not all(map(is_name, labels(x))):
         return dict(likelihood)
     return {**likelihood, "columns": [str(label) for label in labels(x)]}
 
 
 def column_names(x: Any, num_columns: int, names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the names of the columns of a data frame; numbered ones of anything else.
+    """Names of the columns of a data frame; numbered ones of anything else.
 
     Parameters
     ----------
@@ -103,11 +98,6 @@ def column_names(x: Any, num_columns: int, names: Sequence[str] = ()) -> tuple[s
     num_columns : int
     names : sequence of str
         What the components are called instead, if anything: columns need no names then.
-
-    Raises
-    ------
-    DpmcError
-        If a label is no name: that of a file without a header is an entry of a private row.
     """
     if not is_frame(x) or names:
         return tuple(f"x{k}" for k in range(1, num_columns + 1))
@@ -127,18 +117,13 @@ def column_names(x: Any, num_columns: int, names: Sequence[str] = ()) -> tuple[s
 def named(
     names: Sequence[str], default: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Return names of the components, as given or the default.
+    """Names of the components, as given or the default.
 
     Parameters
     ----------
     names, default : sequence of str
     others : tuple of str
         Names of further components.
-
-    Raises
-    ------
-    DpmcError
-        If there are not so many different ones.
     """
     listed = isinstance(names, Iterable) and not isinstance(names, str)
     given = tuple(names) if listed else (None,)
@@ -159,7 +144,7 @@ def named(
 
 
 def with_randomness(guarantee: Guarantee, seed: int | None, noise: Noise) -> Guarantee:
-    """Return a guarantee that names a seed, and noise in floating point, as outside of it."""
+    """Guarantee that names a seed, and noise in floating point, as outside of it."""
     if not guarantee.private:
         return guarantee
     named = [*guarantee.outside]
@@ -169,7 +154,7 @@ def with_randomness(guarantee: Guarantee, seed: int | None, noise: Noise) -> Gua
 
 
 def finished(fit: Fit, remarks: Iterator[str] | Sequence[str], num_rows: int) -> Fit:
-    """Return a fit with remarks, each of which is also a warning to the caller of the way in."""
+    """Fit with remarks, each of which is also a warning to the caller of the way in."""
     told = (*remarks, *weak(fit.guarantee, num_rows))
     with spending.told(fit.guarantee, lambda: None):
         for remark in told:

@@ -198,7 +198,7 @@ def linear_regression(
 def _rows(
     x: Any, y: Any, invalid_rows: InvalidRows, names: Sequence[str]
 ) -> tuple[Dataset | ShardedRows | Federation, tuple[str, ...]]:
-    """Return rows whose last column is the response, and the names of the features."""
+    """Rows whose last column is the response, and the names of the features."""
     if not isinstance(x, ShardedRows | Federation):
         return _arrays.rows_of(x, y, invalid_rows, names)
     if y is not None:
@@ -235,7 +235,7 @@ def _released(
     seed: int | None,
     with_u: bool,
 ) -> tuple[NoisyStatistics, Ledger]:
-    """Return what is released of the sums, and the ledger of a node or of the sum of all."""
+    """Noisy sums, and the ledger of a node or of the sum of all."""
     secure = isinstance(rows, Federation) and rows.sharing == "secure"
     if isinstance(rows, Federation):
         sums = nodes.statistics_of_nodes(rows, bounds)
@@ -262,7 +262,7 @@ def _released(
 
 
 def default_prior(dim: int, prior_sd: float, x_bound: float, y_bound: float) -> Prior:
-    """Return a wide prior on the scale of public bounds.
+    """Wide prior on the scale of public bounds.
 
     Features are normal around 0 with a covariance that is inverse Wishart with the least degrees of
     freedom that give it a mean: that of features of norm `x_bound` in all directions.
@@ -278,7 +278,7 @@ def default_prior(dim: int, prior_sd: float, x_bound: float, y_bound: float) -> 
 
 
 def _draws(chains: Sequence[Regression]) -> np.ndarray:
-    """Return coefficients and log sigma, shape (chains, draws, d + 1), as long as all chains."""
+    """Coefficients and log sigma, shape (chains, draws, d + 1), as long as all chains."""
     parts = []
     for chain in chains:
         assert chain.draws is not None

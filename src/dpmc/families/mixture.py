@@ -158,7 +158,7 @@ def mixture(
 
 
 def _draws(fitted: MixtureFit, number: int, rng: np.random.Generator) -> Array:
-    """Return independent draws of all means, shape (number, J d)."""
+    """Independent draws of all means, shape (number, J d)."""
     factors = np.linalg.cholesky(fitted.covariances)
     normal = rng.standard_normal((number, *fitted.means.shape))
     draws: Array = fitted.means + np.einsum("jik,njk->nji", factors, normal)

@@ -166,7 +166,7 @@ def network(
 
 
 def _ends(name: str, ends: Sequence[Any], count: int) -> tuple[Array, Array]:
-    """Return lower and upper ends, one for each column."""
+    """Lower and upper ends, one for each column."""
     if isinstance(ends, str) or not isinstance(ends, Sequence | np.ndarray) or len(ends) != 2:
         raise DpmcError(f"`{name}` must be a lower and an upper end, got {ends!r}")
     low, high = map(checks.real_numbers, ends)
@@ -181,7 +181,7 @@ def _ends(name: str, ends: Sequence[Any], count: int) -> tuple[Array, Array]:
 
 
 def _draws(weights: NetworkFit, number: int, rng: np.random.Generator) -> Array:
-    """Return independent draws of weights and log noise, shape (number, H (p + 1) + H + 2)."""
+    """Independent draws of weights and log noise, shape (number, H (p + 1) + H + 2)."""
     means = np.concatenate([layer.ravel() for layer in weights.means])
     sds = np.sqrt(np.concatenate([layer.ravel() for layer in weights.variances]))
     draws = np.empty((number, len(means) + 1))

@@ -28,7 +28,7 @@ MODELS: Mapping[str, Any] = {
 }
 SCALED = (LINEAR, STUDENT_T)
 COVARIANCES = "model", "robust"
-# Of each coefficient, for a method of one's own choice.
+# Prior standard deviation of each coefficient, for a method of one's own choice.
 PRIOR_SD = 10.0
 # What responses must be, where not every number is one.
 RESPONSES: Mapping[str, tuple[str, Callable[[Array], Any]]] = {
@@ -186,13 +186,7 @@ def regression(
 
 
 def _deviations(prior_sd: Any, count: int) -> Array:
-    """Return standard deviations of coefficients, one for each.
-
-    Raises
-    ------
-    DpmcError
-        If they are not so many, finite and positive.
-    """
+    """Standard deviations of coefficients, one for each."""
     checks.positive_scales("prior_sd", prior_sd)
     given = np.atleast_1d(np.asarray(prior_sd, dtype=np.float64))
     if len(given) not in (1, count):
@@ -203,13 +197,7 @@ def _deviations(prior_sd: Any, count: int) -> Array:
 
 
 def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
-    """Return responses, those that a likelihood has none of refused or marked as invalid.
-
-    Raises
-    ------
-    DpmcError
-        If there is one, and rows are not to count as zero; nothing is said of a value.
-    """
+    """Responses, those that a likelihood has none of refused or marked as invalid."""
     if likelihood not in RESPONSES:
         return y
     wanted, allowed = RESPONSES[likelihood]
@@ -227,7 +215,7 @@ def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
 def built(
     likelihood: str, num_features: int, intercept: bool, *, prior_sd: float, freedom: float
 ) -> tuple[Model, dict[str, Any]]:
-    """Return the model of a regression, and what its plan says of responses."""
+    """Model of a regression, and what its plan says of responses."""
     module = MODELS[likelihood]
     more = {"degrees_of_freedom": freedom} if likelihood == STUDENT_T else {}
     params = module.Params(num_features, intercept=intercept, prior_sd=prior_sd, **more)

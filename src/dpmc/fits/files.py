@@ -22,7 +22,7 @@ VERSION = 2
 
 
 def path_of(path: object) -> Path:
-    """Return the path of a file, refusing what is none."""
+    """Path of a file, refusing what is none."""
     if not isinstance(path, str | os.PathLike):
         raise DpmcError(f"`path` must be the path of a file, got {path!r}")
     return Path(path)
@@ -84,7 +84,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Return the fields of a fit; see `Fit.load`.
+    """Fields of a fit; see `Fit.load`.
 
     Raises
     ------

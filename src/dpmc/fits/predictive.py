@@ -20,7 +20,7 @@ LARGEST = 1e10
 def responses(
     likelihood: Mapping[str, Any], draws: Array, x: Any, rng: np.random.Generator
 ) -> Array:
-    """Return a response of each new row under each draw.
+    """Response of each new row under each draw.
 
     Parameters
     ----------
@@ -35,11 +35,6 @@ def responses(
     Returns
     -------
     ndarray of shape (k, m), or (k, m, p) of a mixture
-
-    Raises
-    ------
-    DpmcError
-        If the rows do not fit the draws.
     """
     name = likelihood["name"]
     if name == MIXTURE:
@@ -65,13 +60,7 @@ def responses(
 
 
 def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
-    """Return the columns of a data frame as they were fitted, by their names.
-
-    Raises
-    ------
-    DpmcError
-        If one of them is not there.
-    """
+    """Columns of a data frame as they were fitted, by their names."""
     fitted = likelihood.get("columns")
     if fitted is None or not is_frame(x):
         return rows
@@ -104,7 +93,7 @@ def _logistic(
 def _poisson(
     predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
 ) -> Array:
-    """Return counts; infinite ones where a rate is beyond floats, NaN where it is none."""
+    """Counts; infinite ones where a rate is beyond floats, NaN where it is none."""
     with np.errstate(over="ignore"):
         rates = np.exp(predictor)
     counts: Array = rng.poisson(np.where(rates <= LARGEST, rates, 0.0)).astype(np.float64)
@@ -127,7 +116,7 @@ _REGRESSIONS: Mapping[str, _Regression] = {
 def _network(
     likelihood: Mapping[str, Any], draws: Array, rows: Array, rng: np.random.Generator
 ) -> Array:
-    """Return outputs of networks with one hidden layer of rectified units, with noise.
+    """Outputs of networks with one hidden layer of rectified units, with noise.
 
     A draw holds the weights into each hidden unit, its bias last; the weights out of them, the
     bias last; and the logarithm of the standard deviation of the noise.
@@ -159,12 +148,12 @@ def _mixture(
 
 
 def scaled_to_unit(x: Array, low: Array | float, high: Array | float) -> Array:
-    """Return numbers of a public range on a scale on which the uniform one has variance 1."""
+    """Numbers of a public range on a scale on which the uniform one has variance 1."""
     scaled: Array = (x - (np.add(low, high) / 2)) * (np.sqrt(12) / np.subtract(high, low))
     return scaled
 
 
 def scaled_back(x: Array, low: float, high: float) -> Array:
-    """Return numbers on the scale of a public range: the inverse of `scaled_to_unit`."""
+    """Numbers on the scale of a public range: the inverse of `scaled_to_unit`."""
     back: Array = x * ((high - low) / np.sqrt(12)) + (low + high) / 2
     return back

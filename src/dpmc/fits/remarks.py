@@ -32,7 +32,7 @@ LONGER = (
 
 
 def remarks(fit: Fit, free: bool = False) -> Iterator[str]:
-    """Yield what is wrong with the draws of a fit, a remark each, with what would help.
+    """Remarks on what is wrong with the draws of a fit, each with what would help.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class Summary:
     remarks: tuple[str, ...]
 
     def to_dataframe(self) -> Any:
-        """Return the table as a ``pandas.DataFrame``, one row for each component."""
+        """Table as a ``pandas.DataFrame``, one row for each component."""
         import pandas as pd
 
         return pd.DataFrame(self.values, index=list(self.names), columns=list(COLUMNS))
@@ -82,13 +82,7 @@ class Summary:
 
 
 def summarise(fit: Fit) -> Summary:
-    """Return the summary of a fit.
-
-    Raises
-    ------
-    DpmcError
-        If the fit has no draws.
-    """
+    """Summary of a fit."""
     kept = swapped(fit.kept())
     dim = kept.shape[2]
     flat = kept.reshape(-1, dim)

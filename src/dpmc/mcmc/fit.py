@@ -282,12 +282,6 @@ def allocate(
     """Plan that a budget buys, up to `max_iterations`, and the iterations of each chain.
 
     Private diagnostics, and what was released `before`, are paid for first.
-
-    Raises
-    ------
-    DpmcError
-        If a private method has no budget, a method without privacy has one or lacks
-        its number of iterations, or the budget does not last for one iteration.
     """
     name = module.__name__.rpartition(".")[2]
     releases = module.releases(settings, num_rows)
@@ -362,11 +356,6 @@ def run(
     search : Search, optional
         What was released before. The guarantee is then the budget: the noise of the chains was
         chosen by outputs, and so would be a smaller epsilon.
-
-    Raises
-    ------
-    DpmcError
-        If a run that is complete did not release what its plan holds.
     """
     ledger = Ledger(plan, noise)
     before = () if search is None else search.records
@@ -417,11 +406,6 @@ def _check_releases(
     """Refuse a complete run that released less than its plan holds.
 
     A move that leaves the finite numbers ends before its last release, and nothing else does.
-
-    Raises
-    ------
-    DpmcError
-        Naming a release.
     """
     moves = plan.num_iterations * plan.num_chains
     diverged = int(np.sum(result.totals.get("diverged", 0)))
@@ -483,13 +467,7 @@ def _audited(records: Records, delta: float) -> Guarantee:
 
 
 def start_points(start: Array | None, dim: int, num_chains: int) -> Array:
-    """One start point for each chain, shape (chains, d).
-
-    Raises
-    ------
-    DpmcError
-        If `start` has another shape or is not finite.
-    """
+    """One start point for each chain, shape (chains, d)."""
     points = np.zeros(dim) if start is None else np.asarray(start, dtype=np.float64)
     if points.shape not in ((dim,), (num_chains, dim)) or not np.isfinite(points).all():
         raise DpmcError(

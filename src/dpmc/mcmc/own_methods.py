@@ -37,12 +37,6 @@ def resolve(method: Any) -> ModuleType:
     -------
     module
         Its name is that of the method, which random streams are keyed by.
-
-    Raises
-    ------
-    DpmcError
-        If nothing or more than one thing has the name, an entry point does not load, or an
-        attribute is missing.
     """
     if not isinstance(method, str):
         return method if _is_ours(method) else as_module(method, name_of(method))
@@ -100,13 +94,7 @@ def _is_ours(method: object) -> bool:
 
 
 def as_module(method: object, name: str, source: str = "") -> ModuleType:
-    """Module with what a method needs, taken from any object that has it.
-
-    Raises
-    ------
-    DpmcError
-        Naming what is missing or is of another kind.
-    """
+    """Module with what a method needs, taken from any object that has it."""
     told = f"`method` {name!r}{source}"
     missing = [part for part in NEEDED if not hasattr(method, part)]
     if missing:

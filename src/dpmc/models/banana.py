@@ -71,7 +71,7 @@ def _gradient(c: Any, y: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the banana posterior.
+    """Banana posterior.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def build(params: Params) -> Model:
 
 
 def _functions(tau: Array, a: float, b: float, m: float, tau0: float) -> Any:
-    """Return the coefficients, the log-prior and its gradient, to be compiled."""
+    """Coefficients, the log-prior and its gradient, to be compiled."""
     dim = tau.size
 
     def coefficients(theta: Array) -> Array:

@@ -59,7 +59,7 @@ def _gradient(c: Any, y: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the circle posterior, for rows of one column r.
+    """Circle posterior, for rows of one column r.
 
     Examples
     --------

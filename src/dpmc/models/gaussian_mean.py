@@ -59,12 +59,7 @@ def _gradient(c: Any, y: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of the mean.
-
-    Raises
-    ------
-    DpmcError
-        If the covariance is not a symmetric positive definite (d, d) matrix.
+    """Posterior of the mean.
 
     Examples
     --------

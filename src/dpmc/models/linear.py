@@ -66,7 +66,7 @@ def _gradient(theta: Any, z: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of the coefficients and of log sigma.
+    """Posterior of the coefficients and of log sigma.
 
     Examples
     --------

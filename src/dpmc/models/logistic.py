@@ -48,7 +48,7 @@ def _slope(inner: Any, before: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of the coefficients; responses are 0 and 1.
+    """Posterior of the coefficients; responses are 0 and 1.
 
     The gradient of a row is no longer than its features, so that `row_norm` is the Lipschitz
     constant. A response that is neither 0 nor 1 counts as nothing.

@@ -93,7 +93,7 @@ def _row_functions(
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of all means, those of the first component first.
+    """Posterior of all means, those of the first component first.
 
     No Lipschitz constant exists: a row that is far from a mean that is its nearest has a gradient
     as long as the distance. The automatic method sees one mode alone: start where the components

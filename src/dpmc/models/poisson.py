@@ -53,7 +53,7 @@ def _slope(inner: Any, before: Any) -> Any:
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of the coefficients.
+    """Posterior of the coefficients.
 
     No Lipschitz constant exists: means and counts are unbounded.
 

@@ -76,7 +76,7 @@ def _row_functions(freedom: float) -> tuple[Callable[..., Any], Callable[..., An
 
 
 def build(params: Params) -> Model:
-    """Return the posterior of the coefficients and of the log scale.
+    """Posterior of the coefficients and of the log scale.
 
     Examples
     --------

@@ -118,7 +118,7 @@ def _check_numbers(name: str, what: str, given: Any) -> None:
 
 
 def _columns_not_finite(x: Array) -> list[int]:
-    """Return the columns with an entry that is not finite; a finite sum rules out all of them."""
+    """Columns with an entry that is not finite; a finite sum rules out all of them."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(x)):
             return []

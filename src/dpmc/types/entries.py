@@ -47,13 +47,13 @@ def number(entry: object) -> float:
 
 
 def _is_number(entry: object) -> bool:
-    """Return whether an entry has the type of a real number or flag."""
+    """Whether an entry has the type of a real number or flag."""
     known = isinstance(entry, Real | Decimal | np.bool_)
     return known and not isinstance(entry, np.timedelta64)
 
 
 def _of_text(text: str | bytes) -> float:
-    """Return the number that a text is in the notation of Python, but for underscores."""
+    """Number that a text is in the notation of Python, but for underscores."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     if "_" in text or not text.isascii():
@@ -72,12 +72,6 @@ def numbers(what: str, values: np.ndarray[Any, Any], invalid_rows: InvalidRows) 
     values : ndarray
     invalid_rows : {"refuse", "zero"}
         Whether an entry that is no number, and not missing, is refused, or NaN.
-
-    Raises
-    ------
-    DpmcError
-        If an entry is refused, or the type of all entries is that of dates, durations or records;
-        nothing is said of an entry, nor of a type, which may have been computed from some.
     """
     kind = values.dtype.kind
     if kind == "f":

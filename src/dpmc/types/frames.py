@@ -22,12 +22,12 @@ WORDS = re.compile(
 
 
 def is_frame(data: object) -> bool:
-    """Return whether data are a data frame, of pandas, polars, Arrow or alike: named columns."""
+    """Whether data are a data frame, of pandas, polars, Arrow or alike: named columns."""
     return _is_arrow(data) or (hasattr(data, "to_numpy") and hasattr(data, "columns"))
 
 
 def _is_arrow(data: object) -> bool:
-    """Return whether data are a table of Arrow, whose `columns` are values and no names."""
+    """Whether data are a table of Arrow, whose `columns` are values and no names."""
     return hasattr(data, "column_names") and hasattr(data, "schema")
 
 
@@ -37,7 +37,7 @@ def labels(frame: Any) -> list[Any]:
 
 
 def is_name(label: object) -> bool:
-    """Return whether a label is one that somebody gave: an integer, or a text that is no number.
+    """Whether a label is one that somebody gave: an integer, or a text that is no number.
 
     A file without a header that is read as if it had one has a private row in the place of names.
 
@@ -58,7 +58,7 @@ def is_name(label: object) -> bool:
 
 
 def is_unnamed(label: object) -> bool:
-    """Return whether a label says that a column has no name, as an index written as a column."""
+    """Whether a label says that a column has no name, as an index written as a column."""
     return label is None or (isinstance(label, str) and UNNAMED.fullmatch(label) is not None)
 
 
@@ -74,12 +74,6 @@ def as_numbers(what: str, data: Any, invalid_rows: InvalidRows) -> Array:
         Before a message, such as "`y`" or "data 'rows':".
     data : array_like or data frame
     invalid_rows : {"refuse", "zero"}
-
-    Raises
-    ------
-    DpmcError
-        If data are masked, rows differ in length, or an entry is refused; the message may name a
-        column, and says nothing of an entry.
     """
     if np.ma.isMaskedArray(data):
         raise DpmcError(

@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 
 
 def is_real(value: object) -> bool:
-    """Return whether a value is a real number of Python or NumPy; a flag is none.
+    """Whether a value is a real number of Python or NumPy; a flag is none.
 
     Nor is an integer beyond all floats: comparing it is fine, and computing with it is not.
     """
@@ -24,7 +24,7 @@ def is_real(value: object) -> bool:
 
 
 def is_integer(value: object) -> bool:
-    """Return whether a value is an integer of Python or NumPy; a flag is none."""
+    """Whether a value is an integer of Python or NumPy; a flag is none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -44,11 +44,6 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
         Whether 0 is allowed too, as it is where delta is asked for at an epsilon.
     infinite : bool
         Whether infinity is allowed too, as it is where it means no noise.
-
-    Raises
-    ------
-    DpmcError
-        Also of what is no number.
     """
     real = is_real(epsilon) and (epsilon > 0 or (zero and epsilon == 0))
     if not (real and (infinite or math.isfinite(epsilon))):
@@ -59,18 +54,13 @@ def check_epsilon(epsilon: float, *, zero: bool = False, infinite: bool = False)
 
 
 def check_delta(delta: float | None, needed_by: str = "") -> float:
-    """Return delta, refusing one outside (0, 1) or none at all.
+    """Delta, refusing one outside (0, 1) or none at all.
 
     Parameters
     ----------
     delta : float or None
     needed_by : str
         Name of the mechanism that needs it.
-
-    Raises
-    ------
-    DpmcError
-        Also of what is no number.
     """
     if delta is None or not is_real(delta) or not 0 < delta < 1:
         needed = f" for {needed_by}" if needed_by else ""

@@ -101,7 +101,7 @@ class BarkerState(NamedTuple):
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return one noisy ratio of a batch per iteration [raisa2021thesis, Theorem 7]."""
+    """One noisy ratio of a batch per iteration [raisa2021thesis, Theorem 7]."""
     return Releases((), ((_event(params, num_rows), 1),))
 
 
@@ -110,13 +110,7 @@ def _event(params: Params, num_rows: int) -> events.BarkerEvent:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data.
-    """
+    """Sampler of `posterior`."""
     event = _event(params, posterior.num_rows)
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     ratios = BatchRatios(posterior, params.batch_size)
@@ -142,7 +136,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
 def clip_shares(
     posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return the share of all rows whose ratio is clipped, at fresh moves from released states."""
+    """Share of all rows whose ratio is clipped, at fresh moves from released states."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     proposals = np.stack([moves.random_walk(theta, proposal_sd, rng) for theta in states])
     ratios = BatchRatios(posterior, params.batch_size)

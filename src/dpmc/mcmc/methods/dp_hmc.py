@@ -79,19 +79,12 @@ EXAMPLE = Params(
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return the Gaussian releases: a ratio and L + 1 or L gradients per iteration."""
+    """Gaussian releases: a ratio and L + 1 or L gradients per iteration."""
     return noisy_hmc.releases(params, params.num_leapfrog_steps)
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive or does not fit the dimension, or there is no clip
-        bound for the ratios.
-    """
+    """Sampler of `posterior`."""
     steps = params.num_leapfrog_steps
 
     def trajectory(

@@ -83,19 +83,12 @@ EXAMPLE = Params(
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return the Gaussian releases: a ratio and one or two gradients per iteration."""
+    """Gaussian releases: a ratio and one or two gradients per iteration."""
     return noisy_hmc.releases(params, 1)
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive or does not fit the dimension, or there is no clip
-        bound for the ratios.
-    """
+    """Sampler of `posterior`."""
     return noisy_hmc.sampler(posterior, params, moves.langevin, 1)
 
 

@@ -71,18 +71,12 @@ class PenaltyState(NamedTuple):
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return one Gaussian release per iteration [raisa2021thesis, Theorems 5 and 6]."""
+    """One Gaussian release per iteration [raisa2021thesis, Theorems 5 and 6]."""
     return Releases((), ((gaussian(params.ratio_noise_multiplier), 1),))
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If there is no clip bound, given or declared by the model.
-    """
+    """Sampler of `posterior`."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.ratio_clip_bound)

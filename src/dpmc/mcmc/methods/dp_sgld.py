@@ -58,7 +58,7 @@ EXAMPLE = Params(batch_size=50, gradient_clip_bound=1.0, step_size=0.05)
 
 
 def batches(params: Params, num_rows: int) -> Batches:
-    """Return how an update is formed."""
+    """How an update is formed."""
     return Batches(
         num_rows,
         params.batch_size,
@@ -70,7 +70,7 @@ def batches(params: Params, num_rows: int) -> Batches:
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return one Gaussian release of a sampled batch per iteration."""
+    """One Gaussian release of a sampled batch per iteration."""
     return batches(params, num_rows).releases()
 
 
@@ -82,13 +82,7 @@ def update(state: Any, prior_gradient: Any, drift: Any, step: float) -> None:
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data, or the posterior is tempered.
-    """
+    """Sampler of `posterior`."""
     update_rule = batches(params, posterior.num_rows)
 
     def init(theta: Array, rng: np.random.Generator) -> Array:
@@ -100,7 +94,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
 def clip_shares(
     posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return the share of all rows whose gradient is clipped at released states."""
+    """Share of all rows whose gradient is clipped at released states."""
     return {"gradient_clipped": gradient_share(posterior, states, params.gradient_clip_bound)}
 
 

@@ -78,18 +78,12 @@ class HMCState(NamedTuple):
 
 
 def releases(params: Params, num_rows: int) -> None:
-    """Return ``None``: nothing that this method computes is private."""
+    """No release: nothing that this method computes is private."""
     return
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive or does not fit the dimension.
-    """
+    """Sampler of `posterior`."""
     mass = moves.Mass(params.mass, posterior.dim)
     gradient_sum, ratio_sum = posterior.sums.gradient, posterior.sums.ratio
     tempering = posterior.tempering

@@ -104,27 +104,20 @@ class BatchState(NamedTuple):
 
 
 def releases(params: Params, num_rows: int) -> Releases:
-    """Return one Gaussian release of a sampled batch per iteration."""
+    """One Gaussian release of a sampled batch per iteration."""
     event = sampled_gaussian(params.ratio_noise_multiplier, params.batch_size, num_rows)
     return Releases((), ((event, 1),))
 
 
 def population_factor(params: Params, num_rows: int) -> float:
-    """Return what the variance of a batch is multiplied by."""
+    """Factor that the variance of a batch is multiplied by."""
     if not params.finite_population or num_rows == 1:
         return 1.0
     return (num_rows - params.batch_size) / (num_rows - 1)
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data, or there is no clip bound, given or
-        declared by the model.
-    """
+    """Sampler of `posterior`."""
     num_rows, noise_multiplier = posterior.num_rows, params.ratio_noise_multiplier
     ratios = BatchRatios(posterior, params.batch_size)
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
@@ -156,7 +149,7 @@ def sampler(posterior: Posterior, params: Params) -> Sampler:
 def clip_shares(
     posterior: Posterior, params: Params, states: Array, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return the share of all rows whose ratio is clipped, at fresh moves from released states."""
+    """Share of all rows whose ratio is clipped, at fresh moves from released states."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     walk = moves.Walk(proposal_sd, params.one_component, params.guided)
     clip_bound = posterior.clip_bound(params.ratio_clip_bound)

@@ -59,12 +59,12 @@ class WalkState(NamedTuple):
 
 
 def releases(params: Params, num_rows: int) -> None:
-    """Return ``None``: nothing that this method computes is private."""
+    """No release: nothing that this method computes is private."""
     return
 
 
 def sampler(posterior: Posterior, params: Params) -> Sampler:
-    """Return the sampler of `posterior`."""
+    """Sampler of `posterior`."""
     proposal_sd = checks.scales("proposal_sd", params.proposal_sd, posterior.dim)
     ratio_sum, tempering = posterior.sums.ratio, posterior.tempering
     length = moves.LENGTHS[params.move_length]
