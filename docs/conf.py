@@ -57,8 +57,10 @@ MODULES = {
     ],
     "diagnostics": ["diagnostics.*"],
     "league": [
-        "dpmc_league.task", "dpmc_league.score", "dpmc_league.measures", "dpmc_league.gate", "dpmc_league.submission",
-        "dpmc_league.foreign", "dpmc_league.table", "dpmc_league.theory", "dpmc_league.price", "dpmc_league.rivals.*",
+        "dpmc_league.task", "dpmc_league.score", "dpmc_league.measures", "dpmc_league.gate",
+        "dpmc_league.submission",
+        "dpmc_league.foreign", "dpmc_league.table", "dpmc_league.theory", "dpmc_league.price",
+        "dpmc_league.rivals.*",
     ],
     "linreg": [
         "linreg.release", "linreg.sufficient_statistics", "linreg.types", "linreg.methods.*",

@@ -481,11 +481,11 @@ def test_errata_and_styles_redo_pages_alone(tiny: Project) -> None:
     front = {"all results are there", "code of the site", "front page at scale tiny"}
     with tiny.edited("docs/errata.md", "For a reader of the papers.", "For readers."):
         assert jobs(tiny) == front
-    with tiny.edited("workflow/scripts/front.py", FIRST_IMPORT, f"{FIRST_IMPORT}NEW = 1\n"):
+    with tiny.edited("workflow/scripts/build_site.py", FIRST_IMPORT, f"{FIRST_IMPORT}NEW = 1\n"):
         assert jobs(tiny) == front
     with tiny.edited("workflow/scripts/page.py", FIRST_IMPORT, f"{FIRST_IMPORT}NEW = 1\n"):
         assert jobs(tiny) == END | settings("page")
-    style = tiny.folder / "src/dpmc_papers/site/static/style.css"
+    style = tiny.folder / "docs/static/results.css"
     first = style.read_text(encoding="utf-8").splitlines()[0]
     first += "\n" + style.read_text(encoding="utf-8").splitlines()[1]
     with tiny.edited(str(style.relative_to(tiny.folder)), first, f"/* New. */ {first}"):

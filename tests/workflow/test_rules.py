@@ -23,7 +23,6 @@ RULE = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)$", re.MULTILINE)
 ONE_SEED = "results/paper/raisa2021dphmc/by_seed/plane/dp_hmc/eps=4/seed=1.parquet"
 OF_STUDY = "regression/timed/mcmc_bs-correct/J=2,eps=1/seed=0.parquet"
 DRAWS = f"results/paper/vinaroz2022dpsep/draws/{OF_STUDY}"
-PUBLISHED_SITE = "results/published/site/index.html"
 MEASURED = f"results/paper/vinaroz2022dpsep/by_seed/{OF_STUDY}"
 FIGURES = {
     "raisa2021dphmc": "figure1",
@@ -34,7 +33,7 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Run:
-    """A project in which three commands have run, and what they said.
+    """A project in which two commands have run, and what they said.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with (project.folder / "config" / "papers" / "raisa2021dphmc.yaml").open("a") as config:
         config.write(NUMBERED_TABLE)
     said = []
-    for targets in (("all", ONE_SEED, DRAWS, MEASURED), ("publish",), (PUBLISHED_SITE,)):
+    for targets in (("all", ONE_SEED, DRAWS, MEASURED), ("publish",)):
         done = project.snakemake(*targets, config=CONFIG)
         assert done.returncode == 0, done.stdout[-5000:]
         said.append(done.stdout)
@@ -199,18 +198,6 @@ def test_a_file_of_a_document_that_the_run_does_not_name_is_refused_in_one_line(
 
 def test_then_nothing_is_to_be_done(run: Run) -> None:
     assert run.project.planned(config=CONFIG) == []
-    assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == []
-
-
-def test_digests_tell_of_published_results_and_captions_and_dates_do_not(run: Run) -> None:
-    caption = "workflow/report/figure1.rst"
-    text = (run.project.folder / caption).read_text(encoding="utf-8")
-    with run.project.edited(caption, text, f"{text}\nOther words.\n"):
-        by_dates = run.project.planned(PUBLISHED_SITE, "--rerun-triggers", "mtime", config=CONFIG)
-        assert by_dates == []
-        assert run.project.planned(PUBLISHED_SITE, config=CONFIG) == [
-            "site of the published results"
-        ]
 
 
 @contextmanager

@@ -311,7 +311,7 @@ def docs_of_site():
 def site_request(scale):
     """Return the file whose name tells of which documents the site is, and which code makes it."""
     texts = content_digest(*docs_of_site(), *site_parts())
-    digest = short_digest([code(ROOT, "site"), texts, papers_on_site(scale)])
+    digest = short_digest([code(ROOT, "build_site"), texts, papers_on_site(scale)])
     return f"{RESULTS}/{scale}/requests/site-{digest}.json"
 
 

@@ -54,7 +54,7 @@ rule page:
         mem_mb=memory_of("page"),
         runtime=minutes_of("page"),
     message:
-        "pages about {wildcards.paper}"
+        "page about {wildcards.paper}"
     script:
         "../scripts/page.py"
 
@@ -101,6 +101,6 @@ rule site:
     params:
         papers=lambda wildcards: papers_on_site(wildcards.scale),
     message:
-        "site at scale {wildcards.scale}"
+        "front page at scale {wildcards.scale}"
     script:
-        "../scripts/site.py"
+        "../scripts/build_site.py"
