@@ -209,40 +209,11 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("target", ["published_site", PUBLISHED_SITE])
-def test_the_published_site_is_made_beside_a_run_and_locks_its_own_folder(
-    run: Run, target: str
-) -> None:
-    """No folder of a scale is made for it either."""
-    results, page = run.project.folder / "results", run.project.folder / PUBLISHED_SITE
-    page.unlink()
-    with locked(page.parent):
-        done = run.project.snakemake(target, config=CONFIG)
-        assert done.returncode != 0
-        assert f"dpmc: {Path(PUBLISHED_SITE).parent}: " in done.stdout
-    with locked(results / "paper"):
-        done = run.project.snakemake(target, config=CONFIG)
-    assert done.returncode == 0, done.stdout
-    assert page.is_file()
-    assert not (results / "tiny").exists()
-    page.unlink()
-    done = run.project.snakemake(target, config=("scale=tiny",))
-    assert done.returncode == 0, done.stdout
-    assert not (results / "tiny").exists()
-
-
 def test_results_are_published_by_one_at_a_time(run: Run) -> None:
     with locked(run.project.folder / "results" / "published"):
         done = run.project.snakemake("publish", config=CONFIG)
     assert done.returncode != 0
     assert re.search(r"dpmc: \S+/results/published: .* one run at a time may", done.stdout)
-
-
-def test_the_script_of_the_published_site_is_part_of_it(run: Run) -> None:
-    line = "from _job import job\n"
-    with run.project.edited("workflow/scripts/published_site.py", line, f"{line}NEW = 1\n"):
-        planned = run.project.planned(PUBLISHED_SITE, config=CONFIG)
-    assert planned == ["site of the published results"]
 
 
 def test_a_short_name_is_made_anew_when_its_settings_change_back(run: Run) -> None:

@@ -317,9 +317,7 @@ def site_request(scale):
 
 def answers_of_site(wildcards):
     """Return the files that answer the settings of the site."""
-    return SimpleNamespace(
-        paths=[SITE.format(scale=wildcards.scale)]
-    )
+    return SimpleNamespace(paths=[SITE.format(scale=wildcards.scale)])
 
 
 def benchmarks_of(wildcards):
