@@ -118,7 +118,7 @@ def test_another_workflow_takes_its_rules(checkout: Project, tmp_path: Path) -> 
     copied = (folder / "copy.png").read_bytes()
     assert copied == (folder / "of_dpmc" / FIGURE).read_bytes()
     assert "localrules directive specifies" not in told
-    rules = "all by_seed provenance publish published_site raw request site site_request"
+    rules = "all by_seed provenance publish raw request site site_request"
     assert f"local rules: {' '.join(f'dpmc_{rule}' for rule in rules.split())}\n" in told
 
 

@@ -51,8 +51,8 @@ def way_on():
         )
     if SCALE != "paper":
         lines.append(
-            "The published grids: `uv run snakemake --cores 1 published_site` makes a site of the results "
-            "that are kept, `uv run snakemake --cores all --config scale=paper` runs them."
+            "The published grids: `make docs` shows the results that are kept in build/docs/index.html, "
+            "`uv run snakemake --cores all --config scale=paper` runs them."
         )
     return lines
 
