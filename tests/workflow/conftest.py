@@ -197,20 +197,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return run_once("tiny", copy_tiny, TINY, tmp_path_factory)
 
 
-@pytest.fixture(scope="package")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the site of the results under version control."""
-
-    def build(folder: Path) -> None:
-        project = copy_project(tmp_path_factory.mktemp("published"))
-        (project.folder / "results").mkdir()
-        (project.folder / "results" / "published").symlink_to(ROOT / "results" / "published")
-        project.made("shown/index.html", config=("site_dir=shown",))
-        shutil.copytree(project.folder / "shown", folder)
-
-    return made_once("site_of_published", build, tmp_path_factory)
-
-
 @pytest.fixture
 def fresh(tmp_path: Path) -> Project:
     """Return a copy in which nothing has run."""

@@ -95,7 +95,7 @@ def test_a_box_that_was_not_run_is_not_run(context):
 
 def test_settings_in_print_have_no_verdict(context, claimed):
     (table,) = (b for b in claimed["series"] if b["id"] == "T-5.1")
-    assert len(printed_series.expand(table)) == 48
+    assert len(printed_series.expand(table)) == 47
     assert judge(context, blocks=[table]).empty
     assert "`cells` of 'circle'" in printed_series.fault(
         {**table, "cells": {**table["cells"], "circle": [1]}}, {}
