@@ -45,7 +45,7 @@ class Judged:
     mean : ndarray of shape (d,)
         Of their posterior.
     sds : ndarray of shape (d,)
-        Its standard deviations.
+        Standard deviations, under the widest of the priors.
     names : sequence of str
     intercept : bool
     kind : int
@@ -176,8 +176,8 @@ def _model(judged: Judged) -> Iterator[str]:
     if judged.found.heavy:
         yield (
             "Residuals have heavier tails than normal ones: rows far away are clipped, and the "
-            "means and widths differ from those without privacy. Use likelihood='student_t', or "
-            "transform the response."
+            "means, the variance and the widths differ from those without privacy. Use "
+            "likelihood='student_t', or transform the response."
         )
     if abs(ratio - 1) > max(DISPERSED, CLEAR * noise) and not judged.robust:
         way = "narrow" if ratio > 1 else "wide"

@@ -109,7 +109,7 @@ def fit(
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress
         )
-    mean, covariance = _outside(found, frame)
+    mean, covariance = _outside(found.posterior, found, frame)
     without = _without(found, frame, prior)
     widening = np.sqrt(np.diag(covariance) / np.diag(without))
     displaced = _displaced(found, frame, without)
@@ -144,7 +144,7 @@ def fit(
     }
     judged = Judged(
         found, units_, cost, coefficients, mean[: len(coefficients.mean)],
-        np.sqrt(np.diag(covariance))[: len(coefficients.mean)], names, intercept, kind,
+        np.sqrt(np.diag(_outside(found.wide, found, frame)[1])), names, intercept, kind,
         prior_sd is not None, robust,
     )  # fmt: skip
     return Fit(
@@ -185,20 +185,20 @@ def search(
     location, scale = found_units.location[features], found_units.scale[features]
     response = (found_units.location[-1], found_units.scale[-1]) if scaled else (0.0, 1.0)
     frame = Frame.of(location, scale, response, intercept)
-    prior = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
+    priors = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
     rows = Rows(x, location, scale, intercept, kind)
     if start is not None:
         count = rows.dim
         away = start[:count] - frame.offset
         start = np.asarray(np.linalg.solve(frame.matrix, away), dtype=np.float64)
-    one = Search(rows, found_units, till, prior, freedom, robust, num_rows, progress)
-    return one.run(start), frame, found_units, prior
+    one = Search(rows, found_units, till, priors, freedom, robust, num_rows, progress)
+    return one.run(start), frame, found_units, priors[0]
 
 
-def _outside(found: Found, frame: Frame) -> tuple[Array, Array]:
+def _outside(phi: Normal, found: Found, frame: Frame) -> tuple[Array, Array]:
     matrix = frame.matrix @ found.basis
-    covariance = matrix @ found.posterior.covariance() @ matrix.T
-    return matrix @ found.posterior.mean + frame.offset, covariance
+    covariance = matrix @ phi.covariance() @ matrix.T
+    return matrix @ phi.mean + frame.offset, covariance
 
 
 def _without(found: Found, frame: Frame, prior: Normal) -> Array:
