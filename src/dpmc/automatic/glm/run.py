@@ -11,7 +11,7 @@ import numpy as np
 from dpmc import checks
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.normal import Normal
-from dpmc.automatic.glm.prior import LOG_SCALE, Frame
+from dpmc.automatic.glm.prior import LOG_SCALE, NARROWER, Frame
 from dpmc.automatic.glm.remarks import Judged, remarks
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.search import Found, Search
@@ -235,12 +235,14 @@ def _sigma(found: Found, frame: Frame, given: bool) -> tuple[float, float, float
 
 
 def _prior(coefficients: Normal, frame: Frame, kind: int, given: bool) -> dict[str, Any]:
-    """Return the prior as a user has it, that of the logarithm of the scale last."""
+    """Return the widest prior as a user has it, that of the logarithm of the scale last."""
     mean, precision = coefficients.mean, coefficients.precision
     if kind in SCALED:
         mean = np.append(mean, 0.0 if given else frame.log_scale)
         precision = _joined(precision, LOG_SCALE**-2)
-    return {"mean": mean.tolist(), "precision": precision.tolist()}
+    said = {"mean": mean.tolist(), "precision": precision.tolist()}
+    # Slopes have one of several deviations, each as likely: the widest, and these shares of it.
+    return said if given else said | {"narrower": NARROWER.tolist()}
 
 
 def _joined(covariance: Array, variance: float) -> Array:
