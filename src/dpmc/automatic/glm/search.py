@@ -49,7 +49,7 @@ LEAST, MOST, EXPLORE = 0.006, 0.08, 0.35
 BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.25, POISSON: 0.4}
 TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 # Error of a curvature that is inferred from second moments, as a share.
-INFERRED = 0.35
+INFERRED = {LINEAR: 0.35, STUDENT_T: 0.35, LOGISTIC: 0.2, POISSON: 0.35}
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
 # Bound on residuals of a normal model that the longest rows have at least, in deviations.
@@ -377,7 +377,7 @@ class Search:
             noisy, noise = self.till.matrix("squares", sums.squares, cost * MEAT)
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
         inferred = self._inferred(phi, white) * self.num_rows * first
-        expected = INFERRED * float(np.trace(inferred)) / dim
+        expected = INFERRED[kind] * float(np.trace(inferred)) / dim
         moved = sums.curvature.sensitivity
         share = min(
             SHARES,
