@@ -121,13 +121,14 @@ def row_histogram(numbers: Array) -> Clipped[Array]:
     return Clipped(numbers, math.sqrt(2))
 
 
-def row_matrices(packed: Array, bound: float, signed: bool = False) -> Clipped[Array]:
+def row_matrices(packed: Array, bound: float) -> Clipped[Array]:
     """Return a packed sum over rows of multiples of a v v', each of Frobenius norm at most `bound`.
 
-    Two of them with multiples of at least 0 have an inner product of at least 0, so that one in
-    place of another moves the sum by sqrt(2) times the bound at most; by twice it if `signed`.
+    Two of them with multiples of one sign have an inner product of at least 0, so that one in
+    place of another moves the sum by sqrt(2) times the bound at most. So do multiples of either
+    sign, if those below 0 have norms of at most 0.41 times the bound.
     """
-    return Clipped(packed, (2 if signed else math.sqrt(2)) * bound)
+    return Clipped(packed, math.sqrt(2) * bound)
 
 
 def asserted(

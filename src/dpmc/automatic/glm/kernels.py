@@ -139,7 +139,8 @@ def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: 
         below = min(int(place), len(table) - 2)
         mean = table[below] + (place - below) * (table[below + 1] - table[below])
         rho = min(max(rho - mean, -bound), bound)
-    h = min(max(h, -largest), largest)
+    # The least curvature of a Student-t likelihood is an eighth of the largest, below zero.
+    h = min(max(h, -largest / 8.0), largest)
     return rho, h, score, size
 
 

@@ -95,15 +95,18 @@ class Observed:
         )
 
 
-def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
-    """Return the posterior given what was released at several points, and a prior.
+def posterior(stages: Sequence[Observed], priors: Sequence[Normal]) -> Normal:
+    """Return the posterior given what was released at several points, under one of some priors.
+
+    Which of them it is, is as unknown as the coefficients: the posterior is the normal one with
+    the mean and the covariance of the mixture. The first prior is the widest.
 
     Each gradient is the mean curvature on the way to the mode times the distance, but for noise
     and for what is wrong or bent with the curvature over the distance: equations for the mode of
     the likelihood, with independent errors. The error of the rows is that of the mode. What noise
     hides of the likelihood is thereby left to the prior.
     """
-    last = stages[-1]
+    last, prior = stages[-1], priors[0]
     found, unsure = Normal(last.point, prior.precision), 0.0
     centre = last.point
     for _ in range(ITERATIONS):
@@ -124,13 +127,31 @@ def posterior(stages: Sequence[Observed], prior: Normal) -> Normal:
         here = last.changed(centre - last.point)
         rows = here / last.share if last.robust is None else here @ _inverse(last.robust) @ here
         share = information @ _inverse(information + rows)
-        precision = information - share @ information + prior.precision
-        precision = (precision + precision.T) / 2
-        weighted = weighted - share @ weighted + prior.precision @ prior.mean
-        mean = np.asarray(np.linalg.solve(precision, weighted), dtype=np.float64)
-        found = Normal(mean, precision)
+        found = _mixed(information - share @ information, weighted - share @ weighted, priors)
         unsure = min(float(np.trace(found.covariance())), FARTHEST)
     return found
+
+
+def _mixed(information: Array, weighted: Array, priors: Sequence[Normal]) -> Normal:
+    """Return the posterior for a normal likelihood, given as its precision and times its mode."""
+    found, logs = [], []
+    for prior in priors:
+        precision = information + prior.precision
+        precision = (precision + precision.T) / 2
+        whole = weighted + prior.precision @ prior.mean
+        mean = np.asarray(np.linalg.solve(precision, whole), dtype=np.float64)
+        found.append(Normal(mean, precision))
+        sizes = np.linalg.slogdet(prior.precision)[1] - np.linalg.slogdet(precision)[1]
+        logs.append(0.5 * float(sizes + whole @ mean - prior.mean @ prior.precision @ prior.mean))
+    if len(found) == 1:
+        return found[0]
+    chances = np.exp(np.array(logs) - max(logs))
+    chances /= chances.sum()
+    mean = np.asarray(chances @ np.array([one.mean for one in found]), dtype=np.float64)
+    covariance = np.zeros_like(information)
+    for chance, one in zip(chances, found, strict=True):
+        covariance += chance * (one.covariance() + np.outer(one.mean - mean, one.mean - mean))
+    return Normal(mean, Normal(mean, covariance).covariance())
 
 
 def _inverse(matrix: Array) -> Array:

@@ -12,6 +12,8 @@ from dpmc.types import Array
 # Deviations of a slope, per unit of the linear predictor over a typical difference of a column, and
 # of the intercept of a typical row; of the logarithm of the scale of responses.
 SLOPE, INTERCEPT, LOG_SCALE = 2.5, 10.0, 3.0
+# Deviations of slopes over the widest, each as likely as the others.
+NARROWER = 2.0 ** -np.arange(4)
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,19 @@ class Frame:
             matrix[0, 1:] = -slopes * location
         return cls(matrix, offset, float(np.log(size)))
 
-    def given(self, sds: Array) -> Normal:
+    def given(self, sds: Array) -> tuple[Normal]:
         """Return the prior of beta for independent normal coefficients around 0."""
-        return Normal(np.zeros(len(sds)), np.diag(sds**-2.0)).through(self.matrix, self.offset)
+        return (Normal(np.zeros(len(sds)), np.diag(sds**-2.0)).through(self.matrix, self.offset),)
 
-    def usual(self, constant: bool) -> Normal:
-        """Return the default prior of beta."""
-        sds = np.full(len(self.offset), SLOPE)
-        if constant:
-            sds[0] = INTERCEPT
-        return Normal(np.zeros(len(sds)), np.diag(sds**-2.0))
+    def usual(self, constant: bool) -> tuple[Normal, ...]:
+        """Return the default priors of beta, the widest first: slopes share a deviation."""
+        priors = []
+        for narrower in NARROWER:
+            sds = np.full(len(self.offset), SLOPE * narrower)
+            if constant:
+                sds[0] = INTERCEPT
+            priors.append(Normal(np.zeros(len(sds)), np.diag(sds**-2.0)))
+        return tuple(priors)
 
     def outside(self, beta: Normal) -> Normal:
         """Return the distribution of coefficients as a user has them."""

@@ -45,7 +45,7 @@ class Judged:
     mean : ndarray of shape (d,)
         Of their posterior.
     sds : ndarray of shape (d,)
-        Its standard deviations.
+        Standard deviations, under the widest of the priors.
     names : sequence of str
     intercept : bool
     kind : int
@@ -103,31 +103,33 @@ def _columns(judged: Judged) -> Iterator[str]:
     # Of a slope that is as unknown as before.
     prior = np.sqrt(np.diag(judged.prior.covariance()))[int(judged.intercept) :]
     width = judged.sds[int(judged.intercept) :] / prior
-    both = zip(columns, judged.units.still, width > UNKNOWN, strict=False)
-    still = [name for name, one, open_ in both if one and open_]
-    if still:
+    rare = {name for name, one in zip(columns, judged.units.still, strict=False) if one}
+    alike: list[list[str]] = []
+    white = judged.found.whitening
+    noise = white.noise / math.sqrt(2 * len(white.values))
+    for value, vector in zip(white.values, white.vectors.T, strict=True):
+        if white.noise > SEEN or not judged.units.seen or value > 2 * noise:
+            continue
+        loadings = np.abs(vector[int(judged.intercept) :])
+        both = zip(columns, loadings, width > COLLINEAR, strict=True)
+        names = [name for name, one, open_ in both if one > 0.3 and open_]
+        if len(names) > 1:
+            alike.append(names)
+        # A column that shares its direction with the constant alone hardly differs.
+        rare |= set(names) if len(names) == 1 else set()
+    few = [name for name, open_ in zip(columns, width > UNKNOWN, strict=True) if open_]
+    few = [name for name in few if name in rare]
+    if few:
         yield (
-            f"As far as noise shows, {_listed(still)} differ{'s' * (len(still) == 1)} between too "
+            f"As far as noise shows, {_listed(few)} differ{'s' * (len(few) == 1)} between too "
             "few rows to be of use: what is said of it is the prior's. Leave out what is constant; "
             "for what is rare a larger epsilon or more rows help."
         )
-    white = judged.found.whitening
-    noise = white.noise / math.sqrt(2 * len(white.values))
-    if white.noise > SEEN or not judged.units.seen:
-        return
-    for value, vector in zip(white.values, white.vectors.T, strict=True):
-        if value > 2 * noise:
-            continue
-        loadings = np.abs(vector[int(judged.intercept) :])
-        alike = [
-            name
-            for name, one, open_ in zip(columns, loadings, width > COLLINEAR, strict=True)
-            if one > 0.3 and open_
-        ]
-        if alike and not set(alike) <= set(still):
+    for names in alike:
+        if not set(names) <= set(few):
             yield (
-                f"As far as noise shows, {_listed(alike)} can be told from each other or from the "
-                "constant by no row: they are collinear, and the prior shares out their slopes. "
+                f"As far as noise shows, {_listed(names)} can be told from each other by no row: "
+                "they are collinear, and the prior shares out their slopes. "
                 "Leave out one of them; a larger epsilon does not help."
             )
 
@@ -176,8 +178,8 @@ def _model(judged: Judged) -> Iterator[str]:
     if judged.found.heavy:
         yield (
             "Residuals have heavier tails than normal ones: rows far away are clipped, and the "
-            "means and widths differ from those without privacy. Use likelihood='student_t', or "
-            "transform the response."
+            "means, the variance and the widths differ from those without privacy. Use "
+            "likelihood='student_t', or transform the response."
         )
     if abs(ratio - 1) > max(DISPERSED, CLEAR * noise) and not judged.robust:
         way = "narrow" if ratio > 1 else "wide"

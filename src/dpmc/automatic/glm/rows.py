@@ -137,10 +137,9 @@ class Rows:
             )  # fmt: skip
         steepest, reach = float(numbers[kernels.GRADIENT]), float(numbers[kernels.LENGTH])
         largest = float(numbers[kernels.CURVATURE])
-        signed = self.kind == kernels.STUDENT_T and not numbers[kernels.SAFE]
         return Sums(
             row_sum(gradient, steepest),
-            _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest, signed),
+            _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
             _packed(squares, steepest**2),
             row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE])),
             row_sum(float(extra[kernels.DISPERSION]), max(steepest**2, reach**2 * largest)),
@@ -149,6 +148,6 @@ class Rows:
         )
 
 
-def _packed(upper: Array, bound: float, signed: bool = False) -> Clipped[Array]:
+def _packed(upper: Array, bound: float) -> Clipped[Array]:
     packed = pack(kernels.mirrored(upper)[None])[0] if upper.size else np.zeros(0)
-    return row_matrices(packed, bound, signed)
+    return row_matrices(packed, bound)

@@ -11,7 +11,7 @@ import numpy as np
 from dpmc import checks
 from dpmc.automatic.glm import kernels, units
 from dpmc.automatic.glm.normal import Normal
-from dpmc.automatic.glm.prior import LOG_SCALE, Frame
+from dpmc.automatic.glm.prior import LOG_SCALE, NARROWER, Frame
 from dpmc.automatic.glm.remarks import Judged, remarks
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.search import Found, Search
@@ -109,7 +109,7 @@ def fit(
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress
         )
-    mean, covariance = _outside(found, frame)
+    mean, covariance = _outside(found.posterior, found, frame)
     without = _without(found, frame, prior)
     widening = np.sqrt(np.diag(covariance) / np.diag(without))
     displaced = _displaced(found, frame, without)
@@ -144,7 +144,7 @@ def fit(
     )
     judged = Judged(
         found, units_, cost, coefficients, mean[: len(coefficients.mean)],
-        np.sqrt(np.diag(covariance))[: len(coefficients.mean)], names, intercept, kind,
+        np.sqrt(np.diag(_outside(found.wide, found, frame)[1])), names, intercept, kind,
         prior_sd is not None, robust,
     )  # fmt: skip
     return Fit(
@@ -185,20 +185,20 @@ def search(
     location, scale = found_units.location[features], found_units.scale[features]
     response = (found_units.location[-1], found_units.scale[-1]) if scaled else (0.0, 1.0)
     frame = Frame.of(location, scale, response, intercept)
-    prior = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
+    priors = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
     rows = Rows(x, location, scale, intercept, kind)
     if start is not None:
         count = rows.dim
         away = start[:count] - frame.offset
         start = np.asarray(np.linalg.solve(frame.matrix, away), dtype=np.float64)
-    one = Search(rows, found_units, till, prior, freedom, robust, num_rows, progress)
-    return one.run(start), frame, found_units, prior
+    one = Search(rows, found_units, till, priors, freedom, robust, num_rows, progress)
+    return one.run(start), frame, found_units, priors[0]
 
 
-def _outside(found: Found, frame: Frame) -> tuple[Array, Array]:
+def _outside(phi: Normal, found: Found, frame: Frame) -> tuple[Array, Array]:
     matrix = frame.matrix @ found.basis
-    covariance = matrix @ found.posterior.covariance() @ matrix.T
-    return matrix @ found.posterior.mean + frame.offset, covariance
+    covariance = matrix @ phi.covariance() @ matrix.T
+    return matrix @ phi.mean + frame.offset, covariance
 
 
 def _without(found: Found, frame: Frame, prior: Normal) -> Array:
@@ -235,12 +235,14 @@ def _sigma(found: Found, frame: Frame, given: bool) -> tuple[float, float, float
 
 
 def _prior(coefficients: Normal, frame: Frame, kind: int, given: bool) -> dict[str, Any]:
-    """Return the prior as a user has it, that of the logarithm of the scale last."""
+    """Return the widest prior as a user has it, that of the logarithm of the scale last."""
     mean, precision = coefficients.mean, coefficients.precision
     if kind in SCALED:
         mean = np.append(mean, 0.0 if given else frame.log_scale)
         precision = _joined(precision, LOG_SCALE**-2)
-    return {"mean": mean.tolist(), "precision": precision.tolist()}
+    said = {"mean": mean.tolist(), "precision": precision.tolist()}
+    # Slopes have one of several deviations, each as likely: the widest, and these shares of it.
+    return said if given else said | {"narrower": NARROWER.tolist()}
 
 
 def _joined(covariance: Array, variance: float) -> Array:

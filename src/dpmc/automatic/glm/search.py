@@ -12,8 +12,9 @@ Sensitivities, under substitution of one row, with numbers of rows public:
 - counts of rows in bins, of lengths and of residuals: one bin less, another more, sqrt(2);
 - second moments, clipped to length L: sqrt(2) L^2, see `Till.matrix`;
 - gradients: |w u rho| is at most G = R b, and for normal models bounded by G itself: 2 G;
-- curvatures: w |u|^2 |h| is at most R T c, where c bounds h: sqrt(2) R T c, and 2 R T c where h may
-  be negative, in the last stage of a Student-t model;
+- curvatures: w |u|^2 |h| is at most R T c, where c bounds h: sqrt(2) R T c. In the last stage of a
+  Student-t model h is from -c/8 to c: two rows of one sign are as far apart as others, and two of
+  opposite signs by 9/8 R T c at most;
 - squares of gradients: sqrt(2) G^2;
 - scores of the scale, between 0 and a limit, and counts of all kinds: the limit, and 1;
 - checks: the ends of the interval in which each term lies, twice.
@@ -48,7 +49,7 @@ LEAST, MOST, EXPLORE = 0.006, 0.08, 0.35
 BEND = {LINEAR: 0.0, STUDENT_T: 0.1, LOGISTIC: 0.25, POISSON: 0.4}
 TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 # Error of a curvature that is inferred from second moments, as a share.
-INFERRED = 0.35
+INFERRED = {LINEAR: 0.35, STUDENT_T: 0.35, LOGISTIC: 0.2, POISSON: 0.35}
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
 # Bound on residuals of a normal model that the longest rows have at least, in deviations.
@@ -71,6 +72,8 @@ class Found:
         The last stage.
     posterior : Normal
         Of phi.
+    wide : Normal
+        The same under the widest of the priors.
     basis : ndarray of shape (d, d)
     kept : float
         Share of the curvature that weights leave.
@@ -94,6 +97,7 @@ class Found:
 
     observed: Observed
     posterior: Normal
+    wide: Normal
     basis: Array
     kept: float
     sigma: tuple[float, float, float] | None
@@ -118,8 +122,8 @@ class Search:
     rows : Rows
     units : Units
     till : Till
-    prior : Callable
-        Gives the prior of ``beta`` in units.
+    priors : tuple of Normal
+        Of ``beta`` in units, one as likely as another, the widest first.
     freedom : float
         Of the Student-t distribution.
     robust : bool
@@ -132,7 +136,7 @@ class Search:
     rows: Rows
     units: Units
     till: Till
-    prior: Normal
+    priors: tuple[Normal, ...]
     freedom: float
     robust: bool
     num_rows: float
@@ -159,7 +163,7 @@ class Search:
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
         root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
-        prior = self.prior.through(white.basis, np.zeros(dim))
+        priors = [one.through(white.basis, np.zeros(dim)) for one in self.priors]
         phi: Array = np.zeros(dim)
         if start is not None:
             phi = np.asarray(root @ start, dtype=np.float64)
@@ -179,7 +183,8 @@ class Search:
             self.numbers[kernels.SAFE] = 1.0
             observed = self._stage(phi, white, lengths, cost)
             known.append(observed)
-            found = posterior(known, prior)
+            # Under the widest prior: where the likelihood is, and not what a prior makes of it.
+            found = posterior(known, priors[:1])
             step = found.mean - phi
             size = math.sqrt(float(step @ step))
             reach = TRUST[kind]
@@ -187,7 +192,7 @@ class Search:
             steps.append(size)
             noise = math.sqrt(float(np.trace(found.covariance())))
             self.distance = min(noise, 1.0)
-            alone = posterior([observed], prior)
+            alone = posterior([observed], priors[:1])
             spread = math.sqrt(float(np.trace(alone.covariance())))
             far = float(np.linalg.norm(alone.mean - observed.point))
             near = far <= max(2.0 * target, 2.0 * spread)
@@ -204,21 +209,21 @@ class Search:
         scaled = SCALE * self.till.left if kind in (LINEAR, STUDENT_T) else 0.0
         observed = self._stage(phi, white, lengths, self.till.left - check - scaled, last=True)
         known.append(observed)
-        found = posterior(known, prior)
+        found = posterior(known, priors)
         sigma = self._sigma(observed, found, white, scaled)
         if sigma is not None:
             # The likelihood of coefficients is that of the scale as it is known now.
             observed = observed.times((self.numbers[kernels.SIGMA] / math.exp(sigma[0])) ** 2)
             known[-1] = observed
-            found = posterior(known, prior)
+            found = posterior(known, priors)
             self.numbers[kernels.SIGMA] = math.exp(sigma[0])
         steps.append(float(np.linalg.norm(found.mean - phi)))
         kept, _ = lengths.kept(self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST], dim)
         dispersion, remaining, heavy = self._check(found, white, observed)
         self._tell()
         return Found(
-            observed, found, white.basis, kept, sigma, dispersion, remaining,
-            self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
+            observed, found, posterior(known, priors[:1]), white.basis, kept, sigma, dispersion,
+            remaining, self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
             heavy,
         )  # fmt: skip
@@ -372,7 +377,7 @@ class Search:
             noisy, noise = self.till.matrix("squares", sums.squares, cost * MEAT)
         first, second = lengths.kept(numbers[kernels.LENGTH], numbers[kernels.LONGEST], dim)
         inferred = self._inferred(phi, white) * self.num_rows * first
-        expected = INFERRED * float(np.trace(inferred)) / dim
+        expected = INFERRED[kind] * float(np.trace(inferred)) / dim
         moved = sums.curvature.sensitivity
         share = min(
             SHARES,

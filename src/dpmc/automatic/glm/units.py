@@ -27,6 +27,8 @@ FINE, NEAR, ROUNDS = 0.5, 1.0, 40
 NOISE, BLIND = 0.03, 0.25
 # Shares of the budget, least and most, and counts of a column that it is shared by.
 LEAST, MOST, COUNTS = 0.001, 0.08, 18
+# Noise for which more of the budget is spent, and how much at most.
+DIM, DEAR = 0.2, 0.25
 # Logarithm by which the odds of a unit fall per octave away from 1.
 RARE = 0.3
 # Deviations of its noise that a count of differing rows has to exceed.
@@ -84,7 +86,9 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
         sizes = np.where(np.isnan(sizes), -math.inf, np.log2(sizes))
     count = max(len(sizes), 1)
     several = COUNTS * num_columns
-    cost = till.part(math.sqrt(several), noise * count, LEAST, MOST) / several  # of one count
+    cost = till.part(math.sqrt(several), noise * count, LEAST, MOST)
+    cost = max(cost, till.part(math.sqrt(several), DIM * count, LEAST, DEAR))
+    cost /= several  # of one count
     location, scale = np.zeros(num_columns), np.ones(num_columns)
     if 1 / math.sqrt(cost) > BLIND * count:
         return Units(location, scale, np.zeros(num_columns, dtype=bool), False)
