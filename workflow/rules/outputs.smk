@@ -224,7 +224,7 @@ rule site:
     message:
         "site at scale {wildcards.scale}"
     script:
-        "../scripts/site.py"
+        "../scripts/build_site.py"
 
 
 rule publish:
