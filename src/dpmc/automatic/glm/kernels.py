@@ -27,11 +27,15 @@ LARGEST = 300.0
 FIRST_RATE, PER_RATE = -8.0, 10.0
 # What a pass adds up beside gradient and curvature.
 SCALE, DISPERSION, MEAN, FAR = range(4)
+# Numbers of columns are padded to multiples of it.
+LANES = 16
+# Sums may be reordered; numbers that are not finite stay what they are.
+SUMS = {"reassoc", "contract"}
 # Deviations from which on a residual of a normal model is far.
 FAR_AWAY = 3.5
 
 
-@njit
+@njit(fastmath=SUMS)
 def _described(x: Any, location: Any, inverse: Any, constant: int, v: Any) -> float:
     """Write the description of a row, and return its squared length."""
     total = 0.0
@@ -45,36 +49,41 @@ def _described(x: Any, location: Any, inverse: Any, constant: int, v: Any) -> fl
     return total
 
 
-@njit
+@njit(fastmath=SUMS)
 def _whitened(v: Any, basis: Any, u: Any) -> float:
     """Write the whitened description of a row, and return its squared length."""
-    for k in range(len(v)):
+    for k in range(len(u)):
         u[k] = 0.0
     for j in range(len(v)):
         value = v[j]
-        for k in range(len(v)):
+        for k in range(len(u)):
             u[k] += value * basis[j, k]
     total = 0.0
-    for k in range(len(v)):
+    for k in range(len(u)):
         total += u[k] * u[k]
     return total
 
 
+@njit(fastmath=SUMS)
+def _add_square(u: Any, factor: float, total: Any) -> None:
+    """Add ``factor * outer(u, u)``."""
+    for j in range(total.shape[0]):
+        value = factor * u[j]
+        for k in range(total.shape[1]):
+            total[j, k] += value * u[k]
+
+
 @njit(cache=True)
 def moments(x: Any, location: Any, inverse: Any, constant: int, bound: float, total: Any) -> None:
-    """Add the upper triangle of the second moments of rows, clipped to length `bound`."""
-    dim = total.shape[0]
-    v = np.empty(dim)
+    """Add the second moments of rows, clipped to length `bound`; `total` is padded."""
+    v = np.zeros(total.shape[1])
     for i in range(x.shape[0]):
         length = _described(x[i], location, inverse, constant, v)
         y = x[i, x.shape[1] - 1]
         if not (math.isfinite(length) and math.isfinite(y)):
             continue
         factor = 1.0 if length <= bound * bound else bound * bound / length
-        for j in range(dim):
-            value = factor * v[j]
-            for k in range(j, dim):
-                total[j, k] += value * v[k]
+        _add_square(v, factor, total)
 
 
 @njit(cache=True)
@@ -82,8 +91,7 @@ def lengths(
     x: Any, location: Any, inverse: Any, basis: Any, constant: int, edges: Any, counts: Any
 ) -> None:
     """Count rows by the whitened length of their features: bins between squared `edges`."""
-    dim = basis.shape[0]
-    v, u = np.empty(dim), np.empty(dim)
+    v, u = np.empty(basis.shape[0]), np.empty(basis.shape[1])
     for i in range(x.shape[0]):
         _described(x[i], location, inverse, constant, v)
         length = _whitened(v, basis, u)
@@ -173,7 +181,7 @@ def residuals(
             counts[np.searchsorted(edges, r)] += 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=SUMS)
 def scores(
     x: Any,
     location: Any,
@@ -189,12 +197,12 @@ def scores(
     meat: Any,
     extra: Any,
 ) -> None:
-    """Add weighted gradients, the upper triangles of curvatures and of squares, and sums.
+    """Add weighted gradients, curvatures, squares of gradients, and sums.
 
-    Curvatures and squares are left out where their arrays have no rows.
+    Curvatures and squares are left out where their arrays have no rows. All but `phi` are padded.
     """
     dim = basis.shape[0]
-    v, u = np.empty(dim), np.empty(dim)
+    v, u = np.empty(dim), np.empty(basis.shape[1])
     reach, longest = numbers[LENGTH], numbers[LONGEST]
     spread = max(numbers[GRADIENT] ** 2, reach**2 * numbers[CURVATURE])
     for i in range(x.shape[0]):
@@ -204,7 +212,7 @@ def scores(
         if not (math.isfinite(length) and math.isfinite(y)):
             continue
         eta = 0.0
-        for k in range(dim):
+        for k in range(len(phi)):
             eta += u[k] * phi[k]
         if math.isnan(eta):
             continue
@@ -220,20 +228,12 @@ def scores(
         if math.isnan(rho) or math.isnan(h) or math.isnan(score):
             continue
         factor = weight * rho
-        for k in range(dim):
+        for k in range(len(gradient)):
             gradient[k] += factor * u[k]
         if curvature.shape[0]:
-            factor = weight * h
-            for j in range(dim):
-                value = factor * u[j]
-                for k in range(j, dim):
-                    curvature[j, k] += value * u[k]
+            _add_square(u, weight * h, curvature)
         if meat.shape[0]:
-            factor = (weight * rho) ** 2
-            for j in range(dim):
-                value = factor * u[j]
-                for k in range(j, dim):
-                    meat[j, k] += value * u[k]
+            _add_square(u, (weight * rho) ** 2, meat)
         extra[SCALE] += score
         change = weight * weight * length * (rho * rho - h / size)
         extra[DISPERSION] += min(max(change, -spread), spread)
@@ -244,6 +244,13 @@ def scores(
                 extra[FAR] += 1.0
 
 
-def mirrored(upper: Array) -> Array:
-    """Return the symmetric matrix of an upper triangle."""
-    return upper + np.triu(upper, 1).T
+def padded(matrix: Array) -> Array:
+    """Return a matrix with columns of zeros behind, of whose length inner loops are vectors."""
+    spare = -matrix.shape[1] % LANES
+    return np.pad(matrix, ((0, 0), (0, spare)))
+
+
+def mirrored(total: Array) -> Array:
+    """Return the symmetric matrix of the upper triangle of a padded sum."""
+    upper = np.triu(total[:, : len(total)])
+    return np.asarray(upper + np.triu(upper, 1).T)

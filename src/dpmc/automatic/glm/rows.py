@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,14 @@ class Rows:
         """Number of coefficients."""
         return len(self.location) + self.constant
 
+    def one_of(self, several: int, seed: int) -> Rows:
+        """Return one row of each so many that follow each other: which is public."""
+        if several == 1:
+            return self
+        places = np.arange(len(self.x) // several) * several
+        places += np.random.default_rng(seed).integers(several, size=len(places))
+        return replace(self, x=self.x[places])
+
     def _parts(self) -> Iterator[tuple[Array, Array, Array]]:
         inverse = 1 / self.scale
         for first in range(0, len(self.x), CHUNK):
@@ -99,7 +107,7 @@ class Rows:
 
     def moments(self, bound: float) -> Clipped[Array]:
         """Return the packed sum of v v' over rows, v shortened to `bound`."""
-        total = np.zeros((self.dim, self.dim))
+        total = kernels.padded(np.zeros((self.dim, self.dim)))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
         return _packed(total, bound**2)
@@ -107,7 +115,7 @@ class Rows:
     def lengths(self, basis: Array) -> Clipped[Array]:
         """Return how many rows have whitened features of each length, see `Lengths`."""
         counts = np.zeros(len(shape.EDGES) + 1)
-        squares = shape.EDGES**2 * self.dim
+        squares, basis = shape.EDGES**2 * self.dim, kernels.padded(basis)
         for rows, location, inverse in self._parts():
             kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, counts)
         return row_histogram(counts)
@@ -127,9 +135,10 @@ class Rows:
     ) -> Sums:
         """Return sums over rows at a point, by the bounds that stand in `numbers`."""
         dim = self.dim
-        gradient, extra = np.zeros(dim), np.zeros(4)
-        curvature = np.zeros((dim, dim) if curved else (0, 0))
-        squares = np.zeros((dim, dim) if meat else (0, 0))
+        basis, extra = kernels.padded(basis), np.zeros(4)
+        gradient = np.zeros(basis.shape[1])
+        curvature = np.zeros(basis.shape if curved else (0, 0))
+        squares = np.zeros(basis.shape if meat else (0, 0))
         for rows, location, inverse in self._parts():
             kernels.scores(
                 rows, location, inverse, basis, int(self.constant), phi, self.kind, numbers,
@@ -139,7 +148,7 @@ class Rows:
         largest = float(numbers[kernels.CURVATURE])
         signed = self.kind == kernels.STUDENT_T and not numbers[kernels.SAFE]
         return Sums(
-            row_sum(gradient, steepest),
+            row_sum(gradient[:dim], steepest),
             _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest, signed),
             _packed(squares, steepest**2),
             row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE])),

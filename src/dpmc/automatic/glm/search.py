@@ -51,6 +51,11 @@ TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 INFERRED = 0.35
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
+# Rows whose lengths are counted, at least, and the noise of a count that shows few of them.
+SEEN, FINE = 1 << 18, 64.0
+# Length of weighted features over sqrt(d), about; rows that a stage reads at least, and the share
+# of the budget that fewer rows may cost it.
+USUAL, FEWEST, WORTH = 1.5, 1 << 15, 0.02
 # Bound on residuals of a normal model that the longest rows have at least, in deviations.
 ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
@@ -154,8 +159,10 @@ class Search:
         noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
-        cost = self.till.part(math.sqrt(2), 0.004 * self.num_rows, 0.0005, 0.01)
-        counts, noise = self.till.release("lengths", self.rows.lengths(white.basis), cost)
+        some = self.rows.one_of(max(len(self.rows.x) // SEEN, 1), STAGES)
+        aim = min(0.004 * len(some.x), FINE)
+        cost = self.till.part(math.sqrt(2), aim, 0.0005, 0.01)
+        counts, noise = self.till.release("lengths", some.lengths(white.basis), cost)
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
         root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
@@ -167,9 +174,11 @@ class Search:
             phi = root[:, 0] * alpha
         known: list[Observed] = []
         steps, settled, growth, total = [], False, 1.0, self.till.total
-        for _ in range(STAGES):
+        whole, valid, stride = self.rows, self.num_rows, self._stride()
+        for stage in range(STAGES):
+            self.rows, self.num_rows = whole.one_of(stride, stage), valid / stride
             self._bounds(phi, white, lengths, 0.004)
-            target = self._target()
+            target = self._target(valid)
             per_row = self.num_rows * self.variance * self.kept
             wanted = 2 * self._gradient_bound() * math.sqrt(dim) / per_row
             most = max(min(MOST, self.till.left / total - 1 + EXPLORE), LEAST)
@@ -177,7 +186,7 @@ class Search:
                 wanted * self.numbers[kernels.SIGMA] * growth, target / 3, LEAST, most
             )
             self.numbers[kernels.SAFE] = 1.0
-            observed = self._stage(phi, white, lengths, cost)
+            observed = self._stage(phi, white, lengths, cost).of_more(stride)
             known.append(observed)
             found = posterior(known, prior)
             step = found.mean - phi
@@ -198,6 +207,7 @@ class Search:
                 growth *= 2.0
             if self.till.left <= (1 - EXPLORE) * total:
                 break
+        self.rows, self.num_rows = whole, valid
         self._bounds(phi, white, lengths, 0.0005)
         self.numbers[kernels.SAFE] = 0.0
         check = CHECK * self.till.total
@@ -337,20 +347,31 @@ class Search:
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.GRADIENT])
 
-    def _target(self) -> float:
+    def _target(self, num_rows: float) -> float:
         """Return how near, in the linear predictor, the last stage should begin.
 
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
-        information = math.sqrt(self.num_rows * self.variance) / self.numbers[kernels.SIGMA]
-        noise = (
-            2
-            * self._gradient_bound()
-            / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
-        )
-        noise /= self.kept
+        rows = num_rows * self.variance
+        information = math.sqrt(rows) / self.numbers[kernels.SIGMA]
+        noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * rows) / self.kept
         worth = 0.4 * max(1.0, noise) * math.sqrt(self.rows.dim)
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
+
+    def _stride(self) -> int:
+        """Return of how many rows a stage before the last reads one.
+
+        With a small share of the budget a stage is as near then as it should be, by noise and by
+        sampling. It depends on what was released, and a row is among those that are read or not:
+        sums over these have the sensitivity of sums over all.
+        """
+        dim, numbers = self.rows.dim, self.numbers
+        # Before there are counts of residuals.
+        numbers[kernels.GRADIENT] = USUAL * math.sqrt(dim) * max(1.0, 4 * math.sqrt(self.variance))
+        near = self._target(self.num_rows) / 3
+        noise = 2 * self._gradient_bound() / math.sqrt(WORTH * self.till.total)
+        enough = max(noise / near, math.sqrt(dim) / near**2) * math.sqrt(dim) / self.variance
+        return max(int(self.num_rows / max(enough, FEWEST)), 1)
 
     def _stage(
         self,
