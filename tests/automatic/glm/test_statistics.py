@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpmc.automatic.glm import search
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
 from tests.automatic.glm.searches import fitted, rows_of
@@ -80,16 +81,22 @@ def test_intervals_hold_what_they_say(likelihood, epsilon):
     assert low <= held <= high
 
 
-def test_a_wrong_variance_is_told_and_a_robust_covariance_widens():
-    """Negative binomial counts: 60 intervals of 90 % hold far fewer, and nearly every fit says so.
+def test_a_wrong_variance_widens_and_is_told(monkeypatch):
+    """Negative binomial counts: 60 intervals of 90 % hold what they say, and each fit says so.
 
-    A robust covariance mends the width alone: clipped counts leave a bias.
+    Were they right this would fail 1 time in 1,000. A search that knows of no dispersion has fewer.
     """
     held, told = covered("poisson", 4.0, 10_000, 30, wrong=True)
-    assert held < 45
+    low, high = binom.ppf([0.0005, 0.9995], 60, 0.9)
+    assert low <= held <= high
     assert told >= 24
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "DISPERSED", math.inf)
+        patch.setattr(search, "dispersion", lambda *_: 0.0)
+        blind, _ = covered("poisson", 4.0, 10_000, 30, wrong=True)
+    assert blind < low
     robust, told = covered("poisson", 4.0, 10_000, 30, wrong=True, covariance="robust")
-    assert robust > held
+    assert low <= robust <= high
     assert not told
 
 

@@ -107,9 +107,9 @@ def _usual_size(rate: float, numbers: Any) -> float:
 
 @njit
 def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: Any) -> Any:
-    """Return the residual score of a row, its curvature, and its score of log sigma.
+    """Return the residual score of a row, its curvature, its variance, and its score of log sigma.
 
-    The first is within `bound`, the second within that on curvatures, the third
+    The first is within `bound`, the second within that on curvatures, the last
     within that on scores.
     """
     largest = numbers[CURVATURE]
@@ -138,17 +138,21 @@ def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: 
                 h = share * (freedom - r * r) / (freedom + r * r)
             score = min(share * r * r, numbers[SCORE]) if math.isfinite(r * r) else freedom + 1.0
             score = min(score, numbers[SCORE])
-    if kind in (LINEAR, POISSON) and abs(rho) > bound:
+    if kind == LINEAR and abs(rho) > bound:
         h = 0.0
     rho = min(max(rho, -bound), bound)
+    variance = h
     if kind == POISSON:
         # Less its mean under the model, so that a model that is right keeps its parameters.
-        place = min(max((eta - FIRST_RATE) * PER_RATE, 0.0), len(table) - 1.0)
-        below = min(int(place), len(table) - 2)
-        mean = table[below] + (place - below) * (table[below + 1] - table[below])
+        place = min(max((eta - FIRST_RATE) * PER_RATE, 0.0), table.shape[1] - 1.0)
+        below = min(int(place), table.shape[1] - 2)
+        part = place - below
+        mean = table[0, below] + part * (table[0, below + 1] - table[0, below])
         rho = min(max(rho - mean, -bound), bound)
+        variance = h / size * (table[2, below] + part * (table[2, below + 1] - table[2, below]))
+        h *= table[1, below] + part * (table[1, below + 1] - table[1, below])
     h = min(max(h, -largest), largest)
-    return rho, h, score, size
+    return rho, h, variance, score, size
 
 
 @njit(cache=True)
@@ -221,7 +225,7 @@ def scores(
         bound = numbers[RESIDUAL]
         if kind == LINEAR and bound * min(root, most) > numbers[GRADIENT]:
             bound = numbers[GRADIENT] / min(root, most)
-        rho, h, score, size = _scores(y, eta, kind, bound, numbers, table)
+        rho, h, variance, score, size = _scores(y, eta, kind, bound, numbers, table)
         weight = size
         if root * weight > most:
             weight = most / root
@@ -235,7 +239,7 @@ def scores(
         if meat.shape[0]:
             _add_square(u, (weight * rho) ** 2, meat)
         extra[SCALE] += score
-        change = weight * weight * length * (rho * rho - h / size)
+        change = weight * weight * length * (rho * rho - variance)
         extra[DISPERSION] += min(max(change, -spread), spread)
         extra[MEAN] += rho
         if kind == LINEAR and abs(rho) >= min(bound, FAR_AWAY):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmc.automatic.glm import kernels, residuals, shape
+from dpmc.automatic.glm import counts, kernels, residuals, shape
 from dpmc.privacy.clipped import (
     Clipped,
     row_count,
@@ -68,7 +68,7 @@ class Rows:
     kind : int
         The likelihood, as in `kernels`.
     table : ndarray
-        Means of clipped counts, see `clipped_counts`; written by a search.
+        Of clipped counts, see `clipped_counts`; written by a search.
     """
 
     x: Array
@@ -76,7 +76,7 @@ class Rows:
     scale: Array
     constant: bool
     kind: int
-    table: Array = field(default_factory=lambda: np.zeros(len(residuals.RATES)))
+    table: Array = field(default_factory=lambda: np.zeros((3, len(counts.RATES))))
 
     @property
     def dim(self) -> int:
@@ -114,21 +114,21 @@ class Rows:
 
     def lengths(self, basis: Array) -> Clipped[Array]:
         """Return how many rows have whitened features of each length, see `Lengths`."""
-        counts = np.zeros(len(shape.EDGES) + 1)
+        found = np.zeros(len(shape.EDGES) + 1)
         squares, basis = shape.EDGES**2 * self.dim, kernels.padded(basis)
         for rows, location, inverse in self._parts():
-            kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, counts)
-        return row_histogram(counts)
+            kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, found)
+        return row_histogram(found)
 
     def residuals(self, beta: Array, numbers: Array, unit: float) -> Clipped[Array]:
         """Return how many rows have a residual of each size, see `Residuals`."""
-        counts = np.zeros(len(residuals.EDGES) + 1)
+        found = np.zeros(len(residuals.EDGES) + 1)
         edges = residuals.EDGES * unit
         for rows, location, inverse in self._parts():
             kernels.residuals(
-                rows, location, inverse, int(self.constant), beta, self.kind, numbers, edges, counts
+                rows, location, inverse, int(self.constant), beta, self.kind, numbers, edges, found
             )
-        return row_histogram(counts)
+        return row_histogram(found)
 
     def scores(
         self, basis: Array, phi: Array, numbers: Array, curved: bool, meat: bool = False

@@ -27,9 +27,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpmc.automatic.glm import kernels, units
+from dpmc.automatic.glm.counts import RATES, clipped_counts, dispersion
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
-from dpmc.automatic.glm.residuals import MEDIAN, RATES, Residuals, clipped_counts
+from dpmc.automatic.glm.residuals import EDGES, MEDIAN, Residuals
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
 from dpmc.automatic.glm.till import Till
@@ -60,8 +61,9 @@ USUAL, FEWEST, WORTH = 1.5, 1 << 15, 0.02
 ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
-# Deviations of its noise that a count of far residuals has to exceed.
-CLEAR = 3.0
+# Deviations of its noise that a count of far residuals has to exceed, and a ratio of variances; by
+# how much that exceeds 1 at least, to widen.
+CLEAR, DISPERSED = 3.0, 0.1
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -224,10 +226,14 @@ class Search:
             self.numbers[kernels.SIGMA] = math.exp(sigma[0])
         steps.append(float(np.linalg.norm(found.mean - phi)))
         kept, _ = lengths.kept(self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST], dim)
-        dispersion, remaining, heavy = self._check(found, white, observed)
+        dispersed, remaining, heavy = self._check(found, white, observed)
+        ratio, deviation = dispersed
+        if ratio > 1 + max(DISPERSED, CLEAR * deviation):
+            observed = known[-1] = replace(observed, share=observed.share * ratio)
+            found = posterior(known, prior)
         self._tell()
         return Found(
-            observed, found, white.basis, kept, sigma, dispersion, remaining,
+            observed, found, white.basis, kept, sigma, dispersed, remaining,
             self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
             heavy,
@@ -288,7 +294,10 @@ class Search:
                 tails = replace(tails, sizes=tails.sizes / factor)
                 self.tails = tails
             if kind == POISSON:
-                self.dispersed = self.tails.dispersion(self.num_rows, self.variance)
+                _, _, _, centre, along = self._predictors(phi, white)
+                self.dispersed = dispersion(
+                    noisy, deviation, EDGES * unit, self.variance, centre, along
+                )
             reach = numbers[kernels.LENGTH] or 1.5 * math.sqrt(dim)
             if kind == STUDENT_T:
                 numbers[kernels.RESIDUAL] = min(
@@ -341,7 +350,7 @@ class Search:
             return 0.0, self.num_rows * (density - bound * math.erfc(bound / math.sqrt(2)))
         rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
         mean = clipped_counts(bound, self.variance, self.dispersed, rate)
-        above = -self.num_rows * float(mean[0])
+        above = -self.num_rows * float(mean[0, 0])
         return above, abs(above)
 
     def _gradient_bound(self) -> float:
@@ -420,25 +429,21 @@ class Search:
 
     def _inferred(self, phi: Array, white: Whitening) -> Array:
         """Return the curvature of a row as second moments and normal features let expect."""
-        kind, dim = self.rows.kind, self.rows.dim
+        kind = self.rows.kind
         if kind in (LINEAR, STUDENT_T):
             usual = 1.0 if kind == LINEAR else (self.freedom + 1) / (self.freedom + 3)
             if kind == STUDENT_T and self.numbers[kernels.SAFE]:
                 usual = 1.0
             return np.asarray(usual * white.whitened, dtype=np.float64)
-        centre = np.zeros(dim)
-        if self.rows.constant:
-            centre = white.basis @ white.moments[:, 0]
-        spread = positive(white.whitened - np.outer(centre, centre))
-        along = spread @ phi
-        deviation = math.sqrt(max(float(phi @ along), 1e-12))
-        eta = float(centre @ phi) + deviation * NODES
+        centre, spread, along, middle, deviation = self._predictors(phi, white)
+        eta = middle + deviation * NODES
         if kind == LOGISTIC:
             small = np.exp(-np.abs(eta))
             values = small / (1 + small) ** 2
         else:
-            values = np.minimum(np.exp(np.minimum(eta, 50.0)), self.numbers[kernels.CURVATURE])
-        along = along / deviation
+            rates = np.exp(np.minimum(eta, 50.0))
+            sizes = np.maximum(1.0, np.sqrt(rates / self.variance))
+            values = np.minimum(rates / sizes, self.numbers[kernels.CURVATURE])
         zero, one, two = (float(WEIGHTS @ (values * NODES**k)) for k in range(3))
         both = np.outer(centre, along)
         return np.asarray(
@@ -447,6 +452,19 @@ class Search:
             + (two - zero) * np.outer(along, along),
             dtype=np.float64,
         )
+
+    def _predictors(self, phi: Array, white: Whitening) -> tuple[Array, Array, Array, float, float]:
+        """Return mean and spread of whitened features, what of it is along phi, and predictors.
+
+        Of these mean and standard deviation.
+        """
+        centre = np.zeros(self.rows.dim)
+        if self.rows.constant:
+            centre = white.basis @ white.moments[:, 0]
+        spread = positive(white.whitened - np.outer(centre, centre))
+        along = spread @ phi
+        deviation = math.sqrt(max(float(phi @ along), 1e-12))
+        return centre, spread, along / deviation, float(centre @ phi), deviation
 
     def _sigma(
         self, observed: Observed, found: Normal, white: Whitening, cost: float
