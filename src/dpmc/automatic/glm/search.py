@@ -56,7 +56,7 @@ SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
 SEEN, FINE = 1 << 18, 64.0
 # Length of weighted features over sqrt(d), about; rows that a stage reads at least, and the share
 # of the budget that fewer rows may cost it.
-USUAL, FEWEST, WORTH = 1.5, 1 << 15, 0.02
+USUAL, FEWEST, WORTH = 1.5, 1 << 15, 0.03
 # Bound on residuals of a normal model that the longest rows have at least, in deviations.
 ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
@@ -364,7 +364,7 @@ class Search:
         rows = num_rows * self.variance
         information = math.sqrt(rows) / self.numbers[kernels.SIGMA]
         noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * rows) / self.kept
-        worth = 0.4 * max(1.0, noise) * math.sqrt(self.rows.dim)
+        worth = 0.4 * max(0.2, noise) * math.sqrt(self.rows.dim)
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
 
     def _stride(self) -> int:
@@ -376,11 +376,13 @@ class Search:
         """
         dim, numbers = self.rows.dim, self.numbers
         # Before there are counts of residuals.
-        numbers[kernels.GRADIENT] = USUAL * math.sqrt(dim) * max(1.0, 4 * math.sqrt(self.variance))
+        usual = numbers[kernels.RESIDUAL] or max(1.0, 4 * math.sqrt(self.variance))
+        numbers[kernels.GRADIENT] = USUAL * math.sqrt(dim) * usual
         near = self._target(self.num_rows) / 3
         noise = 2 * self._gradient_bound() / math.sqrt(WORTH * self.till.total)
         enough = max(noise / near, math.sqrt(dim) / near**2) * math.sqrt(dim) / self.variance
-        return max(int(self.num_rows / max(enough, FEWEST)), 1)
+        fastest = int(self.num_rows) // SEEN
+        return max(int(self.num_rows / max(enough, FEWEST)), min(fastest, 4), 1)
 
     def _stage(
         self,
