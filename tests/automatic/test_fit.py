@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import dpmc
+from dpmc import priors
 from dpmc.automatic import run as automatic
 from dpmc.models import linear, logistic
 from dpmc.privacy import events
@@ -253,3 +255,27 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
         inside.append((low < theta) & (theta < high))
     share = np.mean(inside)
     assert abs(share - 0.5) < 4 * np.sqrt(0.25 / 240)
+
+
+def varied(shape):
+    """Return dispersions of eight fits of exponential waiting times whose law is a gamma one."""
+    found = []
+    model = dpmc.model(
+        lambda p, row: -p.a - row[0] * np.exp(-p.a), {"a": priors.normal(0, 2)}, num_columns=1
+    )
+    for seed in range(8):
+        y = stream(seed, "waiting", shape).gamma(shape, 1 / shape, (10_000, 1))
+        fit = dpmc.fit(model, y, epsilon=4, delta=1e-6, seed=seed, progress=False, num_draws=500)
+        told = any("vary" in remark for remark in fit.remarks)
+        assert told == (fit.plan["dispersion"] > 1)
+        found.append((fit.plan["dispersion"], float(fit.draws.std())))
+    return np.array(found)
+
+
+def test_gradients_that_vary_more_than_the_model_says_widen_and_are_told():
+    """Each right fit is widened by three deviations of noise: 1 time in 700, so 1 test in 90."""
+    assert np.all(varied(1.0)[:, 0] == 1)
+    dispersions, widths = varied(0.5).T
+    assert np.all((1.4 < dispersions) & (dispersions < 2.3))
+    # The root of the variance over that of the model, and noise.
+    assert np.all(widths > 1.15 / math.sqrt(10_000))
