@@ -119,9 +119,10 @@ def test_a_budget_that_carries_no_posterior_is_said_to_be_too_small():
 @pytest.mark.parametrize(("step", "told"), [(8.0, False), (9.0, True)])
 def test_a_last_step_over_which_curvature_changes_is_said_to_be_too_long(step, told):
     cost = SimpleNamespace(num_rows=5000, remarks=lambda causes, names: iter(()))
-    remarks = [*automatic._remarks(SimpleNamespace(step=step, step_noise=1.0), None, cost, ())]
+    near = SimpleNamespace(step=step, step_noise=1.0, dispersion=1.0)
+    remarks = [*automatic._remarks(near, None, cost, ())]
     assert any("had not settled" in remark for remark in remarks) == told
-    far = SimpleNamespace(step=step, step_noise=step / 3.9)
+    far = SimpleNamespace(step=step, step_noise=step / 3.9, dispersion=1.0)
     assert not [
         *automatic._remarks(far, None, cost, ())
     ]  # where noise may have moved its end by as much
