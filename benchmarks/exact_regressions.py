@@ -267,13 +267,19 @@ def limit_of_rare(family: str, posterior: Posterior, design: Array, y: Array, mu
     A row whose whitened features have the norm R, and whose residual is b at most whatever theta
     is, moves a whitened gradient by 2 R b under substitution. Rows with mean curvature w then have
     means displaced by 2 R b / (mu sqrt(n w)) of their deviations; of a logistic regression with a
-    share p of ones b is 1 and w is p (1 - p). R, and b of other families, are what 99.9 % of the
-    rows need: at a rare feature, in a share q of them, R grows as 1 / sqrt(q).
+    share p of ones b is 1 and w is p (1 - p). R is what 99.9 % of the rows need: at a rare feature,
+    in a share q of them, it grows as 1 / sqrt(q). A bound b on counts clips those beyond: means
+    move by the root of their squared excess over n w, too, and b is where both are least.
     """
     moments = design.T @ design / len(y)
     sizes, vectors = np.linalg.eigh(moments)
     norms = np.linalg.norm(design @ (vectors / np.sqrt(sizes)), axis=1)
     found = slopes(family, posterior.mean, design, y)
-    largest = 1.0 if family == LOGISTIC else float(np.quantile(np.abs(found.slope), 0.999))
     information = len(y) * float(found.curvature.mean())
-    return 2 * float(np.quantile(norms, 0.999)) * largest / (mu * math.sqrt(information))
+    noise = 2 * float(np.quantile(norms, 0.999)) / (mu * math.sqrt(information))
+    if family == LOGISTIC:
+        return noise
+    sizes = np.abs(found.slope)
+    bounds = np.quantile(sizes, 1 - np.geomspace(1e-6, 0.1, 40))
+    lost = [float((np.maximum(sizes - bound, 0.0) ** 2).sum()) / information for bound in bounds]
+    return math.sqrt(float(np.min((noise * bounds) ** 2 + lost)))

@@ -4,7 +4,8 @@
 rivals.csv`` fits the tables of ``real_tables.toml``, and compares each posterior with the exact
 one under the same prior and with the rivals that ``rivals_of_tables.py`` wrote. ``rare`` fits
 simulated rows with few ones, small counts and rare features; ``coverage`` counts how often
-intervals hold the truth, for models that are right and for variances that are wrong; ``seeds``
+intervals hold the truth, for models that are right and for variances that are wrong, and two of
+them models of one's own; ``seeds``
 fits one data set again and again and looks at the widest fit; ``plan`` compares plans with the
 fits of ``tables``.
 
@@ -40,17 +41,21 @@ from dpmc.fits import Fit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.types import Array, DpmcError
 from exact_regressions import Prior
+from own_models import OWN, drawn_own, model
 from real_tables import Rows
 from report_tables import Key, Record
 from rivals_of_tables import DELTA, EPSILONS, append, read
-from simulated_tables import RARE, drawn, rare
+from simulated_tables import RARE, SCALED, drawn, rare
 
 FIELDS = (
     *("case", "epsilon", "seed", "held_out", "family", "rows", "errors", "own", "inside"),
     *("width", "limit", "score", "exact_score", "seconds", "causes", "failed", "remarks"),
 )
+# Draws of each chain for rare rows: noise displaces means of a million rows by more than the mean
+# of draws is off.
+NUM_DRAWS = 20_000
 # What is fitted again and again.
-SEEDED = ["logistic 0.3,", "logistic 0.1,", "poisson 0.3,"]
+SEEDED = ["logistic 0.3,", "logistic 0.1,", "poisson 0.3,", "linear", "student_t"]
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,15 @@ class Case:
         is none.
     limit : callable
         What noise must displace means by.
+    num_draws : int
+        Draws of each chain.
     """
 
     name: str
     rows: Callable[[int], Rows]
     truth: Callable[[int], Array] | None = None
     limit: Callable[..., float] = regressions.limit
+    num_draws: int = 2000
 
 
 def prior_of(fit: Fit, family: str) -> Prior:
@@ -90,21 +98,23 @@ def prior_of(fit: Fit, family: str) -> Prior:
     return Prior(mean, precision)
 
 
-def fitted(rows: Rows, epsilon: float, seed: int) -> tuple[Fit, float]:
+def fitted(rows: Rows, epsilon: float, seed: int, num_draws: int) -> tuple[Fit, float]:
     """Return a fit, and its processor seconds."""
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpmc.PosteriorWarning)
-        fit = dpmc.regression(
-            rows.x,
-            rows.y,
-            likelihood=rows.family,
-            epsilon=epsilon,
-            delta=DELTA,
-            names=("intercept", *rows.names),
-            seed=seed,
-            progress=False,
-        )
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": DELTA,
+            "seed": seed,
+            "progress": False,
+        }
+        if rows.family in OWN:
+            fit = dpmc.fit(model(rows.family), np.column_stack([rows.x, rows.y]), **options)
+        else:
+            names = ("intercept", *rows.names)
+            options |= {"likelihood": rows.family, "names": names, "num_draws": num_draws}
+            fit = dpmc.regression(rows.x, rows.y, **options)
     return fit, time.process_time() - started
 
 
@@ -134,37 +144,39 @@ def measure(case: Case, epsilon: float, seed: int) -> dict[str, Any]:
         "remarks": "",
     }
     try:
-        fit, seconds = fitted(rows, epsilon, seed)
+        fit, seconds = fitted(rows, epsilon, seed, case.num_draws)
     except (DpmcError, np.linalg.LinAlgError, ArithmeticError) as fault:
         return line | {"failed": f"{type(fault).__name__}: {fault}"}
+    draws = fit.draws.reshape(-1, fit.draws.shape[-1])
+    mean, sd = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-300)
+    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+
+    def shown(values: Array) -> str:
+        return " ".join(f"{value:.4g}" for value in values)
+
+    def held(truth: Array) -> str:
+        return shown(np.where(np.isnan(truth), np.nan, (low <= truth) & (truth <= high)))
+
+    line |= {"seconds": f"{seconds:.3g}", "remarks": " / ".join(fit.remarks)}
+    if case.truth is not None:
+        return line | {"inside": held(case.truth(seed))}
     prior = prior_of(fit, rows.family)
     dim = len(prior.mean)
     exact, exact_score = exact_of(rows, np.vstack([prior.mean, prior.precision]).tobytes(), dim)
-    draws = fit.draws.reshape(-1, dim)
-    mean, sd = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-300)
-    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-    truth = exact.mean if case.truth is None else case.truth(seed)
-    inside = np.where(np.isnan(truth), np.nan, (low <= truth) & (truth <= high))
     score = math.nan
     if len(rows.test_y):
         score = regressions.log_score(rows.family, draws, rows.test_design, rows.test_y)
     mu = GaussianBudget.of(epsilon, DELTA).mu
     limit = case.limit(rows.family, exact, rows.design, rows.y, mu)
-
-    def shown(values: Array) -> str:
-        return " ".join(f"{value:.4g}" for value in values)
-
     return line | {
         "errors": shown((mean - exact.mean) / exact.sd),
         "own": shown((mean - exact.mean) / sd),
-        "inside": shown(inside),
+        "inside": held(exact.mean),
         "width": f"{(sd / exact.sd).max():.4g}",
         "limit": f"{limit:.4g}",
         "score": f"{score:.5g}",
         "exact_score": f"{exact_score:.5g}",
-        "seconds": f"{seconds:.3g}",
         "causes": ", ".join(causes(rows.family, exact, prior, rows.design, rows.y, limit)),
-        "remarks": " / ".join(fit.remarks),
     }
 
 
@@ -185,25 +197,30 @@ def run(
     return {key: records for key, records in found.items() if records}
 
 
-def rare_cases(sizes: Sequence[int]) -> list[Case]:
+def rare_cases(sizes: Sequence[int], kinds: Sequence[tuple[str, float]]) -> list[Case]:
     """Return the cases of few ones, small counts and rare features."""
     return [
         Case(
             f"{kind} {share:g}, n {size}",
             lambda _, given=(kind, share, size): rare(*given),
-            limit=regressions.limit_of_rare,
+            limit=regressions.limit_of_rare if (kind, share) in RARE else regressions.limit,
+            num_draws=NUM_DRAWS,
         )
-        for size, (kind, share) in itertools.product(sizes, RARE)
+        for size, (kind, share) in itertools.product(sizes, kinds)
     ]
 
 
 def coverage_cases(families: Sequence[str], sizes: Sequence[int]) -> list[Case]:
     """Return the cases of truths that intervals should hold."""
+
+    def simulated(family: str, right: bool, size: int, seed: int) -> tuple[Rows, Array]:
+        return (drawn_own if family in OWN else drawn)(family, right, size, seed)
+
     return [
         Case(
             f"{family}, {'right' if right else 'wrong variance'}, n {size}",
-            lambda seed, given=(family, right, size): drawn(*given, seed)[0],
-            lambda seed, given=(family, right, size): drawn(*given, seed)[1],
+            lambda seed, given=(family, right, size): simulated(*given, seed)[0],
+            lambda seed, given=(family, right, size): simulated(*given, seed)[1],
         )
         for family, right, size in itertools.product(families, (True, False), sizes)
     ]
@@ -229,11 +246,12 @@ def main() -> None:
         chosen = dict.fromkeys(given.names or known)
         cases = [Case(name, lambda _, name=name: load(name)) for name in chosen]
     elif given.part == "coverage":
-        families = given.names or [LINEAR, STUDENT_T, LOGISTIC, POISSON]
+        families = given.names or [LINEAR, STUDENT_T, LOGISTIC, POISSON, *OWN]
         cases = coverage_cases(families, given.rows or [2_000, 20_000, 200_000])
     else:
         sizes = [20_000] if given.part == "seeds" else [10_000, 100_000, 1_000_000]
-        cases = rare_cases(given.rows or sizes)
+        kinds = [*RARE, *SCALED] if given.part == "seeds" else RARE
+        cases = rare_cases(given.rows or sizes, kinds)
         names = given.names or (SEEDED if given.part == "seeds" else [""])
         cases = [case for case in cases if case.name.startswith(tuple(names))]
     found = run(cases, given.epsilon, repeats, given.output)

@@ -250,9 +250,8 @@ def of_coverage(found: dict[Key, list[Record]]) -> None:
         # Two standard errors of a share of 90 %.
         slack = 2 * math.sqrt(0.09 / max(count, 1))
         met.append(0.87 - slack <= inside <= 0.93 + slack or remarked >= 0.9)
-        widest = _median(records, "width")
-        lines.append((case, f"{epsilon:g}", len(records), f"{inside:.1%}", widest, remarked))
-    _table("model | epsilon | fits | inside 90 % | widest / exact | remarks", iter(lines))
+        lines.append((case, f"{epsilon:g}", len(records), f"{inside:.1%}", remarked))
+    _table("model | epsilon | fits | inside 90 % | remarks", iter(lines))
     _share("87 to 93 % inside, within two standard errors, or remarks in 90 %", met, "95 %")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 import exact_regressions as regressions
-from dpmc.families.regression import LOGISTIC, POISSON, STUDENT_T
+from dpmc.families.regression import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.rng import stream
 from dpmc.types import Array
 from exact_regressions import Prior
@@ -22,6 +22,8 @@ RARE = [
     *((POISSON, mean) for mean in (3.0, 0.3, 0.03)),
     *((FEATURE, share) for share in (0.1, 0.03, 0.01, 0.003)),
 ]
+# Those that have a scale, for which nothing is rare: the share is not used.
+SCALED = [(LINEAR, 1.0), (STUDENT_T, 1.0)]
 # Points on each axis of a grid that stands for all rows.
 GRID = 101
 # What a model without a square leaves out.
@@ -51,6 +53,9 @@ def rare(kind: str, share: float, num_rows: int) -> Rows:
     predictor = 0.5 * x[:, 0]
     if kind == POISSON:
         return _rows(POISSON, x, rng.poisson(share * np.exp(predictor)).astype(float))
+    if kind in (LINEAR, STUDENT_T):
+        noise = rng.standard_normal(num_rows) if kind == LINEAR else rng.standard_t(4, num_rows)
+        return _rows(kind, x, predictor + noise)
     ones = share
     if kind == FEATURE:
         ones = 0.3

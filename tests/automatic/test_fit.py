@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpmc
+from dpmc import priors
 from dpmc.automatic import run as automatic
 from dpmc.models import linear, logistic
 from dpmc.privacy import events
@@ -118,9 +119,10 @@ def test_a_budget_that_carries_no_posterior_is_said_to_be_too_small():
 @pytest.mark.parametrize(("step", "told"), [(8.0, False), (9.0, True)])
 def test_a_last_step_over_which_curvature_changes_is_said_to_be_too_long(step, told):
     cost = SimpleNamespace(num_rows=5000, remarks=lambda causes, names: iter(()))
-    remarks = [*automatic._remarks(SimpleNamespace(step=step, step_noise=1.0), None, cost, ())]
+    near = SimpleNamespace(step=step, step_noise=1.0, dispersion=1.0)
+    remarks = [*automatic._remarks(near, None, cost, ())]
     assert any("had not settled" in remark for remark in remarks) == told
-    far = SimpleNamespace(step=step, step_noise=step / 3.9)
+    far = SimpleNamespace(step=step, step_noise=step / 3.9, dispersion=1.0)
     assert not [
         *automatic._remarks(far, None, cost, ())
     ]  # where noise may have moved its end by as much
@@ -252,3 +254,29 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
         inside.append((low < theta) & (theta < high))
     share = np.mean(inside)
     assert abs(share - 0.5) < 4 * np.sqrt(0.25 / 240)
+
+
+def varied(shape):
+    """Return dispersions of eight fits of exponential waiting times whose law is a gamma one."""
+    found = []
+    model = dpmc.model(
+        lambda p, row: -p.a - row[0] * np.exp(-p.a), {"a": priors.normal(0, 2)}, num_columns=1
+    )
+    for seed in range(8):
+        y = stream(seed, "waiting", shape).gamma(shape, 1 / shape, (10_000, 1))
+        fit = dpmc.fit(model, y, epsilon=4, delta=1e-6, seed=seed, progress=False, num_draws=500)
+        told = any("vary" in remark for remark in fit.remarks)
+        assert told == (fit.plan.details["dispersion"] > 1)
+        found.append((fit.plan.details["dispersion"], float(fit.draws.std())))
+    return np.array(found)
+
+
+def test_gradients_that_vary_more_than_the_model_says_widen_and_are_told():
+    """Each right fit is widened by three deviations of noise: 1 time in 700, so 1 test in 90."""
+    assert np.all(varied(1.0)[:, 0] == 1)
+    dispersions, widths = varied(0.5).T
+    told = dispersions > 1
+    assert told.sum() >= 4
+    assert np.all(dispersions[told] < 2.4)
+    # The root of the variance over that of the model, and noise.
+    assert np.all(widths[told] > np.sqrt(dispersions[told] / 10_000))

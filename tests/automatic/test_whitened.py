@@ -58,6 +58,16 @@ THETA = np.array([0.2, -0.3, 0.7])
 BASIS = np.array([[0.5, 0.1, 0.0], [0.0, 0.3, 0.2], [0.4, 0.0, 1.0]])
 
 
+def test_squares_are_within_their_bound(regression):
+    rows, x, counts = regression
+    lengths = np.linalg.norm(((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS, axis=1)
+    bound = float(np.quantile(lengths, 0.7))
+    found = rows.squares_sum(THETA, BASIS, bound)
+    assert found.value == pytest.approx(np.sum(np.minimum(lengths, bound) ** 2))
+    # A row that contributes nothing, and one that is far beyond the bound.
+    assert found.sensitivity == pytest.approx(bound**2)
+
+
 def test_gradients_are_those_of_a_poisson_regression(regression):
     rows, x, counts = regression
     by_hand = ((counts - np.exp(x @ THETA))[:, None] * x) @ BASIS

@@ -42,6 +42,8 @@ ROUNDING = 1e-14
 SIGNAL = 0.35
 # Noise of a line search that a slope must fall below zero by, for the step to be too long.
 TOO_FAR = 4.0
+# By how much squared gradients must exceed what they should be, as a share and in deviations.
+MORE, VARIED = 0.1, 3.0
 # Longest step in deviations of the prior, and how often one is halved that leaves its support.
 FARTHEST_STEP, HALVINGS = 10.0, 60
 
@@ -72,6 +74,8 @@ class Centre:
         Squared distance between what rows were seen to add up to at the posterior mean, under a
         bound that clips few, and what the last stage says of it, in deviations of both: about
         chi-squared of d degrees of freedom, if the search has found the posterior.
+    dispersion : float
+        Variance of gradients over what the model says, where it is clearly larger; else 1.
     silent : bool
         Whether the first counts saw next to no row that contributes anything.
     stages : list of dict
@@ -88,6 +92,7 @@ class Centre:
     step: float
     step_noise: float
     surprise: float
+    dispersion: float
     silent: bool
     stages: list[dict[str, float]] = field(default_factory=list)
 
@@ -136,7 +141,7 @@ class _Search:
         self.bounds: Bounds | None = None
         # Units of the first stage, and what clip bounds have been there: it may not fall.
         self.public, self.wide = self.basis, 0.0
-        self.silent, self.surprise = False, 0.0
+        self.silent, self.surprise, self.dispersion = False, 0.0, 1.0
         self.measurements: list[Measurement] = []
         self.released: list[NoisyCurvature] = []
         self.tail = Tail.unknown(self.dim, self.num_rows, TAIL_RATIO)
@@ -247,6 +252,7 @@ class _Search:
             self.length,
             self.step_noise,
             self.surprise,
+            self.dispersion,
             self.silent,
             self.stages,
         )
@@ -315,6 +321,7 @@ class _Search:
         end = self.theta + self.basis @ step
         if not np.isfinite(self.exact_prior.log_density(end)):
             end, step = self.theta, np.zeros(self.dim)
+        self._compare(end)
         seen, noise = self.purse.total(
             self.rows.gradient_sum(end, self.public, self.wide), self.purse.left
         )
@@ -327,6 +334,20 @@ class _Search:
         away = seen - change.T @ (score + taken - self.curvature.matrix @ step)
         covariance = noise**2 * eye + change.T @ error @ change
         return float(away @ np.linalg.lstsq(covariance, away, rcond=1e-14)[0])
+
+    def _compare(self, end: Array) -> None:
+        """Look whether gradients vary more than the curvature says: they would not under the model.
+
+        What a clip bound takes from squares makes them smaller, and widens nothing. Nor do they
+        where noise hides some of the curvature.
+        """
+        squares = self.rows.squares_sum(end, self.basis, self.bound)
+        seen, noise = self.purse.total(squares, shares.SQUARES * self.kept)
+        expected = float(np.trace(self.curvature.for_steps()))
+        unsure = math.hypot(noise, math.sqrt(self.dim) * self.curvature.noise)
+        known = self.curvature.values.min() > VARIED * self.curvature.reach
+        if known and seen > (1 + MORE) * expected + VARIED * unsure:
+            self.dispersion = seen / expected
 
     def _line_search(self, step: Array, share: float, cost: float) -> float:
         """Return the share of a step to take: as long as the slope at its end is not negative.

@@ -50,7 +50,8 @@ class NoiseAware:
     @classmethod
     def of(cls, centre: Centre, prior: Prior) -> NoiseAware:
         """Return what a search for the centre has found."""
-        precision, weighted = likelihood(centre.estimate, centre.curvature.for_inference())
+        rows = centre.curvature.for_inference() / centre.dispersion
+        precision, weighted = likelihood(centre.estimate, rows)
         return cls(prior, centre.theta, centre.basis, precision, weighted)
 
     @classmethod

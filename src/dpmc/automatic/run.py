@@ -150,6 +150,7 @@ def _spent(centre: Centre, cost: Cost, num_rows: int) -> Plan:
         effective_draws=cost.effective_draws,
         widening=tuple(cost.widening.tolist()),
         statement=cost.statement(),
+        details={"dispersion": centre.dispersion},
     )
 
 
@@ -169,6 +170,13 @@ def _remarks(centre: Centre, causes: Causes, cost: Cost, names: tuple[str, ...])
             f"The search for the centre had not settled: its last step was {centre.step:.3g} "
             f"posterior standard deviations, with noise of {centre.step_noise:.2g}. Intervals may "
             "be too narrow. A public `start` nearer to the posterior, or a larger epsilon, helps."
+        )
+    if centre.dispersion > 1:
+        yield (
+            f"Gradients of rows vary {centre.dispersion:.2g} times as the model says: another "
+            "variance, or another model, would describe the rows better. Intervals are wider for "
+            f"it, by a factor of {math.sqrt(centre.dispersion):.2g} where privacy does not widen "
+            "them."
         )
     yield from cost.remarks(causes, names)
 

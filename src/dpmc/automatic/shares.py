@@ -26,6 +26,8 @@ LINE = 0.08
 TAIL, TAIL_WORTH = 0.1, 0.03
 # Share of the budget for a look at the rows after the last stage.
 CHECK = 0.02
+# Of that, the sum of squared gradients.
+SQUARES = 0.5
 # What the last gradient has of its stage, about.
 LAST_GRADIENT = 0.68
 # Of curvature and gradient together, for the curvature: least and most, of a stage and of the last.

@@ -51,7 +51,9 @@ class Cost:
         step, covariance = posterior.approximation()
         theta = centre.theta + centre.basis @ step
         without = inverse_of_sum(
-            centre.curvature.for_steps(), posterior.prior.precision(theta), centre.basis
+            centre.curvature.for_steps() / centre.dispersion,
+            posterior.prior.precision(theta),
+            centre.basis,
         )
         widths = [
             np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", centre.basis, one, centre.basis), 0.0))

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmc.automatic import rank_one
 from dpmc.numerics.row_products import times
-from dpmc.privacy.clipped import Clipped, row_count, row_sum
+from dpmc.privacy.clipped import Clipped, row_count, row_span, row_sum
 from dpmc.rows.compiled_gradients import FUSED, RowGradients
 from dpmc.rows.passes import Passes
 from dpmc.rows.sources import Source, block_rows
@@ -64,6 +64,11 @@ class WhitenedRows:
         """Return the sum of whitened row gradients, each clipped to norm `bound`, shape (d,)."""
         total = self._passes.total(_gradient_sum, self._block, theta, basis, bound)
         return row_sum(total, bound)
+
+    def squares_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[float]:
+        """Return the sum of squared norms of whitened row gradients, each at most ``bound**2``."""
+        total = self._passes.total(_squares_sum, self._block, theta, basis, bound)
+        return row_span(float(total[0]), bound**2)
 
     def large_sum(
         self, theta: Array, basis: Array, low: float, high: float
@@ -135,6 +140,19 @@ def _gradient_sum(
     if gradients.dim <= FUSED:
         return gradients.clipped_sum(features, theta, first, last, basis, bound)
     return _clipped_sum(_whitened(gradients, features, first, last, theta, basis), bound)
+
+
+def _squares_sum(
+    gradients: RowGradients,
+    features: Array,
+    first: int,
+    last: int,
+    theta: Array,
+    basis: Array,
+    bound: float,
+) -> Array:
+    found = norms(_whitened(gradients, features, first, last, theta, basis))
+    return np.array([np.sum(np.minimum(np.where(np.isnan(found), 0.0, found), bound) ** 2)])
 
 
 def _large_sum(

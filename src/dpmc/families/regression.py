@@ -27,7 +27,7 @@ MODELS: Mapping[str, Any] = {
     POISSON: poisson,
 }
 SCALED = (LINEAR, STUDENT_T)
-COVARIANCES = "model", "robust"
+COVARIANCES = "auto", "robust"
 # Prior standard deviation of each coefficient, for a method of one's own choice.
 PRIOR_SD = 10.0
 # What responses must be, where not every number is one.
@@ -47,7 +47,7 @@ def regression(
     intercept: bool = True,
     prior_sd: float | Sequence[float] | None = None,
     degrees_of_freedom: float = 4.0,
-    covariance: str = "model",
+    covariance: str = "auto",
     method: Any = AUTOMATIC,
     num_chains: int = 4,
     num_draws: int | None = None,
@@ -82,9 +82,10 @@ def regression(
         linear predictor of a typical row one of 10. `Fit.plan` has this prior.
     degrees_of_freedom : float
         Of the Student-t distribution.
-    covariance : {"model", "robust"}
-        Whether widths follow the variance that the likelihood says responses have, or what
-        residuals show, for which 5 % of the budget is spent. A remark tells where they differ.
+    covariance : {"auto", "robust"}
+        Whether widths follow the variance that the likelihood says responses have, times a factor
+        above 1 where residuals clearly vary more, or the covariance of gradients, for which 5 % of
+        the budget is spent. A remark tells where residuals do not vary as the likelihood says.
     method, num_chains, num_draws, start, seed, noise, progress, invalid_rows
         As of `dpmc.fit`.
     names : sequence of str
@@ -164,8 +165,8 @@ def regression(
     else:
         if several:
             raise DpmcError(f"`prior_sd` must be one number beside a `method`, got {prior_sd!r}")
-        if covariance != "model":
-            raise DpmcError(f"`covariance` must be 'model' beside a `method`, got {covariance!r}")
+        if covariance != "auto":
+            raise DpmcError(f"`covariance` must be 'auto' beside a `method`, got {covariance!r}")
         fitted = fit(
             model,
             dataset,

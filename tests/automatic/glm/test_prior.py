@@ -59,7 +59,7 @@ def test_the_default_prior_gives_way_to_rows_and_not_to_noise():
     fit, mean, sd = fitted(np.column_stack([x, y]), "logistic", epsilon=8.0, seed=1)
     assert abs(mean[1] - 2) < 4 * sd[1]
     assert sd[1] < 0.2
-    assert fit.plan["prior"]["narrower"][0] == 1.0
+    assert fit.plan.prior["narrower"][0] == 1.0
 
 
 def test_curvatures_of_either_sign_are_no_farther_apart_than_they_may_be():

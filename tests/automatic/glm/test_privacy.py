@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpmc.automatic.glm import kernels, run
+from dpmc.automatic.glm import search as glm_search
 from dpmc.automatic.glm.rows import Rows, Sums
 from dpmc.automatic.glm.till import Till
 from dpmc.privacy.budgets import GaussianBudget
@@ -52,6 +53,27 @@ def test_no_release_moves_by_more_than_its_sensitivity(likelihood, kind):
             assert move <= sensitivity * (1 + 1e-9)
         assert 0 < seen.transcript.cost(there.transcript) <= MU**2 * (1 + 1e-9)
         assert seen.spent == pytest.approx(MU**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_stages_that_read_some_rows_have_the_sensitivity_of_all(likelihood, monkeypatch):
+    """One of the rows that follow each other is read, another in each stage: up to four."""
+    monkeypatch.setattr(glm_search, "SEEN", 100)
+    rows, other = rows_of(likelihood, 400), rows_of(likelihood, 400)
+    other[8:12] = HOSTILE["leverage"]
+    moved = 0
+    for place in range(8, 12):
+        there = rows.copy()
+        there[place] = other[place]
+        seen = search(likelihood, rows, MU, 0, None, "zero")
+        beside = search(likelihood, there, MU, 0, seen.transcript, "zero")
+        exact = zip(seen.transcript.exact, beside.transcript.exact, strict=True)
+        moves = np.array([float(np.linalg.norm(a - b)) for a, b in exact])
+        assert seen.sensitivities == beside.sensitivities
+        assert np.all(moves <= np.array(seen.sensitivities) * (1 + 1e-9))
+        moved += int((moves > 0).sum())
+    # Every stage before the last reads one of the four.
+    assert 4 < moved < 4 * len(seen.sensitivities)
 
 
 def test_one_row_of_a_normal_model_is_within_the_bound_on_gradients():

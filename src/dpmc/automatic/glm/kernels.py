@@ -27,11 +27,15 @@ LARGEST = 300.0
 FIRST_RATE, PER_RATE = -8.0, 10.0
 # What a pass adds up beside gradient and curvature.
 SCALE, DISPERSION, MEAN, FAR = range(4)
+# Numbers of columns are padded to multiples of it.
+LANES = 16
+# Sums may be reordered; numbers that are not finite stay what they are.
+SUMS = {"reassoc", "contract"}
 # Deviations from which on a residual of a normal model is far.
 FAR_AWAY = 3.5
 
 
-@njit
+@njit(fastmath=SUMS)
 def _described(x: Any, location: Any, inverse: Any, constant: int, v: Any) -> float:
     """Write the description of a row, and return its squared length."""
     total = 0.0
@@ -45,36 +49,41 @@ def _described(x: Any, location: Any, inverse: Any, constant: int, v: Any) -> fl
     return total
 
 
-@njit
+@njit(fastmath=SUMS)
 def _whitened(v: Any, basis: Any, u: Any) -> float:
     """Write the whitened description of a row, and return its squared length."""
-    for k in range(len(v)):
+    for k in range(len(u)):
         u[k] = 0.0
     for j in range(len(v)):
         value = v[j]
-        for k in range(len(v)):
+        for k in range(len(u)):
             u[k] += value * basis[j, k]
     total = 0.0
-    for k in range(len(v)):
+    for k in range(len(u)):
         total += u[k] * u[k]
     return total
 
 
+@njit(fastmath=SUMS)
+def _add_square(u: Any, factor: float, total: Any) -> None:
+    """Add ``factor * outer(u, u)``."""
+    for j in range(total.shape[0]):
+        value = factor * u[j]
+        for k in range(total.shape[1]):
+            total[j, k] += value * u[k]
+
+
 @njit
 def moments(x: Any, location: Any, inverse: Any, constant: int, bound: float, total: Any) -> None:
-    """Add the upper triangle of the second moments of rows, clipped to length `bound`."""
-    dim = total.shape[0]
-    v = np.empty(dim)
+    """Add the second moments of rows, clipped to length `bound`; `total` is padded."""
+    v = np.zeros(total.shape[1])
     for i in range(x.shape[0]):
         length = _described(x[i], location, inverse, constant, v)
         y = x[i, x.shape[1] - 1]
         if not (math.isfinite(length) and math.isfinite(y)):
             continue
         factor = 1.0 if length <= bound * bound else bound * bound / length
-        for j in range(dim):
-            value = factor * v[j]
-            for k in range(j, dim):
-                total[j, k] += value * v[k]
+        _add_square(v, factor, total)
 
 
 @njit
@@ -82,8 +91,7 @@ def lengths(
     x: Any, location: Any, inverse: Any, basis: Any, constant: int, edges: Any, counts: Any
 ) -> None:
     """Count rows by the whitened length of their features: bins between squared `edges`."""
-    dim = basis.shape[0]
-    v, u = np.empty(dim), np.empty(dim)
+    v, u = np.empty(basis.shape[0]), np.empty(basis.shape[1])
     for i in range(x.shape[0]):
         _described(x[i], location, inverse, constant, v)
         length = _whitened(v, basis, u)
@@ -99,9 +107,9 @@ def _usual_size(rate: float, numbers: Any) -> float:
 
 @njit
 def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: Any) -> Any:
-    """Return the residual score of a row, its curvature, and its score of log sigma.
+    """Return the residual score of a row, its curvature, its variance, and its score of log sigma.
 
-    The first is within `bound`, the second within that on curvatures, the third
+    The first is within `bound`, the second within that on curvatures, the last
     within that on scores.
     """
     largest = numbers[CURVATURE]
@@ -130,18 +138,22 @@ def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: 
                 h = share * (freedom - r * r) / (freedom + r * r)
             score = min(share * r * r, numbers[SCORE]) if math.isfinite(r * r) else freedom + 1.0
             score = min(score, numbers[SCORE])
-    if kind in (LINEAR, POISSON) and abs(rho) > bound:
+    if kind == LINEAR and abs(rho) > bound:
         h = 0.0
     rho = min(max(rho, -bound), bound)
+    variance = h
     if kind == POISSON:
         # Less its mean under the model, so that a model that is right keeps its parameters.
-        place = min(max((eta - FIRST_RATE) * PER_RATE, 0.0), len(table) - 1.0)
-        below = min(int(place), len(table) - 2)
-        mean = table[below] + (place - below) * (table[below + 1] - table[below])
+        place = min(max((eta - FIRST_RATE) * PER_RATE, 0.0), table.shape[1] - 1.0)
+        below = min(int(place), table.shape[1] - 2)
+        part = place - below
+        mean = table[0, below] + part * (table[0, below + 1] - table[0, below])
         rho = min(max(rho - mean, -bound), bound)
+        variance = h / size * (table[2, below] + part * (table[2, below + 1] - table[2, below]))
+        h *= table[1, below] + part * (table[1, below + 1] - table[1, below])
     # The least curvature of a Student-t likelihood is an eighth of the largest, below zero.
     h = min(max(h, -largest / 8.0), largest)
-    return rho, h, score, size
+    return rho, h, variance, score, size
 
 
 @njit
@@ -174,7 +186,7 @@ def residuals(
             counts[np.searchsorted(edges, r)] += 1.0
 
 
-@njit
+@njit(fastmath=SUMS)
 def scores(
     x: Any,
     location: Any,
@@ -190,12 +202,12 @@ def scores(
     meat: Any,
     extra: Any,
 ) -> None:
-    """Add weighted gradients, the upper triangles of curvatures and of squares, and sums.
+    """Add weighted gradients, curvatures, squares of gradients, and sums.
 
-    Curvatures and squares are left out where their arrays have no rows.
+    Curvatures and squares are left out where their arrays have no rows. All but `phi` are padded.
     """
     dim = basis.shape[0]
-    v, u = np.empty(dim), np.empty(dim)
+    v, u = np.empty(dim), np.empty(basis.shape[1])
     reach, longest = numbers[LENGTH], numbers[LONGEST]
     spread = max(numbers[GRADIENT] ** 2, reach**2 * numbers[CURVATURE])
     for i in range(x.shape[0]):
@@ -205,7 +217,7 @@ def scores(
         if not (math.isfinite(length) and math.isfinite(y)):
             continue
         eta = 0.0
-        for k in range(dim):
+        for k in range(len(phi)):
             eta += u[k] * phi[k]
         if math.isnan(eta):
             continue
@@ -214,29 +226,21 @@ def scores(
         bound = numbers[RESIDUAL]
         if kind == LINEAR and bound * min(root, most) > numbers[GRADIENT]:
             bound = numbers[GRADIENT] / min(root, most)
-        rho, h, score, size = _scores(y, eta, kind, bound, numbers, table)
+        rho, h, variance, score, size = _scores(y, eta, kind, bound, numbers, table)
         weight = size
         if root * weight > most:
             weight = most / root
         if math.isnan(rho) or math.isnan(h) or math.isnan(score):
             continue
         factor = weight * rho
-        for k in range(dim):
+        for k in range(len(gradient)):
             gradient[k] += factor * u[k]
         if curvature.shape[0]:
-            factor = weight * h
-            for j in range(dim):
-                value = factor * u[j]
-                for k in range(j, dim):
-                    curvature[j, k] += value * u[k]
+            _add_square(u, weight * h, curvature)
         if meat.shape[0]:
-            factor = (weight * rho) ** 2
-            for j in range(dim):
-                value = factor * u[j]
-                for k in range(j, dim):
-                    meat[j, k] += value * u[k]
+            _add_square(u, (weight * rho) ** 2, meat)
         extra[SCALE] += score
-        change = weight * weight * length * (rho * rho - h / size)
+        change = weight * weight * length * (rho * rho - variance)
         extra[DISPERSION] += min(max(change, -spread), spread)
         extra[MEAN] += rho
         if kind == LINEAR and abs(rho) >= min(bound, FAR_AWAY):
@@ -245,6 +249,13 @@ def scores(
                 extra[FAR] += 1.0
 
 
-def mirrored(upper: Array) -> Array:
-    """Return the symmetric matrix of an upper triangle."""
-    return upper + np.triu(upper, 1).T
+def padded(matrix: Array) -> Array:
+    """Return a matrix with columns of zeros behind, of whose length inner loops are vectors."""
+    spare = -matrix.shape[1] % LANES
+    return np.pad(matrix, ((0, 0), (0, spare)))
+
+
+def mirrored(total: Array) -> Array:
+    """Return the symmetric matrix of the upper triangle of a padded sum."""
+    upper = np.triu(total[:, : len(total)])
+    return np.asarray(upper + np.triu(upper, 1).T)

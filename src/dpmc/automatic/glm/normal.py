@@ -88,6 +88,12 @@ class Observed:
             inferred=lambda place: factor * self.inferred(place),
         )
 
+    def of_more(self, factor: float) -> Observed:
+        """Return what the likelihood of more rows is, of which these are drawn at random."""
+        scaled = self.times(factor)
+        sampled = (factor - 1) * self.share * float(np.trace(scaled.curvature)) / len(self.point)
+        return replace(scaled, noise=math.sqrt(scaled.noise**2 + sampled))
+
     def changed(self, step: Array) -> Array:
         """Return the curvature after a step, as far as second moments let expect it."""
         return positive(

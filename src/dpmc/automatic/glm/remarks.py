@@ -182,12 +182,12 @@ def _model(judged: Judged) -> Iterator[str]:
             "likelihood='student_t', or transform the response."
         )
     if abs(ratio - 1) > max(DISPERSED, CLEAR * noise) and not judged.robust:
-        way = "narrow" if ratio > 1 else "wide"
         root = math.sqrt(max(ratio, 0.0))
+        what = "are widened" if ratio > 1 else "are too wide"
         yield (
-            f"Residuals vary {ratio:.2g} times as the model says, so that intervals are too {way}, "
-            f"by a factor of about {root:.2g} where privacy does not widen them. Use "
-            "covariance='robust', or another likelihood."
+            f"Residuals vary {ratio:.2g} times as the model says, so that intervals {what}, by a "
+            f"factor of {root:.2g} where privacy does not widen them. covariance='robust', or "
+            "another likelihood, has the width of each."
         )
 
 

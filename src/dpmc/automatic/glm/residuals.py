@@ -15,47 +15,8 @@ SIZES = 2.0 ** (np.arange(-16, 21) / 2)
 EDGES = np.concatenate([-SIZES[::-1], [0.0], SIZES])
 CLEAR = 4.0
 MEDIAN = 0.6744897501960817
-# Ratio of variances up to which counts are taken for Poisson ones, and the largest of use.
-TELLING, MOST_DISPERSED = 1.3, 30.0
-
 # Share of what a bound takes away that may pull one way.
 ONE_WAY = 0.2
-# Logarithms of rates for which the mean of clipped counts is tabulated.
-RATES = np.linspace(-8.0, 6.0, 141)
-
-
-def clipped_counts(
-    bound: float, mean: float, dispersion: float, logarithms: Array = RATES
-) -> Array:
-    """Return the mean of clipped residuals of counts, for some rates.
-
-    Parameters
-    ----------
-    bound : float
-    mean : float
-        Rate from which on residuals are relative to their usual size.
-    dispersion : float
-        Counts are negative binomial with variance ``rate + dispersion * rate**2``.
-    logarithms : ndarray of shape (k,)
-        Of the rates.
-    """
-    rates = np.exp(logarithms)[:, None]
-    sizes = np.maximum(1.0, np.sqrt(rates / mean))
-    # Clipped means follow from those of counts that end somewhere: beyond, residuals are clipped.
-    last = rates + bound * sizes
-    counts = np.arange(int(last.max()) + 2)[None, :]
-    factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[0, 1:]))])
-    if dispersion > 0:
-        shape = 1 / dispersion
-        rising = np.concatenate([[0.0], np.cumsum(np.log(shape + counts[0, :-1]))])
-        logs = rising - factorials + shape * np.log(shape / (shape + rates))
-        logs = logs + counts * np.log(rates / (shape + rates))
-    else:
-        logs = counts * np.log(rates) - rates - factorials
-    chances = np.exp(logs)
-    residuals = np.clip((counts - rates) / sizes, -bound, bound)
-    inside = (chances * residuals).sum(axis=1)
-    return np.asarray(inside + bound * np.maximum(1 - chances.sum(axis=1), 0.0))
 
 
 @dataclass(frozen=True)
@@ -93,16 +54,6 @@ class Residuals:
         k = int(np.searchsorted(total, total[-1] / 2))
         share = (total[-1] / 2 - (total[k - 1] if k else 0.0)) / max(both[k], 1.0)
         return float(self.sizes[k] * 2 ** ((share - 0.5) / 2))
-
-    def dispersion(self, num_rows: float, mean: float) -> float:
-        """Return how much more counts vary than Poisson ones, as far as noise shows.
-
-        Residuals of rates above the mean are relative to their usual size, and have the variance
-        of those at the mean, but for the dispersion.
-        """
-        squares = float((self.above + self.below) @ self.sizes**2) / num_rows
-        ratio = squares / mean
-        return min(max(ratio - TELLING, 0.0), MOST_DISPERSED) / max(mean, 1e-3)
 
     def bound(
         self,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from dpmc.automatic.glm import kernels, residuals, shape
+from dpmc.automatic.glm import counts, kernels, residuals, shape
 from dpmc.privacy.clipped import (
     Clipped,
     row_count,
@@ -68,7 +68,7 @@ class Rows:
     kind : int
         The likelihood, as in `kernels`.
     table : ndarray
-        Means of clipped counts, see `clipped_counts`; written by a search.
+        Of clipped counts, see `clipped_counts`; written by a search.
     """
 
     x: Array
@@ -76,12 +76,20 @@ class Rows:
     scale: Array
     constant: bool
     kind: int
-    table: Array = field(default_factory=lambda: np.zeros(len(residuals.RATES)))
+    table: Array = field(default_factory=lambda: np.zeros((3, len(counts.RATES))))
 
     @property
     def dim(self) -> int:
         """Number of coefficients."""
         return len(self.location) + self.constant
+
+    def one_of(self, several: int, seed: int) -> Rows:
+        """Return one row of each so many that follow each other: which is public."""
+        if several == 1:
+            return self
+        places = np.arange(len(self.x) // several) * several
+        places += np.random.default_rng(seed).integers(several, size=len(places))
+        return replace(self, x=self.x[places])
 
     def _parts(self) -> Iterator[tuple[Array, Array, Array]]:
         inverse = 1 / self.scale
@@ -99,37 +107,38 @@ class Rows:
 
     def moments(self, bound: float) -> Clipped[Array]:
         """Return the packed sum of v v' over rows, v shortened to `bound`."""
-        total = np.zeros((self.dim, self.dim))
+        total = kernels.padded(np.zeros((self.dim, self.dim)))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
         return _packed(total, bound**2)
 
     def lengths(self, basis: Array) -> Clipped[Array]:
         """Return how many rows have whitened features of each length, see `Lengths`."""
-        counts = np.zeros(len(shape.EDGES) + 1)
-        squares = shape.EDGES**2 * self.dim
+        found = np.zeros(len(shape.EDGES) + 1)
+        squares, basis = shape.EDGES**2 * self.dim, kernels.padded(basis)
         for rows, location, inverse in self._parts():
-            kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, counts)
-        return row_histogram(counts)
+            kernels.lengths(rows, location, inverse, basis, int(self.constant), squares, found)
+        return row_histogram(found)
 
     def residuals(self, beta: Array, numbers: Array, unit: float) -> Clipped[Array]:
         """Return how many rows have a residual of each size, see `Residuals`."""
-        counts = np.zeros(len(residuals.EDGES) + 1)
+        found = np.zeros(len(residuals.EDGES) + 1)
         edges = residuals.EDGES * unit
         for rows, location, inverse in self._parts():
             kernels.residuals(
-                rows, location, inverse, int(self.constant), beta, self.kind, numbers, edges, counts
+                rows, location, inverse, int(self.constant), beta, self.kind, numbers, edges, found
             )
-        return row_histogram(counts)
+        return row_histogram(found)
 
     def scores(
         self, basis: Array, phi: Array, numbers: Array, curved: bool, meat: bool = False
     ) -> Sums:
         """Return sums over rows at a point, by the bounds that stand in `numbers`."""
         dim = self.dim
-        gradient, extra = np.zeros(dim), np.zeros(4)
-        curvature = np.zeros((dim, dim) if curved else (0, 0))
-        squares = np.zeros((dim, dim) if meat else (0, 0))
+        basis, extra = kernels.padded(basis), np.zeros(4)
+        gradient = np.zeros(basis.shape[1])
+        curvature = np.zeros(basis.shape if curved else (0, 0))
+        squares = np.zeros(basis.shape if meat else (0, 0))
         for rows, location, inverse in self._parts():
             kernels.scores(
                 rows, location, inverse, basis, int(self.constant), phi, self.kind, numbers,
@@ -138,7 +147,7 @@ class Rows:
         steepest, reach = float(numbers[kernels.GRADIENT]), float(numbers[kernels.LENGTH])
         largest = float(numbers[kernels.CURVATURE])
         return Sums(
-            row_sum(gradient, steepest),
+            row_sum(gradient[:dim], steepest),
             _packed(curvature, reach * float(numbers[kernels.LONGEST]) * largest),
             _packed(squares, steepest**2),
             row_span(float(extra[kernels.SCALE]), float(numbers[kernels.SCORE])),

@@ -28,9 +28,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpmc.automatic.glm import kernels, units
+from dpmc.automatic.glm.counts import RATES, clipped_counts, dispersion
 from dpmc.automatic.glm.kernels import LINEAR, LOGISTIC, POISSON, STUDENT_T
 from dpmc.automatic.glm.normal import Normal, Observed, positive, posterior
-from dpmc.automatic.glm.residuals import MEDIAN, RATES, Residuals, clipped_counts
+from dpmc.automatic.glm.residuals import EDGES, MEDIAN, Residuals
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
 from dpmc.automatic.glm.till import Till
@@ -52,12 +53,18 @@ TRUST = {LINEAR: math.inf, STUDENT_T: 3.0, LOGISTIC: 2.0, POISSON: 1.0}
 INFERRED = {LINEAR: 0.35, STUDENT_T: 0.35, LOGISTIC: 0.2, POISSON: 0.35}
 # Shares of a stage that its curvature may have.
 SHARES = (0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45)
+# Rows whose lengths are counted, at least, and the noise of a count that shows few of them.
+SEEN, FINE = 1 << 18, 64.0
+# Length of weighted features over sqrt(d), about; rows that a stage reads at least, and the share
+# of the budget that fewer rows may cost it.
+USUAL, FEWEST, WORTH = 1.5, 1 << 15, 0.03
 # Bound on residuals of a normal model that the longest rows have at least, in deviations.
 ROOM = 1.5
 # Shares of the last stage: the scale of responses, squares of gradients, the check behind it.
 SCALE, MEAT, CHECK = 0.08, 0.05, 0.02
-# Deviations of its noise that a count of far residuals has to exceed.
-CLEAR = 3.0
+# Deviations of its noise that a count of far residuals has to exceed, and a ratio of variances; by
+# how much that exceeds 1 at least, to widen.
+CLEAR, DISPERSED = 3.0, 0.1
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -158,8 +165,10 @@ class Search:
         noisy, noise = self.till.matrix("second moments", self.rows.moments(bound), cost)
         self._tell()
         white = Whitening.of(noisy, noise, self.num_rows)
-        cost = self.till.part(math.sqrt(2), 0.004 * self.num_rows, 0.0005, 0.01)
-        counts, noise = self.till.release("lengths", self.rows.lengths(white.basis), cost)
+        some = self.rows.one_of(max(len(self.rows.x) // SEEN, 1), STAGES)
+        aim = min(0.004 * len(some.x), FINE)
+        cost = self.till.part(math.sqrt(2), aim, 0.0005, 0.01)
+        counts, noise = self.till.release("lengths", some.lengths(white.basis), cost)
         self._tell()
         lengths = Lengths.of(counts, noise, dim)
         root = np.asarray(np.linalg.inv(white.basis), dtype=np.float64)
@@ -171,9 +180,11 @@ class Search:
             phi = root[:, 0] * alpha
         known: list[Observed] = []
         steps, settled, growth, total = [], False, 1.0, self.till.total
-        for _ in range(STAGES):
+        whole, valid, stride = self.rows, self.num_rows, self._stride()
+        for stage in range(STAGES):
+            self.rows, self.num_rows = whole.one_of(stride, stage), valid / stride
             self._bounds(phi, white, lengths, 0.004)
-            target = self._target()
+            target = self._target(valid)
             per_row = self.num_rows * self.variance * self.kept
             wanted = 2 * self._gradient_bound() * math.sqrt(dim) / per_row
             most = max(min(MOST, self.till.left / total - 1 + EXPLORE), LEAST)
@@ -181,7 +192,7 @@ class Search:
                 wanted * self.numbers[kernels.SIGMA] * growth, target / 3, LEAST, most
             )
             self.numbers[kernels.SAFE] = 1.0
-            observed = self._stage(phi, white, lengths, cost)
+            observed = self._stage(phi, white, lengths, cost).of_more(stride)
             known.append(observed)
             # Under the widest prior: where the likelihood is, and not what a prior makes of it.
             found = posterior(known, priors[:1])
@@ -203,6 +214,7 @@ class Search:
                 growth *= 2.0
             if self.till.left <= (1 - EXPLORE) * total:
                 break
+        self.rows, self.num_rows = whole, valid
         self._bounds(phi, white, lengths, 0.0005)
         self.numbers[kernels.SAFE] = 0.0
         check = CHECK * self.till.total
@@ -219,10 +231,14 @@ class Search:
             self.numbers[kernels.SIGMA] = math.exp(sigma[0])
         steps.append(float(np.linalg.norm(found.mean - phi)))
         kept, _ = lengths.kept(self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST], dim)
-        dispersion, remaining, heavy = self._check(found, white, observed)
+        dispersed, remaining, heavy = self._check(found, white, observed)
+        ratio, deviation = dispersed
+        if ratio > 1 + max(DISPERSED, CLEAR * deviation):
+            observed = known[-1] = replace(observed, share=observed.share * ratio)
+            found = posterior(known, priors)
         self._tell()
         return Found(
-            observed, found, posterior(known, priors[:1]), white.basis, kept, sigma, dispersion,
+            observed, found, posterior(known, priors[:1]), white.basis, kept, sigma, dispersed,
             remaining, self.numbers[kernels.LENGTH], self.numbers[kernels.LONGEST],
             self.numbers[kernels.RESIDUAL], steps, settled, mean, white,
             heavy,
@@ -283,7 +299,10 @@ class Search:
                 tails = replace(tails, sizes=tails.sizes / factor)
                 self.tails = tails
             if kind == POISSON:
-                self.dispersed = self.tails.dispersion(self.num_rows, self.variance)
+                _, _, _, centre, along = self._predictors(phi, white)
+                self.dispersed = dispersion(
+                    noisy, deviation, EDGES * unit, self.variance, centre, along
+                )
             reach = numbers[kernels.LENGTH] or 1.5 * math.sqrt(dim)
             if kind == STUDENT_T:
                 numbers[kernels.RESIDUAL] = min(
@@ -336,26 +355,39 @@ class Search:
             return 0.0, self.num_rows * (density - bound * math.erfc(bound / math.sqrt(2)))
         rate = np.array([min(math.log(self.variance), float(RATES[-1]))])
         mean = clipped_counts(bound, self.variance, self.dispersed, rate)
-        above = -self.num_rows * float(mean[0])
+        above = -self.num_rows * float(mean[0, 0])
         return above, abs(above)
 
     def _gradient_bound(self) -> float:
         return float(self.numbers[kernels.GRADIENT])
 
-    def _target(self) -> float:
+    def _target(self, num_rows: float) -> float:
         """Return how near, in the linear predictor, the last stage should begin.
 
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
-        information = math.sqrt(self.num_rows * self.variance) / self.numbers[kernels.SIGMA]
-        noise = (
-            2
-            * self._gradient_bound()
-            / math.sqrt(0.7 * self.till.total * self.num_rows * self.variance)
-        )
-        noise /= self.kept
-        worth = 0.4 * max(1.0, noise) * math.sqrt(self.rows.dim)
+        rows = num_rows * self.variance
+        information = math.sqrt(rows) / self.numbers[kernels.SIGMA]
+        noise = 2 * self._gradient_bound() / math.sqrt(0.7 * self.till.total * rows) / self.kept
+        worth = 0.4 * max(0.2, noise) * math.sqrt(self.rows.dim)
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
+
+    def _stride(self) -> int:
+        """Return of how many rows a stage before the last reads one.
+
+        With a small share of the budget a stage is as near then as it should be, by noise and by
+        sampling. It depends on what was released, and a row is among those that are read or not:
+        sums over these have the sensitivity of sums over all.
+        """
+        dim, numbers = self.rows.dim, self.numbers
+        # Before there are counts of residuals.
+        usual = numbers[kernels.RESIDUAL] or max(1.0, 4 * math.sqrt(self.variance))
+        numbers[kernels.GRADIENT] = USUAL * math.sqrt(dim) * usual
+        near = self._target(self.num_rows) / 3
+        noise = 2 * self._gradient_bound() / math.sqrt(WORTH * self.till.total)
+        enough = max(noise / near, math.sqrt(dim) / near**2) * math.sqrt(dim) / self.variance
+        fastest = int(self.num_rows) // SEEN
+        return max(int(self.num_rows / max(enough, FEWEST)), min(fastest, 4), 1)
 
     def _stage(
         self,
@@ -404,25 +436,21 @@ class Search:
 
     def _inferred(self, phi: Array, white: Whitening) -> Array:
         """Return the curvature of a row as second moments and normal features let expect."""
-        kind, dim = self.rows.kind, self.rows.dim
+        kind = self.rows.kind
         if kind in (LINEAR, STUDENT_T):
             usual = 1.0 if kind == LINEAR else (self.freedom + 1) / (self.freedom + 3)
             if kind == STUDENT_T and self.numbers[kernels.SAFE]:
                 usual = 1.0
             return np.asarray(usual * white.whitened, dtype=np.float64)
-        centre = np.zeros(dim)
-        if self.rows.constant:
-            centre = white.basis @ white.moments[:, 0]
-        spread = positive(white.whitened - np.outer(centre, centre))
-        along = spread @ phi
-        deviation = math.sqrt(max(float(phi @ along), 1e-12))
-        eta = float(centre @ phi) + deviation * NODES
+        centre, spread, along, middle, deviation = self._predictors(phi, white)
+        eta = middle + deviation * NODES
         if kind == LOGISTIC:
             small = np.exp(-np.abs(eta))
             values = small / (1 + small) ** 2
         else:
-            values = np.minimum(np.exp(np.minimum(eta, 50.0)), self.numbers[kernels.CURVATURE])
-        along = along / deviation
+            rates = np.exp(np.minimum(eta, 50.0))
+            sizes = np.maximum(1.0, np.sqrt(rates / self.variance))
+            values = np.minimum(rates / sizes, self.numbers[kernels.CURVATURE])
         zero, one, two = (float(WEIGHTS @ (values * NODES**k)) for k in range(3))
         both = np.outer(centre, along)
         return np.asarray(
@@ -431,6 +459,19 @@ class Search:
             + (two - zero) * np.outer(along, along),
             dtype=np.float64,
         )
+
+    def _predictors(self, phi: Array, white: Whitening) -> tuple[Array, Array, Array, float, float]:
+        """Return mean and spread of whitened features, what of it is along phi, and predictors.
+
+        Of these mean and standard deviation.
+        """
+        centre = np.zeros(self.rows.dim)
+        if self.rows.constant:
+            centre = white.basis @ white.moments[:, 0]
+        spread = positive(white.whitened - np.outer(centre, centre))
+        along = spread @ phi
+        deviation = math.sqrt(max(float(phi @ along), 1e-12))
+        return centre, spread, along / deviation, float(centre @ phi), deviation
 
     def _sigma(
         self, observed: Observed, found: Normal, white: Whitening, cost: float
