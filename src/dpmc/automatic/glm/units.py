@@ -28,9 +28,9 @@ NOISE, BLIND = 0.03, 0.25
 # Shares of the budget, least and most, and counts of a column that it is shared by.
 LEAST, MOST, COUNTS = 0.001, 0.08, 18
 # Noise for which more of the budget is spent, and how much at most.
-DIM, DEAR = 0.2, 0.25
+DIM, DEAR = 0.14, 0.25
 # Logarithm by which the odds of a unit fall per octave away from 1.
-RARE = 0.3
+RARE = 0.4
 # Deviations of its noise that a count of differing rows has to exceed.
 CLEAR = 4.0
 # What the count of differing rows costs, in other counts.
