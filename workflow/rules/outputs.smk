@@ -196,6 +196,9 @@ rule page:
         PAGE,
     log:
         f"{PAPER}/logs/page.log",
+    wildcard_constraints:
+        # The page of another paper is left as it is.
+        paper="|".join(settings(SCALE).papers),
     localrule: True
     conda:
         "../../envs/dpmc.yaml"
