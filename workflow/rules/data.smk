@@ -63,6 +63,9 @@ use rule problem as rows with:
         problem="[a-z0-9_]+",
     params:
         data=of(DATA, "settings"),
+        # Those of the other rule stay where none are given.
+        reference=None,
+        baselines=None,
         reads={},
         code=of(DATA, "code"),
     message:
