@@ -18,8 +18,8 @@ rule chain:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(2000),
-        runtime=minutes(60),
+        mem_mb=doubling(2000),
+        runtime=doubling(60),
     params:
         settings=of(CHAINS, "settings"),
         reads=of(CHAINS, "reads"),
@@ -47,8 +47,8 @@ rule metrics:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(4000),
-        runtime=minutes(60),
+        mem_mb=doubling(4000),
+        runtime=doubling(60),
     params:
         settings=of(METRICS, "settings"),
         reads=of(METRICS, "reads"),

@@ -18,9 +18,7 @@ ROOT = Path(str(workflow.current_basedir)).parents[1]
 def in_checkout(*parts):
     """The path of a file of the checkout, as short as it can be."""
     path = ROOT.joinpath(*parts)
-    return str(
-        path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    )
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def or_stop(function, *arguments):
@@ -58,9 +56,7 @@ def workload(scale, paper):
     """All jobs of a paper at a scale."""
     if paper not in settings(scale).papers:
         chosen = ", ".join(settings(scale).papers)
-        sys.exit(
-            f"dpmc: `papers` must name {paper}, whose file is asked for, got {chosen}"
-        )
+        sys.exit(f"dpmc: `papers` must name {paper}, whose file is asked for, got {chosen}")
     return or_stop(Workload, settings(scale), paper)
 
 
@@ -72,7 +68,7 @@ def of(path, field):
         job = workload(wildcards.scale, wildcards.paper).files.get(wanted)
         if job is None:
             sys.exit(f"dpmc: {wanted}: the configuration names no such file")
-        return job.inputs[field] if field in job.inputs else getattr(job, field)
+        return getattr(job, field) if hasattr(job, field) else job.inputs.get(field, ())
 
     return look_up
 
@@ -85,9 +81,7 @@ def of_output(field, name=None):
         wanted = name or wildcards.name
         if wanted not in outputs:
             known = ", ".join(outputs)
-            sys.exit(
-                f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})"
-            )
+            sys.exit(f"dpmc: {wanted}: must be an output of {wildcards.paper} ({known})")
         job = outputs[wanted]
         return getattr(job, field) if hasattr(job, field) else job.inputs.get(field, ())
 
@@ -96,24 +90,9 @@ def of_output(field, name=None):
 
 def printed_of(wildcards):
     """The printed numbers of the paper, for an output that shows them."""
-    entry = (
-        settings(wildcards.scale).papers[wildcards.paper].outputs.get(wildcards.name)
-    )
+    entry = settings(wildcards.scale).papers[wildcards.paper].outputs.get(wildcards.name)
     shown = entry is not None and files.shows_printed(wildcards.name, entry)
-    return (
-        [in_checkout("config", "published", f"{wildcards.paper}.yaml")] if shown else []
-    )
-
-
-def raw_of(wildcards):
-    """The record of the raw file of a problem, if its rows come from one."""
-    job = workload(wildcards.scale, wildcards.paper).files[DATA.format(**wildcards)]
-    return job.inputs.get("raw", [])
-
-
-def search_of(wildcards):
-    """The number of the search for a raw file: another one when one turns up that was not there."""
-    return or_stop(raw_files.search, RAW.format(**wildcards), wildcards.name)
+    return [in_checkout("config", "published", f"{wildcards.paper}.yaml")] if shown else []
 
 
 def outputs_of(wildcards):
@@ -133,21 +112,16 @@ def texts_of(wildcards):
     outputs = settings(wildcards.scale).papers[wildcards.paper].outputs.values()
     captions = {in_checkout("workflow", "report", entry.caption) for entry in outputs}
     text = ROOT / "docs" / f"{wildcards.paper}.md"
-    return sorted(captions) + (
-        [in_checkout("docs", text.name)] if text.is_file() else []
-    )
+    return sorted(captions) + ([in_checkout("docs", text.name)] if text.is_file() else [])
 
 
 def pages_of(wildcards):
     """The pages of the papers of this run, and of those that have one of an earlier run."""
     pages = {
-        paper: PAGE.format(scale=wildcards.scale, paper=paper)
-        for paper in reader.papers(ROOT)
+        paper: PAGE.format(scale=wildcards.scale, paper=paper) for paper in reader.papers(ROOT)
     }
     chosen = settings(wildcards.scale).papers
-    return [
-        page for paper, page in pages.items() if paper in chosen or Path(page).is_dir()
-    ]
+    return [page for paper, page in pages.items() if paper in chosen or Path(page).is_dir()]
 
 
 def all_targets(wildcards=None):
@@ -167,13 +141,8 @@ def published_files(wildcards):
     return [path for path in all_targets() if path != SITE.format(scale=SCALE)]
 
 
-def megabytes(number):
-    """Memory of a job, twice as much at every attempt."""
-    return lambda wildcards, attempt: number * 2 ** (attempt - 1)
-
-
-def minutes(number):
-    """Time limit of a job, twice as long at every attempt."""
+def doubling(number):
+    """Memory or minutes of a job, twice as much at every attempt."""
     return lambda wildcards, attempt: number * 2 ** (attempt - 1)
 
 
@@ -183,9 +152,7 @@ RAW = f"{PAPER}/raw/{{name}}.json"
 DATA = f"{PAPER}/data/{{problem}}.parquet"
 REFERENCE = f"{PAPER}/reference/{{problem}}.parquet"
 BASELINES = f"{PAPER}/baselines/{{problem}}.parquet"
-CHAINS = (
-    f"{PAPER}/chains/{{experiment}}/{{problem}}/{{label}}/{{point}}/{{seeds}}.parquet"
-)
+CHAINS = f"{PAPER}/chains/{{experiment}}/{{problem}}/{{label}}/{{point}}/{{seeds}}.parquet"
 METRICS = f"{PAPER}/metrics/{{experiment}}/{{problem}}.parquet"
 STUDY = f"{PAPER}/studies/{{experiment}}/{{problem}}/{{seeds}}.parquet"
 CURVES = f"{PAPER}/accounting/{{name}}.parquet"

@@ -15,42 +15,18 @@ rule raw:
     resources:
         attempt=lambda wildcards, attempt: attempt,
     params:
-        search=search_of,
+        # Another one when a file turns up that was not there.
+        search=lambda wildcards: or_stop(raw_files.search, RAW.format(**wildcards), wildcards.name),
     message:
         "raw file of {wildcards.name}"
     script:
         "../scripts/raw.py"
 
 
-rule rows:
-    """The rows of a problem without a model, drawn or read from a public file."""
-    input:
-        raw=raw_of,
-    output:
-        data=DATA,
-    log:
-        f"{PAPER}/logs/data/{{problem}}.log",
-    group:
-        "problems"
-    conda:
-        "../../envs/dpmc.yaml"
-    resources:
-        mem_mb=megabytes(4000),
-        runtime=minutes(30),
-    params:
-        data=of(DATA, "settings"),
-        reads={},
-        code=of(DATA, "code"),
-    message:
-        "rows of {wildcards.problem}"
-    script:
-        "../scripts/problem.py"
-
-
 rule problem:
-    """The rows of a problem, exact draws from its posterior, and metrics of further exact draws."""
+    """The rows of a problem; with a model, exact posterior draws and metrics of further ones."""
     input:
-        raw=raw_of,
+        raw=of(DATA, "raw"),
     output:
         data=DATA,
         reference=REFERENCE,
@@ -66,8 +42,8 @@ rule problem:
     conda:
         "../../envs/dpmc.yaml"
     resources:
-        mem_mb=megabytes(4000),
-        runtime=minutes(30),
+        mem_mb=doubling(4000),
+        runtime=doubling(30),
     params:
         data=of(DATA, "settings"),
         reference=of(REFERENCE, "settings"),
@@ -78,6 +54,22 @@ rule problem:
         "rows and exact posterior draws of {wildcards.problem}"
     script:
         "../scripts/problem.py"
+
+
+use rule problem as rows with:
+    output:
+        data=DATA,
+    wildcard_constraints:
+        problem="[a-z0-9_]+",
+    params:
+        data=of(DATA, "settings"),
+        # Those of the other rule stay where none are given.
+        reference=None,
+        baselines=None,
+        reads={},
+        code=of(DATA, "code"),
+    message:
+        "rows of {wildcards.problem}"
 
 
 ruleorder: problem > rows

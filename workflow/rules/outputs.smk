@@ -2,7 +2,7 @@
 
 
 rule figure:
-    """A figure as PDF, SVG and PNG, and the numbers that it shows."""
+    """A figure as PDF, SVG and PNG, and the numbers that it shows; or a table as CSV."""
     input:
         metrics=of_output("metrics"),
         baselines=of_output("baselines"),
@@ -29,8 +29,8 @@ rule figure:
     conda:
         "../../envs/dpmc.yaml"
     resources:
-        mem_mb=megabytes(2000),
-        runtime=minutes(20),
+        mem_mb=doubling(2000),
+        runtime=doubling(20),
     params:
         settings=of_output("digest"),
         reads=of_output("reads"),
@@ -38,19 +38,10 @@ rule figure:
     message:
         "{wildcards.name} of {wildcards.paper}"
     script:
-        "../scripts/figure.py"
+        "../scripts/output.py"
 
 
-rule table:
-    """A table as CSV."""
-    input:
-        metrics=of_output("metrics"),
-        baselines=of_output("baselines"),
-        chains=of_output("chains"),
-        references=of_output("references"),
-        datasets=of_output("datasets"),
-        curves=of_output("curves"),
-        published=printed_of,
+use rule figure as table with:
     output:
         report(
             f"{PAPER}/{{name}}.csv",
@@ -59,26 +50,11 @@ rule table:
             subcategory="Tables",
             labels={"name": "{name}", "scale": "{scale}"},
         ),
-    log:
-        f"{PAPER}/logs/{{name}}.log",
     wildcard_constraints:
         # Those have rules of their own.
         name=rf"(?!(?:verdict|power|guarantees|{files.NUMBERED})\.)[a-z0-9_]+",
-    group:
-        "outputs"
-    conda:
-        "../../envs/dpmc.yaml"
-    resources:
-        mem_mb=megabytes(2000),
-        runtime=minutes(20),
-    params:
-        settings=of_output("digest"),
-        reads=of_output("reads"),
-        code=of_output("code"),
     message:
         "table {wildcards.name} of {wildcards.paper}"
-    script:
-        "../scripts/table.py"
 
 
 use rule table as numbered_table with:
@@ -123,8 +99,8 @@ rule verdict:
     conda:
         "../../envs/dpmc.yaml"
     resources:
-        mem_mb=megabytes(4000),
-        runtime=minutes(60),
+        mem_mb=doubling(4000),
+        runtime=doubling(60),
     params:
         settings=of_output("digest", "verdict"),
         reads=of_output("reads", "verdict"),
@@ -155,8 +131,8 @@ rule guarantees:
     conda:
         "../../envs/dpmc.yaml"
     resources:
-        mem_mb=megabytes(2000),
-        runtime=minutes(20),
+        mem_mb=doubling(2000),
+        runtime=doubling(20),
     params:
         settings=of_output("digest", "guarantees"),
         reads=of_output("reads", "guarantees"),
@@ -196,6 +172,9 @@ rule page:
         directory(PAGE),
     log:
         f"{PAPER}/logs/page.log",
+    wildcard_constraints:
+        # The page of another paper is left as it is.
+        paper="|".join(settings(SCALE).papers),
     localrule: True
     conda:
         "../../envs/dpmc.yaml"

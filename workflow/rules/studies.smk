@@ -3,9 +3,7 @@
 
 def cores_of_study(wildcards):
     """All cores for a study of run times, so that no other job runs beside it; the job uses one."""
-    study = (
-        settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
-    )
+    study = settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
     return workflow.cores if study.timed else 1
 
 
@@ -25,8 +23,8 @@ rule study:
         "../../envs/dpmc.yaml"
     threads: cores_of_study
     resources:
-        mem_mb=megabytes(4000),
-        runtime=minutes(240),
+        mem_mb=doubling(4000),
+        runtime=doubling(240),
     params:
         settings=of(STUDY, "settings"),
         reads=of(STUDY, "reads"),
@@ -51,8 +49,8 @@ rule accounting:
         "../../envs/dpmc.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(2000),
-        runtime=minutes(60),
+        mem_mb=doubling(2000),
+        runtime=doubling(60),
     params:
         settings=of(CURVES, "settings"),
         reads=of(CURVES, "reads"),

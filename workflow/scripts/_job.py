@@ -97,7 +97,7 @@ def job(snakemake: Any) -> Iterator[Log]:
 def _read(snakemake: Any) -> Iterator[tuple[str, str]]:
     """Yield the results that a job reads, with the digests of what they should be made from."""
     expected = snakemake.params.get("reads", {})
-    for path in snakemake.input:
+    for path in snakemake.input if expected else ():
         inside = in_paper(snakemake, path)
         if inside in expected:
             yield path, expected[inside]
@@ -106,7 +106,7 @@ def _read(snakemake: Any) -> Iterator[tuple[str, str]]:
 def in_paper(snakemake: Any, path: str) -> str:
     """The place of a file in the folder of its paper."""
     wildcards = snakemake.wildcards
-    return path.partition(f"/{wildcards.scale}/{wildcards.paper}/")[2] if len(wildcards) else ""
+    return path.partition(f"/{wildcards.scale}/{wildcards.paper}/")[2]
 
 
 def made(snakemake: Any, settings: str = "settings") -> dict[str, Any]:

@@ -81,7 +81,8 @@ def _faults(
         for text in texts if key in COLUMN_KEYS else ():
             if text not in columns:
                 yield refusal(key, f"a column of the runs ({listed(columns)})", text, columns)
-        for column in _filtered(values) if key in FILTER_KEYS else ():
+        # What measures no metric of runs selects something else.
+        for column in _filtered(values) if key in FILTER_KEYS and "metric" in rule else ():
             if column not in columns:
                 wanted = f"a column of the runs ({listed(columns)})"
                 yield refusal(f"{key}.{column}", wanted, None, columns)
@@ -128,7 +129,8 @@ def _names(paper: Paper) -> dict[str, set[str]]:
         "label": labels,
         "algorithm": {grids.algorithm(label) for label in labels},
         "method": {entry.method for _, entry in (*chains, *studied, *curves)} | {"reference"},
-        "variant": {entry.variant for _, entry in (*chains, *studied)} | {""},  # of exact samples
+        # Exact samples have none.
+        "variant": {entry.variant for _, entry in (*chains, *studied)} | {""},
         "curve": set(paper.accounting),
     }
 

@@ -78,8 +78,12 @@ def test_batches_cover_every_replicate_once_at_fixed_borders(size, replicates) -
 def test_one_replicate_more_adds_or_changes_one_file_of_each_point() -> None:
     config = load("paper")
     method = config.papers[KEY].experiments["comparison"].methods["paper_banana_2d"]
-    few = with_paper(config, lambda p: p["experiments"]["comparison"].update(replicates=11))
-    new = set(digests(few)) - set(digests(config))
+    more = with_paper(config, lambda p: p["experiments"]["comparison"].update(replicates=11))
+    new = set(digests(more)) - set(digests(config))
+    assert {name.rpartition("/")[2] for name in new} == {"seeds=0-10.parquet"}
+    ten = replace(config, seeds_per_job=10)
+    more = with_paper(ten, lambda p: p["experiments"]["comparison"].update(replicates=11))
+    new = set(digests(more)) - set(digests(ten))
     assert {name.rpartition("/")[2] for name in new} == {"seeds=10-10.parquet"}
     ours = [name for name in new if "/comparison/paper_banana_2d/" in name]
     assert len(ours) == 7 * sum(entry.replicates is None for entry in method.values())
