@@ -17,7 +17,7 @@ from dpmc import privacy, statsel
 ENTRIES = {
     "dpmc.models": ("banana.build", "circle.build", "gaussian_mean.build"),
     "dpmc.linreg": ("sufficient_statistics.node_statistics", "release.release"),
-    "dpmc.ep": ("mixture.model.MixtureModel", "mixture.model.responsibilities"),
+    "dpmc.ep": ("mixture.model.MixtureModel",),
     "dpmc.diagnostics": (
         "mmd.gaussian_mmd",
         "convergence.split_rhat",

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpmc.ep.mixture.loops import COUNTERS, MixtureLoopSettings, shared_pass
-from dpmc.ep.mixture.model import MixtureModel, svec
+from dpmc.ep.mixture.model import MixtureModel
 from dpmc.ep.mixture.states import (
     JOINT,
     NO_CLIP,
@@ -27,6 +27,7 @@ from dpmc.ep.network.variants import private
 from dpmc.ep.settings import CLIPS
 from dpmc.rng import stream
 from dpmc.rows.clipping import clip_together
+from tests.support.ep_settings import svec
 
 MAGNITUDES = (0.0, 5e-324, 1e-310, 1e-160, 1.0, 1e17, 1e30, 1e100, 1e154, 1e200, 1.7e308)
 HOSTILE = tuple(sign * size for size in MAGNITUDES for sign in (1.0, -1.0))

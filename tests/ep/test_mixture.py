@@ -15,7 +15,7 @@ from dpmc.ep.mixture import published as mixture_published
 from dpmc.ep.mixture.engine import fit
 from dpmc.ep.mixture.factor import factor
 from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, MixtureLoopSettings, shared_pass
-from dpmc.ep.mixture.model import MixtureFit, MixtureModel, responsibilities, svec
+from dpmc.ep.mixture.model import MixtureFit, MixtureModel
 from dpmc.ep.mixture.published import PublishedSettings
 from dpmc.ep.mixture.scores import published_scores
 from dpmc.ep.mixture.settings import MixtureSettings
@@ -38,7 +38,7 @@ from dpmc.privacy.published_noise import autodp_published
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 from dpmc_papers.data import mixture_rows
-from tests.support.ep_settings import mixture_settings
+from tests.support.ep_settings import mixture_settings, svec
 from tests.support.printed_mixture import NUTS_MEANS, NUTS_UPPER_TRIANGLES
 
 
@@ -64,7 +64,7 @@ def some_rows(num_rows=40, dim=2, name="rows"):
 
 
 def textbook(row, model, h, precision):
-    """Return tilted means and covariances, and responsibilities, by covariances."""
+    """Return tilted means and covariances, and chances of the components, by covariances."""
     covariances = np.linalg.inv(precision)
     means = np.einsum("jik,jk->ji", covariances, h)
     eye = np.eye(model.dim)
@@ -547,22 +547,6 @@ def test_equal_multipliers_of_the_public_code_count_together():
 
 
 # --- predictions
-
-
-def test_responsibilities_are_those_of_a_row_whose_mean_is_uncertain():
-    model = a_model(3, 2)
-    covariances = np.linalg.inv(model.prior_precision)
-    rows = some_rows(5)
-    found = responsibilities(rows, model, model.prior_means, covariances)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-14)
-    for row, chances in zip(rows, found, strict=True):
-        np.testing.assert_allclose(
-            chances, textbook(row, model, *prior_state(model))[2], rtol=1e-11
-        )
-    far = responsibilities(np.array([[1e5, 1e5]]), model, model.prior_means, covariances)
-    assert np.isfinite(far).all()
-    with pytest.raises(DpmcError, match="`means` and `covariances` must have shapes"):
-        responsibilities(rows, model, model.prior_means[:2], covariances)
 
 
 def test_a_fit_has_the_moments_of_its_natural_parameters():

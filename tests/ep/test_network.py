@@ -184,7 +184,7 @@ def test_layers_are_packed_and_unpacked():
     assert np.array_equal(found[0], first)
     assert np.array_equal(found[1], second)
     assert np.array_equal(flat[layout.places()], np.append(first.ravel(), second))
-    assert layout.num_weights == 13 * 4 + 14 == len(layout.places())
+    assert len(layout.places()) == 13 * 4 + 14
 
 
 def test_sep_of_endless_data_is_adf():

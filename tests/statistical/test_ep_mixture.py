@@ -16,12 +16,12 @@ from dpmc.ep.mixture.engine import fit
 from dpmc.ep.mixture.exact import label_posterior
 from dpmc.ep.mixture.factor import factor
 from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, MixtureLoopSettings, shared_pass
-from dpmc.ep.mixture.model import MixtureModel, svec
+from dpmc.ep.mixture.model import MixtureModel
 from dpmc.ep.mixture.scores import scores
 from dpmc.ep.mixture.states import JOINT, PER_BLOCK, MixtureScratch, MixtureState, MixtureTarget
 from dpmc.rng import stream
 from dpmc_papers.data import mixture_rows
-from tests.support.ep_settings import mixture_settings
+from tests.support.ep_settings import mixture_settings, svec
 
 pytestmark = pytest.mark.slow
 

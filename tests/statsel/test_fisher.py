@@ -100,12 +100,6 @@ def test_the_density_of_a_mean_with_laplace_noise_is_a_convolution(scale):
         assert laplace_clt.log_density(y, mean, sd, scale) == pytest.approx(
             math.log(value), abs=1e-7
         )
-        h = 1e-5
-        by_mean, by_variance = laplace_clt.score(y, mean, sd, scale)
-        up, down = (laplace_clt.log_density(y, mean + k, sd, scale) for k in (h, -h))
-        assert by_mean == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-7)
-        up, down = (laplace_clt.log_density(y, mean, math.sqrt(sd**2 + k), scale) for k in (h, -h))
-        assert by_variance == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-7)
 
 
 def test_the_information_of_a_mean_with_laplace_noise_goes_over_to_its_limits():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from dpmc.ep.mixture.settings import MixtureSettings
 from dpmc.ep.network.settings import NetworkSettings
 
@@ -36,3 +40,10 @@ def network_settings(method, hidden=50, num_passes=40, **more):
     chosen = {"ep": {"step": 0.4}, "dp_sep": {**WIDE, "precision_floor": "prior"}}.get(method, {})
     fixed = {"sites": SITES[method], "hidden": hidden, "num_passes": num_passes}
     return NetworkSettings(**{**fixed, **chosen, **more})
+
+
+def svec(h, precision):
+    """Return theta as a vector whose norm is that of (h, Lambda): lower halves, times sqrt(2)."""
+    lower = np.tril_indices(precision.shape[1])
+    scale = np.where(lower[0] == lower[1], 1.0, math.sqrt(2))
+    return np.concatenate([h.ravel(), (scale * precision[:, lower[0], lower[1]]).ravel()])

@@ -1,4 +1,4 @@
-"""Normal statistic with Laplace noise: density, score and Fisher information.
+"""Normal statistic with Laplace noise: density and Fisher information.
 
 Y = U + V, U ~ N(m, s^2), V ~ Lap(b) [alparslan2023thesis, section 4.2.2, equation 4.6], where
 everything is closed but one integral. With x = (y - m) / s, k = s / b, Mills' ratio
@@ -95,15 +95,6 @@ def log_density(y: float, mean: float, sd: float, scale: float) -> float:
 
 
 @compiled
-def score(y: float, mean: float, sd: float, scale: float) -> tuple[float, float]:
-    """Return the derivatives of log p(y) with respect to the mean and to the variance s^2."""
-    k = sd / scale
-    _, share, inverse = _parts(abs(y - mean) / sd, k)
-    along = math.copysign(k * share / sd, y - mean)
-    return along, 0.5 * k * (k - 2.0 * inverse) / (sd * sd)
-
-
-@compiled
 def unit_information(k: float) -> tuple[float, float]:
     """Return the information on the mean, times s^2, and on the variance, times s^4.
 
@@ -137,13 +128,6 @@ def fill_information(variance: Any, d_mean: Any, d_variance: Any, scale: Any, ou
         out[j] = d_mean[j] ** 2 * of_mean / v + (d_variance[j] / v) ** 2 * of_variance
 
 
-@kept
-def fill_log_density(y: float, mean: Any, sd: Any, scale: Any, out: Any) -> None:
-    """Write log p(y) under each entry of arrays of shape (m,) into `out`."""
-    for j in range(out.size):
-        out[j] = log_density(y, mean[j], sd[j], scale[j])
-
-
 def information(
     variance: Array | float, d_mean: Array | float, d_variance: Array | float, scale: Array | float
 ) -> Array:
@@ -167,13 +151,4 @@ def information(
     flat = [np.ascontiguousarray(array, np.float64).ravel() for array in arrays]
     out = np.empty(flat[0].size)
     fill_information(*flat, out)
-    return out.reshape(arrays[0].shape)
-
-
-def log_densities(y: float, mean: Array, sd: Array, scale: Array | float) -> Array:
-    """Return log p(y) under each of the distributions that broadcast arrays give."""
-    arrays = np.broadcast_arrays(mean, sd, scale)
-    flat = [np.ascontiguousarray(array, np.float64).ravel() for array in arrays]
-    out = np.empty(flat[0].size)
-    fill_log_density(float(y), *flat, out)
     return out.reshape(arrays[0].shape)

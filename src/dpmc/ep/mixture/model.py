@@ -1,4 +1,4 @@
-"""Model of a mixture of Gaussians with unknown means, its fit and the responsibilities of rows.
+"""Model of a mixture of Gaussians with unknown means, and its fit.
 
 x_n ~ sum_j w_j N(mu_j, sigma_x^2 I) with independent mu_j ~ N(m_j, Lambda_j^-1)
 [vinaroz2022dpsep, section 6.1]. A fit has one Gaussian for each mean: a point
@@ -167,50 +167,6 @@ def moments(h: Array, precision: Array) -> tuple[Array, Array]:
     return means, (covariances + np.swapaxes(covariances, 1, 2)) / 2
 
 
-def responsibilities(rows: Array, model: MixtureModel, means: Array, covariances: Array) -> Array:
-    """Return the probability of each component, given a row and a fit.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Rows to assign.
-    model : MixtureModel
-        Its weights and spread.
-    means : ndarray of shape (J, d)
-        Means of the fit.
-    covariances : ndarray of shape (J, d, d)
-        Covariances of the means: a row of component j is N(means_j, covariances_j + sigma_x^2 I).
-
-    Returns
-    -------
-    ndarray of shape (n, J)
-        Each row of sum 1. The largest one colours the points of [vinaroz2022dpsep, figure 1].
-
-    Examples
-    --------
-    >>> model = MixtureModel.isotropic(1.0, [[-2.0], [2.0]], precision=0.1)
-    >>> rows = np.array([[-2.1], [1.8]])
-    >>> probabilities = responsibilities(rows, model, model.prior_means, np.ones((2, 1, 1)))
-    >>> probabilities.argmax(axis=1).tolist()
-    [0, 1]
-    """
-    rows = checked_rows(rows, model)
-    shape = (model.num_components, model.dim)
-    if np.shape(means) != shape or np.shape(covariances) != (*shape, model.dim):
-        raise DpmcError(
-            f"`means` and `covariances` must have shapes {shape} and {(*shape, model.dim)}, "
-            f"got {np.shape(means)} and {np.shape(covariances)}"
-        )
-    spread = covariances + model.sigma_x**2 * np.eye(model.dim)
-    differences = rows[:, None, :] - means
-    scaled = np.linalg.solve(spread, np.moveaxis(differences, 0, 2))
-    squares = np.einsum("njd,jdn->nj", differences, scaled)
-    scores = np.log(model.weights) - (squares + np.linalg.slogdet(spread)[1]) / 2
-    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-    probabilities: Array = terms / terms.sum(axis=1, keepdims=True)
-    return probabilities
-
-
 def checked_rows(rows: Array, model: MixtureModel, invalid_rows: InvalidRows = "refuse") -> Array:
     """Return rows as a contiguous array, refusing shapes that do not fit the model.
 
@@ -227,21 +183,3 @@ def checked_rows(rows: Array, model: MixtureModel, invalid_rows: InvalidRows = "
     if values.ndim != 2 or values.shape[1] != model.dim or len(values) == 0:
         raise DpmcError(f"`rows` must have shape (>= 1, {model.dim}), got {values.shape}")
     return without_invalid(invalid_rows, rows=values)[0]
-
-
-def svec(h: Array, precision: Array) -> Array:
-    """Return theta as a vector whose Euclidean norm is that of (h, Lambda).
-
-    Of a symmetric matrix the lower half counts, what is below the diagonal times sqrt(2), so
-    that the norm is the Frobenius norm and every coordinate can have noise of its own.
-
-    Parameters
-    ----------
-    h : ndarray of shape (J, d)
-        Precision times mean.
-    precision : ndarray of shape (J, d, d)
-        Symmetric matrices.
-    """
-    lower = np.tril_indices(precision.shape[1])
-    scale = np.where(lower[0] == lower[1], 1.0, SQRT2)
-    return np.concatenate([h.ravel(), (scale * precision[:, lower[0], lower[1]]).ravel()])

@@ -167,7 +167,7 @@ def clip(mode: int, bound: float, state: Any) -> bool:
 
 @compiled
 def add_noise(noise: Any, state: Any) -> None:
-    """Add a vector in the coordinates of :func:`dpmc.ep.mixture.model.svec`."""
+    """Add a vector whose norm is that of (h, Lambda) as coordinates have it."""
     num, dim = state.h.shape
     # The first J d coordinates are h; then each lower triangle row by row, where a coordinate
     # off the diagonal stands for two entries and is sqrt(2) times each of them.

@@ -34,11 +34,6 @@ class Architecture:
         checks.at_least("inputs", self.inputs, 1)
 
     @property
-    def num_weights(self) -> int:
-        """Number of weights, H (d + 1) + H + 1."""
-        return self.hidden * (self.inputs + 1) + self.hidden + 1
-
-    @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shapes of the two layers: a row for each unit, the bias last."""
         return (self.hidden, self.inputs + 1), (self.hidden + 1,)
