@@ -55,11 +55,4 @@ class Caption:
         facts = Facts(config, _guarantees.read(self.guarantees, config))
         template = Path(self.text).read_text(encoding="utf-8")
         parts = captions.caption(self.name, template, facts)
-        return "\n\n".join(_block(kind, lines) for kind, lines in parts)
-
-
-def _block(kind: str, lines: list[str]) -> str:
-    first, *items = [_MARKUP.sub(r"\\\1", line) for line in lines]
-    return "\n".join(
-        [f"{first}:", "", *(f"- {item}" for item in items)] if kind == "list" else [first]
-    )
+        return "\n\n".join(_MARKUP.sub(r"\\\1", part) for part in parts)
