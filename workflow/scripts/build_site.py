@@ -17,5 +17,5 @@ with job(snakemake):
         Source.of_document(paper.determining(), folders[key].parent, scale, checkout)
         for key, paper in reader.load_config(config, checkout).papers.items()
     ]
-    build(checkout, sources, folders, front.parent, api=False)
+    build(checkout, sources, folders, front.parent)
     front.with_name("index.html").replace(front)

@@ -19,6 +19,8 @@ from dpmc_papers.verdicts.verdict import CONTRADICTED, NO_RECORDS, VERDICTS, Ver
 
 # Sidebars hold documents, not each of their pages.
 ORPHAN = "---\norphan: true\n---\n"
+# Cells are many, and claims lead to them: a search would find little else.
+UNSEARCHED = "---\norphan: true\nno-search: true\n---\n"
 MARKS = {
     "holds": "ε holds",
     "broken": "ε does not hold",
@@ -224,7 +226,7 @@ def _cells(source: Source, key: Series, cells: Sequence[Verdict]) -> str:
     ]
     return "\n".join(
         [
-            ORPHAN,
+            UNSEARCHED,
             f"# {plain(_title(source, f'{where}, {variant}'))}\n",
             f"{len(single(cells))} printed numbers: {counted(single(cells))}. “Notices ×1.2”: a "
             "number that is wrong by this factor would not be called reproduced.\n",
