@@ -31,7 +31,7 @@ def _site(asked: argparse.Namespace) -> str:
         shown = [source.of_what_is_there() for source in sources]
         for source in shown:
             pages.write(source, captions, folders[source.key] / "index.md")
-        build(root, shown, folders, out, api=not asked.no_api)
+        build(root, shown, folders, out, api=not asked.no_api, strict=True)
     return str(out / "index.html")
 
 

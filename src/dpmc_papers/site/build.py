@@ -32,7 +32,13 @@ CODE = re.compile(r"(?<![`\[])`([A-Za-z][\w./-]*)`(?![`\]])")
 
 
 def build(
-    checkout: Path, sources: Sequence[Source], folders: Mapping[str, Path], out: Path, api: bool
+    checkout: Path,
+    sources: Sequence[Source],
+    folders: Mapping[str, Path],
+    out: Path,
+    *,
+    api: bool = False,
+    strict: bool = False,
 ) -> None:
     """Build the site as HTML, which opens from the file system and asks for nothing else.
 
@@ -47,7 +53,9 @@ def build(
     out : Path
         Replaced.
     api : bool
-        Whether to render the API reference from the docstrings, and stop at any warning.
+        Whether to render the API reference from the docstrings.
+    strict : bool
+        Whether a warning, such as a broken link, is a fault.
 
     Raises
     ------
@@ -60,7 +68,7 @@ def build(
         source = Path(name).resolve() / "source"
         assemble(checkout, sources, folders, source, api)
         shutil.rmtree(out, ignore_errors=True)
-        options = ["-W", "-t", "api"] if api else []
+        options = [*(["-t", "api"] if api else []), *(["-W", "--keep-going"] if strict else [])]
         faults = StringIO()
         with redirect_stderr(faults):
             code = build_main(["-q", *options, "-d", f"{name}/doctrees", str(source), str(out)])

@@ -1,4 +1,4 @@
-"""Captions: text with facts of the run filled in, as paragraphs and lists; titles of outputs."""
+"""Captions: text with facts of the run filled in, as paragraphs; titles of outputs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from dpmc.types import DpmcError
 from dpmc_papers.outputs._facts import Facts
 
-Parts = list[tuple[str, list[str]]]
 
-
-def caption(name: str, text: str, facts: Facts) -> Parts:
+def caption(name: str, text: str, facts: Facts) -> list[str]:
     """Fill in the caption of an output.
 
     Parameters
@@ -20,15 +18,15 @@ def caption(name: str, text: str, facts: Facts) -> Parts:
     name : str
         The output.
     text : str
-        Plain paragraphs and lists in which ``{{ ... }}`` is filled in by Jinja: `config`,
+        Plain paragraphs in which ``{{ ... }}`` is filled in by Jinja: `config`,
         `facts`, `output` (the entry of the output) and `experiment` (the first that the
         output shows).
     facts : Facts
 
     Returns
     -------
-    list of (str, list of str)
-        See :func:`paragraphs`.
+    list of str
+        Paragraphs.
 
     Raises
     ------
@@ -49,32 +47,11 @@ def caption(name: str, text: str, facts: Facts) -> Parts:
         )
     except TemplateError as error:
         raise DpmcError(f"caption of {name}: {str(error).splitlines()[0]}") from None
-    return paragraphs(filled)
-
-
-def paragraphs(text: str) -> Parts:
-    """Split text at empty lines into paragraphs and lists whose items start with a dash.
-
-    A paragraph that ends with a colon becomes the heading of the list after it.
-
-    Returns
-    -------
-    list of (str, list of str)
-        ``("text", [paragraph])`` or ``("list", [heading, item, ...])``.
-    """
-    parts: Parts = []
-    for block in text.strip().split("\n\n"):
-        lines = [line.strip() for line in block.splitlines() if line.strip()]
-        if lines and all(line.startswith("- ") for line in lines):
-            heading = parts.pop()[1][0] if parts and parts[-1][1][0].endswith(":") else "Details"
-            parts.append(("list", [heading.rstrip(":"), *(line[2:] for line in lines)]))
-        elif lines:
-            parts.append(("text", [" ".join(lines)]))
-    return parts
+    return [" ".join(part.split()) for part in filled.split("\n\n") if part.strip()]
 
 
 def title(name: str) -> str:
-    """Return ``figure6_2_final`` as "Figure 6.2, final", ``table_tuning`` as "Table: tuning"."""
+    """Title of an output: ``figure6_2_final`` is "Figure 6.2, final"."""
     match = re.fullmatch(r"(figure|table)(?:(\d+(?:_\d+)*))?(?:_(.+))?", name)
     if match is None:
         return (name[:1].upper() + name[1:]).replace("_", " ")

@@ -19,6 +19,8 @@ from dpmc_papers.verdicts.verdict import CONTRADICTED, NO_RECORDS, VERDICTS, Ver
 
 # Sidebars hold documents, not each of their pages.
 ORPHAN = "---\norphan: true\n---\n"
+# Cells are many, and claims lead to them: a search would find little else.
+UNSEARCHED = "---\norphan: true\nno-search: true\n---\n"
 MARKS = {
     "holds": "ε holds",
     "broken": "ε does not hold",
@@ -155,10 +157,10 @@ def _output(source: Source, name: str, words: str) -> str:
     title = captions.title(name)
     parts = [ORPHAN, f"# {plain(_title(source, title))}\n"]
     caption = captions.caption(name, words, source.facts)
-    text = "\n".join(_paragraph(kind, lines) for kind, lines in caption)
+    text = "\n".join(f"{plain(part)}\n" for part in caption)
     links = [f"[{file.split('.', 1)[1]}]({file})" for file in source.files(name)]
     if source.config["outputs"][name]["kind"] == "figure":
-        alt = f"{title}. {_shortened(caption[0][1][0])}" if caption else title
+        alt = f"{title}. {_shortened(caption[0])}" if caption else title
         parts += [f"[![{plain(alt)}]({name}.svg)]({name}.svg)\n", text]
         links += [f"[{file}]({file})" for file in source.tables_of(name)]
     else:
@@ -224,7 +226,7 @@ def _cells(source: Source, key: Series, cells: Sequence[Verdict]) -> str:
     ]
     return "\n".join(
         [
-            ORPHAN,
+            UNSEARCHED,
             f"# {plain(_title(source, f'{where}, {variant}'))}\n",
             f"{len(single(cells))} printed numbers: {counted(single(cells))}. “Notices ×1.2”: a "
             "number that is wrong by this factor would not be called reproduced.\n",
@@ -296,13 +298,6 @@ def _key(entry: Verdict) -> Series:
 
 def _shown(source: Source, name: str) -> list[Verdict]:
     return [entry for entry in source.verdicts if name in entry.output]
-
-
-def _paragraph(kind: str, lines: Sequence[str]) -> str:
-    first, *items = map(plain, lines)
-    if kind == "list":
-        return "\n".join([f"{first}:\n", *(f"- {item}" for item in items), ""])
-    return f"{first}\n"
 
 
 def _provenance(record: Mapping[str, Any]) -> str:

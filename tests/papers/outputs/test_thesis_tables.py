@@ -85,7 +85,7 @@ def test_captions_are_filled_in(experiment):
     for name in names:
         text = (ROOT / f"workflow/report/{name}.rst").read_text()
         parts = captions.caption(name, text, facts)
-        filled = "\n".join(line for _, lines in parts for line in lines)
+        filled = "\n".join(parts)
         assert "{" not in filled, name
         private = name.startswith(("figure6_3", "figure6_4", "figure_", "thesis_budget"))
         assert ("Not covered by any guarantee" in filled) >= private, name

@@ -145,8 +145,8 @@ def test_pages_are_written_whole_and_old_files_go(tmp_path: Path) -> None:
 def test_captions_refuse_what_they_cannot_fill() -> None:
     with pytest.raises(DpmcError, match="caption of figure1: 'nothing' is undefined"):
         captions.caption("figure1", "{{ nothing }}", source_of("raisa2021dphmc").facts)
-    parts = captions.paragraphs("One\ntwo.\n\nSettings:\n\n- a\n- b\n")
-    assert parts == [("text", ["One two."]), ("list", ["Settings", "a", "b"])]
+    filled = captions.caption("x", "One\ntwo.\n\n{{ output }}\n", source_of("league").facts)
+    assert filled == ["One two.", "{}"]
 
 
 def test_titles_name_outputs_as_documents_do() -> None:
