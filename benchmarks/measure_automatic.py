@@ -274,7 +274,7 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
         "| rows | n | d | epsilon | k | limit 1.5 / sqrt(k) "
         "| largest error of a mean: median, worst | largest root mean square error of one "
         "| in own deviations "
-        "| root mean square error, planned | widest / exact | score, exact | score | seconds |"
+        "| root mean square error | widest / exact | score, exact | score | seconds |"
     )
     yield "|" + " --- |" * 14
     for name in names:
@@ -285,7 +285,6 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
         best = task.score(task.mean(posterior.mean, x), y)
         for epsilon in epsilons:
             mu = GaussianBudget.of(epsilon, DELTA).mu
-            planned = dpmc.plan(task.model, task.rows.shape, epsilon=epsilon, delta=DELTA)
             errors, squares, own, widths, scores, seconds = [], [], [], [], [], []
             for seed in range(repeats):
                 started = time.perf_counter()
@@ -306,7 +305,7 @@ def measure_real(names: list[str], epsilons: list[float], repeats: int) -> Itera
                 f"| {task.name} | {len(y):,} | {task.model.dim} | {epsilon:g} | {k:.3g} "
                 f"| {1.5 / np.sqrt(k):.3g} | {np.median(errors):.3g}, {np.max(errors):.3g} "
                 f"| {np.sqrt(np.mean(squares, axis=0).max()):.3g} | {np.median(own):.2g} "
-                f"| {np.sqrt(np.mean(squares)):.2g}, {planned.displacement:.2g} "
+                f"| {np.sqrt(np.mean(squares)):.2g} "
                 f"| {np.median(widths):.3g} | {best:.4g} "
                 f"| {np.median(scores):.4g} | {np.median(seconds):.2g} |"
             )

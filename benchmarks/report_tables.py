@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import dpmc
-import exact_regressions as regressions
+import real_tables
 from causes import named
-from dpmc.families.regression import SCALED, built
+from dpmc.families.regression import SCALED
 from dpmc.types import Array
 from rivals_of_tables import DELTA, DIFFPRIVLIB, GRADIENT, NULL
 
@@ -271,16 +271,37 @@ def of_seeds(found: dict[Key, list[Record]]) -> None:
 
 
 def of_plan(found: dict[Key, list[Record]]) -> None:
-    """Print what plans expect beside what happened."""
-    lines, met = [], []
-    for (case, epsilon), records in found.items():
-        first = records[0]
-        columns = len(first.errors) - (first.family in SCALED) - 1
-        model, _ = built(first.family, columns, True, prior_sd=10.0, freedom=regressions.FREEDOM)
-        shape = (first.rows, columns + 1)
-        planned = float(dpmc.plan(model, shape, epsilon=epsilon, delta=DELTA).displacement)
-        error = _median(records, "rms")
-        met.append(0.5 <= error / planned <= 2)
-        lines.append((case, f"{epsilon:g}", first.rows, planned, error, error / planned))
-    _table("table | epsilon | n | planned | error | error / planned", iter(lines))
-    _share("plans within a factor of 2", met, "80 %")
+    """Print what plans expect beside what happened: of made-up rows, and of public ones.
+
+    The public ones are the rows of a table that are not fitted; made-up ones have its mean
+    response.
+    """
+    cases: dict[str, list[float]] = defaultdict(list)
+    for case, epsilon in found:
+        cases[case].append(epsilon)
+    lines: list[Sequence[Any]] = []
+    met: dict[tuple[bool, str], list[bool]] = defaultdict(list)
+    for case, epsilons in cases.items():
+        table = real_tables.load(case)
+        older = np.column_stack([table.test_x, table.test_y])
+        rate = {} if table.family in SCALED else {"rate": float(table.y.mean())}
+        shape = (len(table.y), older.shape[1])
+        rows = f"{case}, {table.family}" + ("" if table.held_out else " (tuning)")
+        planned = {}
+        for kind, known in (("public", {"rows": older}), ("made-up", rate)):
+            first = dpmc.plan(table.family, shape, epsilon=epsilons[0], delta=DELTA, **known)
+            planned[kind] = [first.error]
+            if len(epsilons) > 1:
+                planned[kind] += first.curve(epsilon=epsilons[1:])["error"].tolist()
+        for k, epsilon in enumerate(epsilons):
+            error = _median(found[case, epsilon], "rms")
+            line = [rows, f"{epsilon:g}", shape[0], error]
+            for kind, values in planned.items():
+                met[table.held_out, kind].append(0.5 <= error / values[k] <= 2)
+                line += [values[k], error / values[k]]
+            lines.append(line)
+    heads = "rows | epsilon | n | error | public rows | error / plan | made-up | error / plan"
+    _table(heads, iter(lines))
+    for (held_out, kind), near in met.items():
+        told = f"{'held-out' if held_out else 'tuning'} tables, plans of {kind} rows"
+        _share(f"{told}: within a factor of 2", near, "80 %" if kind == "public" else "nothing")

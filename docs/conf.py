@@ -46,7 +46,7 @@ napoleon_use_rtype = False
 # Modules of the API reference by the page that they are on; ``*`` is every public module.
 MODULES = {
     "sampling": [
-        "fitting", "fits.fit", "fits.summary", "automatic.expectation",
+        "fitting", "fits.fit", "fits.summary", "planning", "planning.simulated",
         "shards.rows", "shards.federation", "mcmc.methods.*", "models.*", "types", "rows.tuples",
         "registry",
     ],

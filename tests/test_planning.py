@@ -1,4 +1,4 @@
-"""Plans of methods against the fits that they are about."""
+"""Plans of methods against the fits that they are about, and calls that no plan answers."""
 
 from __future__ import annotations
 
@@ -106,8 +106,6 @@ def test_a_plan_is_read_and_shown():
     assert "too few for any sampler" in text
     assert "ratio_clip_bound" in text
     assert planned._repr_html_().count("<p>") == len(text.splitlines())
-    other = dpmc.plan(MODEL, (N, 3), epsilon=4, delta=1e-6)
-    assert str(other).startswith("Privacy is expected to displace means")
 
 
 SHAPE = "`shape` must be a number of rows and one of columns, as `rows.shape` is, got "
@@ -121,7 +119,52 @@ REFUSED = {
         {"shape": (N, 7)},
         "`shape[1]` must be 3, the columns of model 'logistic', got 7",
     ),
-    "model a name": ({"model": "logistic"}, "`model` must be a dpmc.Model, got 'logistic'"),
+    "model a name": ({"model": "logit"}, "`model` must be a dpmc.Model or one of linear, "),
+    "model the rows": ({"model": np.zeros((5, 3))}, "poisson, got ndarray"),
+    "a likelihood beside a method": (
+        {"model": "logistic", "method": "dp_sgld"},
+        "`model` must be a dpmc.Model beside a `method`, got 'logistic'",
+    ),
+    "no features": (
+        {"model": "linear", "shape": (N, 1)},
+        "`shape[1]` must be an integer of at least 2",
+    ),
+    "rows beside a method": (
+        {"rows": np.zeros((5, 3)), "method": "dp_sgld"},
+        "`rows` must be left out beside a `method`",
+    ),
+    "rows of other columns": (
+        {"model": "linear", "rows": np.zeros((5, 4))},
+        "`rows` must have 3 or 2 columns, and rows, got shape (5, 4)",
+    ),
+    "rows of a model without the response": (
+        {"rows": np.zeros((5, 2))},
+        "`rows` must have 3 columns, and rows, got shape (5, 2)",
+    ),
+    "rows with other responses": (
+        {"model": "logistic", "rows": np.full((5, 3), 2.0)},
+        "`rows` must have a last column of responses, 0 or 1, got others",
+    ),
+    "rows that are not so many": (
+        {"rows": lambda rng, n: rng.random((n + 1, 3))},
+        "`rows` must simulate an array of shape (4000, 3), got shape (4001, 3)",
+    ),
+    "rate of a model": ({"rate": 0.1}, "`rate` must be left out where no shares"),
+    "rate of responses with a scale": (
+        {"model": "linear", "rate": 0.1},
+        "`rate` must be left out where no shares",
+    ),
+    "rate of rows that have responses": (
+        {"model": "logistic", "rows": np.ones((5, 3)), "rate": 0.1},
+        "`rate` must be left out where no shares",
+    ),
+    "rate of all": ({"model": "logistic", "rate": 1}, "`rate` must be between 0 and 1, got 1"),
+    "rate a text": ({"model": "poisson", "rate": "1"}, "`rate` must be between 0 and 1e+06, got"),
+    "option of a regression": ({"prior_sd": 1.0}, "`prior_sd`"),
+    "prior of another length": (
+        {"model": "logistic", "prior_sd": [1.0, 2.0]},
+        "`prior_sd` must be one number, or 3",
+    ),
     "epsilon text": ({"epsilon": "1"}, "`epsilon` must be positive and finite, got '1'"),
     "delta None": ({"delta": None}, "`delta` must be in (0, 1), got None"),
     "parameter of no method": (

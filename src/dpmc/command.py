@@ -15,7 +15,7 @@ import pandas as pd
 from msgspec import Meta
 
 from dpmc import checks
-from dpmc.families.regression import PRIOR_SD, built, regression
+from dpmc.families.regression import regression
 from dpmc.fitting import PosteriorWarning, fit
 from dpmc.planning import plan
 from dpmc.privacy.empirical import audit
@@ -129,18 +129,20 @@ def plan_file(path: str | Path) -> str:
     settings = read(path)
     file = _opened(path, settings)
     shape = file.num_rows, len(_columns(path, settings, file))
+    budget: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta}
     if settings.model is not None:
-        model = _model(path, settings.model)
-    else:
-        assert settings.likelihood is not None
-        model, _ = built(
+        return str(plan(_model(path, settings.model), shape, **budget))
+    assert settings.likelihood is not None
+    return str(
+        plan(
             settings.likelihood,
-            shape[1] - 1,
-            settings.intercept,
-            prior_sd=PRIOR_SD if settings.prior_sd is None else settings.prior_sd,
-            freedom=settings.degrees_of_freedom,
+            shape,
+            intercept=settings.intercept,
+            prior_sd=settings.prior_sd,
+            degrees_of_freedom=settings.degrees_of_freedom,
+            **budget,
         )
-    return str(plan(model, shape, epsilon=settings.epsilon, delta=settings.delta))
+    )
 
 
 def audit_file(path: str | Path, **options: Any) -> str:

@@ -109,13 +109,12 @@ def fit(
         found, frame, units_, prior = search(
             till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress
         )
-    mean, covariance = _outside(found.posterior, found, frame)
+    mean, covariance = posterior(found, frame, prior_sd is not None)
     without = _without(found, frame, prior)
-    widening = np.sqrt(np.diag(covariance) / np.diag(without))
+    widening = np.sqrt(np.diag(covariance)[: len(without)] / np.diag(without))
     displaced = _displaced(found, frame, without)
     sigma = _sigma(found, frame, prior_sd is not None)
     if sigma is not None:
-        mean, covariance = np.append(mean, sigma[0]), _joined(covariance, sigma[1])
         widening = np.append(widening, math.sqrt(sigma[1] / sigma[2]))
     draws = _draws(mean, covariance, num_draws, num_chains, streams.chain)
     cost = Cost(np.maximum(widening, 1.0), 1 / displaced, budget.mu, delta, dataset.num_rows)
@@ -195,10 +194,22 @@ def search(
     return one.run(start), frame, found_units, priors[0]
 
 
+def posterior(found: Found, frame: Frame, given: bool) -> tuple[Array, Array]:
+    """Return mean and covariance as a user has them, the logarithm of the scale last.
+
+    `given` is whether the prior is.
+    """
+    mean, covariance = _outside(found.posterior, found, frame)
+    sigma = _sigma(found, frame, given)
+    if sigma is None:
+        return mean, covariance
+    return np.append(mean, sigma[0]), _joined(covariance, sigma[1])
+
+
 def _outside(phi: Normal, found: Found, frame: Frame) -> tuple[Array, Array]:
+    """Mean and covariance of coefficients in the units of the rows."""
     matrix = frame.matrix @ found.basis
-    covariance = matrix @ phi.covariance() @ matrix.T
-    return matrix @ phi.mean + frame.offset, covariance
+    return matrix @ phi.mean + frame.offset, matrix @ phi.covariance() @ matrix.T
 
 
 def _without(found: Found, frame: Frame, prior: Normal) -> Array:

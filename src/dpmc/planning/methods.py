@@ -1,22 +1,22 @@
-"""Plans of fits before any row is touched, by the automatic method or by one with a name."""
+"""Plans of methods with a name: iterations, parameters, releases and time."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from html import escape
 from types import ModuleType
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from dpmc import checks, registry, tuning
-from dpmc.automatic import expectation
-from dpmc.automatic.expectation import Expectation
+from dpmc.automatic import bounds, shares
 from dpmc.fits.remarks import FEW_ITERATIONS
-from dpmc.fitting import AUTOMATIC, check_accountant, chosen, columns_of
+from dpmc.fitting import check_accountant, chosen
 from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
 from dpmc.mcmc.fit import allocate
 from dpmc.mcmc.own_methods import name_of
@@ -28,7 +28,7 @@ from dpmc.privacy.events import Event
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams
 from dpmc.rows import model_checks, probes, row_functions
-from dpmc.types import Dataset, DpmcError, Model, check_delta, check_epsilon
+from dpmc.types import Dataset, DpmcError, Model
 
 # Rows, or rows of a batch, and iterations that a method is timed on.
 TIMED_ROWS, TIMED_ITERATIONS = 20_000, 10
@@ -36,6 +36,9 @@ UNCLIPPED, SHORT = 1e6, 1e-12
 # Of the clip bound that a search with a quarter of a budget ends with, over that of rows whose
 # gradients are normal: the geometric mean of 48 fits of regressions, where it is 0.8 to 3.7.
 BOUND_OVERHEAD = 1.7
+# Gradients that settle in a search are about so large a part of mu^2, and clip bounds found by
+# bisection and the pull of clipped rows add so much to their noise: 1.2 to 2.1 on regressions.
+GRADIENTS, OVERHEAD = 0.7, 1.6
 
 
 @dataclass(frozen=True)
@@ -114,94 +117,23 @@ fits the rows.
         return "".join(f"<p>{escape(line)}</p>" for line in self._lines())
 
 
-@overload
-def plan(model: Model, shape: tuple[int, int], *, epsilon: float, delta: float) -> Expectation: ...
-@overload
 def plan(
     model: Model,
-    shape: tuple[int, int],
-    *,
+    num_rows: int,
+    num_columns: int,
     epsilon: float,
     delta: float,
     method: Any,
-    num_chains: int = ...,
-    accountant: str | None = ...,
-    max_iterations: int | None = ...,
-    diagnostics: Diagnostics = ...,
-    **params: Any,
-) -> Any: ...
-def plan(
-    model: Model,
-    shape: tuple[int, int],
     *,
-    epsilon: float,
-    delta: float,
-    method: Any = AUTOMATIC,
-    num_chains: int = 4,
-    accountant: str | None = None,
-    max_iterations: int | None = None,
-    diagnostics: Diagnostics | None = None,
-    **params: Any,
-) -> Expectation | MethodPlan:
-    """Return what a budget is expected to buy; no row is needed.
-
-    Parameters
-    ----------
-    model : Model
-    shape : (int, int)
-        Number of rows n, and of their columns.
-    epsilon, delta : float
-        The budget.
-    method, num_chains, accountant, max_iterations, diagnostics
-        As of `dpmc.fit`.
-    **params
-        Parameters of a method. What is left out is chosen along the way, and expected here for a
-        posterior that is equally wide in all directions.
-
-    Returns
-    -------
-    Expectation or MethodPlan
-        Of the automatic method: how far privacy displaces means and widens intervals, and the
-        epsilon and number of rows that would do. Of another one: iterations, parameters, releases.
-        Of rows that the model describes: row gradients in units of the posterior are then about
-        normal, and their squared norms chi-squared over n. Rows of high leverage, or spread wider
-        than the model says, cost more: `fit` finds out.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is refused, or the model is on public probes.
-
-    Examples
-    --------
-    >>> from dpmc.models import logistic
-    >>> model = logistic.build(logistic.Params(3))
-    >>> expected = plan(model, (100_000, 4), epsilon=1, delta=1e-6)
-    >>> 1 < expected.widening < 1.2
-    True
-    >>> chains = plan(model, (100_000, 4), epsilon=1, delta=1e-6, method="dp_penalty")
-    >>> chains.num_iterations > 1000, chains.chosen
-    (True, ('proposal_sd', 'ratio_noise_multiplier', 'ratio_clip_bound'))
-    """
-    checks.instance("model", model, Model, "a dpmc.Model")
-    num_rows, num_columns = _shape(shape)
-    wanted = columns_of(model)
-    if wanted not in (None, num_columns):
-        raise DpmcError(
-            f"`shape[1]` must be {wanted}, the columns of model {model.name!r}, got {num_columns}"
-        )
-    check_epsilon(epsilon)
-    delta = check_delta(delta)
-    checks.at_least("num_chains", num_chains, 1)
-    options = {
-        "accountant": accountant,
-        "max_iterations": max_iterations,
-        "diagnostics": diagnostics,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    module = chosen(method, params | given, plan)
-    if module is None:
-        return expectation.plan(model, (num_rows, num_columns), epsilon=epsilon, delta=delta)
+    num_chains: int,
+    accountant: str | None,
+    max_iterations: int | None,
+    diagnostics: Diagnostics | None,
+    params: Mapping[str, Any],
+) -> MethodPlan:
+    """Return what chains of a method are for a budget; arguments are as of `dpmc.plan`."""
+    module = chosen(method, params, plan)
+    assert module is not None  # the automatic method is planned by fits
     diagnostics = "private" if diagnostics is None else diagnostics
     checks.one_of("diagnostics", diagnostics, CHOICES)
     if accountant is not None:
@@ -212,13 +144,13 @@ def plan(
         before: tuple[tuple[Event, int], ...] = ()
         displacement, apart = math.nan, None
         if tuning.lacks(module, fixed):
-            shares = tuning.shares(module, epsilon, delta)
-            search, apart = shares.search.mu, shares.apart
-            displacement = expectation.expected_displacement(num_rows, model.dim, search)
-            rules = module.tuned(_scale(model, num_rows, shares.mu, num_chains))
+            parts = tuning.shares(module, epsilon, delta)
+            search, apart = parts.search.mu, parts.apart
+            displacement = _displacement(num_rows, model.dim, search)
+            rules = module.tuned(_scale(model, num_rows, parts.mu, num_chains))
             found = {key: value for key, value in rules.items() if key not in fixed}
             before = () if apart is not None else ((events.gaussian(1 / search), 1),)
-        settings = registry.parameters(module, found | fixed)
+        settings = registry.parameters(module, {**found, **fixed})
         made, iterations = allocate(
             module,
             settings,
@@ -255,24 +187,32 @@ def plan(
     )
 
 
-def _shape(shape: Any) -> tuple[int, int]:
-    pair = isinstance(shape, Sequence) and not isinstance(shape, str) and len(shape) == 2
-    if not pair:
-        got = repr(shape) if isinstance(shape, int | tuple | str) else type(shape).__name__
-        raise DpmcError(
-            f"`shape` must be a number of rows and one of columns, as `rows.shape` is, got {got}"
-        )
-    for k in range(2):
-        checks.at_least(f"shape[{k}]", shape[k], 1)
-    return int(shape[0]), int(shape[1])
-
-
 def _scale(model: Model, num_rows: int, mu: float, num_chains: int) -> Scale:
     """Return what chains are scaled by if all directions are one posterior deviation wide."""
-    bound = BOUND_OVERHEAD * expectation.expected_bound(num_rows, model.dim, mu)
+    bound = BOUND_OVERHEAD * _bound(num_rows, model.dim, mu)
     identity = np.eye(model.dim)
     centre = np.zeros(model.dim)
     return Scale(centre, identity, bound, mu, int(num_chains), num_rows, model.tempering)
+
+
+def _displacement(num_rows: int, dim: int, mu: float) -> float:
+    """Return the root mean square error of a start, in posterior deviations.
+
+    Of rows that the model describes: whitened row gradients are then about normal.
+    """
+    return OVERHEAD * 2 * _bound(num_rows, dim, mu) / (mu * math.sqrt(GRADIENTS))
+
+
+def _bound(num_rows: int, dim: int, mu: float) -> float:
+    """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
+    last = (1 - shares.EXPLORE) * mu**2
+    counts = bounds.GRADIENT_COUNTS * shares.LAST_COUNTS * last
+    target = max(
+        2 * math.sqrt(dim / last),
+        bounds.LAST_CLEAR * math.sqrt(bounds.LAST_BISECTIONS / counts),
+    )
+    share = min(max(target, 1.0) / num_rows, 0.25)
+    return math.sqrt(float(stats.chi2.isf(share, dim)) / num_rows)
 
 
 def _seconds(
