@@ -256,7 +256,7 @@ def test_a_page_shows_the_layout_with_heads_and_numbers(tmp_path):
     made = [f"table1.{ending}" for ending in files.LAYOUT_ENDINGS]
     for name, text in zip(made, _layout.files(layout), strict=True):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    html = layouts.html(tmp_path, "table1", files)
+    html = layouts.html(tmp_path, "table1", made)
     assert html.count('<th scope="col"') == 3
     assert 'class="number"' in html
     assert "&lt;x&gt;" in html
