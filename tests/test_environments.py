@@ -89,7 +89,7 @@ def test_a_home_is_where_the_cache_is(tmp_path):
 
 def test_another_operating_system_imports_and_compiles_everything(tmp_path):
     (number,) = run(ELSEWHERE + EVERYTHING, tmp_path, HOME=str(tmp_path))
-    assert int(number) > 400
+    assert int(number) > 300
     value, _ = run(ELSEWHERE + COMPILED, tmp_path, HOME=str(tmp_path))
     assert float(value) == 1.5**3
 

@@ -28,7 +28,7 @@ THESIS_ALONE = (*SMOKE, "papers=raisa2021thesis")
 TINY = ("scale=tiny",)
 # The job that looks at all results, in every run.
 LAST = "all results are there"
-JOB = re.compile(r"^Job \d+: (.*)$", re.MULTILINE)
+JOB = re.compile(r"^ *Job \d+: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
