@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc import checks
-from dpmc.linreg.gibbs.conditionals import Beliefs, draw_conjugate, draw_features, draw_independent
+from dpmc.linreg.gibbs.conditionals import draw_conjugate, draw_features, draw_independent
 from dpmc.linreg.gibbs.covariance_moves import move_jointly
 from dpmc.linreg.gibbs.latent_sums import (
     ReleasedSums,
@@ -100,7 +100,7 @@ def add_up(sums: Any, s: Any, z: Any) -> float:
 
 
 @compiled
-def repair(s: Any, settings: SumChainSettings) -> bool:
+def repair(s: Any, settings: Any) -> bool:
     """Project S and add the ridge, in place; return whether an eigenvalue was negative."""
     negative = False
     if settings.project:
@@ -117,9 +117,9 @@ def repair(s: Any, settings: SumChainSettings) -> bool:
 
 @kept
 def run(
-    released: ReleasedSums,
-    beliefs: Beliefs,
-    settings: SumChainSettings,
+    released: Any,
+    beliefs: Any,
+    settings: Any,
     axes: Any,
     sums: Any,
     variance: float,

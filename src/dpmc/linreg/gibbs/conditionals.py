@@ -166,7 +166,7 @@ def draw_coefficients(mean: Any, factor: Any, rng: Any, theta: Any) -> None:
 
 
 @compiled
-def log_coefficient_prior(prior: PriorTerms, theta: Any) -> float:
+def log_coefficient_prior(prior: Any, theta: Any) -> float:
     """Return the log-density of the Gaussian prior up to a constant."""
     total = 0.0
     for i in range(theta.size):
@@ -295,7 +295,7 @@ def sum_cholesky(s: Any, scale: float, other: Any, factor: Any) -> bool:
 
 
 @compiled
-def draw_features(s: Any, count: float, beliefs: Beliefs, rng: Any, out: Any) -> bool:
+def draw_features(s: Any, count: float, beliefs: Any, rng: Any, out: Any) -> bool:
     """Draw Sigma_x given S, the inverse Wishart of scale + S and dof + n, into `out`.
 
     With a lower Bartlett factor B of the standard Wishart distribution and L L' = scale + S, it is
@@ -316,7 +316,7 @@ def draw_features(s: Any, count: float, beliefs: Beliefs, rng: Any, out: Any) ->
 
 @compiled
 def draw_conjugate(
-    s: Any, z: Any, u: float, count: float, beliefs: Beliefs, rng: Any, theta: Any
+    s: Any, z: Any, u: float, count: float, beliefs: Any, rng: Any, theta: Any
 ) -> tuple[float, bool]:
     """Draw sigma_y^2, then theta into `theta`, under the normal inverse gamma prior.
 
@@ -347,7 +347,7 @@ def draw_conjugate(
 
 @compiled
 def draw_independent(
-    s: Any, z: Any, u: float, count: float, variance: float, beliefs: Beliefs, rng: Any, theta: Any
+    s: Any, z: Any, u: float, count: float, variance: float, beliefs: Any, rng: Any, theta: Any
 ) -> tuple[float, bool]:
     """Draw theta given sigma_y^2 into `theta`, then sigma_y^2, with a prior that has them apart.
 

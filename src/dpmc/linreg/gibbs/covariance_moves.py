@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.conditionals import Beliefs
 from dpmc.linreg.gibbs.latent_sums import ReleasedSums
 from dpmc.numerics.simd import WIDTH, inlined, load, spread, store, total
 from dpmc.numerics.small_matrices import cholesky, compiled, gram, multiply, spectrum
@@ -44,7 +43,7 @@ class LatentNodes(NamedTuple):
 
 
 @compiled
-def latent_nodes(released: ReleasedSums, sums: Any) -> LatentNodes:
+def latent_nodes(released: Any, sums: Any) -> LatentNodes:
     """Copy the sums of all nodes, shape (J, p, p), and the noise on them."""
     num, size = sums.shape[0], sums.shape[1]
     width = (size + WIDTH - 1) // WIDTH * WIDTH
@@ -64,7 +63,7 @@ def latent_nodes(released: ReleasedSums, sums: Any) -> LatentNodes:
 
 
 @compiled
-def copy_sums(nodes: LatentNodes, sums: Any) -> None:
+def copy_sums(nodes: Any, sums: Any) -> None:
     """Write the sums of all nodes."""
     for j in range(nodes.num):
         for i in range(nodes.size):
@@ -73,26 +72,26 @@ def copy_sums(nodes: LatentNodes, sums: Any) -> None:
 
 
 @inlined
-def common(nodes: LatentNodes, row: int) -> Any:
+def common(nodes: Any, row: int) -> Any:
     """Place of a row that all nodes share."""
     return row * nodes.width
 
 
 @inlined
-def weights(nodes: LatentNodes, which: int) -> Any:
+def weights(nodes: Any, which: int) -> Any:
     """Place of a matrix that all nodes share."""
     return (NUM_COMMON + which * nodes.size) * nodes.width
 
 
 @inlined
-def matrix(nodes: LatentNodes, j: int, which: int) -> Any:
+def matrix(nodes: Any, j: int, which: int) -> Any:
     """Place of a matrix of a node, or, after the last, of its row t."""
     before = NUM_COMMON + NUM_WEIGHTS * nodes.size + j * (NUM_MATRICES * nodes.size + 1)
     return (before + which * nodes.size) * nodes.width
 
 
 @compiled
-def aim(nodes: LatentNodes, c: Any, r: Any) -> None:
+def aim(nodes: Any, c: Any, r: Any) -> None:
     """Set c and r of the next move, and what follows from them."""
     room, width = nodes.room, nodes.width
     for i in range(nodes.size):
@@ -110,7 +109,7 @@ def aim(nodes: LatentNodes, c: Any, r: Any) -> None:
 
 
 @inlined
-def turn(nodes: LatentNodes, j: int) -> float:
+def turn(nodes: Any, j: int) -> float:
     """Store t = T_j r; return r't."""
     room, size, lanes = nodes.room, nodes.size, spread(0.0)
     turned = matrix(nodes, j, NUM_MATRICES)
@@ -125,7 +124,7 @@ def turn(nodes: LatentNodes, j: int) -> float:
 
 
 @compiled
-def noise_polynomial(nodes: LatentNodes, out: Any) -> None:
+def noise_polynomial(nodes: Any, out: Any) -> None:
     """Write how the log-density of all noise changes with s.
 
     The noise on an entry becomes e - s f - s^2 g with f = c_i t_k + t_i c_k and g = r't c_i c_k:
@@ -166,7 +165,7 @@ def noise_polynomial(nodes: LatentNodes, out: Any) -> None:
 
 
 @compiled
-def turn_sums(nodes: LatentNodes, s: float) -> None:
+def turn_sums(nodes: Any, s: float) -> None:
     """Replace T_j by K T_j K', for the t that :func:`noise_polynomial` has left."""
     room, size, width = nodes.room, nodes.size, nodes.width
     for j in range(nodes.num):
@@ -275,7 +274,7 @@ def forms_of(matrix: Any, h: Any, r: Any, image: Any) -> Forms:
 
 @compiled
 def line_of(
-    precision: Any, image: Any, c: Any, r: Any, scales: bool, noise: Any, beliefs: Beliefs
+    precision: Any, image: Any, c: Any, r: Any, scales: bool, noise: Any, beliefs: Any
 ) -> Line:
     """Return a family of K, with `precision` = H and `image` = H c."""
     d, h = c.size - 1, precision[c.size - 1]
@@ -304,14 +303,14 @@ def turn_precision(image: Any, length: float, r: Any, s: float, precision: Any) 
 
 
 @compiled
-def form_at(forms: Forms, a: float, b: float) -> float:
+def form_at(forms: Any, a: float, b: float) -> float:
     """Return v'Mv for v = h + a r + b H c."""
     value = forms.h + a * a * forms.r + b * b * forms.image
     return float(value + 2.0 * (a * forms.h_r + b * forms.h_image + a * b * forms.r_image))
 
 
 @compiled
-def log_prior(line: Line, s: float, log_size: float, beliefs: Beliefs) -> float:
+def log_prior(line: Any, s: float, log_size: float, beliefs: Any) -> float:
     """Return the log-density of the prior with respect to G, up to a constant.
 
     -inf where H has lost its positive diagonal to rounding.
@@ -353,7 +352,7 @@ def back(t: float, scales: bool) -> float:
 
 
 @compiled
-def log_density(t: float, line: Line, beliefs: Beliefs) -> float:
+def log_density(t: float, line: Any, beliefs: Any) -> float:
     """Return the log-density of t, up to a constant."""
     s = math.expm1(t) if line.scales else t
     a = line.noise
@@ -365,7 +364,7 @@ def log_density(t: float, line: Line, beliefs: Beliefs) -> float:
 
 
 @compiled
-def draw_parameter(line: Line, beliefs: Beliefs, rng: Any) -> float:
+def draw_parameter(line: Any, beliefs: Any, rng: Any) -> float:
     """Draw t by slice sampling from 0, stepping out; 0 if no point was accepted."""
     # The level of the slice: the log-density at the current point less an exponential variable.
     level = log_density(0.0, line, beliefs) + math.log1p(-rng.random())

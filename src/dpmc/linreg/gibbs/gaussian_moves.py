@@ -49,7 +49,7 @@ class Frame(NamedTuple):
 
 
 @compiled
-def set_frame(precision: Any, frame: Frame) -> None:
+def set_frame(precision: Any, frame: Any) -> None:
     """Take the eigenbasis of W."""
     values, vectors = np.linalg.eigh(precision)
     dim = values.size
@@ -112,7 +112,7 @@ def approximate(released: Any, j: int, state: Any, frame: Any, scratch: Any) -> 
 
 
 @compiled
-def correct(frame: Frame, residual: Any, s: Any) -> None:
+def correct(frame: Any, residual: Any, s: Any) -> None:
     """Add to S its regression on a residual of zhat_j: Cov(S, zhat_j) Cov(zhat_j)^-1 residual."""
     solve_lower(frame.factor, residual)
     solve_upper(frame.factor, residual)
@@ -126,7 +126,7 @@ def correct(frame: Frame, residual: Any, s: Any) -> None:
 
 
 @compiled
-def draw_deviation(frame: Frame, residual: Any, rng: Any, out: Any) -> None:
+def draw_deviation(frame: Any, residual: Any, rng: Any, out: Any) -> None:
     """Draw from the approximation, centred: its own draw, corrected for a draw of zhat_j."""
     dim = residual.size
     for i in range(dim):
@@ -140,7 +140,7 @@ def draw_deviation(frame: Frame, residual: Any, rng: Any, out: Any) -> None:
 
 
 @compiled
-def approximate_log_density(frame: Frame, s: Any, residual: Any) -> float:
+def approximate_log_density(frame: Any, s: Any, residual: Any) -> float:
     """Return the log-density of the approximation at S up to a constant."""
     total = 0.0
     multiply(s, frame.theta, residual)

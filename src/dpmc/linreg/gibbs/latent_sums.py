@@ -322,7 +322,7 @@ def scaled_spectrum(joint: Any, variances: Any, sds: Any) -> Any:
 
 @compiled
 def update_augmented(
-    released: ReleasedSums, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
+    released: Any, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
 ) -> None:
     """Update the sums of every node given G, through a part of the noise that can be turned.
 
@@ -362,7 +362,7 @@ def update_augmented(
 
 @compiled
 def update_direct(
-    released: ReleasedSums, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
+    released: Any, joint: Any, exact: bool, sums: Any, rng: Any, tallies: Any
 ) -> None:
     """Update the sums of every node given G, with the covariance of all their entries.
 

@@ -14,7 +14,6 @@ import numpy as np
 from dpmc.linreg.gibbs.conditionals import (
     DECAY,
     WALK_ACCEPTANCE,
-    PriorTerms,
     ReleasedStatistics,
     accepts,
     adapted,
@@ -28,9 +27,9 @@ from dpmc.linreg.gibbs.conditionals import (
     probability,
     propose_variance,
 )
-from dpmc.linreg.gibbs.gaussian_moves import Frame, gaussian_move, set_frame
+from dpmc.linreg.gibbs.gaussian_moves import gaussian_move, set_frame
 from dpmc.linreg.gibbs.scale_moves import sum_nodes, sweep_scales
-from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState, wishart_move
+from dpmc.linreg.gibbs.wishart_moves import wishart_move
 from dpmc.numerics.compiled import kept
 from dpmc.numerics.small_matrices import (
     add_matrix,
@@ -117,7 +116,7 @@ def refresh(released: Any, state: Any, scratch: Any) -> bool:
 
 @compiled
 def adapt_node(
-    settings: NormalXSettings, tuning: Tuning, j: int, accepted: bool, chance: float, iteration: int
+    settings: Any, tuning: Any, j: int, accepted: bool, chance: float, iteration: int
 ) -> None:
     """Adapt the step of S_j.
 
@@ -140,13 +139,13 @@ def adapt_node(
 
 @compiled
 def sweep_nodes(
-    released: ReleasedStatistics,
-    settings: NormalXSettings,
-    tuning: Tuning,
+    released: Any,
+    settings: Any,
+    tuning: Any,
     iteration: int,
-    state: StatisticsState,
-    frame: Frame,
-    scratch: StatisticsScratch,
+    state: Any,
+    frame: Any,
+    scratch: Any,
     rng: Any,
 ) -> int:
     """Move every S_j once; return how many moved."""
@@ -219,13 +218,13 @@ def move_variance(
 
 @kept
 def sample(
-    released: ReleasedStatistics,
-    prior: PriorTerms,
-    settings: NormalXSettings,
-    tuning: Tuning,
-    state: StatisticsState,
-    frame: Frame,
-    scratch: StatisticsScratch,
+    released: Any,
+    prior: Any,
+    settings: Any,
+    tuning: Any,
+    state: Any,
+    frame: Any,
+    scratch: Any,
     rng: Any,
     draws: Any,
     variances: Any,

@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 
 from dpmc.linreg.gibbs.conditionals import (
     WALK_ACCEPTANCE,
-    PriorTerms,
-    ReleasedStatistics,
     accepts,
     adapted,
     log_coefficient_prior,
@@ -53,7 +51,6 @@ from dpmc.linreg.gibbs.whitened_nodes import (
     VALUES,
     WHITE,
     WHITENER,
-    WhitenedNodes,
     aim,
     close_nodes,
     common,
@@ -62,7 +59,6 @@ from dpmc.linreg.gibbs.whitened_nodes import (
     product,
     vector,
 )
-from dpmc.linreg.gibbs.wishart_moves import StatisticsScratch, StatisticsState
 from dpmc.numerics.simd import WIDTH, inlined, load, spread, store, total
 from dpmc.numerics.small_matrices import (
     add_matrix,
@@ -109,7 +105,7 @@ def scale_change(same: bool, step: float, along: float, lift: float) -> ScaleCha
 
 
 @inlined
-def take_images(nodes: WhitenedNodes, j: int) -> tuple[float, float]:
+def take_images(nodes: Any, j: int) -> tuple[float, float]:
     """Store the images of b_i and b_k; return b_k'S_j b_k and b_k'zhat_j."""
     room, width = nodes.room, nodes.width
     lengths, targets = spread(0.0), spread(0.0)
@@ -166,7 +162,7 @@ def noise_gain(nodes: Any, j: int, stretch: float, length: float, s_variance: fl
 
 
 @inlined
-def take_residual(nodes: WhitenedNodes, j: int, along: float, lift: float) -> float:
+def take_residual(nodes: Any, j: int, along: float, lift: float) -> float:
     """Store the residual in the frame of the old whitener; return its squared norm.
 
     It is K_j (zhat_j - S_j theta - along b_i - lift S_j b_k).
@@ -189,7 +185,7 @@ def take_residual(nodes: WhitenedNodes, j: int, along: float, lift: float) -> fl
 
 @compiled
 def propose_node(
-    nodes: WhitenedNodes, j: int, change: ScaleChange, s_variance: float, z_variance: float
+    nodes: Any, j: int, change: Any, s_variance: float, z_variance: float
 ) -> tuple[float, float]:
     """Store what a change of scale makes of a node.
 
@@ -258,14 +254,14 @@ def turn_of(own: float, cross: float, e: float, f: float, ratio: float) -> Turn:
 
 
 @inlined
-def turned(turn: Turn, t: float, u: float) -> tuple[float, float]:
+def turned(turn: Any, t: float, u: float) -> tuple[float, float]:
     """Return the multiples of the columns of P, given the products t and u with them."""
     b = turn.cross * t + turn.other * (u - turn.slope * t)
     return turn.own * t - turn.slope * b, b
 
 
 @compiled
-def accept_node(nodes: WhitenedNodes, j: int, change: ScaleChange, z_variance: float) -> float:
+def accept_node(nodes: Any, j: int, change: Any, z_variance: float) -> float:
     """Make a proposal the state of a node; return the gain of the log-likelihood of zhat_j."""
     room, width, values = nodes.room, nodes.width, vector(nodes, j, VALUES)
     own, cross, ratio = room[values + OWN], room[values + CROSS], room[values + RATIO]
@@ -329,15 +325,15 @@ def propose_scale(released: Any, change: Any, state: Any, scratch: Any) -> float
 
 @compiled
 def scale_move(
-    released: ReleasedStatistics,
-    prior: PriorTerms,
+    released: Any,
+    prior: Any,
     basis: Any,
     i: int,
     k: int,
     carry: float,
     sd: float,
-    state: StatisticsState,
-    scratch: StatisticsScratch,
+    state: Any,
+    scratch: Any,
     rng: Any,
 ) -> tuple[bool, float]:
     """Stretch along row i of an orthonormal basis, or shear along it by row k.
@@ -397,7 +393,7 @@ def scale_move(
 
 
 @compiled
-def sum_nodes(prior: PriorTerms, state: StatisticsState, scratch: StatisticsScratch) -> bool:
+def sum_nodes(prior: Any, state: Any, scratch: Any) -> bool:
     """Sum up the S_j; return False if the sum has no factor."""
     copy_matrix(prior.scale, state.total)
     for j in range(state.s.shape[0]):
@@ -410,13 +406,13 @@ def sum_nodes(prior: PriorTerms, state: StatisticsState, scratch: StatisticsScra
 
 @compiled
 def sweep_scales(
-    released: ReleasedStatistics,
-    prior: PriorTerms,
+    released: Any,
+    prior: Any,
     settings: Any,
     tuning: Any,
     iteration: int,
-    state: StatisticsState,
-    scratch: StatisticsScratch,
+    state: Any,
+    scratch: Any,
     rng: Any,
 ) -> tuple[bool, int]:
     """Change the common scale of the S_j; return False if a node has no factor afterwards."""

@@ -48,26 +48,26 @@ class WhitenedNodes(NamedTuple):
 
 
 @inlined
-def common(nodes: WhitenedNodes, row: int) -> Any:
+def common(nodes: Any, row: int) -> Any:
     """Place of a row of a move."""
     return row * nodes.width
 
 
 @inlined
-def matrix(nodes: WhitenedNodes, j: int, which: int) -> Any:
+def matrix(nodes: Any, j: int, which: int) -> Any:
     """Place of a matrix of a node."""
     before = NUM_COMMON + j * (NUM_MATRICES * nodes.dim + NUM_ROWS)
     return (before + which * nodes.dim) * nodes.width
 
 
 @inlined
-def vector(nodes: WhitenedNodes, j: int, row: int) -> Any:
+def vector(nodes: Any, j: int, row: int) -> Any:
     """Place of a row of a node that belongs to no matrix."""
     return matrix(nodes, j, NUM_MATRICES) + row * nodes.width
 
 
 @compiled
-def aim(nodes: WhitenedNodes, left: Any, right: Any) -> None:
+def aim(nodes: Any, left: Any, right: Any) -> None:
     """Set b_i and b_k of the next change."""
     for m in range(nodes.dim):
         nodes.room[common(nodes, LEFT) + m] = left[m]
@@ -75,7 +75,7 @@ def aim(nodes: WhitenedNodes, left: Any, right: Any) -> None:
 
 
 @inlined
-def product(nodes: WhitenedNodes, at: int, weights: int) -> Any:
+def product(nodes: Any, at: int, weights: int) -> Any:
     """Return eight entries of the sum of the rows of a matrix, weighted by a vector."""
     lanes = spread(0.0)
     for i in range(nodes.dim):
@@ -84,7 +84,7 @@ def product(nodes: WhitenedNodes, at: int, weights: int) -> Any:
 
 
 @compiled
-def factorise(nodes: WhitenedNodes, at: int) -> bool:
+def factorise(nodes: Any, at: int) -> bool:
     """Replace a matrix by its upper factor U, U'U; return False if it is not positive definite.
 
     What is below the diagonal means nothing.
@@ -108,7 +108,7 @@ def factorise(nodes: WhitenedNodes, at: int) -> bool:
 
 
 @compiled
-def invert(nodes: WhitenedNodes, at: int) -> None:
+def invert(nodes: Any, at: int) -> None:
     """Replace an upper factor U by its inverse: the columns of L^-1, L = U'."""
     room, dim, width = nodes.room, nodes.dim, nodes.width
     for i in range(dim - 1, -1, -1):
@@ -128,7 +128,7 @@ def invert(nodes: WhitenedNodes, at: int) -> None:
 
 
 @compiled
-def set_covariance(nodes: WhitenedNodes, j: int, variance: float, shift: float) -> Any:
+def set_covariance(nodes: Any, j: int, variance: float, shift: float) -> Any:
     """Write M_j in place of the whitener; return where it begins."""
     s, at = matrix(nodes, j, STATISTIC), matrix(nodes, j, WHITENER)
     for i in range(nodes.dim):
@@ -189,7 +189,7 @@ def close_node(nodes: Any, j: int, variance: float, shift: float, s: Any, factor
 
 
 @compiled
-def open_nodes(released: Any, state: Any, nodes: WhitenedNodes) -> bool:
+def open_nodes(released: Any, state: Any, nodes: Any) -> bool:
     """Copy the nodes of a chain and whiten them; return False if one has no factor."""
     variance, shift = state.variance[0], released.z_variance
     for j in range(nodes.num):
@@ -200,7 +200,7 @@ def open_nodes(released: Any, state: Any, nodes: WhitenedNodes) -> bool:
 
 
 @compiled
-def close_nodes(released: Any, nodes: WhitenedNodes, state: Any) -> bool:
+def close_nodes(released: Any, nodes: Any, state: Any) -> bool:
     """Write the S_j back, and the factors of M_j; return False if one has none."""
     variance, shift = state.variance[0], released.z_variance
     for j in range(nodes.num):

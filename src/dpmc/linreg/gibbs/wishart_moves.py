@@ -13,12 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpmc.linreg.gibbs.conditionals import (
-    ReleasedStatistics,
-    accepts,
-    node_log_likelihood,
-    probability,
-)
+from dpmc.linreg.gibbs.conditionals import accepts, node_log_likelihood, probability
 from dpmc.linreg.gibbs.whitened_nodes import WhitenedNodes
 from dpmc.numerics.small_matrices import (
     bartlett,
@@ -173,7 +168,7 @@ def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
 
 @compiled
 def wishart_move(
-    released: ReleasedStatistics, j: int, dof: float, state: StatisticsState, scratch: Any, rng: Any
+    released: Any, j: int, dof: float, state: Any, scratch: Any, rng: Any
 ) -> tuple[bool, float]:
     """Walk from S_j to S' ~ Wishart(dof, S_j / dof)."""
     if not cholesky(state.s[j], scratch.a):

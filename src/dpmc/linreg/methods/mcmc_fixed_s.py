@@ -100,7 +100,7 @@ def update_mean(
 
 
 @compiled
-def draw_theta(spectra: Spectra, mean: Any, factor: Any, rng: Any, theta: Any) -> None:
+def draw_theta(spectra: Any, mean: Any, factor: Any, rng: Any, theta: Any) -> None:
     """Draw theta ~ N(mean, P^-1)."""
     if not spectra.diagonal:
         draw_coefficients(mean, factor, rng, theta)
@@ -110,7 +110,7 @@ def draw_theta(spectra: Spectra, mean: Any, factor: Any, rng: Any, theta: Any) -
 
 
 @compiled
-def residuals(spectra: Spectra, theta: Any, out: Any) -> None:
+def residuals(spectra: Any, theta: Any, out: Any) -> None:
     """Write ``z - D E' theta`` of every node in its basis."""
     nodes, dim = spectra.values.shape
     for j in range(nodes):
@@ -125,7 +125,7 @@ def residuals(spectra: Spectra, theta: Any, out: Any) -> None:
 
 
 @compiled
-def log_target(spectra: Spectra, prior: PriorTerms, residual: Any, variance: float) -> float:
+def log_target(spectra: Any, prior: Any, residual: Any, variance: float) -> float:
     """Return the log-density of sigma_y^2 given theta up to a constant."""
     logs, product, squares = 0.0, 1.0, 0.0
     nodes, dim = spectra.values.shape
@@ -157,9 +157,9 @@ def move_variance(
 
 @kept
 def sample(
-    spectra: Spectra,
-    prior: PriorTerms,
-    settings: FixedSSettings,
+    spectra: Any,
+    prior: Any,
+    settings: Any,
     walk_sd: float,
     variance: float,
     rng: Any,
