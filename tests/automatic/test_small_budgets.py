@@ -81,7 +81,7 @@ def test_what_cannot_be_known_is_the_prior_and_is_said(tmp_path):
     other, _ = fitted(100, 0.1, 0, num_draws=20_000)
     np.testing.assert_array_equal(fit.draws, other.draws)
     fit.save(tmp_path / "prior.parquet")
-    assert dpmc.Fit.load(tmp_path / "prior.parquet").plan.widening == [math.inf] * 2
+    assert dpmc.Fit.load(tmp_path / "prior.parquet").plan.widening == (math.inf,) * 2
 
 
 def test_the_remark_names_a_budget_that_would_tell_something():
