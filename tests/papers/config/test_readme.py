@@ -30,7 +30,7 @@ TABLES: dict[str, tuple[type[Settings], ...]] = {
 }
 # Keys of files that no type reads, by the heading of their table.
 UNTYPED = {
-    "published/<key>.yaml": claim_file.FILE_KEYS | {"series"},
+    "published/<key>.yaml": claim_file.FILE_KEYS | claim_file.OPTIONAL,
     "entries": claim_file.ENTRY_KEYS,
     "series": printed_series.KEYS | printed_series.ROUNDING | printed_series.OPTIONAL,
     "published/sentences/<key>.yaml": {*sentence_file.NEEDED, *sentence_file.ONE_OF},
