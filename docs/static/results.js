@@ -1,6 +1,5 @@
 // Without this script all rows are shown, in the order of the files, and figures open as files.
 "use strict";
-
 // A filter above each table of claims: the verdict, and words that all have to occur. Both are
 // part of the address: ?verdict=contradicted&find=banana.
 const filter = (table, state) => {
