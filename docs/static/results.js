@@ -1,6 +1,5 @@
 // Without this script all rows are shown, in the order of the files, and figures open as files.
 "use strict";
-
 // A filter above each table of claims: the verdict, and words that all have to occur. Both are
 // part of the address: ?verdict=contradicted&find=banana.
 const filter = (table, state) => {
@@ -21,8 +20,8 @@ const filter = (table, state) => {
       row.hidden = (verdict.value !== "all" && row.dataset.verdict !== verdict.value)
         || !words.every((word) => text.includes(word));
     }
-    const shown = rows.filter((row) => !row.hidden).length;
-    form.querySelector("output").textContent = `${shown} of ${rows.length} rows`;
+    form.querySelector("output").textContent =
+      `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
   };
   const keep = () => {
     const query = new URLSearchParams();
@@ -73,13 +72,14 @@ const sortable = (table) => {
   });
 };
 
-// A click on a figure shows it larger, where it can be scrolled; Escape closes it.
+// A click on a figure shows it larger; another one, or Escape, closes it.
 const zoom = (link) => link.addEventListener("click", (event) => {
   event.preventDefault();
   const large = document.createElement("dialog");
   large.className = "zoom";
   large.append(link.querySelector("img").cloneNode());
   large.addEventListener("click", () => large.close());
+  large.addEventListener("keydown", ({ key }) => { if (key === "Escape") large.close(); });
   large.addEventListener("close", () => { large.remove(); link.focus(); });
   document.body.append(large);
   large.showModal();
