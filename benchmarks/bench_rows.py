@@ -9,8 +9,8 @@ A pass that clips most rows takes a square root and a quotient of each, in vecto
 alone take longer than the read: they are shown as a pass of their own, which is the roofline of a
 gradient where most rows are clipped.
 
-Sums that look only at rows which can be clipped are shown next to the pass that they replace, and the
-ratios of a batch next to the pass over all rows.
+Sums that look only at rows which can be clipped are shown next to the pass that they replace, and
+the ratios of a batch next to the pass over all rows.
 """
 
 from __future__ import annotations

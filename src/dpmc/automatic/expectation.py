@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from dpmc import checks
-from dpmc.automatic import bounds, shares
+from dpmc.automatic import bounds
 from dpmc.automatic.statement import WORTH_HAVING
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.privacy.accountants import gaussian
@@ -165,8 +165,8 @@ def _least(displacement: Callable[[float], float], start: float, most: float) ->
 
 def expected_bound(num_rows: float, dim: int, mu: float) -> float:
     """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
-    last = (1 - shares.EXPLORE) * mu**2
-    counts = bounds.GRADIENT_COUNTS * shares.LAST_COUNTS * last
+    last = (1 - bounds.EXPLORE) * mu**2
+    counts = bounds.GRADIENT_COUNTS * bounds.LAST_COUNTS * last
     target = max(
         2 * math.sqrt(dim / last),
         bounds.LAST_CLEAR * math.sqrt(bounds.LAST_BISECTIONS / counts),

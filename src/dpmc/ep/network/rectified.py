@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpmc.numerics.simd import choose, inlined, root, spread
-from dpmc.numerics.simd_functions import exponential, mills
+from dpmc.numerics.simd import choose, exponential, inlined, mills, root, spread
 
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 # Below exp(-500) a density is taken for that: products of it stay normal numbers.

@@ -50,7 +50,7 @@ MODULES = (
     "scipy.special",
     "scipy.stats",
     "seaborn",
-    "dpmc.diagnostics.mmd_sums",
+    "dpmc.diagnostics.mmd",
     "dpmc.experiments.config.problems",
     "dpmc.experiments.pipeline.accounting_curves",
     "dpmc.experiments.pipeline.chain_metrics",
