@@ -9,9 +9,8 @@ A pass that clips most rows takes a square root and a quotient of each, in vecto
 alone take longer than the read: they are shown as a pass of their own, which is the roofline of a
 gradient where most rows are clipped.
 
-Sums that look only at rows which can be clipped, and sums from sorted features (moves of one
-component), are shown next to the pass that they replace, and the ratios of a batch next to the
-pass over all rows.
+Sums that look only at rows which can be clipped are shown next to the pass that they replace, and
+the ratios of a batch next to the pass over all rows.
 """
 
 from __future__ import annotations
@@ -148,62 +147,6 @@ def inner_sums() -> None:
             )
 
 
-def thesis_problem(name: str) -> Posterior:
-    """Return a posterior of the thesis: 30-d Gauss, 10-d banana or circle."""
-    if name == "circle":
-        data = {"name": "circle_rows", "params": {"num_rows": NUM_ROWS, "mean": 3, "sd": 1}}
-        model = {"name": "circle", "params": {"scale": 1e-5}}
-    else:
-        dim, curvature = (30, 0) if name == "gauss" else (10, 20)
-        shape = {"variances": [20, 2.5, *[1] * (dim - 2)], "curvature": curvature}
-        theta = [0, 3, *[0] * (dim - 2)]
-        params = {"num_rows": 2 * NUM_ROWS, "theta": theta, **shape}
-        data = {"name": "banana_rows", "params": params}
-        model = {"name": "banana", "params": {"prior_variance": 1000, **shape}}
-    problem = {"name": name, "data": data, "model": model}
-    setup = typed(problem, ProblemSetup)
-    return Posterior(problems.make_model(setup), problems.make_data(setup, 1))
-
-
-def sorted_sums() -> None:
-    """Print the sums of moves of one component, and the circle's gradient."""
-    print(f"\n{'sums from sorted features':34} {'us':>8} {'pass, us':>9} {'times faster':>13}")
-    for name in ("gauss", "banana", "circle"):
-        posterior = thesis_problem(name)
-        sums, rng = posterior.sums, np.random.default_rng(1)
-        # States and moves vary, as in a chain: the same one again would stay in the cache.
-        moves = []
-        for _ in range(2000):
-            theta = 0.01 * rng.standard_normal(posterior.dim) + (2.2 if name == "circle" else 0)
-            new, k = theta.copy(), int(rng.integers(posterior.dim))
-            new[k if name != "banana" else max(k, 2)] += 0.1 * rng.standard_normal()
-            moves.append((theta, new))
-        bound = 2e-5 if name == "circle" else 0.05
-        calls = {"ratio": (sums.ratio, sums.plain_ratio)}
-        if name == "circle":
-            calls["gradient"] = (
-                lambda theta, new, bound, sums=sums: sums.gradient(theta, bound),
-                lambda theta, new, bound, sums=sums: sums.plain_gradient(theta, bound),
-            )
-        for label, pair in calls.items():
-            fast, slow = (
-                each_seconds(call, part, bound)
-                for call, part in zip(pair, (moves, moves[:100]), strict=True)
-            )
-            title = f"{name} d={posterior.dim} n={posterior.num_rows} {label}"
-            print(f"{title:34} {fast * 1e6:8.2f} {slow * 1e6:9.1f} {slow / fast:13.0f}")
-
-
-def each_seconds(call: Callable[..., object], moves: list, bound: float) -> float:
-    """Return the time of one call, over moves that follow each other."""
-
-    def run() -> None:
-        for theta, new in moves:
-            call(theta, new, bound)
-
-    return median_seconds(run, 11) / len(moves)
-
-
 def batches(size: int = 1000) -> None:
     """Print the ratios of a batch of rows."""
     print(f"\n{f'clipped ratios of {size} rows':34} {'us':>8} {'ns/row':>8} {'pass/batch':>11}")
@@ -310,6 +253,5 @@ if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
     passes()
     inner_sums()
-    sorted_sums()
     batches()
     iterations()

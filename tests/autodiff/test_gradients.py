@@ -16,7 +16,7 @@ from dpmc.autodiff import source
 from dpmc.autodiff.expression import Tape, gradient
 from dpmc.autodiff.tracing import OPERATIONS, symbolic, where
 from dpmc.models import dot, linear, logistic, poisson
-from dpmc.numerics.digamma import digamma
+from dpmc.numerics.vector_math import digamma
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dpmc
-from dpmc.automatic import normal_prior
+from dpmc.automatic import prior
 from dpmc.automatic.noise_aware import NoiseAware
-from dpmc.automatic.normal_prior import NormalPrior
-from dpmc.automatic.prior import Prior
+from dpmc.automatic.prior import NormalPrior, Prior
 from dpmc.models import linear, logistic, poisson, student_t
 from dpmc.types import Model
 from dpmc_league.task import Task, task
@@ -53,7 +52,7 @@ def test_a_spread_that_is_a_parameter_does_not_send_the_search_away(monkeypatch)
     """Fixed seeds: deviations of privacy noise are about 0.7 of those of the posterior."""
     assert np.abs(funnel_errors()).max() < 4
     # At the mode of its density a funnel is narrow, and the search used to believe it.
-    monkeypatch.setattr(normal_prior, "_is_normal", lambda prior, mode: True)
+    monkeypatch.setattr(prior, "_is_normal", lambda prior, mode: True)
     assert np.abs(funnel_errors()).max() > 20
 
 
@@ -94,7 +93,7 @@ def _heavy_gradient(theta: np.ndarray) -> np.ndarray:
 def test_a_flat_prior_is_proper_for_a_search():
     flat = dataclasses.replace(gaussian_model(), log_prior=_flat, log_prior_gradient=_flat_gradient)
     normal = NormalPrior.of(Prior.of(flat), np.zeros(2))
-    np.testing.assert_allclose(normal.precision, normal_prior.FARTHEST**-2 * np.eye(2))
+    np.testing.assert_allclose(normal.precision, prior.FARTHEST**-2 * np.eye(2))
     np.testing.assert_allclose(normal.basis @ normal.basis.T, np.eye(2))
 
 

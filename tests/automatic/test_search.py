@@ -72,7 +72,7 @@ def test_rare_rows_with_large_gradients_are_not_clipped_away(monkeypatch):
     """Fixed seeds; five exact posteriors would all be within 4 deviations but for 3 in 10,000."""
     assert max(map(abs, errors_of_rare_counts())) < 4
     # A count that only tells 15 % of the rows from none clips them to the size of the others.
-    monkeypatch.setattr("dpmc.automatic.shares.COUNTS", 0.1)
+    monkeypatch.setattr("dpmc.automatic.bounds.COUNTS", 0.1)
     monkeypatch.setattr("dpmc.automatic.bounds.GRADIENT_COUNTS", 0.5)
     monkeypatch.setattr(purse, "MOST_LEAPS", 0)
     assert max(map(abs, errors_of_rare_counts())) > 6

@@ -30,7 +30,7 @@ from dpmc.ep.mixture.states import (
 )
 from dpmc.ep.mixture.states import clip as clip_state
 from dpmc.ep.settings import pass_orders
-from dpmc.numerics.small_eigen import raise_eigenvalues
+from dpmc.numerics.small_matrices import raise_eigenvalues
 from dpmc.privacy import events
 from dpmc.privacy.clipped import asserted
 from dpmc.privacy.ledger import Ledger

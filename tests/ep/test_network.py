@@ -18,7 +18,7 @@ from dpmc.ep.network.layout import Architecture
 from dpmc.ep.network.scores import output_moments, rectified_moments, scores
 from dpmc.ep.network.settings import NetworkSettings
 from dpmc.ep.network.task import Task
-from dpmc.numerics import simd_functions
+from dpmc.numerics import simd
 from dpmc.numerics.simd import load, store
 from dpmc.privacy import events, schedules
 from dpmc.privacy.audit import audit
@@ -37,10 +37,10 @@ APART = {"precision_floor": "published", "noise_variance": 0.3}
 def by_eights(x, exp, log, ratio, cosine, sine):
     for k in range(0, x.size, 8):
         v = load(x, k)
-        store(exp, k, simd_functions.exponential(-1.0 * v))
-        store(log, k, simd_functions.logarithm(v))
-        store(ratio, k, simd_functions.mills(v))
-        a, b = simd_functions.circle(v * (0.5 / 700))
+        store(exp, k, simd.exponential(-1.0 * v))
+        store(log, k, simd.logarithm(v))
+        store(ratio, k, simd.mills(v))
+        a, b = simd.circle(v * (0.5 / 700))
         store(cosine, k, a)
         store(sine, k, b)
 

@@ -12,7 +12,7 @@ import pytest
 
 import dpmc
 from dpmc import registry
-from dpmc.mcmc import threads
+from dpmc.mcmc import chains
 from dpmc.mcmc.chains import Info, Kernel, Run
 from dpmc.mcmc.chains import sampler as chain_sampler
 from dpmc.privacy import calibration
@@ -84,7 +84,7 @@ def test_a_stream_that_chains_shared_would_show(monkeypatch):
             start, k, [streams[0]] * len(streams), ledger, progress
         )
 
-    right = threads.threaded
+    right = chains.threaded
     monkeypatch.setattr("dpmc.mcmc.fit.threaded", lambda make, number: shared(right(make, number)))
     alone = everything(fitted("rwmh", 1))
     sys.setswitchinterval(1e-6)
@@ -115,7 +115,7 @@ def test_chains_run_side_by_side():
             together.wait()
         return State(state.theta + streams.chain.standard_normal(2)), Info(True, 0)
 
-    run = threads.threaded(lambda: walk(step), 4)
+    run = chains.threaded(lambda: walk(step), 4)
     streams = [Streams.of(1, "together", c) for c in range(4)]
     assert run(np.zeros((4, 2)), 10, streams, Ledger()).draws.shape == (10, 4, 2)
 
@@ -136,7 +136,7 @@ def test_an_error_in_one_chain_ends_the_others():
 
     streams = [Streams.of(1, "error", c) for c in range(2)]
     failing = streams[0]
-    run = threads.threaded(lambda: walk(step), 2)
+    run = chains.threaded(lambda: walk(step), 2)
     with pytest.raises(ValueError, match="of the first chain"):
         run(np.zeros((2, 2)), 10**9, streams, Ledger())
 
@@ -150,14 +150,14 @@ def test_releases_of_all_threads_are_counted():
             shared.release(asserted(0.0, 1.0), 10.0, streams.noise)
         return state, Info(True, 0)
 
-    run = threads.threaded(lambda: walk(step), 8)
+    run = chains.threaded(lambda: walk(step), 8)
     run(np.zeros((8, 1)), 1000, [Streams.of(1, "count", c) for c in range(8)], ledger)
     assert dict(ledger.records()) == {"gaussian(10.0)": 200_000}
 
 
 def test_progress_counts_all_chains():
     told: list[tuple[int, int]] = []
-    run = threads.threaded(lambda: walk(lambda state, ledger, streams: (state, Info(True, 0))), 3)
+    run = chains.threaded(lambda: walk(lambda state, ledger, streams: (state, Info(True, 0))), 3)
     streams = [Streams.of(1, "progress", c) for c in range(3)]
     run(np.zeros((3, 1)), 300, streams, Ledger(), lambda done, total, _: told.append((done, total)))
     assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -172,21 +172,21 @@ def test_a_chain_that_stopped_early_cuts_the_others():
         )
 
     early = "chain 0 left the finite numbers after iteration 3"
-    run = threads.joined([one(8, "complete"), one(3, early), one(8, "complete")])
+    run = chains.joined([one(8, "complete"), one(3, early), one(8, "complete")])
     assert run.draws.shape == (3, 3, 1)
     assert run.totals["num_iterations"].tolist() == [8, 3, 8]
     assert run.status == "chain 1 left the finite numbers after iteration 3"
 
 
 @pytest.mark.parametrize(
-    ("given", "chains", "entries", "expected"),
+    ("given", "num_chains", "entries", "expected"),
     [(None, 4, 10, 1), (3, 4, 10, 3), (8, 4, 10, 4), (1, 4, 10**9, 1)],
 )
-def test_few_rows_take_one_thread(given, chains, entries, expected):
-    assert threads.number_of_threads(given, chains, entries) == expected
+def test_few_rows_take_one_thread(given, num_chains, entries, expected):
+    assert chains.number_of_threads(given, num_chains, entries) == expected
 
 
 @pytest.mark.parametrize("given", [0, 2.0, "2", True])
 def test_a_number_of_threads_is_an_integer(given):
     with pytest.raises(dpmc.DpmcError, match="`num_threads` must be an integer of at least 1"):
-        threads.number_of_threads(given, 4, 10)
+        chains.number_of_threads(given, 4, 10)

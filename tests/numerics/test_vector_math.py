@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpmc.numerics import vector_math
-from dpmc.numerics.compiled import FASTMATH, LOOP
+from dpmc.numerics.compiled import FASTMATH
 from dpmc.rng import stream
 
 TINY = 2.0**-1022
@@ -79,7 +79,7 @@ def test_compiled_loops_give_the_same_numbers_in_vectors(name):
     function = getattr(vector_math, name)
 
     # As the project compiles loops over rows, but never taken from disk: code that is has no text.
-    @numba.njit(fastmath=FASTMATH, **LOOP)
+    @numba.njit(fastmath=FASTMATH, error_model="numpy")
     def loop(x, out):
         for j in range(x.size):
             out[j] = function(x[j])
@@ -106,7 +106,7 @@ def worst_error_where_first_called(name):
     errors = []
     for called in (function, numba.njit(**options)(function.py_func)):
 
-        @numba.njit(fastmath=FASTMATH, **LOOP)
+        @numba.njit(fastmath=FASTMATH, error_model="numpy")
         def loop(x, out, called=called):
             for j in range(x.size):
                 out[j] = called(x[j])

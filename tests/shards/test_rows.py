@@ -12,7 +12,7 @@ import dpmc
 from dpmc.automatic.whitened import WhitenedRows
 from dpmc.models import logistic, poisson
 from dpmc.rng import stream
-from dpmc.rows import passes, shipping, sources
+from dpmc.rows import passes, sources
 from dpmc.shards.rows import ShardedRows
 from dpmc.types import Dataset
 from tests.shards.folders import write
@@ -233,7 +233,7 @@ def test_models_are_the_same_ones_in_another_process():
     models = [poisson.build(poisson.Params(1, intercept=True)), closed]
     for model in models:
         rows = Dataset.of("rows", x if model is closed else x[:, 1:])
-        again = shipping.unpacked(shipping.packed(model))
+        again = passes.unpacked(passes.packed(model))
         sums = [
             values(WhitenedRows(one, rows).gradient_sum(THETA, BASIS, 0.7))
             for one in (model, again)

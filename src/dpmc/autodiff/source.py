@@ -11,7 +11,7 @@ from scipy import special
 
 from dpmc.autodiff.expression import COMPARISONS, CONSTANT, INPUT, Node, Tape
 from dpmc.numerics import vector_math
-from dpmc.numerics.digamma import digamma
+from dpmc.numerics.vector_math import digamma
 from dpmc.types import Array
 
 BINARY = ("+", "-", "*", "/", "**", *COMPARISONS)

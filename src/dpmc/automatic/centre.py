@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpmc.automatic import bounds, knowledge, shares
+from dpmc.automatic import bounds, knowledge
 from dpmc.automatic import curvature as curvatures
 from dpmc.automatic.bounds import Bounds
 from dpmc.automatic.curvature import Curvature, NoisyCurvature
 from dpmc.automatic.federated import FederatedRows
 from dpmc.automatic.knowledge import Estimate, Measurement
-from dpmc.automatic.normal_prior import NormalPrior
-from dpmc.automatic.prior import Prior
+from dpmc.automatic.prior import NormalPrior, Prior
 from dpmc.automatic.purse import Purse
 from dpmc.automatic.tail import Tail
 from dpmc.automatic.whitened import WhitenedRows
@@ -136,8 +135,8 @@ class _Search:
         self.dim, self.num_rows = rows.dim, rows.num_rows
         self.theta, self.basis = start, self.prior.basis
         self.total = purse.left
-        self.kept = shares.CHECK * self.total
-        self.cost = (math.sqrt(self.dim) / (shares.FIRST_NOISE * self.num_rows)) ** 2
+        self.kept = bounds.CHECK * self.total
+        self.cost = (math.sqrt(self.dim) / (bounds.FIRST_NOISE * self.num_rows)) ** 2
         self.bounds: Bounds | None = None
         # Units of the first stage, and what clip bounds have been there: it may not fall.
         self.public, self.wide = self.basis, 0.0
@@ -166,9 +165,9 @@ class _Search:
         self.wide = max(self.wide, self.bound * float(np.linalg.norm(change, 2)))
         if not self.stages:
             self.silent = bounds.is_least(found)
-        line = 0.0 if last else shares.LINE * cost
-        tail = shares.TAIL * cost if cost >= shares.TAIL_WORTH * self.total else 0.0
-        counted = (shares.LAST_COUNTS if last else shares.COUNTS) * cost
+        line = 0.0 if last else bounds.LINE * cost
+        tail = bounds.TAIL * cost if cost >= bounds.TAIL_WORTH * self.total else 0.0
+        counted = (bounds.LAST_COUNTS if last else bounds.COUNTS) * cost
         both = cost - counted - line - tail
         curve = self._share_of_curvature(2.0**found.curvature, last) * both
         self._bend(2.0**found.curvature, curve)
@@ -192,28 +191,28 @@ class _Search:
     def _next(self) -> tuple[float, bool]:
         """Return the cost of the next stage, and whether it is the last."""
         left = self.purse.left - self.kept
-        room = self.purse.left - (1 - shares.EXPLORE) * self.total
+        room = self.purse.left - (1 - bounds.EXPLORE) * self.total
         explored = (
             len(self.stages) == MOST_STAGES - 1
-            or room < shares.NOTHING * self.total
+            or room < bounds.NOTHING * self.total
             or (
-                self.distance <= shares.NEAR * math.sqrt(self.dim)
-                and not self._unsettled(left, shares.SETTLED)
+                self.distance <= bounds.NEAR * math.sqrt(self.dim)
+                and not self._unsettled(left, bounds.SETTLED)
             )
         )
-        if explored and (self.settled or not self._unsettled(left, shares.UNSETTLED)):
+        if explored and (self.settled or not self._unsettled(left, bounds.UNSETTLED)):
             return left, True
         if explored:
             self.settled = True
-            return shares.SETTLE * left, False
-        most = room * shares.PORTION if room > shares.WHOLE * self.total else room
+            return bounds.SETTLE * left, False
+        most = room * bounds.PORTION if room > bounds.WHOLE * self.total else room
         return min(self.cost, most), False
 
     def _share_of_curvature(self, curvature_bound: float, last: bool) -> float:
         if not self.stages:
-            return shares.of_curvature(1.0, last)
+            return bounds.of_curvature(1.0, last)
         distance = self.distance if math.isfinite(self.distance) else self.length
-        return shares.of_curvature(min(curvature_bound * distance / self.bound, 1e9), last)
+        return bounds.of_curvature(min(curvature_bound * distance / self.bound, 1e9), last)
 
     def _bend(self, bound: float, cost: float) -> None:
         """Release the curvature, and believe it with those that were released before."""
@@ -229,7 +228,7 @@ class _Search:
         signal = 1 - (noise / self.length) ** 2 if noise < self.length else 0.0
         self.distance = self.length
         if signal < SIGNAL:
-            self.cost *= shares.GROWTH
+            self.cost *= bounds.GROWTH
             return
         taken = self._line_search(step, signal, line)
         self.distance = noise if taken > 0.9 * signal else math.inf
@@ -266,7 +265,7 @@ class _Search:
             return True
         bent = 0.5 * self.num_rows**-0.5 * self.distance**2
         error = math.hypot(math.sqrt(0.5) * self.curvature.noise * self.distance, bent)
-        return bool(error > most * 2 * self.bound / math.sqrt(shares.LAST_GRADIENT * left))
+        return bool(error > most * 2 * self.bound / math.sqrt(bounds.LAST_GRADIENT * left))
 
     def _find_tail(self, cost: float) -> Tail:
         each = TAIL_COUNTS * cost / 2
@@ -342,7 +341,7 @@ class _Search:
         where noise hides some of the curvature.
         """
         squares = self.rows.squares_sum(end, self.basis, self.bound)
-        seen, noise = self.purse.total(squares, shares.SQUARES * self.kept)
+        seen, noise = self.purse.total(squares, bounds.SQUARES * self.kept)
         expected = float(np.trace(self.curvature.for_steps()))
         unsure = math.hypot(noise, math.sqrt(self.dim) * self.curvature.noise)
         known = self.curvature.values.min() > VARIED * self.curvature.reach

@@ -9,8 +9,7 @@ import numpy as np
 
 from dpmc.automatic.centre import Centre, likelihood
 from dpmc.automatic.curvature import in_basis
-from dpmc.automatic.normal_prior import NormalPrior, proper
-from dpmc.automatic.prior import Prior
+from dpmc.automatic.prior import NormalPrior, Prior, proper
 from dpmc.types import Array
 
 # Newton steps to the mode of the prior times the likelihood as it was released.

@@ -1,15 +1,24 @@
-"""Drive a kernel: chains one after the other, what they record, and how far they are."""
+"""Drive a kernel: chains one after the other or in threads, what they record, how far they are.
+
+Chains in threads give the same bytes as one after the other. A chain draws from streams of its own,
+so that nothing depends on which is ahead. Compiled passes over the rows let other threads run; what
+is plain Python does not, so that threads pay where the rows are many.
+"""
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from dpmc import checks
 from dpmc.privacy.ledger import Ledger
 from dpmc.progress import REPORT_EVERY, Progress, silent
 from dpmc.rng import Streams
@@ -124,3 +133,152 @@ def _totals(
         del totals["gradient_clipped"], info["gradient_clipped"]
         del totals["diverged"], info["diverged"]
     return totals
+
+
+# Entries of the rows from which on an iteration is mostly compiled code.
+MANY_ENTRIES = 200_000
+
+
+def number_of_threads(given: int | None, num_chains: int, num_entries: int) -> int:
+    """Return how many threads to use: as given, at most one for each chain.
+
+    Parameters
+    ----------
+    given : int or None
+        None takes one for each processor where the rows are many, and a single one where they
+        are few.
+    num_chains : int
+    num_entries : int
+        Of all rows: rows times columns.
+
+    Raises
+    ------
+    DpmcError
+        If it is no integer of at least 1.
+    """
+    if given is not None:
+        checks.at_least("num_threads", given, 1)
+        return min(int(given), num_chains)
+    if num_entries < MANY_ENTRIES:
+        return 1
+    known = hasattr(os, "sched_getaffinity")
+    processors = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    return min(processors, num_chains)
+
+
+def threaded(make: Callable[[], Sampler], num_threads: int) -> Sampler:
+    """Return a sampler that runs its chains in threads.
+
+    Parameters
+    ----------
+    make : callable ``() -> Sampler``
+        Called once for each chain, since a sampler may keep scratch memory.
+    num_threads : int
+        1 runs all chains in this thread.
+
+    Returns
+    -------
+    Sampler
+        With the results of one that ``make`` returns.
+    """
+    first = make()
+    if num_threads == 1:
+        return first
+
+    def run(
+        start: Array,
+        num_iterations: int,
+        streams: Sequence[Streams],
+        ledger: Ledger,
+        progress: Progress = silent,
+    ) -> Run:
+        chains = range(len(start))
+        samplers = [first, *(make() for _ in chains[1:])]
+        locked, report = _Locked(ledger), _Together(progress, len(start))
+        shared = cast(Ledger, locked)
+
+        def chain(c: int) -> Run:
+            one = start[c : c + 1]
+            return samplers[c](one, num_iterations, streams[c : c + 1], shared, report.of(c))
+
+        with ThreadPoolExecutor(num_threads) as pool:
+            try:
+                return joined(list(pool.map(chain, chains)))
+            except BaseException:  # an interrupt as well: chains end at their next release
+                locked.close()
+                raise
+
+    return run
+
+
+def joined(runs: Sequence[Run]) -> Run:
+    """Return chains of one each side by side; where one stopped early, all are cut to its length.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Each of one chain.
+    """
+    finite = [int(run.totals["num_iterations"][0]) for run in runs]
+    which = finite.index(min(finite))
+    status = runs[which].status.replace("chain 0 ", f"chain {which} ", 1)
+    lengths = [0 if run.draws is None else len(run.draws) for run in runs]
+    length = min(lengths)
+    return Run(
+        np.concatenate([_draws(run)[:length] for run in runs], axis=1) if length else None,
+        {
+            name: np.concatenate([run.info[name][:length] for run in runs], axis=1)
+            for name in runs[0].info
+        },
+        {name: np.concatenate([run.totals[name] for run in runs]) for name in runs[0].totals},
+        status,
+    )
+
+
+def _draws(run: Run) -> npt.NDArray[Any]:
+    assert run.draws is not None
+    return run.draws
+
+
+class _Locked:
+    """A ledger that one thread at a time uses."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._lock, self._closed = ledger, threading.Lock(), False
+
+    def close(self) -> None:
+        """Refuse everything from now on."""
+        self._closed = True
+
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            value = getattr(self._ledger, name)
+        if not callable(value):
+            return value
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            with self._lock:
+                if self._closed:
+                    raise RuntimeError("another chain has ended with an error")
+                return value(*arguments, **options)
+
+        setattr(self, name, call)
+        return call
+
+
+class _Together:
+    """The progress of all chains, told by one thread at a time."""
+
+    def __init__(self, progress: Progress, num_chains: int) -> None:
+        self._progress, self._lock = progress, threading.Lock()
+        self._done = [0] * num_chains
+
+    def of(self, chain: int) -> Progress:
+        """Return what one chain tells its own progress."""
+
+        def report(done: int, total: int, info: str) -> None:
+            with self._lock:
+                self._done[chain] = done
+                self._progress(sum(self._done), total * len(self._done), info)
+
+        return report

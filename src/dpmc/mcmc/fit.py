@@ -13,12 +13,11 @@ import numpy as np
 
 from dpmc import checks, progress_bar, registry, types
 from dpmc.fits import Fit
-from dpmc.mcmc.chains import Run, Sampler
+from dpmc.mcmc.chains import Run, Sampler, number_of_threads, threaded
 from dpmc.mcmc.clip_shares import CHOICES, SHARE, Diagnostics, with_release, without_clip_counts
 from dpmc.mcmc.clip_shares import release as released_diagnostics
 from dpmc.mcmc.own_methods import is_own, name_of
 from dpmc.mcmc.posterior import Posterior
-from dpmc.mcmc.threads import number_of_threads, threaded
 from dpmc.privacy import calibration
 from dpmc.privacy.audit import audit
 from dpmc.privacy.calibration import Plan
@@ -27,7 +26,7 @@ from dpmc.privacy.ledger import Ledger, Noise, noise_of
 from dpmc.privacy.spending import Records, told
 from dpmc.progress import Progress, silent
 from dpmc.rng import Streams
-from dpmc.rows import model_checks, prior_checks, row_functions
+from dpmc.rows import model_checks, row_functions
 from dpmc.types import (
     CLIPS_OUTSIDE,
     LOW_BITS,
@@ -212,7 +211,7 @@ def fit(
     starts = start_points(start if search is None else search.start, model.dim, num_chains)
     model = row_functions.without_errors(model)
     nan_rows = dataset.invalid_rows == "zero"
-    prior_checks.check_prior(model, starts)
+    model_checks.check_prior(model, starts)
     model_checks.check(model, dataset.x.shape[1], dataset.bounds, nan_rows)
     posterior = Posterior(model, dataset)
     threads = number_of_threads(num_threads, num_chains, dataset.x.size)

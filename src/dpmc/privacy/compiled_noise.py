@@ -15,8 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmc.numerics.compiled import njit
-from dpmc.numerics.simd import WIDTH, inlined, load_words, root, store, store_words, to_numbers
-from dpmc.numerics.simd_functions import circle, logarithm
+from dpmc.numerics.simd import (
+    WIDTH,
+    circle,
+    inlined,
+    load_words,
+    logarithm,
+    root,
+    store,
+    store_words,
+    to_numbers,
+)
 
 # Numbers come in groups of two for each lane.
 GROUP = 2 * WIDTH

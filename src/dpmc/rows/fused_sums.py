@@ -100,7 +100,7 @@ def sum_kernel(gradients: Any) -> Any:
     Parameters
     ----------
     gradients : compiled function ``(features, c, start, stop, out)``
-        See :func:`dpmc.rows.row_gradients.row_gradients_kernel`.
+        See :func:`dpmc.rows.wide_gradients.row_gradients_kernel`.
 
     Returns
     -------

@@ -4,11 +4,14 @@ A check on probes finds mistakes and proves nothing. That `affine` holds and tha
 are row-wise are promises of the author of a model, and a guarantee rests on them; all else,
 a wrong gradient or Lipschitz constant among it, costs exactness only, because what a row
 contributes is clipped whatever it is.
+
+A prior is checked at the start points, which are public.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -339,3 +342,56 @@ def _check_nan(model: Model, made: Probes) -> None:
                 f"model {model.name!r}: `{name}` of a row of NaN must be NaN with invalid_rows "
                 "'zero', got a number"
             )
+
+
+def check_prior(model: Model, starts: Array) -> None:
+    """Refuse a prior that is no density at a start point, or a gradient of another shape.
+
+    Parameters
+    ----------
+    model : Model
+        The posterior; its prior is tried.
+    starts : ndarray of shape (chains, d)
+        Where chains begin.
+
+    Raises
+    ------
+    DpmcError
+        If ``log_prior`` returns no number, or none that a chain can leave; or if
+        ``log_prior_gradient`` does not return d finite numbers.
+    """
+    for start in np.unique(starts, axis=0):
+        value = _numbers(model.log_prior(start.copy()))
+        if value is None or value.size != 1:
+            raise DpmcError(f"model {model.name!r}: `log_prior` must return a number, got another")
+        density = float(value.ravel()[0])
+        where = f"theta = {_shown(start)}"
+        if math.isnan(density) or density == math.inf:
+            raise DpmcError(
+                f"model {model.name!r}: `log_prior` must be a number at the start, got {density} "
+                f"at {where}"
+            )
+        if density == -math.inf:
+            raise DpmcError(
+                f"`start` must be where the prior has density, got {where}, which model "
+                f"{model.name!r} rules out"
+            )
+        gradient = _numbers(model.log_prior_gradient(start.copy()))
+        if gradient is None or gradient.shape != (model.dim,) or not np.isfinite(gradient).all():
+            got = "others" if gradient is None else f"shape {gradient.shape}"
+            raise DpmcError(
+                f"model {model.name!r}: `log_prior_gradient` must return {model.dim} finite "
+                f"numbers at the start, got {got} at {where}"
+            )
+
+
+def _numbers(value: Any) -> Array | None:
+    """Return an array of real numbers, None of anything else."""
+    array = np.asarray(value)
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
+
+
+def _shown(theta: Array) -> str:
+    """Return a point as a reader wants to see it."""
+    first = ", ".join(f"{value:.4g}" for value in theta[:4])
+    return f"({first}{', ...' if len(theta) > 4 else ''})"

@@ -1,9 +1,10 @@
-"""Gradients of rows with many features, by loops over the features in place of unrolled ones.
+"""Gradients of the rows of a block, as they are: for callers that transform and clip them.
 
-The time to compile unrolled code grows faster than the number of features (0.5 s for 10, 4.7 s for
-100 and 13 s for 200, for each model anew), and code that long is not compiled well: 21, 345 and
-745 ns of a row, where a loop over the features of a block of rows takes 10, 89 and 208, and is
-compiled once. It needs a model that says that a row enters by one inner product (`slope` of
+Of rows with many features they are formed by loops over the features in place of unrolled ones. The
+time to compile unrolled code grows faster than the number of features (0.5 s for 10, 4.7 s for 100
+and 13 s for 200, for each model anew), and code that long is not compiled well: 21, 345 and 745 ns
+of a row, where a loop over the features of a block of rows takes 10, 89 and 208, and is compiled
+once. It needs a model that says that a row enters by one inner product (`slope` of
 :class:`dpmc.types.Model`): its gradient is then a number times its features. Both are printed by
 ``benchmarks/measure_growth.py --wide``.
 """
@@ -17,8 +18,32 @@ import numpy as np
 
 from dpmc.numerics.compiled import compile_once, compile_source
 from dpmc.rows.kernels import tuple_text
-from dpmc.rows.row_gradients import row_gradients_kernel
 from dpmc.types import Model
+
+
+@functools.cache
+def row_gradients_kernel(gradient: Any, dim: int, num_coefficients: int, num_features: int) -> Any:
+    """Compile the gradients of a block of rows.
+
+    Returns
+    -------
+    compiled function ``(features, c, start, stop, out)``
+        `features` has shape (q, n), `c` shape (m,) and `out` shape (stop - start, d). Whatever
+        floats a row yields are left in `out`: nothing is clipped.
+    """
+    row = tuple_text("x{k}[j]", num_features)
+    columns = "\n".join(f"    x{k} = features[{k}, start:stop]" for k in range(num_features))
+    entries = "\n".join(f"        out[j, {k}] = g[{k}]" for k in range(dim))
+    source = f"""
+def kernel(features, coefficients, start, stop, out):
+    c = {tuple_text("coefficients[{k}]", num_coefficients)}
+{columns}
+    for j in range(x0.size):
+        g = gradient(c, {row})
+{entries}
+"""
+    return compile_source(source, gradient=compile_once(gradient))
+
 
 # Coefficients beyond which a loop is taken, where a model has a slope.
 WIDE = 4

@@ -12,8 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmc.ep.mixture.model import SQRT2, MixtureModel
-from dpmc.numerics.small_eigen import raise_eigenvalues
-from dpmc.numerics.small_matrices import cholesky, compiled, copy_matrix, copy_vector, inner
+from dpmc.numerics.small_matrices import (
+    cholesky,
+    compiled,
+    copy_matrix,
+    copy_vector,
+    inner,
+    raise_eigenvalues,
+)
 from dpmc.privacy.grids import on_steps
 from dpmc.rows.clipping import SMALLEST_COMPARED_BOUND, clip_together, ordinary
 

@@ -12,8 +12,18 @@ import math
 from typing import Any
 
 from dpmc.numerics.compiled import njit
-from dpmc.numerics.simd import WIDTH, choose, inlined, load, root, spread, store, total
-from dpmc.numerics.simd_functions import exponential, mills
+from dpmc.numerics.simd import (
+    WIDTH,
+    choose,
+    exponential,
+    inlined,
+    load,
+    mills,
+    root,
+    spread,
+    store,
+    total,
+)
 
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 # Below exp(-500) a density is taken for that: products of it stay normal numbers.
