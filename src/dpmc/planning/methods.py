@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from dpmc import checks, registry, tuning
-from dpmc.automatic import bounds, shares
+from dpmc.automatic import bounds
 from dpmc.fits.remarks import FEW_ITERATIONS
 from dpmc.fitting import check_accountant, chosen
 from dpmc.mcmc.clip_shares import CHOICES, Diagnostics
@@ -205,8 +205,8 @@ def _displacement(num_rows: int, dim: int, mu: float) -> float:
 
 def _bound(num_rows: int, dim: int, mu: float) -> float:
     """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
-    last = (1 - shares.EXPLORE) * mu**2
-    counts = bounds.GRADIENT_COUNTS * shares.LAST_COUNTS * last
+    last = (1 - bounds.EXPLORE) * mu**2
+    counts = bounds.GRADIENT_COUNTS * bounds.LAST_COUNTS * last
     target = max(
         2 * math.sqrt(dim / last),
         bounds.LAST_CLEAR * math.sqrt(bounds.LAST_BISECTIONS / counts),
