@@ -17,6 +17,9 @@ SLACK, BETTER = 0.1, 6.0
 # rate beyond which others are as good; rates to sum over.
 LEAST, LARGEST, NODES = 0.5, 14.0, 141
 
+# Counts that are summed over one by one; beyond, at so many quantiles of a normal distribution and
+# of the gamma distribution that rates are drawn from.
+MOST, QUANTILES, RATES_DRAWN = 1 << 13, 41, 101
 # Logarithms of rates for which clipped counts are tabulated.
 RATES = np.linspace(-8.0, 6.0, 141)
 
@@ -61,18 +64,41 @@ def clipped_counts(
     """
     rates = np.exp(logarithms)[:, None]
     sizes = np.maximum(1.0, np.sqrt(rates / mean))
-    # Clipped means follow from those of counts that end somewhere: beyond, residuals are clipped.
-    counts = np.arange(int((rates + bound * sizes).max()) + 2.0)
+    counts: Array
+    poisson: Array
+    if float((rates + bound * sizes).max()) < MOST:
+        # Clipped means follow from those of counts that end: beyond, residuals are clipped.
+        counts = np.arange(int((rates + bound * sizes).max()) + 2.0)
+        poisson, inside = counts, chances(counts, rates, dispersion)
+        usual = chances(counts, rates, 0.0) if dispersion else inside
+    else:
+        poisson, counts = _large(rates, 0.0), _large(rates, dispersion)
+        usual = np.full_like(poisson, 1 / poisson.shape[1])
+        inside = np.full_like(counts, 1 / counts.shape[1])
     residuals = np.clip((counts - rates) / sizes, -bound, bound)
-    inside = chances(counts, rates, dispersion)
     short = (inside * (residuals - bound)).sum(axis=1)
     scores = (counts - rates) / (1 + dispersion * rates)
     slope = (inside * (residuals - bound) * scores).sum(axis=1) / (rates / sizes)[:, 0]
-    usual = chances(counts, rates, 0.0) if dispersion else inside
+    residuals = np.clip((poisson - rates) / sizes, -bound, bound)
     first = (usual * (residuals - bound)).sum(axis=1)
     second = (usual * (residuals - bound) ** 2).sum(axis=1)
     variance = (second - first**2) / (rates / sizes**2)[:, 0]
     return np.stack([short + bound, slope, variance])
+
+
+def _large(rates: Array, dispersion: float) -> Array:
+    """Equally likely values of counts that are too large to be summed over, of shape (k, nodes)."""
+    from scipy.special import gammaincinv, ndtri
+
+    steps = ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    steps /= steps.std()
+    if not dispersion:
+        return np.asarray(rates + np.sqrt(rates) * steps)
+    places = (np.arange(RATES_DRAWN) + 0.5) / RATES_DRAWN
+    drawn = dispersion * gammaincinv(1 / dispersion, places)
+    drawn /= drawn.mean()
+    means = rates[:, :, None] * drawn[None, :, None]
+    return np.asarray((means + np.sqrt(means) * steps).reshape(len(rates), -1))
 
 
 def dispersion(
