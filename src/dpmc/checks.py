@@ -55,7 +55,7 @@ def flag(name: str, value: object) -> None:
 
 
 def seed(value: Any) -> int | None:
-    """Return a seed, refusing what is neither an integer nor None."""
+    """Seed, refusing what is neither an integer nor None."""
     if value is None:
         return None
     if not is_integer(value):
@@ -82,12 +82,6 @@ def real_array(name: str, values: Any, invalid_rows: InvalidRows = "refuse") -> 
     """Array of 64-bit floats of values that are real numbers or flags already.
 
     With ``invalid_rows="zero"`` an entry that is none is NaN.
-
-    Raises
-    ------
-    DpmcError
-        If they are masked, rows of several lengths, or, to be refused, text or anything else;
-        nothing is said of a value.
     """
     one_of("invalid_rows", invalid_rows, ("refuse", "zero"))
     array = as_numbers(f"`{name}`", values, invalid_rows)
@@ -109,7 +103,7 @@ def instance(name: str, value: object, kind: type, wanted: str) -> None:
 
 
 def real_numbers(value: Any) -> Array:
-    """Return an array of what is real numbers already; of anything else, text too, a single NaN.
+    """Array of what is real numbers already; of anything else, text too, a single NaN.
 
     Flags, complex numbers and masked arrays are no real numbers: what they would be turned into
     is not what was meant.
@@ -124,13 +118,7 @@ def real_numbers(value: Any) -> Array:
 
 
 def scales(name: str, value: float | Sequence[float], dim: int) -> Array:
-    """Return one scale for each dimension, shape (d,).
-
-    Raises
-    ------
-    DpmcError
-        If a sequence has another length.
-    """
+    """Return one scale for each dimension, shape (d,)."""
     entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if entries.size not in (1, dim):
         raise DpmcError(f"`{name}` must have 1 or {dim} entries, got {entries.size}")
@@ -158,11 +146,6 @@ def require_extra(package: str, user: str) -> None:
     package : str
     user : str
         What needs it, as the caller knows it.
-
-    Raises
-    ------
-    DpmcError
-        If the package is not installed.
     """
     try:
         importlib.import_module(package)

@@ -162,13 +162,7 @@ def audit_file(path: str | Path, **options: Any) -> str:
 
 
 def read(path: Path) -> FitFile:
-    """Return the settings of a fit.
-
-    Raises
-    ------
-    DpmcError
-        If a key is unknown, missing or refused.
-    """
+    """Settings of a fit."""
     settings = read_typed(path, FitFile)
     if (settings.model is None) == (settings.likelihood is None):
         given = "none" if settings.model is None else "both"
@@ -201,12 +195,12 @@ def _is_given(name: str) -> bool:
 
 
 def _label(name: str) -> str | int:
-    """Return the name of a column, as an integer if it is one: in files all are texts."""
+    """Name of a column, as an integer if it is one: in files all are texts."""
     return name if is_name(name) else int(name)
 
 
 def _opened(path: Path, settings: FitFile) -> CsvFile | ArrowFile:
-    """Return the file of rows, of which no row is read."""
+    """File of rows, of which no row is read."""
     source = path.parent / settings.rows
     suffixes = [suffix.lower() for suffix in source.suffixes]
     kind = next((suffix for suffix in reversed(suffixes) if suffix != COMPRESSED), "")
@@ -222,13 +216,7 @@ def _opened(path: Path, settings: FitFile) -> CsvFile | ArrowFile:
 
 
 def _columns(path: Path, settings: FitFile, file: CsvFile | ArrowFile) -> tuple[str, ...]:
-    """Return names of the columns that a fit reads, the response last.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such column, or an index of a data frame would be one without being named.
-    """
+    """Names of the columns that a fit reads, the response last."""
     response = () if settings.response is None else (settings.response,)
     features = settings.features
     if features is None:
@@ -254,13 +242,7 @@ def _columns(path: Path, settings: FitFile, file: CsvFile | ArrowFile) -> tuple[
 
 
 def _rows(path: Path, settings: FitFile) -> tuple[tuple[str, ...], Array]:
-    """Return the columns that a fit reads: their names, and numbers, the response last.
-
-    Raises
-    ------
-    DpmcError
-        Of the first column with what is no finite number, which is to be refused.
-    """
+    """Columns that a fit reads: their names, and numbers, the response last."""
     file = _opened(path, settings)
     wanted = _columns(path, settings, file)
     if isinstance(file, ArrowFile):

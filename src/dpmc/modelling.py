@@ -43,7 +43,7 @@ class ParametricModel(Model):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        """Return a name and the parameters: functions say nothing to a reader."""
+        """Name and the parameters: functions say nothing to a reader."""
         given = ", ".join(f"{label} ({prior.support})" for label, prior in self.priors)
         return f"<model {self.name!r}: {given}>"
 
@@ -53,7 +53,7 @@ class ParametricModel(Model):
         return tuple(name for label, prior in self.priors for name in prior.names(label))
 
     def bounded(self, theta: Array) -> Array:
-        """Return parameters on their own scale.
+        """Parameters on their own scale.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ def model(
     name: str | None = None,
     example_rows: Array | None = None,
 ) -> ParametricModel:
-    """Return the posterior of the parameters of a log-likelihood written in plain Python.
+    """Posterior of the parameters of a log-likelihood written in plain Python.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def model(
 def _checked(
     called: str, log_likelihood: object, priors: Mapping[str, Any]
 ) -> tuple[tuple[str, Prior], ...]:
-    """Return the priors of a model, after a look at them and at the function."""
+    """Priors of a model, after a look at them and at the function."""
     if not callable(log_likelihood):
         raise DpmcError(
             f"model {called!r}: `log_likelihood` must be a function, got {log_likelihood!r}"
@@ -191,7 +191,7 @@ def _checked(
 def _parameters(
     priors: Sequence[tuple[str, Prior]], theta: Sequence[Node]
 ) -> tuple[list[Any], Any]:
-    """Return the values of all parameters, and the log-density of theta."""
+    """Values of all parameters, and the log-density of theta."""
     values, total, first = [], theta[0].tape.constant(0.0), 0
     for _, prior in priors:
         value, log_density = prior.of(theta[first : first + prior.num_unbounded])
@@ -206,7 +206,7 @@ def _container(name: str, priors: Sequence[tuple[str, Prior]]) -> Any:
 
 
 def _kinds(tape: Tape) -> list[frozenset[str]]:
-    """Return for each operation which kinds of inputs it depends on."""
+    """For each operation which kinds of inputs it depends on."""
     kinds: list[frozenset[str]] = []
     for operation, arguments in tape.operations:
         if operation == INPUT:

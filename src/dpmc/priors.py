@@ -66,7 +66,7 @@ class Prior:
         return size * (size - 1) // 2 if self.support == CORRELATION else size
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return the names of the numbers that a fit shows, see `shown`."""
+        """Names of the numbers that a fit shows, see `shown`."""
         if self.size is None:
             return (name,)
         if self.support == CORRELATION:
@@ -74,7 +74,7 @@ class Prior:
         return tuple(f"{name}[{k}]" for k in range(self.size))
 
     def shown(self, value: Any) -> list[Any]:
-        """Return the numbers of a value: of a correlation matrix those below the diagonal."""
+        """Numbers of a value: of a correlation matrix those below the diagonal."""
         if self.size is None:
             return [value]
         if self.support == CORRELATION:
@@ -82,7 +82,7 @@ class Prior:
         return list(value)
 
     def of(self, u: Sequence[Any]) -> tuple[Any, Any]:
-        """Return the value of unbounded numbers, and their log-density up to a constant."""
+        """Value of unbounded numbers, and their log-density up to a constant."""
         if self.support == SIMPLEX:
             return self._simplex(u)
         if self.support == CORRELATION:
@@ -93,7 +93,7 @@ class Prior:
         return (values[0] if self.size is None else values), total
 
     def _one(self, u: Any) -> tuple[Any, Any]:
-        """Return the value of one number, and the logarithm of its derivative."""
+        """Value of one number, and the logarithm of its derivative."""
         if self.support == REAL:
             return u, 0.0
         if self.support == POSITIVE:
@@ -151,17 +151,17 @@ def sigmoid(u: Any) -> Any:
 
 
 def log_sigmoid(u: Any) -> Any:
-    """Return log(1 / (1 + exp(-u))), exact on both sides."""
+    """Log(1 / (1 + exp(-u))), exact on both sides."""
     return -0.5 * (abs(u) - u) - log1p(exp(-abs(u)))
 
 
 def log_one_minus_square(u: Any) -> Any:
-    """Return log(1 - tanh(u)**2)."""
+    """Log(1 - tanh(u)**2)."""
     return 2.0 * (math.log(2.0) - abs(u) - log1p(exp(-2.0 * abs(u))))
 
 
 def normal(mean: float = 0.0, sd: float = 1.0, size: int | None = None) -> Prior:
-    """Return a normal distribution."""
+    """Normal distribution."""
     _finite("mean", mean)
     checks.positive("sd", sd)
     return Prior(REAL, lambda x: -0.5 * ((x - mean) / sd) ** 2, size)
@@ -170,7 +170,7 @@ def normal(mean: float = 0.0, sd: float = 1.0, size: int | None = None) -> Prior
 def student_t(
     degrees_of_freedom: float, location: float = 0.0, scale: float = 1.0, size: int | None = None
 ) -> Prior:
-    """Return a Student-t distribution."""
+    """Student-t distribution."""
     _finite("location", location)
     checks.positive("degrees_of_freedom", degrees_of_freedom)
     checks.positive("scale", scale)
@@ -178,63 +178,57 @@ def student_t(
 
 
 def cauchy(location: float = 0.0, scale: float = 1.0, size: int | None = None) -> Prior:
-    """Return a Cauchy distribution."""
+    """Cauchy distribution."""
     return student_t(1.0, location, scale, size)
 
 
 def half_normal(sd: float = 1.0, size: int | None = None) -> Prior:
-    """Return the distribution of the absolute value of a normal variable around 0."""
+    """Distribution of the absolute value of a normal variable around 0."""
     checks.positive("sd", sd)
     return Prior(POSITIVE, lambda x: -0.5 * (x / sd) ** 2, size)
 
 
 def half_student_t(degrees_of_freedom: float, scale: float = 1.0, size: int | None = None) -> Prior:
-    """Return the distribution of the absolute value of a Student-t variable around 0."""
+    """Distribution of the absolute value of a Student-t variable around 0."""
     checks.positive("degrees_of_freedom", degrees_of_freedom)
     checks.positive("scale", scale)
     return Prior(POSITIVE, lambda x: _log_t(x / scale, degrees_of_freedom), size)
 
 
 def half_cauchy(scale: float = 1.0, size: int | None = None) -> Prior:
-    """Return the distribution of the absolute value of a Cauchy variable around 0."""
+    """Distribution of the absolute value of a Cauchy variable around 0."""
     return half_student_t(1.0, scale, size)
 
 
 def exponential(rate: float = 1.0, size: int | None = None) -> Prior:
-    """Return an exponential distribution."""
+    """Exponential distribution."""
     checks.positive("rate", rate)
     return Prior(POSITIVE, lambda x: -rate * x, size)
 
 
 def gamma(shape: float, rate: float, size: int | None = None) -> Prior:
-    """Return a gamma distribution."""
+    """Gamma distribution."""
     checks.positive("shape", shape)
     checks.positive("rate", rate)
     return Prior(POSITIVE, lambda x: (shape - 1.0) * log(x) - rate * x, size)
 
 
 def inverse_gamma(shape: float, rate: float, size: int | None = None) -> Prior:
-    """Return the distribution of 1 over a gamma variable."""
+    """Distribution of 1 over a gamma variable."""
     checks.positive("shape", shape)
     checks.positive("rate", rate)
     return Prior(POSITIVE, lambda x: -(shape + 1.0) * log(x) - rate / x, size)
 
 
 def log_normal(mean: float = 0.0, sd: float = 1.0, size: int | None = None) -> Prior:
-    """Return the distribution of exp(x), x normal."""
+    """Distribution of exp(x), x normal."""
     _finite("mean", mean)
     checks.positive("sd", sd)
     return Prior(POSITIVE, lambda x: -log(x) - 0.5 * ((log(x) - mean) / sd) ** 2, size)
 
 
 def uniform(low: float, high: float, size: int | None = None) -> Prior:
-    """Return a uniform distribution.
-
-    Raises
-    ------
-    DpmcError
-        If the ends are not finite or not in order.
-    """
+    """Uniform distribution."""
     _finite("low", low)
     _finite("high", high)
     if not low < high:
@@ -243,14 +237,14 @@ def uniform(low: float, high: float, size: int | None = None) -> Prior:
 
 
 def beta(a: float, b: float, size: int | None = None) -> Prior:
-    """Return a beta distribution."""
+    """Beta distribution."""
     checks.positive("a", a)
     checks.positive("b", b)
     return Prior(INTERVAL, lambda x: (a - 1.0) * log(x) + (b - 1.0) * log(1.0 - x), size)
 
 
 def dirichlet(concentrations: Sequence[float]) -> Prior:
-    """Return a Dirichlet distribution: shares that add up to 1."""
+    """Dirichlet distribution: shares that add up to 1."""
     listed: Any = concentrations
     if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray):
         raise DpmcError(f"`concentrations` must be a number for each share, got {concentrations!r}")
@@ -266,7 +260,7 @@ def dirichlet(concentrations: Sequence[float]) -> Prior:
 
 
 def lkj(size: int, concentration: float = 1.0) -> Prior:
-    """Return the distribution of correlation matrices with density ``det(R)**(eta - 1)``.
+    """Distribution of correlation matrices with density ``det(R)**(eta - 1)``.
 
     Parameters
     ----------

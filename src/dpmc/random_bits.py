@@ -8,7 +8,7 @@ import numpy as np
 
 
 def cryptographic() -> np.random.Generator:
-    """Return a new generator of random bits that cannot be predicted from earlier ones.
+    """New generator of random bits that cannot be predicted from earlier ones.
 
     Returns
     -------

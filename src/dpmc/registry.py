@@ -27,13 +27,7 @@ KINDS = {
 
 @functools.cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the sorted names that `kind` offers.
-
-    Raises
-    ------
-    DpmcError
-        If `kind` is unknown.
-    """
+    """Sorted names that `kind` offers."""
     home = importlib.import_module(package(kind))
     table: Mapping[str, Any] | None = getattr(home, "TABLE", None)
     found = table or (info.name for info in pkgutil.iter_modules(home.__path__))
@@ -41,13 +35,7 @@ def names(kind: str) -> tuple[str, ...]:
 
 
 def load(kind: str, name: str) -> Any:
-    """Return the module, or the entry of a table, of the `kind` called `name`.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such kind or name.
-    """
+    """Module, or the entry of a table, of the `kind` called `name`."""
     known = names(kind)
     if name not in known:
         raise DpmcError(refusal(kind, f"one of {listed(known)}", name, known))
@@ -58,37 +46,19 @@ def load(kind: str, name: str) -> Any:
 
 
 def home(kind: str, name: str) -> str:
-    """Return the name of the module that holds the `kind` called `name`.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such kind.
-    """
+    """Name of the module that holds the `kind` called `name`."""
     found = importlib.import_module(package(kind))
     return found.__name__ if hasattr(found, "TABLE") else f"{found.__name__}.{name}"
 
 
 def parameters(module: Any, values: Mapping[str, Any]) -> Any:
-    """Build the ``Params`` of a module or of an entry of a table from `values`.
-
-    Raises
-    ------
-    DpmcError
-        If a key is unknown or missing, or a value is refused by ``Params``.
-    """
+    """Build the ``Params`` of a module or of an entry of a table from `values`."""
     name: str = getattr(module, "__name__", None) or module.name
     return called(module.Params, name.rpartition(".")[2], values)
 
 
 def called(function: Callable[..., Any], where: str, values: Mapping[str, Any]) -> Any:
-    """Return what a function, or a class, makes of `values`, its arguments by name.
-
-    Raises
-    ------
-    DpmcError
-        If a key is unknown or missing, or a value is refused by `function`.
-    """
+    """Return what a function, or a class, makes of `values`, its arguments by name."""
     known = inspect.signature(function).parameters
     for key in values:
         if key not in known:
@@ -103,7 +73,7 @@ def called(function: Callable[..., Any], where: str, values: Mapping[str, Any]) 
 
 
 def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()) -> str:
-    """Return the line that refuses a value, or a key if there is no value.
+    """Line that refuses a value, or a key if there is no value.
 
     Parameters
     ----------
@@ -124,21 +94,16 @@ def refusal(key: str, wanted: str, value: object, choices: Iterable[object] = ()
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names as a reader wants to see them."""
+    """Names as a reader wants to see them."""
     return ", ".join(sorted(map(str, names))) or "none"
 
 
 @functools.cache
 def package(kind: str) -> str:
-    """Return the package that holds what `kind` offers, or the module whose table does.
+    """Package that holds what `kind` offers, or the module whose table does.
 
     Under the name of a study stand the methods that it compares: the package that the
     ``METHODS`` of its module names, which is read without running it.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such kind, or a study does not say.
     """
     if kind in KINDS:
         return KINDS[kind]

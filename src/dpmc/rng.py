@@ -14,7 +14,7 @@ Key = str | int | float | bool | None
 
 
 def stream(seed: int | None, purpose: str, *key: Key) -> np.random.Generator:
-    """Return the generator of one purpose and key.
+    """Generator of one purpose and key.
 
     Parameters
     ----------
@@ -59,6 +59,6 @@ class Streams:
 
     @classmethod
     def of(cls, seed: int | None, *key: Key) -> Streams:
-        """Return the streams of the chain that `key` names; without a seed they are three."""
+        """Streams of the chain that `key` names; without a seed they are three."""
         chain, noise = stream(seed, "chain", *key), stream(seed, "noise", *key)
         return cls(chain, noise, cryptographic() if seed is None else chain)

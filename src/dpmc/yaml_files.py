@@ -26,13 +26,7 @@ T = TypeVar("T", bound=Settings)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, is not YAML in UTF-8, repeats a key or holds no mapping.
-    """
+    """Read a YAML file that holds one mapping."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -66,11 +60,6 @@ def read_typed(path: Path, kind: type[T], nulls: bool = False) -> T:
     kind : type
     nulls : bool
         Whether null may stand for a key that is left out.
-
-    Raises
-    ------
-    DpmcError
-        One line: the file and key, what is allowed, and the value.
     """
     values = read_yaml(path)
     if nulls:
@@ -79,13 +68,13 @@ def read_typed(path: Path, kind: type[T], nulls: bool = False) -> T:
 
 
 def schema(kind: type[Settings]) -> dict[str, Any]:
-    """Return the JSON schema of a type. Null stands for no value where it says so alone."""
+    """JSON schema of a type. Null stands for no value where it says so alone."""
     made: dict[str, Any] = _without_null(msgspec.json.schema(kind))
     return made
 
 
 def typed(values: Mapping[str, Any], kind: type[T]) -> T:
-    """Return checked values as a frozen value.
+    """Checked values as a frozen value.
 
     Raises
     ------
@@ -133,7 +122,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
 
 
 def checked(values: Mapping[str, Any], kind: type[T], where: str) -> T:
-    """Return values as a frozen value, refusing what its schema does in one line."""
+    """Values as a frozen value, refusing what its schema does in one line."""
     for path, value in _numbers(values):
         if not math.isfinite(value):
             raise DpmcError(f"{where}: {refusal(path, 'a finite number', value)}")

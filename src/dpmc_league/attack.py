@@ -144,7 +144,7 @@ def attack(method: Any, pair: Pair, runs: int, seed: int = SEED) -> Attacked:
 
 
 def guesses(values: Array) -> Labels:
-    """Return for each outcome whether it is above the middle: that of the quartiles of all."""
+    """For each outcome whether it is above the middle: that of the quartiles of all."""
     finite = values[np.isfinite(values)]
     middle = 0.5 * sum(np.quantile(finite, [0.25, 0.75])) if len(finite) else 0.0
     above: Labels = values > middle
@@ -152,13 +152,7 @@ def guesses(values: Array) -> Labels:
 
 
 def claimed(ledgers: Sequence[Records], terms: Terms) -> float:
-    """Return the largest mu of some ledgers, the dearest of which passes the gate.
-
-    Raises
-    ------
-    DpmcError
-        If it does not, or one cannot be read.
-    """
+    """Largest mu of some ledgers, the dearest of which passes the gate."""
     best, dearest = -math.inf, ledgers[0]
     for records in dict.fromkeys(_frozen(one) for one in ledgers):
         mu = _mu(records)
@@ -169,7 +163,7 @@ def claimed(ledgers: Sequence[Records], terms: Terms) -> float:
 
 
 def _mu(records: Records) -> float:
-    """Return mu of the Gaussian release with the total variation of a ledger."""
+    """Mu of the Gaussian release with the total variation of a ledger."""
     counts = gate.counted(records)
     mu = gate.mu_of(counts)
     if math.isfinite(mu):
@@ -186,7 +180,7 @@ def _frozen(records: Records) -> Any:
 def _outcomes(
     method: Any, pair: Pair, coins: Labels, terms: Sequence[Terms]
 ) -> tuple[Array, list[Records], str]:
-    """Return the statistic of each run, NaN where it failed; ledgers; and the last error."""
+    """Statistic of each run, NaN where it failed; ledgers; and the last error."""
     tasks = [pair.neighbour if coin else pair.data for coin in coins]
     values = np.full(len(tasks), -math.inf)
     ledgers: list[Records] = []
@@ -227,7 +221,7 @@ def _handed(
 
 
 def _known(key: str | None, pair: str, runs: int, make: Callable[[], Attacked]) -> Attacked:
-    """Return the attack of a key from the user's cache, making it where it is not there."""
+    """Attack of a key from the user's cache, making it where it is not there."""
     if key is None:
         return make()
     whole = f"{key} {pair} {runs} {code_digest(__name__)}"

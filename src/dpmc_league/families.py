@@ -17,7 +17,7 @@ REACH = 4.5
 
 
 def gaussian(name: str, dim: int, num_rows: int) -> Task:
-    """Return the mean of a Gaussian whose known covariance falls off as 2^-|i - j|.
+    """Mean of a Gaussian whose known covariance falls off as 2^-|i - j|.
 
     Rows lie in a public ball about the origin, in coordinates where the covariance is the identity:
     a summary is clipped to it, which for these rows clips none.
@@ -37,7 +37,7 @@ def gaussian(name: str, dim: int, num_rows: int) -> Task:
     rows = x[:num_rows]
 
     def draw(value: Array, variance: float, size: int, rng: np.random.Generator) -> Array:
-        """Return draws of theta given a whitened mean with independent errors."""
+        """Draws of theta given a whitened mean with independent errors."""
         precision = whitener.T @ whitener / (1 / num_rows + variance)
         posterior = np.linalg.inv(precision + np.eye(dim) / prior_variance)
         centre = posterior @ (precision @ (root @ value))
@@ -66,7 +66,7 @@ def gaussian(name: str, dim: int, num_rows: int) -> Task:
 
 
 def bent(name: str, title: str, params: banana.Params, num_rows: int, truth: Array) -> Task:
-    """Return a banana: a Gaussian mean whose second coordinate is bent along the first."""
+    """Banana: a Gaussian mean whose second coordinate is bent along the first."""
     rng = generator(name)
     deviations = np.sqrt(np.asarray(params.variances, dtype=np.float64))
     dim, a = len(deviations), params.curvature
@@ -83,7 +83,7 @@ def bent(name: str, title: str, params: banana.Params, num_rows: int, truth: Arr
         return thetas
 
     def draw(value: Array, variance: float, size: int, rng: np.random.Generator) -> Array:
-        """Return draws given a mean in units of the deviations of a row."""
+        """Draws given a mean in units of the deviations of a row."""
         error = variance_of_mean + variance
         precision = 1 / error + deviations**2 / params.prior_variance
         normal = rng.standard_normal((size, dim)) / np.sqrt(precision)

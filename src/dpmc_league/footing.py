@@ -65,7 +65,7 @@ class Ground(Protocol):
 
 
 def worth(ground: Ground) -> float:
-    """Return k = (mu / c)^2, exact draws that a budget would buy of a normal posterior."""
+    """K = (mu / c)^2, exact draws that a budget would buy of a normal posterior."""
     return (ground.mu / (2 * ground.bound)) ** 2
 
 
@@ -113,11 +113,11 @@ class Footing:
     outside: tuple[str, ...]
 
     def ledger(self) -> Ledger:
-        """Return a ledger that takes no more than what is left."""
+        """Ledger that takes no more than what is left."""
         return Ledger(GaussianBudget(self.mu))
 
     def thetas(self, z: Array) -> Array:
-        """Return parameters of whitened coordinates, shape (..., d)."""
+        """Parameters of whitened coordinates, shape (..., d)."""
         values: Array = self.theta + z @ self.basis.T
         return values
 
@@ -140,7 +140,7 @@ class Footing:
         return self.model.tempering * noisy + prior
 
     def submission(self, z: Array, ledger: Ledger) -> Submission:
-        """Return a chain of shape (iterations, d) in z as a submission, its warm-up left out."""
+        """Chain of shape (iterations, d) in z as a submission, its warm-up left out."""
         first = math.ceil(WARM_UP * len(z))
         records = together(self.spent, ledger.records())
         return Submission(self.thetas(z[first:, None, :]), records, self.outside)
@@ -184,7 +184,7 @@ def find(task: Task, terms: Terms, name: str) -> Footing:
 
 
 def share_of(task: Task) -> float:
-    """Return the share of mu^2 that the search has."""
+    """Share of mu^2 that the search has."""
     return SHARE if task.shape is None else KNOWN_SHAPE
 
 
@@ -239,7 +239,7 @@ def _by_mean(
 
 
 def together(*records: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Return the records of several ledgers as those of one."""
+    """Records of several ledgers as those of one."""
     counts: dict[str, int] = {}
     for part in records:
         for text, count in part:

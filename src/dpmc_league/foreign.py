@@ -75,20 +75,14 @@ class Foreign:
             raise DpmcError(f"`command` must be a list of texts, got {self.command!r}")
 
     def run(self, task: Task, terms: Terms) -> Submission:
-        """Run the command and read what it has written.
-
-        Raises
-        ------
-        DpmcError
-            If it cannot be started, fails, takes too long, or leaves no draws or no ledger.
-        """
+        """Run the command and read what it has written."""
         (handed,) = self.run_many([task], [terms])
         if isinstance(handed, DpmcError):
             raise handed
         return handed
 
     def identity(self) -> str:
-        """Return the command, and the digests of the files that it names."""
+        """Command, and the digests of the files that it names."""
         named = (Path(self.folder) / part for part in self.command)
         files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named if path.is_file()]
         return repr((tuple(self.command), files, self.time_limit, self.many))
@@ -172,13 +166,7 @@ def write_task(place: Path, task: Task, terms: Terms) -> None:
 
 
 def read_draws(place: Path) -> Array:
-    """Return what a foreign method has written for draws.
-
-    Raises
-    ------
-    DpmcError
-        If there is no file of draws, or it does not hold numbers.
-    """
+    """Return what a foreign method has written for draws."""
     binary, text = place / "draws.npy", place / "draws.csv"
     try:
         if binary.is_file():
@@ -195,13 +183,7 @@ def read_draws(place: Path) -> Array:
 
 
 def read_ledger(place: Path) -> tuple[Any, tuple[str, ...]]:
-    """Return the releases that a foreign method has written, None without, and what is outside.
-
-    Raises
-    ------
-    DpmcError
-        If the file is not what the contract says.
-    """
+    """Releases that a foreign method has written, None without, and what is outside."""
     path = place / "ledger.json"
     if not path.is_file():
         return None, ()
@@ -250,13 +232,7 @@ class ForeignFile(Settings, frozen=True):
 
 
 def read(path: Path) -> dict[str, ForeignMethod]:
-    """Methods of a YAML file, by name.
-
-    Raises
-    ------
-    DpmcError
-        One line: what is wrong with the file.
-    """
+    """Methods of a YAML file, by name."""
     return read_typed(path, ForeignFile).methods
 
 

@@ -43,13 +43,7 @@ class Passed:
 
 
 def ledger(records: Records | None, delta: float, epsilon: float | None = None) -> Passed:
-    """Compose a ledger again, and refuse one that is missing or dearer than `epsilon`.
-
-    Raises
-    ------
-    DpmcError
-        If there is no ledger, it cannot be read, or it is beyond the budget.
-    """
+    """Compose a ledger again, and refuse one that is missing or dearer than `epsilon`."""
     if records is None:
         raise DpmcError("`ledger` must list releases, got none")
     counts = counted(records)
@@ -63,24 +57,12 @@ def ledger(records: Records | None, delta: float, epsilon: float | None = None) 
 
 
 def counted(records: Records) -> events.Counts:
-    """Return the releases of a ledger, which may come from a file.
-
-    Raises
-    ------
-    DpmcError
-        If it cannot be read.
-    """
+    """Releases of a ledger, which may come from a file."""
     return events.parse(checked(records))
 
 
 def draws(values: object, dim: int, least: int = LEAST_DRAWS) -> Array:
-    """Return draws as an array of shape (iterations, chains, d), refusing what is none.
-
-    Raises
-    ------
-    DpmcError
-        If there are too few, of another dimension, or not finite.
-    """
+    """Draws as an array of shape (iterations, chains, d), refusing what is none."""
     try:
         array: Array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -99,13 +81,7 @@ def draws(values: object, dim: int, least: int = LEAST_DRAWS) -> Array:
 
 
 def checked(records: Sequence[Any]) -> list[tuple[str, int]]:
-    """Return the entries of a ledger, which may come from a file.
-
-    Raises
-    ------
-    DpmcError
-        If an entry is not an event and how often it was.
-    """
+    """Entries of a ledger, which may come from a file."""
     entries: list[tuple[str, int]] = []
     for entry in records:
         pair = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2
@@ -117,7 +93,7 @@ def checked(records: Sequence[Any]) -> list[tuple[str, int]]:
 
 
 def _fraction(event: events.Event) -> float:
-    """Return the share of the rows that a release reads."""
+    """Share of the rows that a release reads."""
     if isinstance(event, events.BarkerEvent):
         return event.fraction
     noise = events.noise_of(event)
@@ -125,7 +101,7 @@ def _fraction(event: events.Event) -> float:
 
 
 def mu_of(counts: events.Counts) -> float:
-    """Return mu of Gaussian releases from all rows together; NaN where there are others."""
+    """Mu of Gaussian releases from all rows together; NaN where there are others."""
     total = 0.0
     for event, count in counts.items():
         noise = None if isinstance(event, events.BarkerEvent) else events.noise_of(event)

@@ -46,7 +46,7 @@ class Law(NamedTuple):
 
 
 def approximate(ground: Ground, ledger: Ledger, max_passes: int) -> Law:
-    """Return the law that noisy gradients lead to, in whitened coordinates."""
+    """Law that noisy gradients lead to, in whitened coordinates."""
     number = min(STEPS, max_passes)
     multiplier = math.sqrt(number) / ground.mu * (1 + 1e-12)
     noise = number / worth(ground)  # variance in each entry of a gradient
@@ -69,7 +69,7 @@ def approximate(ground: Ground, ledger: Ledger, max_passes: int) -> Law:
 
 
 def run(task: Task, terms: Terms, aware: bool) -> Submission:
-    """Return draws of the law that is found, the error of its mean in its widths where `aware`."""
+    """Draws of the law that is found, the error of its mean in its widths where `aware`."""
     found = find(task, terms, "variational")
     ledger = found.ledger()
     law = approximate(found, ledger, terms.max_passes)

@@ -23,7 +23,7 @@ SCORED_DRAWS, SCORED_ROWS = 400, 500
 
 
 def thinned(draws: Array, most: int) -> Array:
-    """Return at most `most` draws, evenly spaced, the last among them."""
+    """At most `most` draws, evenly spaced, the last among them."""
     if len(draws) <= most:
         return draws
     kept: Array = draws[np.linspace(0, len(draws) - 1, most).round().astype(int)]
@@ -31,7 +31,7 @@ def thinned(draws: Array, most: int) -> Array:
 
 
 def mmd(draws: Array, reference: Reference) -> float:
-    """Return the maximum mean discrepancy, its width the median distance in the reference.
+    """Maximum mean discrepancy, its width the median distance in the reference.
 
     The root of the absolute value of the unbiased estimate: with 2,000 draws of either sample,
     exact ones have about 0.01 to 0.03.
@@ -41,7 +41,7 @@ def mmd(draws: Array, reference: Reference) -> float:
 
 
 def sliced_wasserstein(draws: Array, reference: Reference) -> float:
-    """Return the sliced 2-Wasserstein distance, after whitening by the reference.
+    """Sliced 2-Wasserstein distance, after whitening by the reference.
 
     The root of the mean, over 100 fixed directions, of the squared distance between quantiles. A
     shift by v posterior standard deviations gives |v| / sqrt(d), a widening by s gives |s - 1|.
@@ -56,13 +56,13 @@ def sliced_wasserstein(draws: Array, reference: Reference) -> float:
 
 
 def mean_errors(draws: Array, reference: Array) -> Array:
-    """Return the errors of the means in posterior standard deviations, shape (d,)."""
+    """Errors of the means in posterior standard deviations, shape (d,)."""
     errors: Array = (draws.mean(axis=0) - reference.mean(axis=0)) / reference.std(axis=0)
     return errors
 
 
 def deviation_ratios(draws: Array, reference: Array) -> Array:
-    """Return standard deviations over those of the posterior, shape (d,)."""
+    """Standard deviations over those of the posterior, shape (d,)."""
     ratios: Array = draws.std(axis=0) / reference.std(axis=0)
     return ratios
 
@@ -79,7 +79,7 @@ def effective_draws(errors: Array) -> float:
 
 
 def coverage(draws: Array, reference: Array, level: float) -> float:
-    """Return the share of exact draws within central intervals of a level, over all components.
+    """Share of exact draws within central intervals of a level, over all components.
 
     The level itself for exact draws. Of a private posterior that is as wide as the noise makes it,
     the mean over releases is the level too: it says where an exact draw may be. One that forgets
@@ -91,7 +91,7 @@ def coverage(draws: Array, reference: Array, level: float) -> float:
 
 
 def predictive(model: Model, draws: Array, reference: Array, rows: Array) -> float:
-    """Return the mean log predictive density of fresh rows, less that of the reference.
+    """Mean log predictive density of fresh rows, less that of the reference.
 
     What the model leaves out of its log-likelihood, since it is free of theta, cancels. Zero for
     exact draws, negative for worse ones.
@@ -104,7 +104,7 @@ def predictive(model: Model, draws: Array, reference: Array, rows: Array) -> flo
 
 
 def _log_predictive(model: Model, thetas: Array, rows: Array) -> Array:
-    """Return the log of the mean likelihood of each row over draws, shape (m,)."""
+    """Log of the mean likelihood of each row over draws, shape (m,)."""
     features = np.ascontiguousarray((model.features or np.transpose)(rows), dtype=np.float64)
     coefficients: Any = (
         (lambda theta: theta) if model.coefficients is None else compile_once(model.coefficients)

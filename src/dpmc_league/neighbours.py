@@ -44,7 +44,7 @@ class Pair:
 
 @functools.cache
 def gaussian() -> Pair:
-    """Return the pair on the mean of a Gaussian in two dimensions, its statistic and shape known.
+    """Pair on the mean of a Gaussian in two dimensions, its statistic and shape known.
 
     Methods that know a sufficient statistic are attacked by what they do with it.
     """
@@ -57,7 +57,7 @@ def gaussian() -> Pair:
 
 
 def of(task: Task) -> Pair:
-    """Return a pair on the first rows of a task; methods are told nothing but rows and model."""
+    """Pair on the first rows of a task; methods are told nothing but rows and model."""
     plain = replace(
         task,
         name=f"{NAME}-{task.name}",
@@ -81,7 +81,7 @@ def of(task: Task) -> Pair:
 
 
 def row_gradients(task: Task, theta: Array, rows: Array) -> Array:
-    """Return the gradient of the log-likelihood of each row, shape (m, d)."""
+    """Gradient of the log-likelihood of each row, shape (m, d)."""
     model = task.model
     x = Dataset(task.name, rows, task.bounds).x
     features = np.asarray((model.features or np.transpose)(x), dtype=np.float64)

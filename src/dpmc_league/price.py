@@ -46,7 +46,7 @@ class Normal:
 
     @classmethod
     def of(cls, dim: int, k: float, streams: Streams) -> Normal:
-        """Return the target of a budget worth k exact draws, begun at an exact draw."""
+        """Target of a budget worth k exact draws, begun at an exact draw."""
         return cls(streams.chain.standard_normal(dim), 0.5 / math.sqrt(k), 1.0, streams)
 
     def gradient(self, z: Array, ledger: Ledger, multiplier: float) -> Array:

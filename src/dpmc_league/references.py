@@ -76,7 +76,7 @@ class Source:
 
 
 def cached(name: str, digest: str, source: Source) -> tuple[Array, Quality]:
-    """Return reference draws from the user's cache, making them where they are not there.
+    """Reference draws from the user's cache, making them where they are not there.
 
     The file is found by the content of the task and by the code that makes draws. Draws that do
     not have the digest beside them are made anew.
@@ -94,13 +94,7 @@ def cached(name: str, digest: str, source: Source) -> tuple[Array, Quality]:
 
 
 def make(source: Source, rng: np.random.Generator) -> tuple[Array, Quality]:
-    """Return 10,000 reference draws, and what was checked of them.
-
-    Raises
-    ------
-    DpmcError
-        If chains miss the criteria at the largest thinning.
-    """
+    """Return 10,000 reference draws, and what was checked of them."""
     if source.sample is not None:
         return source.sample(source.dataset.x, NUM_DRAWS, rng), Quality(CLOSED)
     density = LogDensity(source.model, source.dataset, source.start)
@@ -140,19 +134,19 @@ class LogDensity:
         self._base = self._prior.log_density(self.origin)
 
     def __call__(self, theta: Array) -> float:
-        """Return the log-density at a point; minus infinity where it is no number."""
+        """Log-density at a point; minus infinity where it is no number."""
         ratio, _ = self._sums.ratio(self.origin, theta, float("inf"))
         value = self.model.tempering * ratio + self._prior.log_density(theta) - self._base
         return value if np.isfinite(value) else -np.inf
 
     def gradient(self, theta: Array) -> Array:
-        """Return its gradient, shape (d,)."""
+        """Its gradient, shape (d,)."""
         total, _ = self._sums.gradient(theta, NO_CLIP)
         slope: Array = self.model.tempering * total + self._prior.gradient(theta)
         return slope
 
     def precision(self, theta: Array) -> Array:
-        """Return the negative Hessian, shape (d, d), by differences of the gradient."""
+        """Negative Hessian, shape (d, d), by differences of the gradient."""
         dim = self.model.dim
         columns = np.empty((dim, dim))
         for k in range(dim):
@@ -163,7 +157,7 @@ class LogDensity:
         return 0.5 * (columns + columns.T)
 
     def mode(self, start: Array) -> Array:
-        """Return a mode, by Newton steps that are held back until they climb."""
+        """Mode, by Newton steps that are held back until they climb."""
         theta, height = np.asarray(start, dtype=np.float64), self(start)
         for _ in range(NEWTON_STEPS):
             values, vectors = np.linalg.eigh(self.precision(theta))
@@ -195,7 +189,7 @@ class Proposals:
 
     @classmethod
     def about(cls, modes: list[Array], density: LogDensity) -> Proposals:
-        """Return proposals about modes, with the curvature of a log-density there."""
+        """Proposals about modes, with the curvature of a log-density there."""
         roots = [
             np.linalg.inv(np.linalg.cholesky(density.precision(mode)[::-1, ::-1]))[::-1, ::-1].T
             for mode in modes
@@ -203,7 +197,7 @@ class Proposals:
         return cls(np.stack(modes), np.stack(roots))
 
     def recentred(self, density: Callable[[Array], float], rng: np.random.Generator) -> Proposals:
-        """Return proposals with the mean and covariance of the target, by importance weights.
+        """Proposals with the mean and covariance of the target, by importance weights.
 
         A skewed target is missed less about its mean than about its mode. The draws of this pilot
         are in no chain: proposals are fixed before one begins.
@@ -218,7 +212,7 @@ class Proposals:
         return Proposals(mean[None], root[None])
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """Return draws, shape (size, d)."""
+        """Draws, shape (size, d)."""
         dim = self.modes.shape[1]
         which = rng.integers(len(self.modes), size=size)
         normal = rng.standard_normal((size, dim))
@@ -227,7 +221,7 @@ class Proposals:
         return draws
 
     def log_density(self, thetas: Array) -> Array:
-        """Return log-densities up to a constant, shape (size,)."""
+        """Log-densities up to a constant, shape (size,)."""
         dim = self.modes.shape[1]
         parts = []
         for mode, root in zip(self.modes, self.roots, strict=True):
@@ -271,7 +265,7 @@ class Candidates:
 
 
 def independence_chains(candidates: Candidates, thinning: int) -> tuple[Array, float]:
-    """Return four chains, shape (2500, 4, d), every `thinning`-th state, and the acceptance."""
+    """Four chains, shape (2500, 4, d), every `thinning`-th state, and the acceptance."""
     length, accepted = NUM_DRAWS // NUM_CHAINS, 0
     candidates.extend(1 + length * thinning)
     kept = []

@@ -89,7 +89,7 @@ class Score:
         return self.status == SCORED
 
     def columns(self) -> dict[str, Any]:
-        """Return the score as tables have it: ``ledger_epsilon``, and ``outside`` as text."""
+        """Score as tables have it: ``ledger_epsilon``, and ``outside`` as text."""
         values = asdict(self)
         values["ledger_epsilon"] = values.pop("epsilon")
         values["outside"] = "; ".join(self.outside)
@@ -185,6 +185,6 @@ def scored(
 
 @functools.lru_cache(maxsize=4)
 def _reference(task: Task) -> tuple[Array, Reference]:
-    """Return all reference draws, and those that discrepancies are taken to."""
+    """All reference draws, and those that discrepancies are taken to."""
     draws = task.reference()
     return draws, Reference.of(draws[:COMPARED])

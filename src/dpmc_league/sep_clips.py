@@ -60,7 +60,7 @@ class Run:
 
 
 def begin(num_rows: int, num_passes: int, counts: int, budget: Budget) -> Run:
-    """Return a run of so many passes and counts that spends a budget."""
+    """Run of so many passes and counts that spends a budget."""
     steps, count = _noise(num_rows, num_passes, counts, budget.epsilon, budget.delta)
     plan = {events.sampled_gaussian(steps, 1, num_rows): num_passes * num_rows}
     if counts:
@@ -72,7 +72,7 @@ def begin(num_rows: int, num_passes: int, counts: int, budget: Budget) -> Run:
 def _noise(
     num_rows: int, num_passes: int, counts: int, epsilon: float, delta: float
 ) -> tuple[float, float]:
-    """Return the least noise multiplier of steps, and that of counts."""
+    """Least noise multiplier of steps, and that of counts."""
     mu = GaussianBudget.of(epsilon, delta).mu
     count = math.sqrt(counts / COUNT_SHARE) / mu if counts else math.inf
     searched = {events.gaussian(count): counts} if counts else {}
@@ -129,7 +129,7 @@ def longer(rows: Array, model: MixtureModel, place: MixtureFit, length: float) -
 def search(
     number: Callable[[float], Clipped[float]], target: float, run: Run, rng: np.random.Generator
 ) -> float:
-    """Return the length that about `target` rows exceed, by bisection with noisy counts."""
+    """Length that about `target` rows exceed, by bisection with noisy counts."""
     low, high = LOW, HIGH
     for _ in range(run.counts):
         middle = (low + high) / 2

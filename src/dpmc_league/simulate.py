@@ -12,16 +12,16 @@ DECIMALS = 6
 
 
 def generator(name: str) -> np.random.Generator:
-    """Return the generator of the rows of a task."""
+    """Generator of the rows of a task."""
     return stream(SEED, "data", "league", name)
 
 
 def rounded(rows: Array) -> Array:
-    """Return rows to six decimals."""
+    """Rows to six decimals."""
     values: Array = np.round(rows, DECIMALS) + 0.0
     return values
 
 
 def regression_features(num_rows: int, num_features: int, rng: np.random.Generator) -> Array:
-    """Return independent standard normal features, cut off at 2 on either side."""
+    """Independent standard normal features, cut off at 2 on either side."""
     return rounded(np.clip(rng.standard_normal((num_rows, num_features)), -2.0, 2.0))

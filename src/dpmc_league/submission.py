@@ -77,25 +77,19 @@ class Rival(Protocol):
     Params: type[Any]
 
     def refusal(self, task: Task) -> str:
-        """Return why the method cannot take part in a task; empty if it can."""
+        """Why the method cannot take part in a task; empty if it can."""
 
     def run(self, task: Task, terms: Terms) -> Submission:
-        """Return draws and the ledger."""
+        """Draws and the ledger."""
 
 
 def rivals() -> tuple[str, ...]:
-    """Return the names of all methods of the league."""
+    """Names of all methods of the league."""
     return module_names(RIVALS)
 
 
 def rival(name: str) -> Rival:
-    """Return a method by the name of its file.
-
-    Raises
-    ------
-    DpmcError
-        If there is none.
-    """
+    """Method by the name of its file."""
     if name not in rivals():
         wanted = f"one of {listed(rivals())}"
         raise DpmcError(refusal("methods", wanted, name, rivals()))

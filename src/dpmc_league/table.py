@@ -30,7 +30,7 @@ class Method(Protocol):
     """What takes part beside the methods of `dpmc_league.rivals`."""
 
     def run(self, task: Task, terms: Terms) -> Submission:
-        """Return draws and the ledger."""
+        """Draws and the ledger."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Row:
     seconds: float = math.nan
 
     def columns(self) -> dict[str, Any]:
-        """Return the row as it is written: ``outside`` as text, ``ledger_epsilon`` recomposed."""
+        """Row as it is written: ``outside`` as text, ``ledger_epsilon`` recomposed."""
         head = {"task": self.task, "method": self.method, "epsilon": self.epsilon}
         last = {"seconds": self.seconds}
         return head | {"repeat": self.repeat} | self.score.columns() | last
@@ -76,7 +76,7 @@ def play(
     seed: int | None = 1,
     progress: Progress = silent,
 ) -> list[Row]:
-    """Return a row for each task, method, budget and repeat, in this order.
+    """Row for each task, method, budget and repeat, in this order.
 
     Parameters
     ----------
@@ -93,11 +93,6 @@ def play(
     seed : int, optional
         Of all streams; each submission then names a known seed as outside of its guarantee.
     progress : callable
-
-    Raises
-    ------
-    DpmcError
-        If a name is unknown. What a method does wrong becomes a row.
     """
     chosen = [(name, rival(name)) for name in methods] + list(foreign.items())
     grid = [(e, r) for e in epsilons for r in range(repeats)]
@@ -128,7 +123,7 @@ def play(
 def entry(
     one: Task, method: Any, terms: Terms, attacked: Callable[[], Attacked] | None = None
 ) -> Score:
-    """Return the score of one run, or why there is none.
+    """Score of one run, or why there is none.
 
     Parameters
     ----------
@@ -162,7 +157,7 @@ def _entry(one: Task, method: Any, terms: Terms) -> Score:
 
 
 def _processor_seconds() -> float:
-    """Return the processor time of this process and of those that it has waited for."""
+    """Processor time of this process and of those that it has waited for."""
     return sum(os.times()[:4])
 
 
@@ -251,7 +246,7 @@ def standings(rows: Sequence[Row]) -> list[Standing]:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return the standings as text, the best sliced distance of each task and budget first."""
+    """Standings as text, the best sliced distance of each task and budget first."""
     lines = []
     best = sorted(
         standings(rows),

@@ -117,13 +117,7 @@ class Task:
         return content_digest(self)
 
     def first(self, num_rows: int) -> Task:
-        """Return the same problem with the first of its rows alone.
-
-        Raises
-        ------
-        DpmcError
-            If there are not so many, or the task has closed forms, which hold for all of its rows.
-        """
+        """Same problem with the first of its rows alone."""
         at_least("num_rows", num_rows, 1)
         if num_rows > self.num_rows:
             raise DpmcError(f"`num_rows` must be at most {self.num_rows}, got {num_rows}")
@@ -132,14 +126,9 @@ class Task:
         return replace(self, name=f"{self.name}-first-{num_rows}", rows=self.rows[:num_rows])
 
     def rounded(self, rows: Array) -> Task:
-        """Return the same task with rows that differ in their last digits.
+        """Same task with rows that differ in their last digits.
 
         Its digest and its reference are those of its own rows.
-
-        Raises
-        ------
-        DpmcError
-            If a row differs by more.
         """
         if rows.shape != self.rows.shape or not np.allclose(rows, self.rows, rtol=1e-12, atol=0):
             raise DpmcError(f"`rows` must be those of {self.name} but for their last digits")
@@ -149,14 +138,9 @@ class Task:
         return other
 
     def reference(self, num_draws: int = references.NUM_DRAWS) -> Array:
-        """Return draws from the posterior without privacy, shape (num_draws, d).
+        """Draws from the posterior without privacy, shape (num_draws, d).
 
         They are computed once and kept in the user's cache.
-
-        Raises
-        ------
-        DpmcError
-            If more than 10,000 are asked for, or long chains miss what `quality` asks of them.
         """
         return self._draws(num_draws)[0]
 
@@ -174,7 +158,7 @@ class Task:
 
 
 def content_digest(task: Task) -> str:
-    """Return the SHA-256 of what a task consists of.
+    """SHA-256 of what a task consists of.
 
     Values of the model are taken to six digits, as functions of the machine's mathematical library
     may differ in the last: see :func:`written`.
@@ -199,7 +183,7 @@ def content_digest(task: Task) -> str:
 
 
 def written(value: float) -> str:
-    """Return a number to six digits, the same whatever its last bits are.
+    """Number to six digits, the same whatever its last bits are.
 
     Rows of six decimals have values that lie halfway between two numbers of six digits. There
     the last bit of a float would decide, which depends on the processor: such a value goes away
@@ -232,7 +216,7 @@ def described(name: str) -> str:
 
 
 def task(name: str) -> Task:
-    """Return a task by its name, checked against the digest that it was frozen with.
+    """Task by its name, checked against the digest that it was frozen with.
 
     Parameters
     ----------
@@ -263,7 +247,7 @@ def task(name: str) -> Task:
 
 
 def known(name: str) -> str:
-    """Return the name of a task, refusing what is none."""
+    """Name of a task, refusing what is none."""
     if name not in tasks():
         raise DpmcError(refusal("tasks", f"one of {listed(tasks())}", name, tasks()))
     return name
@@ -282,7 +266,7 @@ def _built(name: str) -> Task:
 
 
 def tasks() -> tuple[str, ...]:
-    """Return the names of all tasks.
+    """Names of all tasks.
 
     Examples
     --------

@@ -49,13 +49,13 @@ GRADIENT_SHARE = math.sqrt(0.5) / (1 + math.sqrt(0.5))
 
 
 def acceptance(spread: float) -> float:
-    """Return the acceptance where a log-ratio is N(-V / 2, V), with ``V = spread**2``."""
+    """Acceptance where a log-ratio is N(-V / 2, V), with ``V = spread**2``."""
     return 2 * float(ndtr(-0.5 * spread))
 
 
 @cache
 def best_spread() -> float:
-    """Return the root of the V at which V a(V) is greatest, 2.38."""
+    """Root of the V at which V a(V) is greatest, 2.38."""
     found = minimize_scalar(
         lambda s: -(s**2) * acceptance(s), bounds=(1.0, 4.0), method="bounded",
         options={"xatol": 1e-10},
@@ -64,18 +64,18 @@ def best_spread() -> float:
 
 
 def langevin(k: float, dim: int) -> float:
-    """Return effective draws of unadjusted Langevin, and of any mean of released gradients."""
+    """Effective draws of unadjusted Langevin, and of any mean of released gradients."""
     return k
 
 
 def penalty(k: float, dim: int, num_iterations: float = math.inf) -> float:
-    """Return effective draws of a private random walk at its best noise, for short moves."""
+    """Effective draws of a private random walk at its best noise, for short moves."""
     s = best_spread()
     return s**2 * acceptance(s) / (4 * dim) / (1 / k + 1 / num_iterations)
 
 
 def hmc(k: float, dim: int, gradients: int = 1) -> float:
-    """Return effective draws of DP-HMC with one leapfrog step at its best settings.
+    """Effective draws of DP-HMC with one leapfrog step at its best settings.
 
     Parameters
     ----------

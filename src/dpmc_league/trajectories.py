@@ -44,7 +44,7 @@ class Path:
 
 
 def settings(k: float, dim: int, max_passes: int) -> tuple[int, float]:
-    """Return iterations and step size for a budget worth k exact draws.
+    """Iterations and step size for a budget worth k exact draws.
 
     From :mod:`dpmc_league.theory`: each iteration spends k / N, of it `GRADIENT_SHARE` on its
     gradient, and the noise of a decision, of gradient and ratio together, is to be 2.38.

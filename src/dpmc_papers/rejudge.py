@@ -33,11 +33,6 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
     -------
     str
         How many verdicts of each kind there are, and which differ from those in the folder.
-
-    Raises
-    ------
-    DpmcError
-        If a file is missing or not well formed.
     """
     context = results.read_runs(folder / results.RUNS)
     published = claim_file.load(claims / f"{context.config['paper']}.yaml")
@@ -59,7 +54,7 @@ def verdicts(folder: Path, claims: Path, *, write: bool = False, notices: bool =
 
 
 def _differences(made: pd.DataFrame, path: Path) -> list[str]:
-    """Return a line per verdict that is another one in a file."""
+    """Line per verdict that is another one in a file."""
     if not path.exists():
         return []
     try:

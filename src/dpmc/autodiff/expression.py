@@ -30,7 +30,7 @@ class Tape:
         self._known: dict[tuple[str, tuple[Any, ...]], Node] = {}
 
     def node(self, name: str, *arguments: Any) -> Node:
-        """Return the node of an operation on indices, or of an input or constant."""
+        """Node of an operation on indices, or of an input or constant."""
         # 0.0 and -0.0 are equal and not the same.
         key = (name, tuple(map(repr, arguments)) if name == CONSTANT else arguments)
         if key not in self._known:
@@ -39,21 +39,15 @@ class Tape:
         return self._known[key]
 
     def input(self, kind: str, number: int) -> Node:
-        """Return the node of an input, such as ``("theta", 0)``."""
+        """Node of an input, such as ``("theta", 0)``."""
         return self.node(INPUT, kind, number)
 
     def constant(self, value: float) -> Node:
-        """Return the node of a number."""
+        """Node of a number."""
         return self.node(CONSTANT, float(value))
 
     def of(self, value: Any) -> Node:
-        """Return a node of this tape, of a number too.
-
-        Raises
-        ------
-        DpmcError
-            If it is neither.
-        """
+        """Node of this tape, of a number too."""
         if isinstance(value, Node):
             return value
         try:
@@ -63,7 +57,7 @@ class Tape:
             raise DpmcError(f"a log-likelihood must be computed from numbers, got {kind}") from None
 
     def operation(self, name: str, *values: Any) -> Node:
-        """Return the node of an operation, simplified where that changes nothing."""
+        """Node of an operation, simplified where that changes nothing."""
         nodes = [self.of(value) for value in values]
         numbers = [node.number for node in nodes]
         simple = _simplified(name, nodes, numbers)
@@ -242,7 +236,7 @@ def _computed(name: str, numbers: Sequence[Any]) -> float | None:
 
 
 def gradient(value: Node, inputs: Iterable[Node]) -> list[Node]:
-    """Return the derivative of a value by each of the inputs."""
+    """Derivative of a value by each of the inputs."""
     tape = value.tape
     slopes: dict[int, Node] = {value.index: tape.constant(1.0)}
     for index in range(value.index, -1, -1):

@@ -24,7 +24,7 @@ SMALL = {2.0: "{a} * {a}", 3.0: "{a} * {a} * {a}", -1.0: "1.0 / {a}", 0.5: "math
 
 
 def needed(nodes: Iterable[Node], given: Iterable[int] = ()) -> list[int]:
-    """Return the indices of all operations that nodes rest on, up to those given, in order."""
+    """Indices of all operations that nodes rest on, up to those given, in order."""
     nodes = list(nodes)
     known, found = set(given), set[int]()
     waiting = [node.index for node in nodes]
@@ -42,7 +42,7 @@ def needed(nodes: Iterable[Node], given: Iterable[int] = ()) -> list[int]:
 def lines(
     nodes: Sequence[Node], inputs: Mapping[str, str], given: Mapping[int, str]
 ) -> tuple[list[str], list[str]]:
-    """Return lines that compute nodes, and what the nodes are called after them.
+    """Lines that compute nodes, and what the nodes are called after them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ _UFUNCS: Mapping[str, Any] = {
 
 
 def values(nodes: Sequence[Node], inputs: Mapping[str, Sequence[Any]]) -> list[Array]:
-    """Return the values of nodes where inputs are arrays of equal shapes."""
+    """Values of nodes where inputs are arrays of equal shapes."""
     found: dict[int, Any] = {}
     tape = nodes[0].tape
     with np.errstate(all="ignore"):

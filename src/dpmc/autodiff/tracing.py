@@ -52,12 +52,12 @@ def _choice(name: str, a: Any, b: Any) -> Any:
 
 
 def least(*values: Any) -> Any:
-    """Return the least of several values, or of those in a sequence."""
+    """Least of several values, or of those in a sequence."""
     return _two("min", values)
 
 
 def largest(*values: Any) -> Any:
-    """Return the largest of several values, or of those in a sequence."""
+    """Largest of several values, or of those in a sequence."""
     return _two("max", values)
 
 
@@ -86,7 +86,7 @@ def _product(values: Iterable[Any]) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Return the inner product of two tuples, over the length of the shorter."""
+    """Inner product of two tuples, over the length of the shorter."""
     return sum(p * q for p, q in zip(a, b, strict=False))
 
 
@@ -140,7 +140,7 @@ def _symbolic(value: Any, done: dict[int, Any]) -> Any:
 
 
 def symbolic(function: Callable[..., Any], done: dict[int, Any] | None = None) -> Any:
-    """Return a function, and the functions that it calls by name, with forms for expressions.
+    """Function, and the functions that it calls by name, with forms for expressions.
 
     A method, an object that is called and a partial function come down to the function within.
     """
@@ -195,13 +195,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def traced(name: str, function: Callable[..., Any], *arguments: Any) -> Node:
-    """Return the value of a function of expressions.
-
-    Raises
-    ------
-    DpmcError
-        If the function does not give one number, or needs what expressions have not.
-    """
+    """Value of a function of expressions."""
     try:
         value = symbolic(function)(*arguments)
     except DpmcError as error:

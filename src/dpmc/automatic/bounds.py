@@ -44,7 +44,7 @@ SPLIT, LAST_SPLIT = (0.15, 0.6), (0.05, 0.25)
 
 
 def of_curvature(ratio: float, last: bool) -> float:
-    """Return the share of curvature and gradient together that the curvature gets.
+    """Share of curvature and gradient together that the curvature gets.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float
 
 
 def is_least(found: Bounds) -> bool:
-    """Return whether the first search found next to no row that contributes anything."""
+    """Whether the first search found next to no row that contributes anything."""
     return found.gradient <= 2 * WIDEST / 2.0**FIRST_BISECTIONS - WIDEST
 
 
 def fewest_rows(mu: float, spread: float = 1.0) -> float:
-    """Return the number of rows from which on the first counts tell anything.
+    """Number of rows from which on the first counts tell anything.
 
     Of fewer nothing can be known, not even the scale of what they contribute.
 
@@ -138,7 +138,7 @@ def find(
     cost: float,
     last_left: float | None,
 ) -> tuple[Bounds, float]:
-    """Return clip bounds, and how many row gradients the first may clip.
+    """Clip bounds, and how many row gradients the first may clip.
 
     Parameters
     ----------

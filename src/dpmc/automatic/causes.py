@@ -77,7 +77,7 @@ class Causes:
         )
 
     def certain(self, names: tuple[str, ...], troubled: bool) -> str | None:
-        """Return a cause beside which the budget is none, and what helps; None if none is seen.
+        """Cause beside which the budget is none, and what helps; None if none is seen.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ def locate(
     start: Array,
     progress: Progress = silent,
 ) -> Centre:
-    """Return centre and shape, for all that the purse holds.
+    """Centre and shape, for all that the purse holds.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class _Search:
         return last
 
     def _next(self) -> tuple[float, bool]:
-        """Return the cost of the next stage, and whether it is the last."""
+        """Cost of the next stage, and whether it is the last."""
         left = self.purse.left - self.kept
         room = self.purse.left - (1 - bounds.EXPLORE) * self.total
         explored = (
@@ -257,7 +257,7 @@ class _Search:
         )
 
     def _unsettled(self, left: float, most: float) -> bool:
-        """Return whether the last gradient would be used over too long a distance.
+        """Whether the last gradient would be used over too long a distance.
 
         Over it the curvature is known up to its noise and changes, as `knowledge.combine` has it.
         """
@@ -284,7 +284,7 @@ class _Search:
         )
 
     def _solve(self, for_inference: bool) -> tuple[Array, float]:
-        """Return the step to the posterior mean as it is known, and the length of its noise.
+        """Step to the posterior mean as it is known, and the length of its noise.
 
         Over one standard deviation the curvature of n rows changes by a share of about 1/sqrt(n):
         what is drawn in the end has to reckon with it, what is searched is looked at again.
@@ -349,7 +349,7 @@ class _Search:
             self.dispersion = seen / expected
 
     def _line_search(self, step: Array, share: float, cost: float) -> float:
-        """Return the share of a step to take: as long as the slope at its end is not negative.
+        """Share of a step to take: as long as the slope at its end is not negative.
 
         No step is longer than the prior allows, or ends where the prior has no density.
         """
@@ -391,7 +391,7 @@ class _Search:
 
 
 def likelihood(estimate: Estimate, curvature: Array) -> tuple[Array, Array]:
-    """Return precision, and precision times mean, of theta as the releases alone see it.
+    """Precision, and precision times mean, of theta as the releases alone see it.
 
     The mode of the likelihood is theta with the error that the rows leave, of precision
     `curvature`, and what is released is the mode with the error of privacy noise: errors add up.

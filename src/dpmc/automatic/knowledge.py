@@ -135,7 +135,7 @@ def combine(
 
 
 def _flattened(one: Measurement, tail: Tail, slope: Array) -> Array:
-    """Return the covariance of what clipping takes from a slope over a distance.
+    """Covariance of what clipping takes from a slope over a distance.
 
     A clipped row stays as it is while the point moves. Squared lengths of all row gradients sum up
     to the trace of the curvature: m clipped rows hold the share of m bound^2 of it.

@@ -60,7 +60,7 @@ class NoiseAware:
         return cls(prior, normal.mean, normal.basis, np.zeros((dim, dim)), np.zeros(dim))
 
     def approximation(self) -> tuple[Array, Array]:
-        """Return mode and covariance of its normal approximation, in steps."""
+        """Mode and covariance of its normal approximation, in steps."""
         step: Array = np.zeros(len(self.weighted))
         covariance, height = np.zeros_like(self.precision), self._height(step)
         for _ in range(MOST_STEPS):
@@ -110,12 +110,12 @@ class NoiseAware:
         return float(apart), math.sqrt(pulled)
 
     def _height(self, step: Array) -> float:
-        """Return the log-density of one step; minus infinity where it is not a number."""
+        """Log-density of one step; minus infinity where it is not a number."""
         value = float(self.log_densities(step[None])[0])
         return value if math.isfinite(value) else -math.inf
 
     def log_densities(self, steps: Array) -> Array:
-        """Return the log-densities of steps, shape (m,), up to one constant."""
+        """Log-densities of steps, shape (m,), up to one constant."""
         quadratic = steps @ self.weighted
         quadratic -= 0.5 * np.einsum("ij,jk,ik->i", steps, self.precision, steps)
         thetas = self.origin + steps @ self.basis.T
@@ -125,7 +125,7 @@ class NoiseAware:
     def draws(
         self, num_draws: int, num_chains: int, rng: np.random.Generator
     ) -> tuple[Array, float]:
-        """Return draws of theta, shape (chains, draws, d), and the share of moves accepted.
+        """Draws of theta, shape (chains, draws, d), and the share of moves accepted.
 
         Metropolis-Hastings with independent proposals from the normal approximation: with a normal
         prior each is accepted, and the draws are independent.
@@ -151,7 +151,7 @@ class NoiseAware:
 
 
 def inverse_of_sum(likelihood_precision: Array, prior_precision: Array, basis: Array) -> Array:
-    """Return the inverse of the sum of two precisions, in steps of a basis.
+    """Inverse of the sum of two precisions, in steps of a basis.
 
     What is next to nothing beside other directions is no rounding error there: where the rows say
     little the prior has the word.

@@ -43,7 +43,7 @@ class Prior:
 
     @classmethod
     def of(cls, model: Model) -> Prior:
-        """Return the prior of a model."""
+        """Prior of a model."""
         density: Any = compile_once(model.log_prior)
         slope: Any = compile_once(model.log_prior_gradient)
         return cls(
@@ -53,7 +53,7 @@ class Prior:
         )
 
     def precision(self, theta: Array) -> Array:
-        """Return the negative Hessian of the log-prior, its negative eigenvalues set to zero."""
+        """Negative Hessian of the log-prior, its negative eigenvalues set to zero."""
         columns = np.empty((self.dim, self.dim))
         for k in range(self.dim):
             step = np.zeros(self.dim)
@@ -68,7 +68,7 @@ class Prior:
         return positive
 
     def mode(self, start: Array) -> Array:
-        """Return the mode that Newton's method finds from `start`; `start` of a flat prior."""
+        """Mode that Newton's method finds from `start`; `start` of a flat prior."""
         theta = start.copy()
         for _ in range(NEWTON_STEPS):
             slope = self.gradient(theta)
@@ -81,7 +81,7 @@ class Prior:
         return theta
 
     def spread(self, theta: Array) -> Array:
-        """Return a basis, shape (d, d), whose steps of length 1 are a standard deviation."""
+        """Basis, shape (d, d), whose steps of length 1 are a standard deviation."""
         values, vectors = np.linalg.eigh(self.precision(theta))
         deviations = np.full(self.dim, FLAT_SPREAD)
         proper = values > 1e-12
@@ -91,13 +91,7 @@ class Prior:
 
 
 def starting_point(model: Model, prior: Prior, start: Array | None) -> Array:
-    """Return where to begin: `start`, or the mode of the prior.
-
-    Raises
-    ------
-    DpmcError
-        If the prior is zero there.
-    """
+    """Return where to begin: `start`, or the mode of the prior."""
     theta = prior.mode(np.zeros(model.dim)) if start is None else np.asarray(start, dtype=float)
     if not np.isfinite(prior.log_density(theta)):
         raise DpmcError(
@@ -139,7 +133,7 @@ class NormalPrior:
 
     @classmethod
     def of(cls, prior: Prior, start: Array) -> NormalPrior:
-        """Return the one for a prior, with what is found from `start`."""
+        """One for a prior, with what is found from `start`."""
         mode = prior.mode(start)
         if not (np.isfinite(mode).all() and np.isfinite(prior.log_density(mode))):
             mode = start
@@ -148,17 +142,17 @@ class NormalPrior:
         return cls(mean, proper(prior.precision(mean)), prior.spread(mean), is_normal)
 
     def gradient(self, theta: Array) -> Array:
-        """Return the gradient of the log-density, shape (d,)."""
+        """Gradient of the log-density, shape (d,)."""
         slope: Array = self.precision @ (self.mean - theta)
         return slope
 
     def length(self, step: Array) -> float:
-        """Return the length of a step in deviations."""
+        """Length of a step in deviations."""
         return math.sqrt(max(0.0, float(step @ self.precision @ step)))
 
 
 def proper(precision: Array) -> Array:
-    """Return a precision with a deviation, far but finite, where it says nothing."""
+    """Precision with a deviation, far but finite, where it says nothing."""
     values, vectors = np.linalg.eigh(precision)
     unknown = np.where(values > 1e-12, 0.0, (FARTHEST * FLAT_SPREAD) ** -2)
     filled: Array = precision + (vectors * unknown) @ vectors.T
@@ -166,7 +160,7 @@ def proper(precision: Array) -> Array:
 
 
 def _is_normal(prior: Prior, mode: Array) -> bool:
-    """Return whether the curvature is the same elsewhere."""
+    """Whether the curvature is the same elsewhere."""
     here, basis = prior.precision(mode), prior.spread(mode)
     rng = np.random.default_rng(0)  # of public places, the same each time
     for _ in range(PLACES):
@@ -178,12 +172,12 @@ def _is_normal(prior: Prior, mode: Array) -> bool:
 
 
 def _mass(prior: Prior, mode: Array) -> Array:
-    """Return the point whose parameters of scale are at the mode of their marginal density."""
+    """Point whose parameters of scale are at the mode of their marginal density."""
     basis = prior.spread(mode)
     usual = np.linalg.eigvalsh(prior.precision(mode)).max()
 
     def volume(theta: Array, directions: Array) -> float:
-        """Return half the log-determinant of the curvature in some directions."""
+        """Half the log-determinant of the curvature in some directions."""
         inside = directions.T @ prior.precision(theta) @ directions
         values = np.linalg.eigvalsh(inside)
         return 0.5 * float(np.sum(np.log(np.maximum(values, 1e-12 * min(usual, 1.0)))))

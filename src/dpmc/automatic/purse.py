@@ -53,7 +53,7 @@ class Purse:
         return self.ledger.remaining
 
     def count(self, number: Clipped[float] | NodeValues, cost: float) -> float:
-        """Return a number of rows with noise of standard deviation ``spread / sqrt(cost)``."""
+        """Number of rows with noise of standard deviation ``spread / sqrt(cost)``."""
         return float(self.total(number, cost)[0])
 
     @overload
@@ -63,7 +63,7 @@ class Purse:
     @overload
     def total(self, value: Any, cost: float) -> tuple[Any, float]: ...
     def total(self, value: Any, cost: float) -> tuple[Any, float]:
-        """Return a sum over rows with noise, and the standard deviation of the noise."""
+        """Sum over rows with noise, and the standard deviation of the noise."""
         multiplier = self._multiplier(cost)
         if isinstance(value, NodeValues):
             assert self.nodes is not None
@@ -91,7 +91,7 @@ def search(
     steps: int,
     cost: float,
 ) -> float:
-    """Return a clip bound that about `target` rows exceed, by bisection with noisy counts.
+    """Clip bound that about `target` rows exceed, by bisection with noisy counts.
 
     Where more exceed the whole interval, it is left upwards, for further counts of the same cost:
     norms may be of two kinds, as those of rows with and without an event are.
@@ -139,7 +139,7 @@ def search(
 
 
 def _middles(low: float, high: float, steps: int) -> list[float]:
-    """Return all levels that bisection may ask for."""
+    """All levels that bisection may ask for."""
     if not steps:
         return []
     middle = (low + high) / 2
@@ -155,5 +155,5 @@ def _leaps(high: float, reach: float, count: int) -> list[float]:
 
 
 def count_noise(steps: int, cost: float) -> float:
-    """Return the standard deviation of the noise of one of the counts of `search`."""
+    """Standard deviation of the noise of one of the counts of `search`."""
     return math.sqrt(steps / cost)

@@ -21,7 +21,7 @@ LARGEST_WEIGHT, LARGEST_SQUARE = 1e100, 1e150
 def norms(
     gradients: RowGradients, features: Array, first: int, last: int, theta: Array, basis: Array
 ) -> Array:
-    """Return the Frobenius norms of the whitened curvatures of rows, shape (last - first,).
+    """Frobenius norms of the whitened curvatures of rows, shape (last - first,).
 
     Infinite where a square overflows, NaN for a curvature that is none.
     """
@@ -40,7 +40,7 @@ def clipped_sum(
     basis: Array,
     bound: float,
 ) -> Array:
-    """Return the packed sum of whitened curvatures, each clipped to Frobenius norm `bound`.
+    """Packed sum of whitened curvatures, each clipped to Frobenius norm `bound`.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def clipped_sum(
 def _factors(
     gradients: RowGradients, features: Array, first: int, last: int, theta: Array, basis: Array
 ) -> tuple[Array, Array]:
-    """Return a number and a whitened vector for each row, shapes (m,) and (m, d)."""
+    """Number and a whitened vector for each row, shapes (m,) and (m, d)."""
     with np.errstate(all="ignore"):
         weights = gradients.curvatures(features, theta, first, last)
         rows = np.ascontiguousarray(features[-gradients.dim :, first:last].T)

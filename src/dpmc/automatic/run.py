@@ -50,7 +50,7 @@ def fit(
     names: tuple[str, ...] = (),
     progress: Progress = silent,
 ) -> Fit:
-    """Return draws from the posterior given what a budget lets know of the rows.
+    """Draws from the posterior given what a budget lets know of the rows.
 
     Parameters
     ----------
@@ -76,11 +76,6 @@ def fit(
     -------
     Fit
         Its `plan` says what was spent on what.
-
-    Raises
-    ------
-    DpmcError
-        If the budget or the model is refused, before any row is used.
     """
     noise = noise_of(noise, published=seed is not None)
     budget = GaussianBudget.of(epsilon, delta)

@@ -68,7 +68,7 @@ class Cost:
         return 1 / math.sqrt(self.effective_draws)
 
     def statement(self) -> str:
-        """Return in a sentence what the budget bought."""
+        """In a sentence what the budget bought."""
         widest = float(self.widening.max())
         return (
             f"Privacy displaces means by about {self.displacement:.2g} posterior standard "
@@ -76,7 +76,7 @@ class Cost:
         )
 
     def enough(self) -> tuple[float, int]:
-        """Return the epsilon, and the number of such rows, at which widths would at most double.
+        """Epsilon, and the number of such rows, at which widths would at most double.
 
         Noise falls with mu, and with the root of the number of rows.
         """

@@ -70,7 +70,7 @@ class Tail:
 
     @classmethod
     def unknown(cls, dim: int, num_rows: int, ratio: float) -> Tail:
-        """Return the tail before anything is known."""
+        """Tail before anything is known."""
         return cls(num_rows, ratio, 0.0, 0.0, np.zeros(dim), 0.0, 0.0, 0.0)
 
     def seen(
@@ -139,7 +139,7 @@ class Tail:
         return min(near * math.exp(min(max(start - fall, -700.0), 50.0)), self.num_rows, most)
 
     def size(self, bound: float, basis: Array) -> float:
-        """Return a clip bound of whitened gradients over that of the releases."""
+        """Clip bound of whitened gradients over that of the releases."""
         return math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
 
     def lost(self, size: float, most: float) -> float:
@@ -203,7 +203,7 @@ class Tail:
 
 
 def _log_size(bound: float, basis: Array) -> float:
-    """Return the logarithm of a clip bound in units that do not depend on the whitening."""
+    """Logarithm of a clip bound in units that do not depend on the whitening."""
     # By logarithms: a determinant of two hundred rows overflows.
     volume = float(np.linalg.slogdet(basis)[1])
     return math.log(bound) - max(volume, -1e6) / len(basis)

@@ -36,11 +36,6 @@ class WhitenedRows:
         The posterior, written for one row.
     data : Dataset or Source
         The private rows.
-
-    Raises
-    ------
-    DpmcError
-        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
     """
 
     def __init__(self, model: Model, data: Dataset | Source) -> None:
@@ -61,12 +56,12 @@ class WhitenedRows:
         return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
 
     def gradient_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
-        """Return the sum of whitened row gradients, each clipped to norm `bound`, shape (d,)."""
+        """Sum of whitened row gradients, each clipped to norm `bound`, shape (d,)."""
         total = self._passes.total(_gradient_sum, self._block, theta, basis, bound)
         return row_sum(total, bound)
 
     def squares_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[float]:
-        """Return the sum of squared norms of whitened row gradients, each at most ``bound**2``."""
+        """Sum of squared norms of whitened row gradients, each at most ``bound**2``."""
         total = self._passes.total(_squares_sum, self._block, theta, basis, bound)
         return row_span(float(total[0]), bound**2)
 
@@ -81,7 +76,7 @@ class WhitenedRows:
         return row_count(found[0]), row_count(found[1]), row_sum(found[2:], UNIT)
 
     def slope_sum(self, theta: Array, direction: Array, bound: float) -> Clipped[float]:
-        """Return the sum of row slopes along a direction of theta, each clipped to `bound`."""
+        """Sum of row slopes along a direction of theta, each clipped to `bound`."""
         column = np.ascontiguousarray(direction[:, None])
         total = self._passes.total(_gradient_sum, self._block, theta, column, bound)
         return row_sum(float(total[0]), bound)
@@ -95,7 +90,7 @@ class WhitenedRows:
         return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
 
     def curvature_sum(self, theta: Array, basis: Array, bound: float) -> Clipped[Array]:
-        """Return the packed sum of whitened row curvatures, each clipped to Frobenius norm `bound`.
+        """Packed sum of whitened row curvatures, each clipped to Frobenius norm `bound`.
 
         A curvature is the negative Hessian of the log-likelihood of a row, by differences of
         its gradient. Shape (d (d + 1) / 2,), see `pack`.
@@ -220,7 +215,7 @@ def _curvature_sum(
 
 
 def _clipped_sum(rows: Array, bound: float) -> Array:
-    """Return the sum of rows, each clipped in place."""
+    """Sum of rows, each clipped in place."""
     clip_rows(rows, bound)
     total: Array = rows.sum(axis=0)
     return total

@@ -62,13 +62,7 @@ class AutocorrelationTime:
 
 
 def autocovariance(x: npt.ArrayLike) -> Array:
-    """Return the autocovariance at lags 0 to n - 1, each sum divided by n, shape (n,).
-
-    Raises
-    ------
-    DpmcError
-        If `x` is not a sequence of at least four finite numbers.
-    """
+    """Autocovariance at lags 0 to n - 1, each sum divided by n, shape (n,)."""
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 1 or values.size < 4 or not np.isfinite(values).all():
         raise DpmcError(
@@ -82,7 +76,7 @@ def autocovariance(x: npt.ArrayLike) -> Array:
 
 
 def autocorrelation(x: npt.ArrayLike, num_lags: int | None = None) -> Array:
-    """Return the autocorrelation at lags 0 to `num_lags`, NaN for a chain that stands still."""
+    """Autocorrelation at lags 0 to `num_lags`, NaN for a chain that stands still."""
     values = np.asarray(x, dtype=np.float64)
     found = autocovariance(values)
     found = np.full_like(found, math.nan) if np.ptp(values) == 0 else found / found[0]
@@ -90,7 +84,7 @@ def autocorrelation(x: npt.ArrayLike, num_lags: int | None = None) -> Array:
 
 
 def autocorrelation_time(x: npt.ArrayLike, warn: bool = True) -> AutocorrelationTime:
-    """Return the integrated autocorrelation time of a chain without its burn-in.
+    """Integrated autocorrelation time of a chain without its burn-in.
 
     Parameters
     ----------
@@ -98,11 +92,6 @@ def autocorrelation_time(x: npt.ArrayLike, warn: bool = True) -> Autocorrelation
         A function of the state.
     warn : bool
         Warn of a chain shorter than 100 times it.
-
-    Raises
-    ------
-    DpmcError
-        If `x` is not a sequence of at least four finite numbers.
 
     References
     ----------
@@ -127,7 +116,7 @@ def autocorrelation_time(x: npt.ArrayLike, warn: bool = True) -> Autocorrelation
 
 
 def autocorrelation_times(draws: Array) -> Array:
-    """Return the integrated autocorrelation time of every chain and component.
+    """Integrated autocorrelation time of every chain and component.
 
     Parameters
     ----------
@@ -153,7 +142,7 @@ def autocorrelation_times(draws: Array) -> Array:
 
 
 def in_words(draws: Array) -> tuple[float, str]:
-    """Return the largest integrated autocorrelation time, and all of them as a text.
+    """Largest integrated autocorrelation time, and all of them as a text.
 
     Parameters
     ----------
@@ -173,7 +162,7 @@ def in_words(draws: Array) -> tuple[float, str]:
 
 
 def sokal(rho: Array) -> float:
-    """Return the sum up to the smallest W >= 5 IAC(W); `rho` has shape (n,), from lag 0 on."""
+    """Sum up to the smallest W >= 5 IAC(W); `rho` has shape (n,), from lag 0 on."""
     if np.isnan(rho).any():
         return math.nan
     times = 2 * np.cumsum(rho) - 1
@@ -182,7 +171,7 @@ def sokal(rho: Array) -> float:
 
 
 def geyer(rho: Array) -> float:
-    """Return the sum over pairs of lags while it is positive, pairs made non-increasing."""
+    """Sum over pairs of lags while it is positive, pairs made non-increasing."""
     if np.isnan(rho).any():
         return math.nan
     pairs = rho[: rho.size - rho.size % 2].reshape(-1, 2).sum(axis=1)
@@ -192,7 +181,7 @@ def geyer(rho: Array) -> float:
 
 
 def standard_error(x: npt.ArrayLike, warn: bool = True) -> float:
-    """Return the Monte Carlo standard error of the mean of a chain, ``sd sqrt(IAC / n)``.
+    """Monte Carlo standard error of the mean of a chain, ``sd sqrt(IAC / n)``.
 
     NaN for a chain that stands still, and where a few draws that alternate have an estimate of the
     time below zero.

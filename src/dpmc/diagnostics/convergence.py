@@ -54,7 +54,7 @@ def split_rhat(draws: Array) -> float:
 
 
 def bulk_ess(draws: Array) -> float:
-    """Return the smallest rank-normalised bulk effective sample size of all components.
+    """Smallest rank-normalised bulk effective sample size of all components.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def bulk_ess(draws: Array) -> float:
 
 
 def diagnose(chains: Sequence[Array]) -> dict[str, float]:
-    """Return the largest R-hat and the smallest effective sample sizes of all components.
+    """Largest R-hat and the smallest effective sample sizes of all components.
 
     Parameters
     ----------
@@ -98,11 +98,6 @@ def diagnose(chains: Sequence[Array]) -> dict[str, float]:
         ``rhat`` (rank-normalised, split, of the draws and of how far they are from their median),
         ``ess_bulk`` and ``ess_tail`` (of the shares below the 5 % and 95 % quantiles) over all
         chains [Vehtari et al. 2021, sections 3 and 4.3]; NaN where a component never moves.
-
-    Raises
-    ------
-    DpmcError
-        If chains differ in shape or have fewer than four draws.
     """
     if len(chains) == 1:
         # Chains tell nothing of each other where there is one.
@@ -127,14 +122,14 @@ def diagnose(chains: Sequence[Array]) -> dict[str, float]:
 
 
 def _split(draws: Array) -> list[Array]:
-    """Return for each component the halves of all chains, shape (2 chains, k // 2)."""
+    """For each component the halves of all chains, shape (2 chains, k // 2)."""
     half = len(draws) // 2
     halves = np.concatenate([draws[:half], draws[-half:]], axis=1)
     return list(np.ascontiguousarray(np.moveaxis(halves, (2, 1), (0, 1))))
 
 
 def _scores(values: Array) -> Array:
-    """Return the normal quantiles of the ranks of all values; ties share the mean of theirs."""
+    """Normal quantiles of the ranks of all values; ties share the mean of theirs."""
     from scipy.special import ndtri
 
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -145,7 +140,7 @@ def _scores(values: Array) -> Array:
 
 
 def _rank_rhat(halves: Array) -> float:
-    """Return the larger R-hat of the scores of draws and of their distances from the median.
+    """Larger R-hat of the scores of draws and of their distances from the median.
 
     Draws of two values are all as far from a median between them: that tells nothing.
     """
@@ -164,7 +159,7 @@ def _ratio(chains: Array) -> float:
 
 
 def _effective_size(chains: Array) -> float:
-    """Return the effective sample size of the mean of chains, shape (m, n), taken together.
+    """Effective sample size of the mean of chains, shape (m, n), taken together.
 
     The autocorrelations of the mixture of chains are summed up to the first pair of lags that
     adds nothing, the sums of pairs made to decrease (Geyer 1992).

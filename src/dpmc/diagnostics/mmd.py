@@ -95,7 +95,7 @@ def _kernel_sums(x: Array, wx: Array, y: Array, wy: Array, scales: Array, within
 
 
 def collapse(draws: Array) -> tuple[Array, Array]:
-    """Return distinct states and how often each one repeats.
+    """Distinct states and how often each one repeats.
 
     A rejected proposal repeats the state of its chain, so a union of chains holds
     far fewer points than draws; weights keep every sum over draws exact.
@@ -121,7 +121,7 @@ def collapse(draws: Array) -> tuple[Array, Array]:
 
 
 def squared_mmd(x: Array, y: Array, widths: Array, x_weights: Array | None = None) -> Array:
-    """Return the unbiased estimate U of the squared discrepancy, one per kernel width.
+    """Unbiased estimate U of the squared discrepancy, one per kernel width.
 
     ``U = mean_{i != j} k(x_i, x_j) + mean_{i != j} k(y_i, y_j) - 2 mean_ij k(x_i, y_j)`` with
     ``k(x, y) = exp(-|x - y|^2 / (2 width^2))``. U can be negative. The memory taken
@@ -139,11 +139,6 @@ def squared_mmd(x: Array, y: Array, widths: Array, x_weights: Array | None = Non
     Returns
     -------
     ndarray of shape (s,)
-
-    Raises
-    ------
-    DpmcError
-        If a sample has fewer than two points or the dimensions differ.
 
     References
     ----------
@@ -174,7 +169,7 @@ def squared_mmd(x: Array, y: Array, widths: Array, x_weights: Array | None = Non
 def cross_width(
     x: Array, y: Array, rng: np.random.Generator, x_weights: Array | None = None
 ) -> float:
-    """Return the median of 500 distances between random points of `x` and of `y`.
+    """Median of 500 distances between random points of `x` and of `y`.
 
     Both samples are drawn from with replacement. The width depends on the run, so
     the discrepancy of a poor run is compressed.
@@ -205,7 +200,7 @@ def cross_width(
 
 
 def within_width(y: Array, most: int = 2000) -> float:
-    """Return the median distance between two points of `y`, free of any run.
+    """Median distance between two points of `y`, free of any run.
 
     Parameters
     ----------
@@ -257,13 +252,7 @@ class Reference:
 
     @classmethod
     def of(cls, draws: Array) -> Reference:
-        """Prepare the sample `draws` of shape (M, d).
-
-        Raises
-        ------
-        DpmcError
-            If the sample is too small, not finite, or lies in a subspace.
-        """
+        """Prepare the sample `draws` of shape (M, d)."""
         draws = np.asarray(draws, dtype=np.float64)
         if draws.ndim != 2 or len(draws) <= draws.shape[1] or not np.all(np.isfinite(draws)):
             raise DpmcError(
@@ -289,7 +278,7 @@ class Reference:
 def discrepancies(
     points: Array, weights: Array, reference: Reference, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return every metric that compares a weighted sample with the reference.
+    """Every metric that compares a weighted sample with the reference.
 
     Parameters
     ----------
@@ -336,7 +325,7 @@ def discrepancies(
 
 
 def gaussian_mmd(x: Array, y: Array, squared_width: float = SQUARED_WIDTH) -> float:
-    """Return the unbiased squared discrepancy with the kernel of the public code.
+    """Unbiased squared discrepancy with the kernel of the public code.
 
     The kernel is the density of N(x, h I) at y. Pairs of a sample with itself leave out the
     diagonal, all cross pairs are used, so that samples may differ in size.
@@ -353,11 +342,6 @@ def gaussian_mmd(x: Array, y: Array, squared_width: float = SQUARED_WIDTH) -> fl
     float
         Can be negative.
 
-    Raises
-    ------
-    DpmcError
-        If a sample has fewer than two points, the dimensions differ, or h is not positive.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -372,7 +356,7 @@ def gaussian_mmd(x: Array, y: Array, squared_width: float = SQUARED_WIDTH) -> fl
 
 
 def rank_one_mmd(x: Array, y: Array) -> float:
-    """Return the unbiased squared discrepancy with the kernel printed in the thesis.
+    """Unbiased squared discrepancy with the kernel printed in the thesis.
 
     That kernel, exp(-(|x|^2 + |y|^2) / 2) / (2 pi), is a product f(x) f(y): the discrepancy
     is the squared difference of the means of f, and is zero for many pairs of distributions, for
@@ -387,11 +371,6 @@ def rank_one_mmd(x: Array, y: Array) -> float:
     -------
     float
         Can be negative.
-
-    Raises
-    ------
-    DpmcError
-        If a sample has fewer than two points or the dimensions differ.
 
     References
     ----------
@@ -409,7 +388,7 @@ def rank_one_mmd(x: Array, y: Array) -> float:
 
 
 def posterior_mmd(draws: Array, reference: Array) -> dict[str, float]:
-    """Return every discrepancy of a private from the non-private posterior.
+    """Every discrepancy of a private from the non-private posterior.
 
     Parameters
     ----------
@@ -425,12 +404,6 @@ def posterior_mmd(draws: Array, reference: Array) -> dict[str, float]:
         text, see :func:`rank_one_mmd`) and ``mmd_squared_median`` (Gaussian kernel of height
         1 whose width is the median distance within the reference, so that one scale serves
         all private posteriors).
-
-    Raises
-    ------
-    DpmcError
-        If a sample has fewer than two points, the dimensions differ, or all points of the
-        reference are the same.
     """
     draws, reference = _samples(draws, reference)
     width = within_width(reference)

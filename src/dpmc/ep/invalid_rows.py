@@ -12,12 +12,12 @@ CHOICES: tuple[InvalidRows, ...] = ("refuse", "zero")
 
 
 def as_floats(name: str, values: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
-    """Return private values as a contiguous array of 64-bit floats, refusing a masked array."""
+    """Private values as a contiguous array of 64-bit floats, refusing a masked array."""
     return np.ascontiguousarray(checks.real_array(name, values, invalid_rows))
 
 
 def without_invalid(invalid_rows: InvalidRows, **parts: Array) -> tuple[Array, ...]:
-    """Return the parts of private rows, invalid rows refused or all NaN.
+    """Parts of private rows, invalid rows refused or all NaN.
 
     A row of NaN has no factor: the compiled loops put in its place one that leaves the state as
     it is, clipped as any other. So it contributes nothing, the number of rows stays the public

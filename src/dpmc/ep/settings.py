@@ -168,7 +168,7 @@ def pass_orders(
 
 
 def required(budget: Budget | None) -> Budget:
-    """Return the budget of a private method, refusing none."""
+    """Budget of a private method, refusing none."""
     if budget is None:
         raise DpmcError("`budget` must be an epsilon and a delta for a private method, got None")
     checks.instance("budget", budget, Budget, "a dpmc.types.Budget")

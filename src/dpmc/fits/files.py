@@ -29,13 +29,7 @@ def path_of(path: object) -> Path:
 
 
 def save(fit: Fit, path: Path) -> None:
-    """Write a fit; see `Fit.save`.
-
-    Raises
-    ------
-    DpmcError
-        If the fit has no draws, or the file cannot be written.
-    """
+    """Write a fit; see `Fit.save`."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -84,13 +78,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Fields of a fit; see `Fit.load`.
-
-    Raises
-    ------
-    DpmcError
-        If the file is not there or is no fit.
-    """
+    """Fields of a fit; see `Fit.load`."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -64,7 +64,7 @@ class Profile:
     overrides: Mapping[str, Values] = field(default_factory=dict)
 
     def release_settings(self, statistics: str = "sz") -> dict[str, Any]:
-        """Return the keyword arguments of the release that a method needs.
+        """Keyword arguments of the release that a method needs.
 
         `statistics` in {"sz", "szu", "own"}: `STATISTICS` of the method: of
         `dpmc.linreg.release.release` without and with u, or of the release of the method's own
@@ -77,7 +77,7 @@ class Profile:
         return {**terms, "split": self.split, "with_u": statistics == "szu"}
 
     def parameters(self, method: str, y_bound: float) -> dict[str, Any]:
-        """Return the parameters of `method` that differ from its defaults.
+        """Parameters of `method` that differ from its defaults.
 
         `method`: empty for a method of which the profile says nothing. `y_bound`: Y, > 0: a third
         of it is where a chain starts, or what sigma_y^2 is set to.
@@ -154,13 +154,13 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def profile(name: str) -> Profile:
-    """Return a profile by name."""
+    """Profile by name."""
     checks.one_of("profile", name, tuple(PROFILES))
     return PROFILES[name]
 
 
 def make_prior(profile: Profile, dim: int, rng: np.random.Generator) -> Prior:
-    """Return the prior of [alparslan2023thesis, section 7.2] for `dim` features.
+    """Prior of [alparslan2023thesis, section 7.2] for `dim` features.
 
     Parameters
     ----------

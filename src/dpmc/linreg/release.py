@@ -81,11 +81,6 @@ def release(
         Noise is drawn for the upper triangle of S and mirrored. `guarantees` gives its
         guarantee under either relation.
 
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range, or the rows were clipped to wider bounds or none.
-
     Examples
     --------
     >>> from dpmc.linreg.sufficient_statistics import node_statistics
@@ -124,7 +119,7 @@ def release(
 
 
 def guarantees(noisy: NoisyStatistics) -> dict[Neighbours, Guarantee]:
-    """Return the guarantee of a release under each relation, the declared one first.
+    """Guarantee of a release under each relation, the declared one first.
 
     Parameters
     ----------

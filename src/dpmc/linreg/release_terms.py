@@ -60,18 +60,18 @@ class Terms:
         single_releases.check_noise(self.noise)
 
     def multiplier(self, parts: int = 1) -> float:
-        """Return the noise multiplier of one of `parts` equal shares of epsilon and delta."""
+        """Noise multiplier of one of `parts` equal shares of epsilon and delta."""
         return gaussian_noise.multiplier(self.calibration, self.epsilon / parts, self.delta / parts)
 
 
 def upper(s: Array) -> Array:
-    """Return the upper triangles of J matrices row by row, shape (J, d (d + 1) / 2)."""
+    """Upper triangles of J matrices row by row, shape (J, d (d + 1) / 2)."""
     rows, columns = np.triu_indices(s.shape[-1])
     return np.asarray(s[:, rows, columns])
 
 
 def mirrored(entries: Array, dim: int) -> Array:
-    """Return the symmetric matrices of upper triangles, shape (J, d, d)."""
+    """Symmetric matrices of upper triangles, shape (J, d, d)."""
     rows, columns = np.triu_indices(dim)
     s = np.empty((len(entries), dim, dim))
     s[:, rows, columns] = entries
@@ -212,7 +212,7 @@ def guarantee(
     bounds_source: Source,
     nominal: float = math.inf,
 ) -> Guarantee:
-    """Return the guarantee of a release that one row moves by `shift` standard deviations.
+    """Guarantee of a release that one row moves by `shift` standard deviations.
 
     Parameters
     ----------

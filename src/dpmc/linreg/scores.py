@@ -26,7 +26,7 @@ class CredibleInterval(NamedTuple):
 
 
 def prediction_error(coefficients: Array, x: Array, y: Array) -> float:
-    """Return the mean squared error of x'theta on test rows.
+    """Mean squared error of x'theta on test rows.
 
     In the squared units of y.
 
@@ -91,7 +91,7 @@ def coefficient_errors(
 
 
 def t_interval(values: Array, level: float = LEVEL) -> CredibleInterval:
-    """Return the mean of independent runs and its Student t interval.
+    """Mean of independent runs and its Student t interval.
 
     `values`, shape (m,): at least two; fifty runs have 49 degrees of freedom. `level`: coverage, in
     (0, 1).

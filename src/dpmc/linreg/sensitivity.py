@@ -32,7 +32,7 @@ def statistics_sensitivity(
     neighbours: Neighbours = "replace",
     with_u: bool = False,
 ) -> float:
-    """Return the largest Euclidean change of (vech S, z), or of (vech S, z, u).
+    """Largest Euclidean change of (vech S, z), or of (vech S, z, u).
 
     Attained by some pair of rows within the bounds.
 
@@ -65,7 +65,7 @@ def statistics_sensitivity(
 def scaled_sensitivity(
     x_bound: float, y_bound: float, dim: int, neighbours: Neighbours, s_sd: float, z_sd: float
 ) -> float:
-    """Return the largest change of (vech S / s_sd, z / z_sd).
+    """Largest change of (vech S / s_sd, z / z_sd).
 
     How far one row moves a release of S and z, in standard deviations of its noise: its
     inverse is the noise multiplier of both together.
@@ -80,19 +80,19 @@ def scaled_sensitivity(
 
 
 def s_sensitivity(x_bound: float, dim: int, neighbours: Neighbours = "replace") -> float:
-    """Return the largest change of vech S: B^2, or sqrt(2) B^2 by replacement from d = 2 on."""
+    """Largest change of vech S: B^2, or sqrt(2) B^2 by replacement from d = 2 on."""
     check_bounds(x_bound, 1.0, dim, neighbours)
     return x_bound**2 * (math.sqrt(2) if neighbours == "replace" and dim > 1 else 1.0)
 
 
 def z_sensitivity(x_bound: float, y_bound: float, neighbours: Neighbours = "replace") -> float:
-    """Return the largest change of z: BY, or 2BY by replacement."""
+    """Largest change of z: BY, or 2BY by replacement."""
     check_bounds(x_bound, y_bound, 1, neighbours)
     return x_bound * y_bound * (2.0 if neighbours == "replace" else 1.0)
 
 
 def smallest_eigenvalue_sensitivity(x_bound: float) -> float:
-    """Return the largest change of the smallest eigenvalue of S: B^2 under both relations.
+    """Largest change of the smallest eigenvalue of S: B^2 under both relations.
 
     A row adds between 0 and its squared norm to it (Weyl), whatever the other rows are.
     """
@@ -116,7 +116,7 @@ def check_bounds(x_bound: float, y_bound: float, dim: int, neighbours: Neighbour
 
 
 def _on_edge(a2: float, b2: float) -> float:
-    """Return the maximum over s in [0, 1] of ``a2 (1 + s)**2 (a2 (1 - s)**2 + b2)``.
+    """Maximum over s in [0, 1] of ``a2 (1 + s)**2 (a2 (1 - s)**2 + b2)``.
 
     The derivative has the sign of ``2 s**2 - 2 s + b2 / a2``: a local maximum at the smaller
     root, if there is one, and the other at s = 1.

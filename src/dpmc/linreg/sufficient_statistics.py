@@ -29,7 +29,7 @@ INVALID_ROWS = ("refuse", "zero")
 
 
 def node_sizes(num_rows: int, num_nodes: int) -> npt.NDArray[np.int64]:
-    """Return the rows of each node: equally many, and what remains goes to the last."""
+    """Rows of each node: equally many, and what remains goes to the last."""
     at_least("num_rows", num_rows, 1)
     at_least("num_nodes", num_nodes, 1)
     if num_nodes > num_rows:
@@ -103,7 +103,7 @@ def node_statistics(
 
 
 def _is_pair(chunks: Any) -> bool:
-    """Return whether `chunks` is one pair of arrays, or of data frames."""
+    """Whether `chunks` is one pair of arrays, or of data frames."""
     if not isinstance(chunks, tuple) or len(chunks) != 2:
         return False
     return all(hasattr(part, "__array__") for part in chunks)
@@ -148,7 +148,7 @@ class _Sums:
                 self._flush()
 
     def finish(self) -> NodeStatistics:
-        """Return the sums, if all rows came."""
+        """Sums, if all rows came."""
         came = self.added + self.filled
         if came != self.sizes.sum():
             raise DpmcError(f"`chunks` must have num_rows = {self.sizes.sum()} rows, got {came}")
@@ -238,7 +238,7 @@ def bound_rows(rows: Array, x_bound: float, y_bound: float) -> npt.NDArray[np.bo
 
 
 def _moderate(x: Array, x_bound: float) -> Array:
-    """Return rows without NaN, and those whose square overflows at twice the bound instead.
+    """Rows without NaN, and those whose square overflows at twice the bound instead.
 
     Parameters
     ----------

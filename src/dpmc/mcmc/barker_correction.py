@@ -75,7 +75,7 @@ class Correction:
         return np.asarray(self._signed, dtype=np.float64)[index]
 
     def tail(self, x: npt.ArrayLike) -> Array:
-        """Return the probability that N(0, C) + V exceeds `x`, in the shape of `x`."""
+        """Probability that N(0, C) + V exceeds `x`, in the shape of `x`."""
         return _tails(np.asarray(x, np.float64), self.atoms, self.noise_variance) @ self.weights
 
     @functools.cached_property
@@ -94,7 +94,7 @@ class Correction:
 
 @functools.cache
 def correction(noise_variance: float, criterion: str = "odds") -> Correction:
-    """Return the best correction for noise of a variance, computed once.
+    """Best correction for noise of a variance, computed once.
 
     Parameters
     ----------
@@ -109,11 +109,6 @@ def correction(noise_variance: float, criterion: str = "odds") -> Correction:
     Returns
     -------
     Correction
-
-    Raises
-    ------
-    DpmcError
-        If the variance or the criterion is out of range, or the program has no solution.
 
     Notes
     -----
@@ -180,7 +175,7 @@ def _logistic_density(x: Array) -> Array:
 
 
 def _tails(x: Array, atoms: Array, noise_variance: float) -> Array:
-    """Return P(N(0, C) +- a > x) for each x and atom a with a random sign, shape (..., m)."""
+    """P(N(0, C) +- a > x) for each x and atom a with a random sign, shape (..., m)."""
     from scipy.special import ndtr
 
     sd = math.sqrt(noise_variance)

@@ -42,11 +42,6 @@ class BatchRatios:
         The model on its rows.
     batch_size : int
         Rows b of a batch.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data.
     """
 
     def __init__(self, posterior: Posterior, batch_size: int) -> None:
@@ -66,7 +61,7 @@ class BatchRatios:
     def sums(
         self, theta: Array, theta_new: Array, bound: float, rng: np.random.Generator
     ) -> tuple[float, float, int]:
-        """Return sum, sum of squares and clip count of the clipped row ratios of a new batch."""
+        """Sum, sum of squares and clip count of the clipped row ratios of a new batch."""
         enough = False
         while not enough:
             # What `integers` gives for 64 bits of this generator, in a quarter of the time.
@@ -109,7 +104,7 @@ class BatchRatios:
         population: float,
         rng: np.random.Generator,
     ) -> tuple[Clipped[float], int]:
-        """Return the estimate less half of its variance, and how many ratios were clipped.
+        """Estimate less half of its variance, and how many ratios were clipped.
 
         Parameters
         ----------
@@ -126,7 +121,7 @@ class BatchRatios:
     def barker(
         self, theta: Array, theta_new: Array, event: BarkerEvent, rng: np.random.Generator
     ) -> tuple[BarkerRatio, int]:
-        """Return the estimate clipped as an event says, and how many ratios were clipped.
+        """Estimate clipped as an event says, and how many ratios were clipped.
 
         Parameters
         ----------
@@ -134,11 +129,6 @@ class BatchRatios:
             As of `estimate`.
         event : BarkerEvent
             Of batches as they are drawn here.
-
-        Raises
-        ------
-        DpmcError
-            If it is of others.
         """
         batch = self.estimate(theta, theta_new, self.barker_bound(event), rng)
         # Beyond the bound by rounding alone, and a ledger that refuses would reveal rows.
@@ -146,13 +136,7 @@ class BatchRatios:
         return BarkerRatio(batch.log_ratio, variance, event), batch.clipped
 
     def barker_bound(self, event: BarkerEvent) -> float:
-        """Return what an event says that row ratios are clipped to.
-
-        Raises
-        ------
-        DpmcError
-            If it is of other batches than those that are drawn here.
-        """
+        """Return what an event says that row ratios are clipped to."""
         if (event.batch_size, event.num_rows) != (self._batch_size, len(self._rows)):
             raise DpmcError(
                 f"`event` must be of batches of {self._batch_size} of {len(self._rows)} rows, got "

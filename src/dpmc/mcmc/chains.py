@@ -80,7 +80,7 @@ class Kernel(NamedTuple):
 
 
 def sampler(kernel: Kernel) -> Sampler:
-    """Return the function that runs chains of `kernel` and collects what they record."""
+    """Function that runs chains of `kernel` and collects what they record."""
 
     def run(
         start: Array,
@@ -150,11 +150,6 @@ def number_of_threads(given: int | None, num_chains: int, num_entries: int) -> i
     num_chains : int
     num_entries : int
         Of all rows: rows times columns.
-
-    Raises
-    ------
-    DpmcError
-        If it is no integer of at least 1.
     """
     if given is not None:
         checks.at_least("num_threads", given, 1)
@@ -167,7 +162,7 @@ def number_of_threads(given: int | None, num_chains: int, num_entries: int) -> i
 
 
 def threaded(make: Callable[[], Sampler], num_threads: int) -> Sampler:
-    """Return a sampler that runs its chains in threads.
+    """Sampler that runs its chains in threads.
 
     Parameters
     ----------
@@ -212,7 +207,7 @@ def threaded(make: Callable[[], Sampler], num_threads: int) -> Sampler:
 
 
 def joined(runs: Sequence[Run]) -> Run:
-    """Return chains of one each side by side; where one stopped early, all are cut to its length.
+    """Chains of one each side by side; where one stopped early, all are cut to its length.
 
     Parameters
     ----------

@@ -42,13 +42,7 @@ CHUNK = 4096
 
 
 def with_release(releases: Releases, budget: Budget) -> Releases:
-    """Return what is released with the diagnostics of all chains, once.
-
-    Raises
-    ------
-    DpmcError
-        If the accountant of the budget proves nothing of a Gaussian release from all rows.
-    """
+    """Return what is released with the diagnostics of all chains, once."""
     event = events.gaussian(calibration.share_multiplier(budget, SHARE))
     accountant = accounting.load(budget.accountant)
     try:
@@ -62,7 +56,7 @@ def with_release(releases: Releases, budget: Budget) -> Releases:
 
 
 def exact_shares(totals: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
-    """Return the shares of clipped rows over all passes and chains of a run."""
+    """Shares of clipped rows over all passes and chains of a run."""
     shares = {}
     for name in CLIP_COUNTS:
         rows = f"{name.removesuffix('clipped')}rows"
@@ -125,7 +119,7 @@ def release(
 
 
 def released_states(draws: Array) -> Array:
-    """Return at most `MOST_STATES` states, evenly spaced over all chains, shape (k, d)."""
+    """At most `MOST_STATES` states, evenly spaced over all chains, shape (k, d)."""
     dim = draws.shape[-1]
     states = np.moveaxis(draws, 0, -2).reshape(-1, dim)  # one chain after the other
     count = min(MOST_STATES, len(states))
@@ -143,7 +137,7 @@ def without_clip_counts(run: Run) -> Run:
 def ratio_share(
     posterior: Posterior, states: Array, proposals: Array, bounds: Sequence[float]
 ) -> float:
-    """Return the mean share of rows whose log-likelihood ratio is clipped.
+    """Mean share of rows whose log-likelihood ratio is clipped.
 
     Parameters
     ----------
@@ -174,7 +168,7 @@ def ratio_share(
 
 
 def gradient_share(posterior: Posterior, states: Array, bound: float) -> float:
-    """Return the mean share of rows whose gradient is clipped at states of shape (k, d).
+    """Mean share of rows whose gradient is clipped at states of shape (k, d).
 
     In [0, 1]; one substituted row changes it by at most 1/n.
     """

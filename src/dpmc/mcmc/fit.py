@@ -163,12 +163,6 @@ def fit(
     Fit
         Draws, the ledger, and what the budget bought.
 
-    Raises
-    ------
-    DpmcError
-        On any input that is refused, and on a model that fails on public probes, before any
-        row is used.
-
     Examples
     --------
     >>> import numpy as np

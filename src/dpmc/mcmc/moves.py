@@ -106,7 +106,7 @@ class Walk:
         self._sd, self._one_component, self._guided = proposal_sd, one_component, guided
 
     def direction(self, rng: np.random.Generator) -> Array:
-        """Return the first direction of each component, shape (d,): drawn where it matters."""
+        """First direction of each component, shape (d,): drawn where it matters."""
         if self._guided:
             return rng.choice([-1.0, 1.0], size=self._sd.size)
         return np.ones(self._sd.size)
@@ -114,7 +114,7 @@ class Walk:
     def propose(
         self, theta: Array, direction: Array, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return the proposal and the directions after a rejection, each of shape (d,)."""
+        """Proposal and the directions after a rejection, each of shape (d,)."""
         if self._guided:
             return guided_walk(theta, direction, self._sd, rng, self._one_component)
         return random_walk(theta, self._sd, rng, self._one_component), direction
@@ -129,11 +129,6 @@ class Mass:
         A multiple of the identity, a diagonal, or a matrix.
     dim : int
         Dimension d.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive (definite) or does not fit the dimension.
     """
 
     def __init__(self, mass: float | Sequence[Any], dim: int) -> None:
@@ -163,12 +158,12 @@ class Mass:
         return drawn
 
     def velocity(self, momentum: Array) -> Array:
-        """Return the inverse mass times the momentum, shape (d,)."""
+        """Inverse mass times the momentum, shape (d,)."""
         velocity: Array = self._inverse @ momentum if self._dense else self._inverse * momentum
         return velocity
 
     def kinetic(self, momentum: Array) -> float:
-        """Return the kinetic energy p' M^-1 p / 2."""
+        """Kinetic energy p' M^-1 p / 2."""
         return 0.5 * float(momentum @ self.velocity(momentum))
 
 
@@ -253,7 +248,7 @@ def langevin(
 def step_sizes(
     step_size: float, jitter: str, count: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Return the step size of each iteration, shape (count,).
+    """Step size of each iteration, shape (count,).
 
     Parameters
     ----------

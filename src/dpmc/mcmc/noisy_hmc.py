@@ -89,7 +89,7 @@ class Integrator(Protocol):
         step_size: float,
         mass: moves.Mass,
     ) -> moves.Trajectory:
-        """Return the end of the trajectory."""
+        """End of the trajectory."""
         ...
 
 
@@ -120,7 +120,7 @@ def check(params: HMCSettings) -> None:
 
 
 def releases(params: HMCSettings, num_steps: int) -> Releases:
-    """Return the Gaussian releases: a ratio and L + 1 or L gradients per iteration.
+    """Gaussian releases: a ratio and L + 1 or L gradients per iteration.
 
     [raisa2021dphmc, Theorem 3.5; raisa2021thesis, Theorem 11].
     """
@@ -138,7 +138,7 @@ def sampler(
     num_steps: int,
     store_points: bool = False,
 ) -> Sampler:
-    """Return the sampler of `posterior`.
+    """Sampler of `posterior`.
 
     Parameters
     ----------
@@ -153,12 +153,6 @@ def sampler(
     store_points : bool
         Store every one of the L + 1 points of each trajectory, start first, in place of
         the state after each iteration. A trajectory that diverges stays at its last point.
-
-    Raises
-    ------
-    DpmcError
-        If the mass is not positive or does not fit the dimension, or there is no clip
-        bound for the ratios.
     """
     mass = moves.Mass(params.mass, posterior.dim)
     ratio_bound = posterior.clip_bound(params.ratio_clip_bound)

@@ -52,13 +52,7 @@ class Posterior:
         return dataset
 
     def clip_bound(self, given: float | None) -> float:
-        """Return the clip bound per unit of distance, by default the Lipschitz constant.
-
-        Raises
-        ------
-        DpmcError
-            If none is given and the model has no Lipschitz constant.
-        """
+        """Clip bound per unit of distance, by default the Lipschitz constant."""
         if given is not None:
             return given
         if self.model.lipschitz is None:

@@ -69,7 +69,7 @@ def _block(
     dim: int,
     bits: int,
 ) -> Any:
-    """Return the loop over the iterations of one block, compiled once a process and kept.
+    """Loop over the iterations of one block, compiled once a process and kept.
 
     It closes over the functions of a model and a method, and over the bits of a draw, of which
     there are three kinds. What else differs between fits of one model, the rows and the
@@ -125,7 +125,7 @@ def sampler(
     init: Callable[[Array, np.random.Generator], Array],
     update: Callable[..., Any],
 ) -> Sampler:
-    """Return a sampler whose state moves by the gradient of a batch.
+    """Sampler whose state moves by the gradient of a batch.
 
     Parameters
     ----------
@@ -138,11 +138,6 @@ def sampler(
     update : compiled function ``(state, prior_gradient, drift, step)``
         Moves the state in place; `drift` is the scaled noisy batch sum, `step` the e of the
         batches. A function of a module: one made anew for each fit would be compiled anew.
-
-    Raises
-    ------
-    DpmcError
-        If the posterior is tempered: the step sizes of these methods take its place.
     """
     num_rows, dim = posterior.num_rows, posterior.dim
     if posterior.tempering != 1:

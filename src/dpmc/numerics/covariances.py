@@ -26,7 +26,7 @@ def random_covariance(dim: int, rng: np.random.Generator) -> Array:
 
 
 def resolve(covariance: Covariance, dim: int) -> Array:
-    """Return the matrix that a configuration names, shape (d, d).
+    """Matrix that a configuration names, shape (d, d).
 
     Parameters
     ----------
@@ -34,11 +34,6 @@ def resolve(covariance: Covariance, dim: int) -> Array:
         The matrix itself, or the seed of one draw of :func:`random_covariance`.
     dim : int
         Dimension d.
-
-    Raises
-    ------
-    DpmcError
-        If the matrix has the wrong shape, is not symmetric or not positive definite.
     """
     if isinstance(covariance, Mapping):
         if set(covariance) != {"seed"}:

@@ -12,7 +12,7 @@ _FAR = 5.0
 
 @compiled
 def normal_quantile(p: float) -> float:
-    """Return the z with Phi(z) = p, relative error about 1e-16.
+    """Z with Phi(z) = p, relative error about 1e-16.
 
     Parameters
     ----------

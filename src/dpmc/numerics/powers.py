@@ -12,19 +12,19 @@ from dpmc.numerics.compiled import kept
 
 @kept
 def identity(x: Any) -> Any:
-    """Return x."""
+    """X."""
     return x
 
 
 @kept
 def square(x: Any) -> Any:
-    """Return x^2."""
+    """X^2."""
     return x * x
 
 
 @kept
 def cube(x: Any) -> Any:
-    """Return x^3."""
+    """X^3."""
     return x * x * x
 
 
@@ -52,7 +52,7 @@ _KNOWN = {
 
 @functools.cache
 def power(exponent: float, absolute: bool) -> Any:
-    """Return the compiled function ``(x) -> |x|^exponent`` or, if not absolute, ``x^exponent``.
+    """Compiled function ``(x) -> |x|^exponent`` or, if not absolute, ``x^exponent``.
 
     Parameters
     ----------

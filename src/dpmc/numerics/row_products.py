@@ -16,7 +16,7 @@ PIECE = 1 << 18
 
 
 def times(rows: Array, matrix: Array) -> Array:
-    """Return the product of rows with a matrix; each row by the same operations.
+    """Product of rows with a matrix; each row by the same operations.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def _pieces(out: Array, piece: int) -> Array:
 
 
 def gram(rows: Array, weights: Array) -> Array:
-    """Return the sum over rows of a weight times the outer product of a row with itself.
+    """Sum over rows of a weight times the outer product of a row with itself.
 
     Parameters
     ----------

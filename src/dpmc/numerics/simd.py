@@ -58,7 +58,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:
-    """Return a function of compiled code from one that returns its type and writes its code."""
+    """Function of compiled code from one that returns its type and writes its code."""
     return extending.intrinsic(function)
 
 
@@ -87,7 +87,7 @@ SCALARS = {"numbers": types.float64, "words": types.int64}
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """Return eight times a scalar."""
+    """Eight times a scalar."""
     kind = ir.VectorType(value.type, WIDTH)
     empty = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
@@ -150,14 +150,14 @@ _operator(operator.and_, MASK, MASK, _plain("and_"))
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, k: Any, element: Any) -> Any:
-    """Return a pointer to eight elements of an array."""
+    """Pointer to eight elements of an array."""
     data = arrayobj.make_array(kind)(context, builder, array).data
     place = builder.gep(data, [k])
     return builder.bitcast(place, ir.PointerType(ir.VectorType(element, WIDTH)))
 
 
 def _memory(kind: Any) -> tuple[Any, Any]:
-    """Return the intrinsics that read lanes of a kind from an array, and that write them."""
+    """Intrinsics that read lanes of a kind from an array, and that write them."""
     element = ELEMENTS[kind.name]
 
     def load(context: Any, array: Any, k: Any) -> Any:
@@ -188,7 +188,7 @@ load_words, store_words = _memory(WORDS)
 
 @_intrinsic
 def spread(context: Any, value: Any) -> Any:
-    """Return eight times one number."""
+    """Eight times one number."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _spread(builder, arguments[0])
@@ -198,7 +198,7 @@ def spread(context: Any, value: Any) -> Any:
 
 @_intrinsic
 def choose(context: Any, mask: Any, first: Any, second: Any) -> Any:
-    """Return numbers of `first` where `mask` holds, of `second` elsewhere."""
+    """Numbers of `first` where `mask` holds, of `second` elsewhere."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
@@ -208,7 +208,7 @@ def choose(context: Any, mask: Any, first: Any, second: Any) -> Any:
 
 @_intrinsic
 def total(context: Any, numbers: Any) -> Any:
-    """Return the sum of eight numbers, in pairs."""
+    """Sum of eight numbers, in pairs."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         index = [ir.Constant(ir.IntType(32), k) for k in range(WIDTH)]
@@ -224,7 +224,7 @@ def total(context: Any, numbers: Any) -> Any:
 
 @_intrinsic
 def root(context: Any, numbers: Any) -> Any:
-    """Return square roots."""
+    """Square roots."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = _vector(NUMBERS)
@@ -279,7 +279,7 @@ FRACTION_BITS = (1 << MANTISSA) - 1
 
 @inlined
 def exponential(x: Any) -> Any:
-    """Return exp(x) for x in [-700, 0]: 2^n times a Taylor series on [-ln(2)/2, ln(2)/2]."""
+    """Value of exp(x) for x in [-700, 0]: 2^n times a Taylor series on [-ln(2)/2, ln(2)/2]."""
     n = to_words(x * LOG2_E - 0.5)
     whole = to_numbers(n)
     r = (x - whole * LN2_HIGH) - whole * LN2_LOW
@@ -300,7 +300,7 @@ def exponential(x: Any) -> Any:
 
 @inlined
 def logarithm(x: Any) -> Any:
-    """Return ln(x) for normal x > 0: of 2^n m with m in [sqrt(1/2), sqrt(2)).
+    """Ln(x) for normal x > 0: of 2^n m with m in [sqrt(1/2), sqrt(2)).
 
     ln m = 2 artanh((m - 1) / (m + 1)), whose series converges fast: the square of that ratio
     is at most 0.0295.
@@ -323,7 +323,7 @@ def logarithm(x: Any) -> Any:
 
 @inlined
 def circle(u: Any) -> Any:
-    """Return cos and sin of 2 pi u for u in [-1/2, 1/2]; the error is absolute.
+    """Cos and sin of 2 pi u for u in [-1/2, 1/2]; the error is absolute.
 
     Taylor series at a quarter of the angle, which is doubled twice.
     """
@@ -351,7 +351,7 @@ def circle(u: Any) -> Any:
 
 @inlined
 def mills(t: Any) -> Any:
-    """Return Mills' ratio R(t) = (1 - Phi(t)) / phi(t) of the normal distribution, for t >= 0.
+    """Mills' ratio R(t) = (1 - Phi(t)) / phi(t) of the normal distribution, for t >= 0.
 
     ``(1 + t) R(t)`` is smooth in ``(t - 5) / (t + 5)`` on all of [-1, 1]
     [Shepherd and Laframboise 1981].

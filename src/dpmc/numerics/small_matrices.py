@@ -21,7 +21,7 @@ compiled = kept
 
 
 def psd(matrix: Array) -> Array:
-    """Return the positive semi-definite matrix nearest in Frobenius norm, shape (..., d, d).
+    """Positive semi-definite matrix nearest in Frobenius norm, shape (..., d, d).
 
     The symmetric part with its negative eigenvalues set to zero [Higham 1988].
     """
@@ -31,7 +31,7 @@ def psd(matrix: Array) -> Array:
 
 
 def spectrum(matrix: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of the nearest positive semi-definite matrix and its vectors.
+    """Eigenvalues of the nearest positive semi-definite matrix and its vectors.
 
     Parameters
     ----------
@@ -43,11 +43,6 @@ def spectrum(matrix: Array) -> tuple[Array, Array]:
         Ascending, none below zero.
     vectors : ndarray of shape (..., d, d)
         Eigenvectors in columns.
-
-    Raises
-    ------
-    DpmcError
-        If an entry is not finite.
     """
     if not np.isfinite(matrix).all():
         raise DpmcError("`matrix` must hold finite numbers only, got others")
@@ -119,7 +114,7 @@ def shifted_cholesky(matrix: Any, scale: float, shift: float, factor: Any) -> bo
 
 @compiled
 def log_determinant(factor: Any) -> float:
-    """Return log |L L'|."""
+    """Log |L L'|."""
     total, product = 0.0, 1.0
     for i in range(factor.shape[0]):
         product *= factor[i, i]
@@ -246,7 +241,7 @@ def multiply(matrix: Any, vector: Any, out: Any) -> None:
 
 @compiled
 def inner(a: Any, b: Any) -> float:
-    """Return the inner product of two vectors."""
+    """Inner product of two vectors."""
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
@@ -255,7 +250,7 @@ def inner(a: Any, b: Any) -> float:
 
 @compiled
 def trace_product(a: Any, b: Any) -> float:
-    """Return tr(a b) of two symmetric matrices."""
+    """Tr(a b) of two symmetric matrices."""
     total = 0.0
     for i in range(a.shape[0]):
         for k in range(a.shape[1]):

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def canonical(value: object) -> str:
-    """Return the canonical JSON text of `value`.
+    """Canonical JSON text of `value`.
 
     Keys are sorted and numbers that compare equal read the same, so that neither the
     order of a mapping nor ``1`` in place of ``1.0`` counts as a change.
@@ -50,13 +50,13 @@ def canonical(value: object) -> str:
 
 
 def short_digest(value: object) -> str:
-    """Return the first 8 hexadecimal digits of the SHA-256 digest of ``canonical(value)``."""
+    """First 8 hexadecimal digits of the SHA-256 digest of ``canonical(value)``."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:8]
 
 
 @functools.cache
 def code_digest(*module_names: str) -> str:
-    """Return the digest of modules and of everything in the package that they import.
+    """Digest of modules and of everything in the package that they import.
 
     Imports are found in the source, without running it. What is looked up by name while
     a program runs (a model, a method) is not followed: the caller names those modules.
@@ -71,11 +71,6 @@ def code_digest(*module_names: str) -> str:
     -------
     str
         SHA-256, in hexadecimal. The same for every supported version of Python.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module.
     """
     digests = {name: module_digest(name) for name in closure(*module_names)}
     return hashlib.sha256(canonical(digests).encode()).hexdigest()
@@ -83,13 +78,7 @@ def code_digest(*module_names: str) -> str:
 
 @functools.cache
 def closure(*module_names: str) -> tuple[str, ...]:
-    """Return the sorted names of the modules that `module_names` reach by imports, themselves too.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module.
-    """
+    """Sorted names of the modules that `module_names` reach by imports, themselves too."""
     reached: set[str] = set()
     waiting = list(module_names)
     while waiting:
@@ -102,7 +91,7 @@ def closure(*module_names: str) -> tuple[str, ...]:
 
 @functools.cache
 def versions(*module_names: str) -> dict[str, str]:
-    """Return the versions of the other packages that modules and what they import rest on.
+    """Versions of the other packages that modules and what they import rest on.
 
     Parameters
     ----------
@@ -114,11 +103,6 @@ def versions(*module_names: str) -> dict[str, str]:
     dict of str to str
         Exact version by the name of a distribution, sorted. Packages that are not installed,
         parts of the standard library and packages that determine no result are left out.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module.
     """
     names = {name for module in closure(*module_names) for name in _others(module)}
     names -= WITHOUT_EFFECT | set(sys.stdlib_module_names) | {*PACKAGES}
@@ -128,7 +112,7 @@ def versions(*module_names: str) -> dict[str, str]:
 
 @functools.cache
 def _others(name: str) -> frozenset[str]:
-    """Return the top names of all that a module imports, wherever the import stands."""
+    """Top names of all that a module imports, wherever the import stands."""
     found: set[str] = set()
     for node in _statements(module_tree(name)):
         if isinstance(node, ast.Import):
@@ -148,7 +132,7 @@ def _version(name: str) -> str | None:
 
 @functools.cache
 def file_digest(path: Path, *helpers: Path) -> str:
-    """Return the SHA-256 digest of the code of Python files, comments and docstrings aside.
+    """SHA-256 digest of the code of Python files, comments and docstrings aside.
 
     Parameters
     ----------
@@ -156,11 +140,6 @@ def file_digest(path: Path, *helpers: Path) -> str:
         A script.
     *helpers : Path
         Files that it imports from its own folder.
-
-    Raises
-    ------
-    DpmcError
-        If a file is not Python.
     """
     text = [_dump(_tree(file)) for file in (path, *helpers)]
     return hashlib.sha256(canonical(text).encode()).hexdigest()
@@ -168,26 +147,15 @@ def file_digest(path: Path, *helpers: Path) -> str:
 
 @functools.cache
 def module_digest(name: str) -> str:
-    """Return the SHA-256 digest of one module's code, in hexadecimal.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module.
-    """
+    """SHA-256 digest of one module's code, in hexadecimal."""
     return hashlib.sha256(_dump(module_tree(name)).encode()).hexdigest()
 
 
 @functools.cache
 def module_tree(name: str) -> ast.Module:
-    """Return the syntax tree of one module without what has no effect when it runs.
+    """Syntax tree of one module without what has no effect when it runs.
 
     Docstrings and imports for type checkers are gone.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module or it is not Python.
     """
     path = _file(name)
     if path is None:
@@ -208,13 +176,7 @@ def _tree(path: Path) -> ast.Module:
 
 @functools.cache
 def module_names(package: str) -> tuple[str, ...]:
-    """Return the sorted public modules of `package`, found by their files.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such package.
-    """
+    """Sorted public modules of `package`, found by their files."""
     parts = package.split(".")
     folder = ROOT.joinpath(*parts)
     if parts[0] not in PACKAGES or not folder.is_dir():
@@ -266,13 +228,7 @@ def _is_idle(node: ast.AST) -> bool:
 
 @functools.cache
 def imported(name: str) -> tuple[str, ...]:
-    """Return the modules of the package that one module imports, and the packages they are in.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module.
-    """
+    """Modules of the package that one module imports, and the packages they are in."""
     return tuple(_imported(name))
 
 

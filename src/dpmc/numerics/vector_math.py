@@ -56,7 +56,7 @@ PAIR: Any = types.Tuple((types.float64, types.float64))  # type: ignore[no-untyp
 
 
 def _rounded(typing: Any, x: Any) -> Any:
-    """Return an integer near x, |x| < 2**51, as a float, and half of 2 to its power.
+    """Integer near x, |x| < 2**51, as a float, and half of 2 to its power.
 
     Adding 1.5 * 2**52 leaves the integer in the last bits. No operation may be reordered.
     """
@@ -74,7 +74,7 @@ def _rounded(typing: Any, x: Any) -> Any:
 
 
 def _split(typing: Any, x: Any) -> Any:
-    """Return n and m of x = 2**n m, m in [sqrt(1/2), sqrt(2)), for a normal x > 0."""
+    """Integer n and m of x = 2**n m, m in [sqrt(1/2), sqrt(2)), for a normal x > 0."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bits = builder.bitcast(arguments[0], WORD)
@@ -98,7 +98,7 @@ _SPLIT: Any = intrinsic(_split)
 
 @njit
 def exp(x: float) -> float:
-    """Return the exponential of x.
+    """Exponential of x.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def exp(x: float) -> float:
 
 @njit
 def _log_normal(x: float) -> float:
-    """Return the logarithm of a normal number > 0."""
+    """Logarithm of a normal number > 0."""
     n, m = _SPLIT(x)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
@@ -138,7 +138,7 @@ def _log_normal(x: float) -> float:
 
 @njit
 def _ends(x: float, value: float) -> float:
-    """Return the logarithm where it is not that of a finite number > 0."""
+    """Logarithm where it is not that of a finite number > 0."""
     value = x if x == math.inf else value
     value = -math.inf if x == 0.0 else value
     return value if x >= 0.0 else math.nan
@@ -146,7 +146,7 @@ def _ends(x: float, value: float) -> float:
 
 @njit
 def log(x: float) -> float:
-    """Return the natural logarithm of x: NaN below 0, and -inf at 0.
+    """Natural logarithm of x: NaN below 0, and -inf at 0.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def log(x: float) -> float:
 
 @njit
 def log1p(x: float) -> float:
-    """Return log(1 + x), exact for small x too: NaN below -1, and -inf at -1.
+    """Log(1 + x), exact for small x too: NaN below -1, and -inf at -1.
 
     Examples
     --------
@@ -179,7 +179,7 @@ LARGE = 10.0
 
 @njit
 def digamma(x: float) -> float:
-    """Return the derivative of log gamma at x > 0; NaN elsewhere.
+    """Derivative of log gamma at x > 0; NaN elsewhere.
 
     By the recurrence psi(x) = psi(x + 1) - 1 / x up to 10, then the asymptotic series
     [Abramowitz and Stegun, 6.3.18].

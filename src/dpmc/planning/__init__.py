@@ -176,7 +176,7 @@ def _shape(shape: Any) -> tuple[int, int]:
 
 
 def _public(model: Model | str, num_columns: int, rows: Any) -> Array:
-    """Return public rows as an array, after a look at their columns and responses."""
+    """Public rows as an array, after a look at their columns and responses."""
     found = as_numbers("`rows`", rows, "refuse")
     wanted = (num_columns,) if isinstance(model, Model) else (num_columns, num_columns - 1)
     if found.ndim != 2 or not len(found) or found.shape[1] not in wanted:

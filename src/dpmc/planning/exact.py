@@ -29,7 +29,7 @@ class Exact:
         self.rows = WhitenedRows(model, Dataset.of("rows", rows))
 
     def posterior(self, prior: Prior, start: Array, basis: Array) -> tuple[Array, Array]:
-        """Return the mode and standard deviations of a posterior, shape (d,) each.
+        """Mode and standard deviations of a posterior, shape (d,) each.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class Exact:
 
 
 def normal(mean: Array, precision: Array) -> Prior:
-    """Return a normal prior."""
+    """Normal prior."""
 
     def log_density(theta: Array) -> float:
         return -0.5 * float((theta - mean) @ precision @ (theta - mean))

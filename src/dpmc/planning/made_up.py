@@ -26,7 +26,7 @@ FREEDOM, UNEVEN, DISPERSION = 5.0, 0.3, 0.5
 
 
 def columns(rng: np.random.Generator, num_rows: int, num_columns: int) -> Array:
-    """Return columns, shape (n, p): normal, 0/1 and skewed by turns."""
+    """Columns, shape (n, p): normal, 0/1 and skewed by turns."""
     shared = rng.standard_normal((num_rows, 1))
     own = rng.standard_normal((num_rows, num_columns))
     x = np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own
@@ -38,7 +38,7 @@ def columns(rng: np.random.Generator, num_rows: int, num_columns: int) -> Array:
 
 
 def responses(rng: np.random.Generator, likelihood: str, x: Array, rate: float | None) -> Array:
-    """Return responses to columns, shape (n,), with slopes that are drawn.
+    """Responses to columns, shape (n,), with slopes that are drawn.
 
     Parameters
     ----------

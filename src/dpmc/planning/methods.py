@@ -196,7 +196,7 @@ def _scale(model: Model, num_rows: int, mu: float, num_chains: int) -> Scale:
 
 
 def _displacement(num_rows: int, dim: int, mu: float) -> float:
-    """Return the root mean square error of a start, in posterior deviations.
+    """Root mean square error of a start, in posterior deviations.
 
     Of rows that the model describes: whitened row gradients are then about normal.
     """
@@ -204,7 +204,7 @@ def _displacement(num_rows: int, dim: int, mu: float) -> float:
 
 
 def _bound(num_rows: int, dim: int, mu: float) -> float:
-    """Return the norm that as many rows exceed as the last search for a clip bound aims at."""
+    """Norm that as many rows exceed as the last search for a clip bound aims at."""
     last = (1 - bounds.EXPLORE) * mu**2
     counts = bounds.GRADIENT_COUNTS * bounds.LAST_COUNTS * last
     target = max(
@@ -218,7 +218,7 @@ def _bound(num_rows: int, dim: int, mu: float) -> float:
 def _seconds(
     module: ModuleType, settings: Any, model: Model, num_rows: int, num_columns: int
 ) -> float:
-    """Return the time of one iteration of one chain, measured on public rows."""
+    """Time of one iteration of one chain, measured on public rows."""
     checked = row_functions.without_errors(model)
     model_checks.check(checked, num_columns, {}, False)
     # Parameters are not on the scale of made-up rows: chains that stay where they are, and clip
@@ -249,7 +249,7 @@ def _seconds(
 
 
 def _shown(value: Any) -> str:
-    """Return a parameter in few digits; of equal numbers one."""
+    """Parameter in few digits; of equal numbers one."""
     try:
         numbers = np.unique(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):

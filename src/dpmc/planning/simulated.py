@@ -109,7 +109,7 @@ class Simulation:
         return min(max(ALL_ROWS[kind] // some, FEWEST), DATA_SETS), some
 
     def source(self) -> str:
-        """Return in words which rows are fitted."""
+        """In words which rows are fitted."""
         if self.whole:
             return "public, as given"
         if self.rows is not None:
@@ -125,11 +125,11 @@ class Simulation:
         return f" of mean {mean:g}"
 
     def plan(self, num_rows: int, epsilon: float) -> Plan:
-        """Return the plan for a number of rows and a budget."""
+        """Plan for a number of rows and a budget."""
         return Plan.of(self, num_rows, epsilon, self.fits(num_rows, [epsilon])[epsilon])
 
     def fit(self, rows: Array, epsilon: float, seed: int) -> Fit:
-        """Return the fit of public rows."""
+        """Fit of public rows."""
         given: dict[str, Any] = {"num_chains": 1, "num_draws": DRAWS, "seed": seed}
         if isinstance(self.what, Model):
             return automatic.fit(self.what, Dataset.of("rows", rows), epsilon, self.delta, **given)
@@ -238,7 +238,7 @@ class Plan:
     def of(
         cls, simulation: Simulation, num_rows: int, epsilon: float, outcomes: Sequence[Outcome]
     ) -> Plan:
-        """Return the plan that outcomes of fits are."""
+        """Plan that outcomes of fits are."""
         ordered = sorted(outcomes, key=lambda one: one.error)
         errors = np.quantile([one.error for one in outcomes], [0.5, LARGE])
         widths = np.quantile([one.width for one in outcomes], [0.5, LARGE])
@@ -273,11 +273,6 @@ class Plan:
         -------
         DataFrame
             A row for each pair, with the quantiles that `Plan` has.
-
-        Raises
-        ------
-        DpmcError
-            If there is no such budget, or number of rows.
 
         Examples
         --------
@@ -333,7 +328,7 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _root(covariance: Array) -> Array:
-    """Return a root of a covariance, whatever the units of its entries."""
+    """Root of a covariance, whatever the units of its entries."""
     sd = np.sqrt(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
     root: Array = sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12))

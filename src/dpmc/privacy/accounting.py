@@ -23,32 +23,26 @@ EPSILON_PRECISION = 1e-7
 
 
 def names() -> tuple[str, ...]:
-    """Return the sorted names of the accountants."""
+    """Sorted names of the accountants."""
     package = importlib.import_module(PACKAGE)
     found = (info.name for info in pkgutil.iter_modules(package.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def load(name: str) -> ModuleType:
-    """Return the accountant called `name`.
-
-    Raises
-    ------
-    DpmcError
-        If there is none.
-    """
+    """Accountant called `name`."""
     if name not in names():
         raise DpmcError(f"`accountant` must be one of {', '.join(names())}, got {name!r}")
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 def refuse(accountant: str, event: Event, covered: str) -> DpmcError:
-    """Return the error of an accountant that cannot prove `event`."""
+    """Error of an accountant that cannot prove `event`."""
     return DpmcError(f"accountant {accountant} covers {covered} only, got {events.text(event)}")
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
-    """Return the largest number of iterations per chain that the budget pays for.
+    """Largest number of iterations per chain that the budget pays for.
 
     The chains are released together: composition runs over all of them
     (raisa2021dphmc, section 4). The number never exceeds the budget by the
@@ -83,7 +77,7 @@ def search(
     num_chains: int,
     guess: int = 1,
 ) -> int:
-    """Return the largest number of iterations per chain by a search over an accountant's delta."""
+    """Largest number of iterations per chain by a search over an accountant's delta."""
 
     def excess(num_iterations: int) -> float:
         spent = delta(releases.counts(num_iterations, num_chains), budget.epsilon)
@@ -93,7 +87,7 @@ def search(
 
 
 def largest(excess: Callable[[int], float], guess: int = 1) -> int:
-    """Return the largest k in 1..`MAX_ITERATIONS` with ``excess(k) <= 0``, 0 if there is none.
+    """Largest k in 1..`MAX_ITERATIONS` with ``excess(k) <= 0``, 0 if there is none.
 
     Parameters
     ----------
@@ -167,7 +161,7 @@ class _Bracket:
 def smallest_epsilon(
     delta_at: Callable[[float], float], delta: float, most: float = MAX_EPSILON
 ) -> float:
-    """Return an epsilon with ``delta_at(epsilon) <= delta``, at most 1e-7 (relative) too large.
+    """Epsilon with ``delta_at(epsilon) <= delta``, at most 1e-7 (relative) too large.
 
     Parameters
     ----------
@@ -210,7 +204,7 @@ def smallest_epsilon(
 
 
 def settle(quotient: float, within: Callable[[int], bool]) -> int:
-    """Return the largest count within budget, next to a quotient that only rounding puts off.
+    """Largest count within budget, next to a quotient that only rounding puts off.
 
     Parameters
     ----------

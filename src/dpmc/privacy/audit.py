@@ -36,7 +36,7 @@ _MAX_KINDS = 8
 
 
 def audit(counts: Counts, delta: float) -> Guarantee:
-    """Return the guarantee of recorded releases under substitution of one row.
+    """Guarantee of recorded releases under substitution of one row.
 
     For a release from a batch drawn without replacement, dp_accounting's pairs for
     adding and for removing a row from a Poisson sample are ``N(0, z^2)`` and the
@@ -58,29 +58,18 @@ def audit(counts: Counts, delta: float) -> Guarantee:
     -------
     Guarantee
         An upper bound, infinite where delta is below what the numerics resolve.
-
-    Raises
-    ------
-    DpmcError
-        If an event is neither a Gaussian release, from all rows or a batch, nor one of
-        the Barker test.
     """
     return composed(counts, delta)
 
 
 def composed(counts: Counts, delta: float, bounded: Sequence[Bounded] = ()) -> Guarantee:
-    """Return the guarantee of recorded releases, and of others with known bounds.
+    """Guarantee of recorded releases, and of others with known bounds.
 
     Parameters
     ----------
     counts, delta
         See `audit`.
     bounded : sequence of Bounded
-
-    Raises
-    ------
-    DpmcError
-        As `audit`.
     """
     from dp_accounting.pld import pld_pmf
 
@@ -101,13 +90,13 @@ class _Release(Protocol):
     """What the audit needs to know of one release."""
 
     def variance(self) -> float:
-        """Return the variance of its privacy loss, roughly."""
+        """Variance of its privacy loss, roughly."""
 
     def reach(self) -> float:
-        """Return a loss beyond which there is next to nothing, on either side."""
+        """Loss beyond which there is next to nothing, on either side."""
 
     def profile(self, loss: Array) -> Array:
-        """Return an upper bound on the divergence at losses on both sides of 0."""
+        """Upper bound on the divergence at losses on both sides of 0."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +119,15 @@ class Bounded:
     delta: float
 
     def variance(self) -> float:
-        """Return the variance of its privacy loss, roughly."""
+        """Variance of its privacy loss, roughly."""
         return self.epsilon**2
 
     def reach(self) -> float:
-        """Return the largest finite loss."""
+        """Largest finite loss."""
         return self.epsilon
 
     def profile(self, loss: Array) -> Array:
-        """Return the divergence at losses on both sides of 0."""
+        """Divergence at losses on both sides of 0."""
         far = np.minimum(loss - self.epsilon, 0.0)  # e^loss - e^epsilon, over e^epsilon
         inside = -np.expm1(far) / (1 + math.exp(-self.epsilon))
         kept = np.where(loss < -self.epsilon, -np.expm1(np.minimum(loss, 0.0)), inside)
@@ -215,7 +204,7 @@ class _Barker:
         return np.where(loss >= 0, amplified, -np.expm1(-size) + np.exp(-size) * amplified)
 
     def _of_batch(self) -> tuple[Array, Array]:
-        """Return values of gamma from 1 and an upper bound on the divergence of one batch there.
+        """Values of gamma from 1 and an upper bound on the divergence of one batch there.
 
         For any change of variance within a cell, one density is at most c times, or at
         least 1 / c times, that at an end of the cell, with c^2 the ratio of its ends;
@@ -236,7 +225,7 @@ class _Barker:
 
 
 def _divergence(shift: float, of_p: float, of_q: float) -> tuple[Array, Array]:
-    """Return values of gamma and the divergence there of N(shift, of_p) from N(0, of_q).
+    """Values of gamma and the divergence there of N(shift, of_p) from N(0, of_q).
 
     Between them the divergence is below its chord: it is convex in gamma. The ratio of
     the densities is the same at x and at its mirror image about the centre.
@@ -267,7 +256,7 @@ def _divergence(shift: float, of_p: float, of_q: float) -> tuple[Array, Array]:
 
 
 def _releases(counts: Counts) -> list[tuple[_Release, int]]:
-    """Return each kind of release with its count."""
+    """Each kind of release with its count."""
     releases: list[tuple[_Release, int]] = []
     for event, count in counts.items():
         if isinstance(event, BarkerEvent):
@@ -287,7 +276,7 @@ def _releases(counts: Counts) -> list[tuple[_Release, int]]:
 
 
 def _together(counts: Counts) -> Counts:
-    """Return counts with many kinds of Gaussian releases from all rows put together as one."""
+    """Counts with many kinds of Gaussian releases from all rows put together as one."""
     whole = {
         event: noise[0]
         for event, count in counts.items()
@@ -304,7 +293,7 @@ def _together(counts: Counts) -> Counts:
 
 
 def _spacing(releases: Sequence[tuple[_Release, int]]) -> float:
-    """Return a grid spacing small against the standard deviation of the average loss."""
+    """Grid spacing small against the standard deviation of the average loss."""
     number = sum(count for _, count in releases)
     variance = sum(count * release.variance() for release, count in releases)
     fine = min(_MAX_SPACING, _SPACING_SHARE * math.sqrt((variance or 1.0) / number))
@@ -312,7 +301,7 @@ def _spacing(releases: Sequence[tuple[_Release, int]]) -> float:
 
 
 def _loss_distribution(release: _Release, spacing: float) -> Any:
-    """Return dp_accounting's pessimistic distribution of the symmetric profile of one release."""
+    """Dp_accounting's pessimistic distribution of the symmetric profile of one release."""
     from dp_accounting.pld import pld_pmf
 
     last = max(1, math.ceil(release.reach() / spacing))

@@ -70,7 +70,7 @@ class GaussianBudget:
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> GaussianBudget:
-        """Return the largest budget that keeps (epsilon, delta), by the exact Gaussian curve.
+        """Largest budget that keeps (epsilon, delta), by the exact Gaussian curve.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class GaussianBudget:
         return multiplier
 
     def guarantee(self, delta: float) -> Guarantee:
-        """Return the guarantee of all releases together under substitution of one row."""
+        """Guarantee of all releases together under substitution of one row."""
         from dpmc.privacy.accountants import gaussian
 
         return Guarantee(gaussian.epsilon(self.worst(), delta), delta, accountant="gaussian")
@@ -123,14 +123,7 @@ class Meter:
         self._total = 0
 
     def charge(self, event: Event, before: int, number: int) -> None:
-        """Charge for `number` releases of an event that was released `before` times, or refuse.
-
-        Raises
-        ------
-        DpmcError
-            If the budget does not cover all of them, or the event is not a Gaussian release
-            from all rows; then nothing is charged.
-        """
+        """Charge for `number` releases of an event that was released `before` times, or refuse."""
         noise = events.noise_of(event)
         if noise is None or noise[1] != 1:
             raise DpmcError(
@@ -158,7 +151,7 @@ class Meter:
         return value if Fraction(value) * 2**_SCALE <= left else math.nextafter(value, 0.0)
 
     def least_multiplier(self) -> float:
-        """Return the smallest noise multiplier of one more release; infinite if there is none."""
+        """Smallest noise multiplier of one more release; infinite if there is none."""
         left = self._limit - self._total
         if left <= 0 or self.remaining == 0:
             return math.inf

@@ -127,7 +127,7 @@ def plan(
 
 
 def share_multiplier(budget: Budget, share: float) -> float:
-    """Return the noise multiplier of one Gaussian release that costs a share of a budget.
+    """Noise multiplier of one Gaussian release that costs a share of a budget.
 
     Gaussian privacy adds up in mu^2 (Dong, Roth and Su 2022, corollary 3.3), and the budget
     holds as much of it as its delta at its epsilon is that of one Gaussian release.
@@ -149,13 +149,7 @@ def share_multiplier(budget: Budget, share: float) -> float:
 
 
 def best_accountant(counts: Counts) -> str:
-    """Return the name of the tightest accountant that proves an upper bound for `counts`.
-
-    Raises
-    ------
-    DpmcError
-        If none does.
-    """
+    """Name of the tightest accountant that proves an upper bound for `counts`."""
     refusal = DpmcError("`counts` must have at least one release, got none")
     for name in BEST_ACCOUNTANTS:
         try:
@@ -168,7 +162,7 @@ def best_accountant(counts: Counts) -> str:
 
 
 def _within(releases: Releases, budget: Budget, num_chains: int, num_iterations: int) -> bool:
-    """Return whether a budget affords so many iterations: quicker than asking how many it does."""
+    """Whether a budget affords so many iterations: quicker than asking how many it does."""
     counts = releases.counts(num_iterations, num_chains)
     return bool(accounting.load(budget.accountant).delta(counts, budget.epsilon) <= budget.delta)
 

@@ -87,32 +87,32 @@ class Clip:
 
 
 def row_sum(value: V, bound: float) -> Clipped[V]:
-    """Return a sum over rows, each of which contributes a vector of norm `bound` at most."""
+    """Sum over rows, each of which contributes a vector of norm `bound` at most."""
     return Clipped(value, 2 * bound)
 
 
 def row_mean(value: Array, bound: float, num_rows: int) -> Clipped[Array]:
-    """Return a mean over rows, each of which contributes a vector of norm `bound` at most."""
+    """Mean over rows, each of which contributes a vector of norm `bound` at most."""
     return Clipped(value, 2 * bound / num_rows)
 
 
 def row_count(number: int) -> Clipped[float]:
-    """Return a number of rows: a substituted one moves it by 1 at most."""
+    """Number of rows: a substituted one moves it by 1 at most."""
     return Clipped(float(number), 1.0)
 
 
 def row_shares(values: Array, num_rows: int) -> Clipped[Array]:
-    """Return shares of rows, each of which a substituted one moves by ``1 / num_rows`` at most."""
+    """Shares of rows, each of which a substituted one moves by ``1 / num_rows`` at most."""
     return Clipped(values, math.sqrt(values.size) / num_rows)
 
 
 def row_span(value: float, width: float) -> Clipped[float]:
-    """Return a sum over rows, each of which contributes a number of an interval of a width."""
+    """Sum over rows, each of which contributes a number of an interval of a width."""
     return Clipped(value, width)
 
 
 def row_counts(numbers: Array) -> Clipped[Array]:
-    """Return numbers of rows, of which a substituted one may move each by 1."""
+    """Numbers of rows, of which a substituted one may move each by 1."""
     return Clipped(numbers, math.sqrt(numbers.size))
 
 
@@ -122,7 +122,7 @@ def row_histogram(numbers: Array) -> Clipped[Array]:
 
 
 def row_matrices(packed: Array, bound: float) -> Clipped[Array]:
-    """Return a packed sum over rows of multiples of a v v', each of Frobenius norm at most `bound`.
+    """Packed sum over rows of multiples of a v v', each of Frobenius norm at most `bound`.
 
     Two of them with multiples of one sign have an inner product of at least 0, so that one in
     place of another moves the sum by sqrt(2) times the bound at most. So do multiples of either
@@ -134,7 +134,7 @@ def row_matrices(packed: Array, bound: float) -> Clipped[Array]:
 def asserted(
     value: float | Array, sensitivity: float, neighbours: Neighbours = "replace"
 ) -> Clipped[Any]:
-    """Return a value whose sensitivity is the caller's word.
+    """Value whose sensitivity is the caller's word.
 
     Parameters
     ----------
@@ -167,13 +167,7 @@ def asserted(
 
 
 def check_value(value: object) -> None:
-    """Refuse a value that no noise of float64 hides: another kind of number would keep a part.
-
-    Raises
-    ------
-    DpmcError
-        Naming its type, never the value.
-    """
+    """Refuse a value that no noise of float64 hides: another kind of number would keep a part."""
     if isinstance(value, float):
         return
     # A masked array keeps what is masked as it is, without noise.
@@ -185,13 +179,7 @@ def check_value(value: object) -> None:
 
 
 def number(name: str, value: object) -> float:
-    """Return a number as a Python float, whose arithmetic is that of float64.
-
-    Raises
-    ------
-    DpmcError
-        If it is neither a float of 64 bits nor an integer.
-    """
+    """Number as a Python float, whose arithmetic is that of float64."""
     if isinstance(value, bool) or not isinstance(value, float | int | np.integer):
         raise DpmcError(f"`{name}` must be a float, got {type(value).__name__}")
     try:

@@ -34,20 +34,20 @@ DROPPED = 11
 
 
 def source(rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return the state of eight generators, shape (4 * 8,), from 2048 random bits."""
+    """State of eight generators, shape (4 * 8,), from 2048 random bits."""
     limits = np.iinfo(np.int64)
     return rng.integers(limits.min, limits.max, 4 * WIDTH, dtype=np.int64, endpoint=True)
 
 
 @inlined
 def _turned(words: Any, bits: int) -> Any:
-    """Return words rotated to the left."""
+    """Words rotated to the left."""
     return (words << bits) | (words >> (64 - bits))
 
 
 @inlined
 def _next(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Return the next random words, and the state after them."""
+    """Next random words, and the state after them."""
     word = _turned(a + d, 23) + a
     shifted = b << 17
     c = c ^ a

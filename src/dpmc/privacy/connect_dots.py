@@ -25,7 +25,7 @@ _CUT_SHARE = 1e-4  # of delta: what is put at infinite loss in all steps togethe
 
 
 def profile(noise_multiplier: float, fraction: float, loss: Array) -> Array:
-    """Return the hockey-stick divergence of one step at losses >= 0.
+    """Hockey-stick divergence of one step at losses >= 0.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def profile(noise_multiplier: float, fraction: float, loss: Array) -> Array:
 
 
 def masses(noise_multiplier: float, fraction: float, gap: float, num_points: int) -> Array:
-    """Return the loss distribution of one step on a grid: never below the truth in any profile.
+    """Loss distribution of one step on a grid: never below the truth in any profile.
 
     The masses at positive losses connect the dots of the profile [Doroshenko et al. 2022,
     algorithm 1]. Those at negative losses follow from symmetry, ``p(-x) = exp(-x) p(x)``,
@@ -86,7 +86,7 @@ def masses(noise_multiplier: float, fraction: float, gap: float, num_points: int
 def delta(
     noise_multiplier: float, num_rows: int, num_steps: int, epsilon: float, cut: float
 ) -> float:
-    """Return delta at `epsilon` on the second grid that `epsilon` tries, without its check.
+    """Delta at `epsilon` on the second grid that `epsilon` tries, without its check.
 
     Parameters
     ----------
@@ -97,18 +97,13 @@ def delta(
         At least 0.
     cut : float
         A delta of interest: a small share of it is put at infinite loss.
-
-    Raises
-    ------
-    DpmcError
-        If the grid would need too many points.
     """
     gap = _first_gap(noise_multiplier, num_rows) / 2
     return _at(_composed(noise_multiplier, num_rows, num_steps, cut, gap), epsilon)
 
 
 def epsilon(noise_multiplier: float, num_rows: int, num_steps: int, delta: float) -> float:
-    """Return epsilon at `delta`, on a grid that halving moves by at most `TOLERANCE`.
+    """Epsilon at `delta`, on a grid that halving moves by at most `TOLERANCE`.
 
     Parameters
     ----------
@@ -116,11 +111,6 @@ def epsilon(noise_multiplier: float, num_rows: int, num_steps: int, delta: float
         See `delta`.
     delta : float
         In (0, 1).
-
-    Raises
-    ------
-    DpmcError
-        If it does not settle, or the grid would need too many points.
     """
     gap = _first_gap(noise_multiplier, num_rows)
     coarse = math.inf
@@ -137,7 +127,7 @@ def epsilon(noise_multiplier: float, num_rows: int, num_steps: int, delta: float
 
 
 def _first_gap(noise_multiplier: float, num_rows: int) -> float:
-    """Return a share of the standard deviation of the loss of one step.
+    """Share of the standard deviation of the loss of one step.
 
     A grid raises the variance by gap**2 / 6.
     """

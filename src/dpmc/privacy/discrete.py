@@ -107,7 +107,7 @@ def add_gaussian(
     grid: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> float | Array:
-    """Return a value with Gaussian noise, rounded to a grid.
+    """Value with Gaussian noise, rounded to a grid.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def add_laplace(
     grid: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> float | Array:
-    """Return a value with Laplace noise of scale ``sensitivity / epsilon``, rounded to a grid.
+    """Value with Laplace noise of scale ``sensitivity / epsilon``, rounded to a grid.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def add_laplace(
 def gaussian_noise(
     shape: tuple[int, ...], noise_std: float, grid: float, rng: np.random.Generator | None = None
 ) -> Array:
-    """Return independent Gaussian noise rounded to a grid, for values that lie on it.
+    """Independent Gaussian noise rounded to a grid, for values that lie on it.
 
     A value that is rounded before noise comes to it moves by up to half a step more in each
     component: the sensitivity that `noise_std` is relative to has to be that of the rounded
@@ -215,19 +215,19 @@ def gaussian_noise(
 
 
 def on_grid(sensitivity: float, grid: float, dim: int) -> float:
-    """Return a bound on the Euclidean change of a vector that was rounded to a grid."""
+    """Bound on the Euclidean change of a vector that was rounded to a grid."""
     return sensitivity * (1 + SLACK) + grid * math.sqrt(dim)
 
 
 def grid_of(noise_std: float) -> float:
-    """Return the grid for noise: the largest power of two up to `noise_std` / 2**24."""
+    """Grid for noise: the largest power of two up to `noise_std` / 2**24."""
     if not 0 < noise_std < math.inf:
         raise DpmcError(f"`noise_std` must be positive and finite, got {noise_std}")
     return math.ldexp(1.0, max(math.frexp(noise_std)[1] - 1 - GRID_BITS, -1074))
 
 
 def acceptance_error(noise_std: float, tempering: float = 1.0, grid: float | None = None) -> float:
-    """Return a bound on what the grid does to the probability of an acceptance.
+    """Bound on what the grid does to the probability of an acceptance.
 
     With the same noise of real numbers N, a log-ratio with noise and the rounded one differ by
     the rounding, at most half a step g, and by the enlargement of the noise by `SLACK`, both
@@ -279,7 +279,7 @@ def _add(
 
 
 def _in_steps(value: float, exponent: int) -> float:
-    """Return a number in grid steps, clamped."""
+    """Number in grid steps, clamped."""
     if math.isnan(value):
         return 0.0
     try:
@@ -289,7 +289,7 @@ def _in_steps(value: float, exponent: int) -> float:
 
 
 def _scale(noise_scale: float, grid: float) -> float:
-    """Return the scale of noise in grid steps: exact, since the grid is a power of two."""
+    """Scale of noise in grid steps: exact, since the grid is a power of two."""
     if not (0 < grid < math.inf and math.frexp(grid)[0] == 0.5):
         raise DpmcError(f"`grid` must be a power of two, got {grid}")
     if not 0 < noise_scale < math.inf or noise_scale / grid > _FINEST:
@@ -301,7 +301,7 @@ def _scale(noise_scale: float, grid: float) -> float:
 
 
 def _words(size: int, rng: np.random.Generator | None) -> npt.NDArray[np.uint64]:
-    """Return words of 64 random bits."""
+    """Words of 64 random bits."""
     if rng is None:
         return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
     if type(rng.bit_generator).__name__ in _WIDE:
@@ -352,7 +352,7 @@ def _rounded(offset: Array, scale: float, tail: _Tail, rng: np.random.Generator 
 def _refined(
     offset: float, scale: float, word: int, tail: _Tail, rng: np.random.Generator | None
 ) -> int:
-    """Return the rounded sum for a uniform number whose first bits are those of a word.
+    """Rounded sum for a uniform number whose first bits are those of a word.
 
     The number lies between ``bits / 2**length`` and one unit further. It is given more bits
     until both ends lead to the same integer, with room for the rounding of mpmath.

@@ -120,7 +120,7 @@ def audit(
     workers: int = 1,
     seed: int | None = None,
 ) -> AuditResult:
-    """Return a lower bound on the epsilon of a mechanism, from its outcomes alone.
+    """Lower bound on the epsilon of a mechanism, from its outcomes alone.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def audit(
 def epsilon_by_counts(
     right: int, guesses: int, runs: int, allowed: float, confidence: float
 ) -> float:
-    """Return the lower bound on epsilon that right guesses give, at least 0.
+    """Lower bound on epsilon that right guesses give, at least 0.
 
     Parameters
     ----------
@@ -229,12 +229,12 @@ def epsilon_by_counts(
 
 
 def mu_by_accuracy(right: int, guesses: int, confidence: float) -> float:
-    """Return the lower bound on mu that right guesses give, at least 0, where none is passed."""
+    """Lower bound on mu that right guesses give, at least 0, where none is passed."""
     return max(0.0, 2 * float(ndtri(clopper_pearson(right, guesses, 1 - confidence))))
 
 
 def clopper_pearson(successes: int, trials: int, error: float) -> float:
-    """Return the lower end of the one-sided interval of [Clopper and Pearson 1934]."""
+    """Lower end of the one-sided interval of [Clopper and Pearson 1934]."""
     if successes == 0:
         return 0.0
     return float(betaincinv(successes, trials - successes + 1, error))
@@ -271,7 +271,7 @@ class _Rule:
 
 
 def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) -> _Rule:
-    """Return the rule whose cautious bound on the runs that it is chosen on is largest."""
+    """Rule whose cautious bound on the runs that it is chosen on is largest."""
     best, rule = -math.inf, None
     half = len(labels) // 2
     scores = candidates(Outcomes(outcomes.values[:half]), labels[:half])
@@ -303,7 +303,7 @@ def _choose(outcomes: Outcomes, labels: Labels, delta: float, method: Method) ->
 
 
 def _between(values: Array, threshold: float) -> float:
-    """Return the middle of the gap that ends at a threshold, which parts values in the same way.
+    """Middle of the gap that ends at a threshold, which parts values in the same way.
 
     Runs to come have other scores: those that are far apart stay so.
     """
@@ -316,7 +316,7 @@ def _between(values: Array, threshold: float) -> float:
 
 
 def _cautious(right: Array, guesses: Array, allowed: Array) -> Array:
-    """Return bounds with Wilson's interval in place of the exact one, which takes long."""
+    """Bounds with Wilson's interval in place of the exact one, which takes long."""
     z, total = _CAUTION, np.maximum(guesses, 1)
     share = right / total
     middle = share + z**2 / (2 * total)
@@ -335,7 +335,7 @@ def _epsilon(mu: float, delta: float) -> float:
 def _terms(
     delta: float | None, claim: float | Guarantee | None, mu: float | None
 ) -> tuple[float, float | None]:
-    """Return delta and the claimed epsilon."""
+    """Delta and the claimed epsilon."""
     claimed = claim.epsilon if isinstance(claim, Guarantee) else claim
     if isinstance(claim, Guarantee) and delta not in (None, claim.delta):
         raise DpmcError(f"`delta` must be that of the claim, {claim.delta}, got {delta}")

@@ -52,11 +52,6 @@ class BarkerEvent:
         Rows b, drawn uniformly without replacement, afresh for every release.
     num_rows : int
         Rows n to draw from.
-
-    Raises
-    ------
-    DpmcError
-        If a value is outside of what is allowed.
     """
 
     noise_variance: float
@@ -106,7 +101,7 @@ class BarkerEvent:
 
 @lru_cache(maxsize=4096)
 def gaussian(noise_multiplier: float) -> DpEvent:
-    """Return the event of one Gaussian release computed from all rows.
+    """Event of one Gaussian release computed from all rows.
 
     Parameters
     ----------
@@ -141,7 +136,7 @@ def gaussian(noise_multiplier: float) -> DpEvent:
 
 @lru_cache(maxsize=4096)
 def sampled_gaussian(noise_multiplier: float, batch_size: int, num_rows: int) -> DpEvent:
-    """Return the event of one Gaussian release computed from a batch.
+    """Event of one Gaussian release computed from a batch.
 
     Parameters
     ----------
@@ -176,7 +171,7 @@ def sampled_gaussian(noise_multiplier: float, batch_size: int, num_rows: int) ->
 
 @lru_cache(maxsize=4096)
 def barker(noise_variance: float, clip_scale: float, batch_size: int, num_rows: int) -> BarkerEvent:
-    """Return the event of one release of the Barker test.
+    """Event of one release of the Barker test.
 
     Parameters
     ----------
@@ -224,7 +219,7 @@ def noise_of(event: Event) -> tuple[float, float] | None:
 
 
 def text(event: Event) -> str:
-    """Return an event as text that `parse` reads back exactly."""
+    """Event as text that `parse` reads back exactly."""
     if isinstance(event, BarkerEvent):
         return (
             f"barker({event.noise_variance!r}, clip_scale={event.clip_scale!r}, "
@@ -253,11 +248,6 @@ def parse(records: Iterable[tuple[str, int]]) -> dict[Event, int]:
     Returns
     -------
     dict of event to int
-
-    Raises
-    ------
-    DpmcError
-        If they are no pairs, a text names no known event, or a count is no integer >= 0.
     """
     counts: dict[Event, int] = {}
     for record in records:

@@ -26,7 +26,7 @@ _ROUNDING = 1e-12  # the inverse of the accountant errs by less
 
 
 def analytic_multiplier(epsilon: float, delta: float) -> float:
-    """Return the least noise multiplier that is (epsilon, delta)-DP [Balle and Wang 2018].
+    """Least noise multiplier that is (epsilon, delta)-DP [Balle and Wang 2018].
 
     The privacy loss of a Gaussian release is N(mu, 2 mu) with mu = 1 / (2 sigma^2); the
     tight accountant gives the largest mu that the budget affords.
@@ -42,11 +42,6 @@ def analytic_multiplier(epsilon: float, delta: float) -> float:
     -------
     float
         At most 1e-9 (relative) above the least one, and never below: checked with many digits.
-
-    Raises
-    ------
-    DpmcError
-        If epsilon or delta is out of range.
     """
     check_epsilon_delta(epsilon, delta)
     found = math.sqrt(0.5 / affordable_mean_loss(epsilon, delta)) * (1 + _ROUNDING)
@@ -57,14 +52,14 @@ def analytic_multiplier(epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def multiplier(calibration: Calibration, epsilon: float, delta: float) -> float:
-    """Return the noise multiplier of a calibration by name."""
+    """Noise multiplier of a calibration by name."""
     checks.one_of("calibration", calibration, CALIBRATIONS)
     rule = analytic_multiplier if calibration == "analytic" else published_multiplier
     return rule(epsilon, delta)
 
 
 def true_epsilon(noise_multiplier: float, delta: float) -> float:
-    """Return the epsilon that one Gaussian release really has.
+    """Epsilon that one Gaussian release really has.
 
     Parameters
     ----------
@@ -77,24 +72,13 @@ def true_epsilon(noise_multiplier: float, delta: float) -> float:
     -------
     float
         At most 1e-7 (relative) too large; ``inf`` beyond 4e8.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range.
     """
     checks.positive("noise_multiplier", noise_multiplier)
     return epsilon_of_loss(0.5 / noise_multiplier**2, delta)
 
 
 def true_delta(noise_multiplier: float, epsilon: float) -> float:
-    """Return the delta that one Gaussian release really has at `epsilon`.
-
-    Raises
-    ------
-    DpmcError
-        If the multiplier is not finite and > 0, or epsilon not finite and >= 0.
-    """
+    """Delta that one Gaussian release really has at `epsilon`."""
     checks.positive("noise_multiplier", noise_multiplier)
     check_epsilon(epsilon, zero=True)
     return delta_of_loss(0.5 / noise_multiplier**2, epsilon)

@@ -12,7 +12,7 @@ MOST_STEPS = 2.0**52
 
 @njit
 def on_steps(value: float, grid: float) -> float:
-    """Return the multiple of a power of two next to a value: NaN counts as 0, ends are clamped."""
+    """Multiple of a power of two next to a value: NaN counts as 0, ends are clamped."""
     steps = np.rint(value / grid)
     if not -MOST_STEPS <= steps <= MOST_STEPS:
         steps = MOST_STEPS * np.sign(steps) if steps == steps else 0.0

@@ -37,7 +37,7 @@ def compose(
     delta: float,
     neighbours: Neighbours = "replace",
 ) -> Guarantee:
-    """Return the guarantee of several fits and releases together.
+    """Guarantee of several fits and releases together.
 
     All may have been computed from the same rows. The parts and their budgets are to be fixed
     beforehand, or chosen from earlier outputs under budgets that were: what is released within
@@ -121,7 +121,7 @@ def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
 
 
 def _releases(counts: Counts, delta: float) -> tuple[str, float]:
-    """Return the tightest accountant of recorded releases and its epsilon."""
+    """Tightest accountant of recorded releases and its epsilon."""
     if not counts:
         return NAME, 0.0
     name = calibration.best_accountant(counts)
@@ -158,7 +158,7 @@ def _take(part: Any, name: str, total: _Total) -> None:
 
 
 def _fixed(part: Any, guarantee: Guarantee) -> Counts:
-    """Return the releases that a fit was to make, none where they are not known beforehand.
+    """Releases that a fit was to make, none where they are not known beforehand.
 
     What happened to be released is not enough: chains that end early, or a trajectory that leaves
     the finite numbers, release less for what earlier releases said.

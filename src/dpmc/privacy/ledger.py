@@ -26,7 +26,7 @@ LEAST_SCALE = 1e-290
 
 
 def noise_of(noise: Noise | None, published: bool) -> Noise:
-    """Return the noise that was asked for, by default discrete unless a result is `published`.
+    """Noise that was asked for, by default discrete unless a result is `published`.
 
     Parameters
     ----------
@@ -35,11 +35,6 @@ def noise_of(noise: Noise | None, published: bool) -> Noise:
     published : bool
         Whether a seed makes the result repeatable, as published experiments are; they have
         continuous noise.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such noise.
     """
     if noise is None:
         return "continuous" if published else "discrete"
@@ -113,7 +108,7 @@ class Ledger:
         rng: np.random.Generator,
         batch: tuple[int, int] | None = None,
     ) -> V:
-        """Return a value with Gaussian noise on it.
+        """Value with Gaussian noise on it.
 
         Parameters
         ----------
@@ -181,7 +176,7 @@ class Ledger:
         return noisy
 
     def release_barker(self, ratio: BarkerRatio, rng: np.random.Generator) -> float:
-        """Return the ratio of a batch with the noise that its own variance leaves room for.
+        """Ratio of a batch with the noise that its own variance leaves room for.
 
         Parameters
         ----------
@@ -233,7 +228,7 @@ class Ledger:
         num_rows: int | None = None,
         grid: float = 0.0,
     ) -> Array:
-        """Return the noise of the next releases of a compiled loop, all of them recorded.
+        """Noise of the next releases of a compiled loop, all of them recorded.
 
         Parameters
         ----------
@@ -334,7 +329,7 @@ class Ledger:
         return {event: tally.used for event, tally in self._tallies.items() if tally.used}
 
     def records(self, before: Counts | None = None) -> tuple[tuple[str, int], ...]:
-        """Return the counts as text that `dpmc.privacy.events.parse` reads back, sorted.
+        """Counts as text that `dpmc.privacy.events.parse` reads back, sorted.
 
         Parameters
         ----------
@@ -367,20 +362,14 @@ class Ledger:
         return self._metered().remaining
 
     def least_multiplier(self) -> float:
-        """Return the smallest multiplier that a `GaussianBudget` allows one more release.
+        """Smallest multiplier that a `GaussianBudget` allows one more release.
 
         Infinite where nothing is left.
         """
         return self._metered().least_multiplier()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """Refuse to be copied or pickled.
-
-        Raises
-        ------
-        DpmcError
-            Always.
-        """
+        """Refuse to be copied or pickled."""
         raise DpmcError(
             "a Ledger must be passed on as it is, or its `records` be: what is left of its budget "
             "would be spent once more by a copy or a pickle of it"
@@ -429,7 +418,7 @@ def _check_plan(plan: object) -> None:
 
 
 def finite(value: V) -> V:
-    """Return a value with 0 for what is not finite, which no noise would hide."""
+    """Value with 0 for what is not finite, which no noise would hide."""
     if isinstance(value, float):
         return value if math.isfinite(value) else 0.0
     fine = np.isfinite(value)

@@ -46,11 +46,6 @@ class NodeValues:
     values : tuple of Clipped
         One for each node, all of one shape and sensitivity. A row is at one node, so that it moves
         one of them.
-
-    Raises
-    ------
-    DpmcError
-        If a value carries no sensitivity, or they differ in it.
     """
 
     values: tuple[Clipped[Any], ...]
@@ -74,11 +69,6 @@ class NodeNoise:
     colluding : int
         Nodes that may put together what they know, with ``"secure"`` sharing: less than there are.
         Against 0 of them noise holds for whoever takes part in nothing: a node knows its own.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range.
     """
 
     generators: Sequence[np.random.Generator]
@@ -108,7 +98,7 @@ class NodeNoise:
         return (ASSUMED, OWN_SHARE) if alone else (ASSUMED,)
 
     def release(self, ledger: Ledger, nodes: NodeValues, noise_multiplier: float) -> Any:
-        """Return the sum of what nodes send, each with its noise; recorded once.
+        """Sum of what nodes send, each with its noise; recorded once.
 
         A row moves the message of one node: with local noise the ledger is that of each node.
 
@@ -118,11 +108,6 @@ class NodeNoise:
         nodes : NodeValues
         noise_multiplier : float
             As of `Ledger.release`; the sum has `spread` times this noise.
-
-        Raises
-        ------
-        DpmcError
-            If the ledger refuses it, or there is not one value for each node.
         """
         if len(nodes.values) != len(self.generators):
             raise DpmcError(
@@ -143,7 +128,7 @@ class NodeNoise:
         return float(total) if not shape else total
 
     def _on_grid(self, nodes: NodeValues, noise_multiplier: float) -> Array:
-        """Return the sum of messages that lie on one grid: exact, and rounded once."""
+        """Sum of messages that lie on one grid: exact, and rounded once."""
         from dpmc.privacy import discrete  # takes long: only where it is needed
 
         sensitivity = nodes.values[0].sensitivity
@@ -163,13 +148,7 @@ class NodeNoise:
 
 
 def check_sharing(sharing: object, colluding: object, num_nodes: int) -> None:
-    """Refuse a way to share noise that there is not.
-
-    Raises
-    ------
-    DpmcError
-        If `sharing` is unknown, or so many nodes cannot collude.
-    """
+    """Refuse a way to share noise that there is not."""
     checks.one_of("sharing", sharing, SHARINGS)
     whole = isinstance(colluding, int | np.integer) and not isinstance(colluding, bool)
     most = num_nodes - 1 if sharing == "secure" else 0

@@ -32,7 +32,7 @@ def calibrate(
     accountant: Accountant | None = None,
     outside: Sequence[str] = (),
 ) -> Calibration:
-    """Return the least noise multiplier of four digits that keeps (epsilon, delta).
+    """Least noise multiplier of four digits that keeps (epsilon, delta).
 
     Parameters
     ----------
@@ -46,11 +46,6 @@ def calibrate(
     -------
     Calibration
         Its guarantee is at most `epsilon`; with accountant ``"subsampled"`` it is `epsilon`.
-
-    Raises
-    ------
-    DpmcError
-        If the accountant proves nothing of such a run, or a value is out of range.
     """
     name = checked_accountant(schedule, accountant)
     check_epsilon_delta(epsilon, delta)
@@ -62,7 +57,7 @@ def calibrate(
 def _calibrated(
     name: Accountant, schedule: Schedule, epsilon: float, delta: float
 ) -> tuple[float, float]:
-    """Return the noise multiplier and the epsilon that it is proved to keep, once a process."""
+    """Noise multiplier and the epsilon that it is proved to keep, once a process."""
     single = analytic_multiplier(epsilon, delta)  # of one release from all rows
     if name == "gaussian":
         guess = single * math.sqrt(schedule.num_passes)
@@ -124,7 +119,7 @@ def _root(excess: Callable[[float], float], guess: float, logarithm: float) -> f
 
 
 def _least(excess: Callable[[float], float], root: float) -> float | None:
-    """Return the least number of four digits at which `excess` is not positive, from near it."""
+    """Least number of four digits at which `excess` is not positive, from near it."""
     found = _next(root * (1 - 1e-4))
     while excess(found) > 0:
         found = _next(found)
@@ -136,14 +131,14 @@ def _least(excess: Callable[[float], float], root: float) -> float | None:
 
 
 def _next(value: float) -> float:
-    """Return the next larger number of four digits."""
+    """Next larger number of four digits."""
     digits = 3 - math.floor(math.log10(value))
     units = math.floor(value * 10.0**digits * (1 + 1e-12)) + 1
     return round(units / 10.0**digits, digits)
 
 
 def _previous(value: float) -> float:
-    """Return the next smaller number of four digits, of one that has four."""
+    """Next smaller number of four digits, of one that has four."""
     digits = 3 - math.floor(math.log10(value))
     units = round(value * 10.0**digits)
     if units <= 1000:

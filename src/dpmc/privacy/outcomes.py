@@ -47,7 +47,7 @@ class Raised:
 
 
 def encode(outcome: Any) -> tuple[Hashable, tuple[float, ...]]:
-    """Return the kind of an outcome, of the form (coarse, fine), and its finite numbers."""
+    """Kind of an outcome, of the form (coarse, fine), and its finite numbers."""
     if isinstance(outcome, float | int | np.floating | np.integer | np.bool_):
         try:
             number = float(outcome)
@@ -139,7 +139,7 @@ class _Numbers:
         return score
 
     def threshold(self, score: float) -> float | None:
-        """Return the number that has a score, where there is one number and no other rule."""
+        """Number that has a score, where there is one number and no other rule."""
         if self.squares or self.atoms or self.weights.size != 2 or self.weights[1] == 0:
             return None
         return float(self.centre[0] + self.spread[0] * (score - self.weights[0]) / self.weights[1])
@@ -191,7 +191,7 @@ class Score:
         return cls(numbers, frequencies, edges, levels)
 
     def __call__(self, outcomes: Outcomes) -> Array:
-        """Return the score of each outcome, shape (m,)."""
+        """Score of each outcome, shape (m,)."""
         values = np.zeros(len(outcomes))
         for kind, (indices, matrix) in outcomes.kinds.items():
             if kind in self.numbers:
@@ -225,7 +225,7 @@ class Score:
 
 
 def candidates(outcomes: Outcomes, labels: Labels) -> list[Score]:
-    """Return scores to choose from: of the numbers, of their squares too, and in bins."""
+    """Scores to choose from: of the numbers, of their squares too, and in bins."""
     learn: Callable[..., Score] = Score.learn
     return [
         learn(outcomes, labels),
@@ -252,7 +252,7 @@ def _log_odds(labels: Labels) -> float:
 
 
 def _atoms(numbers: Array, labels: Labels) -> dict[bytes, float]:
-    """Return the log-odds of values that repeat themselves exactly."""
+    """Log-odds of values that repeat themselves exactly."""
     rows: dict[bytes, list[int]] = {}
     for i, row in enumerate(numbers):
         rows.setdefault(row.tobytes(), []).append(i)
@@ -260,7 +260,7 @@ def _atoms(numbers: Array, labels: Labels) -> dict[bytes, float]:
 
 
 def _logistic(features: Array, labels: Labels) -> Array:
-    """Return the weights of logistic regression with a small ridge, by Newton's method."""
+    """Weights of logistic regression with a small ridge, by Newton's method."""
     weights = np.zeros(features.shape[1])
     ridge = _RIDGE * np.eye(weights.size)
     for _ in range(_NEWTON_STEPS):

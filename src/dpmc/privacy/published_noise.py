@@ -27,7 +27,7 @@ _LARGEST_ORDER = 256
 def autodp_published_epsilon(
     noise_multiplier: float, delta: float, num_rows: int, num_releases: int
 ) -> float:
-    """Return the epsilon of the accountant of the public code. It is no privacy option.
+    """Epsilon of the accountant of the public code. It is no privacy option.
 
     The code composes 2 T N releases, one for each of two blocks, as if each drew a row of
     its own; and its steps do not draw rows independently. The bound itself, for releases
@@ -44,11 +44,6 @@ def autodp_published_epsilon(
         One over the sampling fraction.
     num_releases : int
         k, as the code counts them.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
     checks.positive("noise_multiplier", noise_multiplier)
     check_delta(delta)
@@ -66,7 +61,7 @@ def autodp_published_epsilon(
 
 
 def autodp_published(epsilon: float, delta: float, num_rows: int, num_releases: int) -> float:
-    """Return the noise multiplier of the public code, for the reproduction of its numbers.
+    """Noise multiplier of the public code, for the reproduction of its numbers.
 
     It is no privacy option: see `autodp_published_epsilon`, and `epsilon_of_blocks` for what
     the noise is worth.
@@ -78,11 +73,6 @@ def autodp_published(epsilon: float, delta: float, num_rows: int, num_releases: 
         means and 1/5 for the covariances.
     num_rows, num_releases : int
         See `autodp_published_epsilon`: 2 T N for networks, T N for each part of a mixture.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
     from scipy.optimize import brentq
 
@@ -99,7 +89,7 @@ def autodp_published(epsilon: float, delta: float, num_rows: int, num_releases: 
 
 
 def published_multiplier(epsilon: float, delta: float) -> float:
-    """Return the multiplier of the public code of the thesis, which is NOT (epsilon, delta)-DP.
+    """Multiplier of the public code of the thesis, which is NOT (epsilon, delta)-DP.
 
     The code takes sqrt(epsilon) u for sqrt(epsilon u) in Algorithm 1 of [Balle and Wang
     2018] and stops on a grid. The difference of two normal probabilities then changes sign,
@@ -114,11 +104,6 @@ def published_multiplier(epsilon: float, delta: float) -> float:
     delta : float
         In (0, 1/2 - exp(epsilon) Phi(-2 sqrt(epsilon))), the branch of Algorithm 1 that
         small deltas take.
-
-    Raises
-    ------
-    DpmcError
-        If epsilon or delta is out of range.
     """
     check_epsilon_delta(epsilon, delta)
     largest = 0.5 - math.exp(epsilon + float(log_ndtr(-2 * math.sqrt(epsilon))))
@@ -136,7 +121,7 @@ def published_multiplier(epsilon: float, delta: float) -> float:
 def legacy_normals(
     rng: np.random.RandomState, num_steps: int, dim: int
 ) -> tuple[Array, Callable[[int], None]]:
-    """Return the noise of one pass of the public code, and how to give back what it leaves.
+    """Noise of one pass of the public code, and how to give back what it leaves.
 
     The guarantee of such noise is none: the seed of the generator is known.
 

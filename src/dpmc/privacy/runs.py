@@ -22,7 +22,7 @@ def outcomes_of(
     workers: int,
     root: np.random.SeedSequence,
 ) -> list[Any]:
-    """Return the outcome of each run, that of the second data set where the label is true.
+    """Outcome of each run, that of the second data set where the label is true.
 
     Parameters
     ----------
@@ -34,12 +34,6 @@ def outcomes_of(
         Processes.
     root : numpy.random.SeedSequence
         Of the generators that a mechanism with a parameter ``rng`` gets.
-
-    Raises
-    ------
-    DpmcError
-        If processes would share a generator, the mechanism or the data cannot be sent to
-        processes, or a batch has another size than was asked for.
     """
     sized, seeded = _takes(mechanism, "size"), _takes(mechanism, "rng")
     if workers > 1 and not seeded:

@@ -64,11 +64,6 @@ class Schedule:
     noise_precision : {"public", "released", "unaccounted"}
         A public constant; learned, with its parameters among the coordinates that are
         clipped and released; or learned in addition to them, which is refused.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range, or no accountant here proves anything of such a run.
     """
 
     num_rows: int
@@ -124,11 +119,6 @@ def sensitivity(step: float, clip_bound: float, clip: Clip = "joint", num_blocks
     float
         ``2 s C``, times ``sqrt(B)`` for blocks. Proposition 1 of the paper is the case
         ``s = gamma / N``; its code for networks has s = 1 with the noise of that case.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
     checks.positive("step", step)
     checks.positive("clip_bound", clip_bound)
@@ -138,7 +128,7 @@ def sensitivity(step: float, clip_bound: float, clip: Clip = "joint", num_blocks
 
 
 def combined_multiplier(noise_multipliers: Sequence[float]) -> float:
-    """Return the noise multiplier of one vector whose blocks have multipliers of their own.
+    """Noise multiplier of one vector whose blocks have multipliers of their own.
 
     Parameters
     ----------
@@ -150,11 +140,6 @@ def combined_multiplier(noise_multipliers: Sequence[float]) -> float:
     float
         ``(sum of sigma_b**-2)**-0.5``: in units of its noise, block b moves by at most
         ``1 / sigma_b``. For B equal ones, ``sigma / sqrt(B)``.
-
-    Raises
-    ------
-    DpmcError
-        If there is none, or one is not finite and > 0.
     """
     if not noise_multipliers:
         raise DpmcError("`noise_multipliers` must have at least one entry, got none")
@@ -172,11 +157,6 @@ def counts(schedule: Schedule, noise_multiplier: float) -> dict[events.Event, in
         K releases computed from one row drawn without replacement out of N; or, where every
         row is used once in each pass, T Gaussian releases: given all other rows, one pass
         tells of a row in one step only.
-
-    Raises
-    ------
-    DpmcError
-        If `noise_multiplier` is not finite and > 0.
     """
     checks.positive("noise_multiplier", noise_multiplier)
     if schedule.order == "independent":
@@ -192,7 +172,7 @@ def guarantee(
     accountant: Accountant | None = None,
     outside: Sequence[str] = (),
 ) -> Guarantee:
-    """Return the privacy of a run.
+    """Privacy of a run.
 
     Parameters
     ----------
@@ -208,11 +188,6 @@ def guarantee(
         dp_accounting: 1.3 to 2.7 times the epsilon); otherwise ``"gaussian"``, which is exact.
     outside : sequence of str
         Uses of the rows that are not accounted for.
-
-    Raises
-    ------
-    DpmcError
-        If the accountant proves nothing of such a run, or a value is out of range.
     """
     name = checked_accountant(schedule, accountant)
     check_delta(delta)
@@ -227,7 +202,7 @@ def epsilon_of_blocks(
     noise_added: bool = True,
     accountant: Accountant | None = None,
 ) -> float:
-    """Return the epsilon that noise is worth, whatever it was calibrated to.
+    """Epsilon that noise is worth, whatever it was calibrated to.
 
     Parameters
     ----------
@@ -247,11 +222,6 @@ def epsilon_of_blocks(
     -------
     float
         ``inf`` without noise. Of uses of the rows besides the releases nothing is said.
-
-    Raises
-    ------
-    DpmcError
-        If the accountant proves nothing of such a run, or a value is out of range.
     """
     if accountant is None:
         accountant = "connect_dots" if schedule.order == "independent" else "gaussian"
@@ -261,7 +231,7 @@ def epsilon_of_blocks(
 
 
 def checked_accountant(schedule: Schedule, accountant: Accountant | None) -> Accountant:
-    """Return an accountant that proves something of such runs, the default one for None."""
+    """Accountant that proves something of such runs, the default one for None."""
     independent = schedule.order == "independent"
     if accountant is None:
         return SAMPLED[0] if independent else "gaussian"
@@ -292,7 +262,7 @@ def _renyi_accountant(released: Counts) -> Any:
 def epsilon_at(
     name: Accountant, schedule: Schedule, noise_multiplier: float, delta: float
 ) -> float:
-    """Return epsilon at `delta` by an accountant that `checked_accountant` let through."""
+    """Epsilon at `delta` by an accountant that `checked_accountant` let through."""
     released = counts(schedule, noise_multiplier)
     if name == "rdp":
         return float(_renyi_accountant(released).get_epsilon(delta))
@@ -306,7 +276,7 @@ def epsilon_at(
 def delta_at(
     name: Accountant, schedule: Schedule, noise_multiplier: float, epsilon: float, cut: float
 ) -> float:
-    """Return delta at `epsilon`; `cut` is a delta of interest, see `connect_dots.delta`."""
+    """Delta at `epsilon`; `cut` is a delta of interest, see `connect_dots.delta`."""
     released = counts(schedule, noise_multiplier)
     if name == "rdp":
         return float(_renyi_accountant(released).get_delta(epsilon))

@@ -70,7 +70,7 @@ def gaussian(
     rounding: float = 0.0,
     neighbours: Neighbours = "replace",
 ) -> float | Array:
-    """Return a value with Gaussian noise, recorded before it is drawn.
+    """Value with Gaussian noise, recorded before it is drawn.
 
     Parameters
     ----------
@@ -86,11 +86,6 @@ def gaussian(
     rounding : float
         How much farther than `sensitivity`, relative to it, floating-point sums move the value
         at most: discrete noise is enlarged by it.
-
-    Raises
-    ------
-    DpmcError
-        If an argument is out of range or the plan of the ledger does not cover the release.
     """
     check_noise(noise)
     clipped = asserted(value, sensitivity, neighbours)
@@ -109,7 +104,7 @@ def laplace(
     noise: Noise = "continuous",
     rounding: float = 0.0,
 ) -> float | Array:
-    """Return a value with Laplace noise of a public scale on every entry.
+    """Value with Laplace noise of a public scale on every entry.
 
     Parameters
     ----------
@@ -118,11 +113,6 @@ def laplace(
         Sensitivity over epsilon.
     rng, noise, rounding
         See `gaussian`.
-
-    Raises
-    ------
-    DpmcError
-        If the kind of noise is unknown.
     """
     check_noise(noise)
     if noise == "continuous":
@@ -137,7 +127,7 @@ def smooth_laplace(
     rng: np.random.Generator | None,
     noise: Noise = "continuous",
 ) -> float:
-    """Return a number with Laplace noise of a private scale.
+    """Number with Laplace noise of a private scale.
 
     Parameters
     ----------
@@ -149,11 +139,6 @@ def smooth_laplace(
         2**-34 of it, whatever `scale` is.
     rng, noise
         See `gaussian`.
-
-    Raises
-    ------
-    DpmcError
-        If the kind of noise is unknown.
     """
     check_noise(noise)
     if noise == "continuous":
@@ -165,7 +150,7 @@ def smooth_laplace(
 def randomised_response(
     bits: Array, keep: float, rng: np.random.Generator | None, noise: Noise = "continuous"
 ) -> Array:
-    """Return bits, each kept with a probability, else flipped.
+    """Bits, each kept with a probability, else flipped.
 
     Parameters
     ----------
@@ -178,11 +163,6 @@ def randomised_response(
     noise : {"continuous", "discrete"}
         Bits have no low bits: the two differ without `rng` alone, where ``"discrete"`` draws
         from a cryptographic generator.
-
-    Raises
-    ------
-    DpmcError
-        If a bit is flipped with a probability below 1e-13, which 53 random bits do not resolve.
     """
     check_noise(noise)
     if not 0.5 <= keep <= 1 - LEAST_FLIP:
@@ -200,17 +180,11 @@ def randomised_response(
 
 
 def standard_noise(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Return continuous noise in units of its scale or standard deviation, not recorded."""
+    """Continuous noise in units of its scale or standard deviation, not recorded."""
     return rng.laplace(size=shape) if kind == "laplace" else rng.standard_normal(shape)
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """Return the generator, or one that is cryptographic.
-
-    Raises
-    ------
-    DpmcError
-        If it is something else, such as a seed.
-    """
+    """Generator, or one that is cryptographic."""
     checks.generator(rng)
     return cryptographic() if rng is None else rng

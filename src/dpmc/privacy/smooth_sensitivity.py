@@ -28,25 +28,13 @@ _LARGEST = 700.0
 
 
 def constants(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return alpha = epsilon / 2 and beta = epsilon / (2 log(2 / delta)), not checked.
-
-    Raises
-    ------
-    DpmcError
-        If epsilon or delta is out of range.
-    """
+    """Alpha = epsilon / 2 and beta = epsilon / (2 log(2 / delta)), not checked."""
     check_epsilon(epsilon)
     return epsilon / 2, epsilon / (2 * math.log(2 / check_delta(delta, "smooth_laplace")))
 
 
 def check(epsilon: float, delta: float, alpha: float, beta: float) -> float:
-    """Return the delta that alpha and beta really have at `epsilon`.
-
-    Raises
-    ------
-    DpmcError
-        If it is above `delta`, or a number is out of range.
-    """
+    """Delta that alpha and beta really have at `epsilon`."""
     check_delta(delta, "smooth_laplace")
     least = delta_of(epsilon, alpha, beta)
     if least > delta:
@@ -59,17 +47,12 @@ def check(epsilon: float, delta: float, alpha: float, beta: float) -> float:
 
 @functools.lru_cache(maxsize=1024)
 def delta_of(epsilon: float, alpha: float, beta: float) -> float:
-    """Return the smallest delta of noise S / alpha with a beta-smooth S.
+    """Smallest delta of noise S / alpha with a beta-smooth S.
 
     Parameters
     ----------
     epsilon, alpha, beta : float
         Finite and > 0.
-
-    Raises
-    ------
-    DpmcError
-        If a number is out of range.
     """
     from scipy.optimize import minimize_scalar  # a third of a second, for this one function
 
@@ -87,7 +70,7 @@ def delta_of(epsilon: float, alpha: float, beta: float) -> float:
 
 
 def worst_loss(epsilon: float, alpha: float, log_ratio: float) -> float:
-    """Return the hockey stick of the worst shift, for S'/S = e^log_ratio.
+    """Hockey stick of the worst shift, for S'/S = e^log_ratio.
 
     Parameters
     ----------
@@ -99,7 +82,7 @@ def worst_loss(epsilon: float, alpha: float, log_ratio: float) -> float:
 
 
 def hockey_stick(epsilon: float, shift: float, scale: float, other: float) -> float:
-    """Return the integral of the positive part of p - e^epsilon q.
+    """Integral of the positive part of p - e^epsilon q.
 
     Parameters
     ----------
@@ -147,7 +130,7 @@ def _between(low: float, high: float, step: float) -> float:
 
 
 def _mass(low: float, high: float, centre: float, scale: float) -> float:
-    """Return the Laplace probability of an interval on one side of 0 or across it."""
+    """Laplace probability of an interval on one side of 0 or across it."""
     a, b = (low - centre) / scale, (high - centre) / scale
     if a >= 0:
         return 0.5 * (math.exp(-a) - math.exp(-b))

@@ -36,11 +36,6 @@ class Batches:
         Variance of the noise of an update over e.
     max_stored : int
         Chains are thinned evenly to at most this many states, the last among them.
-
-    Raises
-    ------
-    DpmcError
-        If the batch is larger than the data.
     """
 
     num_rows: int

@@ -30,13 +30,7 @@ INFINITE = 1 << 12
 
 
 def check_bound(name: str, bound: float) -> None:
-    """Refuse a clip bound whose square is not an ordinary floating-point number.
-
-    Raises
-    ------
-    DpmcError
-        If `bound` is neither in [1e-100, 1e100] nor infinite.
-    """
+    """Refuse a clip bound whose square is not an ordinary floating-point number."""
     if not (SMALLEST_BOUND <= bound <= LARGEST_BOUND or bound == math.inf):
         raise DpmcError(
             f"`{name}` must be between {SMALLEST_BOUND:g} and {LARGEST_BOUND:g}, got {bound}"
@@ -45,13 +39,13 @@ def check_bound(name: str, bound: float) -> None:
 
 @njit
 def ordinary(squared: float) -> bool:
-    """Return whether a squared norm can be trusted; False for NaN."""
+    """Whether a squared norm can be trusted; False for NaN."""
     return SMALLEST_SQUARE < squared < LARGEST_SQUARE
 
 
 @njit
 def largest_magnitude(values: Any) -> float:
-    """Return the largest magnitude of a vector; NaN where one entry is."""
+    """Largest magnitude of a vector; NaN where one entry is."""
     largest = 0.0
     for k in range(values.size):
         if math.isnan(values[k]):
@@ -62,7 +56,7 @@ def largest_magnitude(values: Any) -> float:
 
 @njit
 def exponent_of(largest: float) -> int:
-    """Return e with ``largest <= 2**e``, `INFINITE` for infinity."""
+    """E with ``largest <= 2**e``, `INFINITE` for infinity."""
     return INFINITE if largest == math.inf else math.frexp(largest)[1]
 
 
@@ -76,7 +70,7 @@ def scaled_down(value: float, exponent: int) -> float:
 
 @njit
 def scaled_square(values: Any, exponent: int) -> float:
-    """Return the squared norm of a vector that is scaled down."""
+    """Squared norm of a vector that is scaled down."""
     total = 0.0
     for k in range(values.size):
         entry = scaled_down(values[k], exponent)
@@ -86,7 +80,7 @@ def scaled_square(values: Any, exponent: int) -> float:
 
 @njit
 def over(scaled: float, exponent: int, bound: float) -> bool:
-    """Return whether a vector is longer than the bound, from its squared norm scaled down."""
+    """Whether a vector is longer than the bound, from its squared norm scaled down."""
     return exponent == INFINITE or math.ldexp(math.sqrt(scaled), exponent) > bound
 
 

@@ -29,11 +29,6 @@ class RowGradients:
     model : Model
     num_columns : int
         Columns p of the rows.
-
-    Raises
-    ------
-    DpmcError
-        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
     """
 
     def __init__(self, model: Model, num_columns: int) -> None:
@@ -65,7 +60,7 @@ class RowGradients:
         return out
 
     def __call__(self, features: Array, theta: Array, first: int, last: int) -> Array:
-        """Return the gradients of rows, tempered, as they are: shape (last - first, d)."""
+        """Gradients of rows, tempered, as they are: shape (last - first, d)."""
         rows = np.empty((last - first, self.dim))
         self._kernel(features, self._coefficients(theta), first, last, rows)
         if self.model.tempering != 1:
@@ -73,7 +68,7 @@ class RowGradients:
         return rows
 
     def curvatures(self, features: Array, theta: Array, first: int, last: int) -> Array:
-        """Return the curvatures of rows along their inner products, tempered, by differences.
+        """Curvatures of rows along their inner products, tempered, by differences.
 
         The curvature of a row, the negative Hessian of its log-likelihood, is this number times
         the outer product of its last d features with themselves. Shape (last - first,).
@@ -93,7 +88,7 @@ class RowGradients:
     def clipped_sum(
         self, features: Array, theta: Array, first: int, last: int, basis: Array, bound: float
     ) -> Array:
-        """Return the sum of gradients of rows times `basis`, each clipped to norm `bound`.
+        """Sum of gradients of rows times `basis`, each clipped to norm `bound`.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ NUMBERS_PER_LINE = 8
 
 
 def tuple_text(format_: str, count: int) -> str:
-    """Return the text of a tuple of `count` entries, each from the format with its number k."""
+    """Text of a tuple of `count` entries, each from the format with its number k."""
     return "(" + "".join(format_.format(k=k) + ", " for k in range(count)) + ")"
 
 
@@ -212,7 +212,7 @@ ONE_BY_ONE: dict[str, Any] = {"clip_vector": clip_vector, "np": np}
 
 
 def _one_by_one(row: str, dim: int, undo: str) -> str:
-    """Return lines that add a block with odd rows to the accumulators, each row by itself."""
+    """Lines that add a block with odd rows to the accumulators, each row by itself."""
     return f"""
         if odd > 0 and bound < math.inf:
 {_lines(range(dim), undo, 12)}
@@ -293,7 +293,7 @@ def kernel(rows, batch, out):
 
 
 def _ask_ahead(num_features: int, index: str, indent: int) -> str:
-    """Return lines that ask for all cache lines of a row that is read later."""
+    """Lines that ask for all cache lines of a row that is read later."""
     places = [*range(0, num_features, NUMBERS_PER_LINE)]
     if NUMBERS_PER_LINE % num_features:
         places.append(num_features - 1)  # a row may begin anywhere in a line

@@ -48,13 +48,6 @@ def check_rows(model: Model, num_columns: int) -> Probes:
     -------
     Probes
         Where it was tried.
-
-    Raises
-    ------
-    DpmcError
-        If a row function raises errors, reads more than there is, returns another number of
-        components than it should, or is finite on no probe; if features of a row depend on
-        other rows; or if the log-likelihood is not linear or affine although it is declared.
     """
     examples = model.example_rows, model.example_thetas  # which no comparison of models regards
     key = (None if one is None else (one.shape, one.tobytes()) for one in examples)
@@ -91,12 +84,6 @@ def check(
         Bounds of every row; ``row_norm`` says which rows a Lipschitz constant is for.
     nan_rows : bool
         Whether rows of NaN are to contribute nothing.
-
-    Raises
-    ------
-    DpmcError
-        As :func:`check_rows`, and if the gradient is not that of the log-likelihood, exceeds
-        the Lipschitz constant, or a row function gives a number for a row of NaN.
     """
     made = check_rows(model, num_columns)
     _check_gradient(model)(made)
@@ -152,7 +139,7 @@ def _check_components(model: Model, made: Probes) -> None:
 
 
 def _magnitude(*points: probes.Tuple) -> float:
-    """Return a bound on what the terms of a sum of products of the entries of points add up to."""
+    """Bound on what the terms of a sum of products of the entries of points add up to."""
     product = 1.0
     for point in points:
         product *= 1.0 + sum(map(abs, point))
@@ -233,7 +220,7 @@ def _check_affine(model: Model, made: Probes) -> None:
 def _straight(
     model: Model, row: RowFunction, c: probes.Tuple, start: Array, end: Array, share: float
 ) -> bool:
-    """Return whether a function could be tried on a line; refuse one that is bent there."""
+    """Whether a function could be tried on a line; refuse one that is bent there."""
     middle = (1 - share) * start + share * end
     points = [tuple(point.tolist()) for point in (start, middle, end)]
     values = [row(c, point) for point in points]
@@ -252,11 +239,11 @@ def _straight(
 
 
 def _check_gradient(model: Model) -> Callable[[Probes], None]:
-    """Return the comparison of a model's gradient with differences of its log-likelihood."""
+    """Comparison of a model's gradient with differences of its log-likelihood."""
     value, slope = RowFunction(model, model.log_likelihood), RowFunction(model, model.gradient)
 
     def difference(theta: Array, direction: Array, x: probes.Tuple) -> tuple[float, float] | None:
-        """Return the slope along a direction, and what rounding may do to it."""
+        """Slope along a direction, and what rounding may do to it."""
         step = STEP * max(1.0, float(np.abs(theta).max()))
         ends = [probes.coefficients(model, theta + sign * step * direction) for sign in (1, -1)]
         if ends[0] is None or ends[1] is None:
@@ -268,7 +255,7 @@ def _check_gradient(model: Model) -> Callable[[Probes], None]:
         return float(high[0] - low[0]) / (2 * step), 1e-2 * ROUNDING * size / step
 
     def disagrees(made: Probes, direction: Array) -> bool:
-        """Return whether most informative pairs disagree along a direction."""
+        """Whether most informative pairs disagree along a direction."""
         informative, wrong = 0, 0
         for i, j in made.pairs():
             analytic = slope(made.coefficients[i], made.points[j])
@@ -353,12 +340,6 @@ def check_prior(model: Model, starts: Array) -> None:
         The posterior; its prior is tried.
     starts : ndarray of shape (chains, d)
         Where chains begin.
-
-    Raises
-    ------
-    DpmcError
-        If ``log_prior`` returns no number, or none that a chain can leave; or if
-        ``log_prior_gradient`` does not return d finite numbers.
     """
     for start in np.unique(starts, axis=0):
         value = _numbers(model.log_prior(start.copy()))
@@ -386,12 +367,12 @@ def check_prior(model: Model, starts: Array) -> None:
 
 
 def _numbers(value: Any) -> Array | None:
-    """Return an array of real numbers, None of anything else."""
+    """Array of real numbers, None of anything else."""
     array = np.asarray(value)
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
 def _shown(theta: Array) -> str:
-    """Return a point as a reader wants to see it."""
+    """Point as a reader wants to see it."""
     first = ", ".join(f"{value:.4g}" for value in theta[:4])
     return f"({first}{', ...' if len(theta) > 4 else ''})"

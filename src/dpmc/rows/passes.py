@@ -25,13 +25,7 @@ PICKLER: Any = serialize.NumbaPickler
 
 
 def packed(model: Model) -> bytes:
-    """Return a model as bytes.
-
-    Raises
-    ------
-    DpmcError
-        If its functions hold what has no bytes, such as an open file.
-    """
+    """Model as bytes."""
     with io.BytesIO() as stream:
         try:
             _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(model)
@@ -45,7 +39,7 @@ def packed(model: Model) -> bytes:
 
 
 def unpacked(data: bytes) -> Model:
-    """Return the model of `packed`."""
+    """Model of `packed`."""
     model: Model = pickle.loads(data)
     return model
 
@@ -94,12 +88,12 @@ class Task:
     arguments: tuple[Any, ...]
 
     def packed(self) -> Task:
-        """Return a task that another process can be given."""
+        """Task that another process can be given."""
         return replace(self, model=_packed(self.model)) if isinstance(self.model, Model) else self
 
 
 def work(task: Task) -> Array:
-    """Return the sums of a task over each `SPAN` of rows, in order, shape (spans, k)."""
+    """Sums of a task over each `SPAN` of rows, in order, shape (spans, k)."""
     model = task.model if isinstance(task.model, Model) else _unpacked(task.model)
     gradients = _compiled(model, task.source.num_columns)
     task.source.check()
@@ -118,7 +112,7 @@ def work(task: Task) -> Array:
 
 
 def _added(parts: Iterable[Array]) -> Array:
-    """Return the sum of arrays of one shape, in their order."""
+    """Sum of arrays of one shape, in their order."""
     total: Array | float = 0.0
     for one in parts:
         total = total + one
@@ -160,11 +154,6 @@ class Passes:
         The posterior, written for one row.
     data : Dataset or Source
         The private rows.
-
-    Raises
-    ------
-    DpmcError
-        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
     """
 
     def __init__(self, model: Model, data: Dataset | Source) -> None:
@@ -180,7 +169,7 @@ class Passes:
                 self._kept = self._gradients.features(x, nan_rows)
 
     def total(self, part: Part, block: int, *arguments: Any) -> Array:
-        """Return the sum of what blocks of rows contribute, shape (k,).
+        """Sum of what blocks of rows contribute, shape (k,).
 
         Parameters
         ----------

@@ -44,19 +44,19 @@ class Probes(NamedTuple):
     coefficients: list[Tuple]
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Return all pairs of a parameter and a row, in an order that mixes both."""
+        """All pairs of a parameter and a row, in an order that mixes both."""
         order = np.random.default_rng(SEED).permutation(len(self.thetas) * len(self.points))
         return zip(*(part.tolist() for part in divmod(order, len(self.points))), strict=True)
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the Python function of one that may be compiled."""
+    """Python function of one that may be compiled."""
     python: Callable[..., Any] = getattr(function, "py_func", function)
     return python
 
 
 def needs_examples(model: Model, what: str, reason: str = "") -> DpmcError:
-    """Return the error of a model that is finite on no probe."""
+    """Error of a model that is finite on no probe."""
     return DpmcError(
         f"model {model.name!r}: {what} is finite on no probe{reason}, so the model must have "
         "`example_rows`, and `example_thetas`, where it is"
@@ -64,13 +64,7 @@ def needs_examples(model: Model, what: str, reason: str = "") -> DpmcError:
 
 
 def rows(model: Model, num_columns: int) -> Array:
-    """Return probe rows, shape (m, p): normal, positive, labels and counts, or from examples.
-
-    Raises
-    ------
-    DpmcError
-        If the example rows have another number of columns.
-    """
+    """Probe rows, shape (m, p): normal, positive, labels and counts, or from examples."""
     rng = np.random.default_rng(SEED)
     if model.example_rows is not None:
         given = model.example_rows[:MOST_EXAMPLES]
@@ -91,7 +85,7 @@ def rows(model: Model, num_columns: int) -> Array:
 
 
 def bounded_rows(norm: float, num_columns: int) -> Array:
-    """Return rows of one Euclidean norm, shape (m, p): in random directions and along the axes."""
+    """Rows of one Euclidean norm, shape (m, p): in random directions and along the axes."""
     directions = np.random.default_rng(SEED).standard_normal((PER_SCALE, num_columns))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     axes = np.eye(num_columns)[:PER_SCALE]
@@ -99,13 +93,7 @@ def bounded_rows(norm: float, num_columns: int) -> Array:
 
 
 def thetas(model: Model) -> Array:
-    """Return probe parameters, shape (k, d): of several scales, also positive ones.
-
-    Raises
-    ------
-    DpmcError
-        If the example parameters have another dimension.
-    """
+    """Probe parameters, shape (k, d): of several scales, also positive ones."""
     if model.example_thetas is not None:
         given = model.example_thetas[:MOST_EXAMPLES]
         if given.shape[1] != model.dim:
@@ -120,7 +108,7 @@ def thetas(model: Model) -> Array:
 
 
 def describe(model: Model, x: Array) -> Array:
-    """Return the features of `x`, shape (q, m), without warnings."""
+    """Features of `x`, shape (q, m), without warnings."""
     with np.errstate(all="ignore"):
         if model.features is None:
             return x.T
@@ -128,7 +116,7 @@ def describe(model: Model, x: Array) -> Array:
 
 
 def coefficients(model: Model, theta: Array) -> Tuple | None:
-    """Return the coefficients of `theta`, None where they are not finite."""
+    """Coefficients of `theta`, None where they are not finite."""
     try:
         with np.errstate(all="ignore"):
             c = theta if model.coefficients is None else plain(model.coefficients)(theta.copy())
@@ -139,13 +127,7 @@ def coefficients(model: Model, theta: Array) -> Tuple | None:
 
 
 def usable_rows(model: Model, x: Array) -> Array:
-    """Return the rows of `x` whose features are finite when they are described alone.
-
-    Raises
-    ------
-    DpmcError
-        If there is none.
-    """
+    """Rows of `x` whose features are finite when they are described alone."""
     kept, reason = [], ""
     for row in x:
         try:
@@ -161,13 +143,7 @@ def usable_rows(model: Model, x: Array) -> Array:
 
 
 def make(model: Model, num_columns: int) -> Probes:
-    """Return the probes of a model for rows of `num_columns` columns.
-
-    Raises
-    ------
-    DpmcError
-        If features or coefficients are finite on none of them.
-    """
+    """Probes of a model for rows of `num_columns` columns."""
     x = rows(model, num_columns)
     features = describe(model, usable_rows(model, x))
     every = [(theta, coefficients(model, theta)) for theta in thetas(model)]
@@ -200,13 +176,7 @@ class RowFunction:
         self.scalar = False  # whether the last value was a number by itself
 
     def __call__(self, c: Tuple, x: Tuple) -> Array | None:
-        """Return the value, shape (components,), None where it is not finite or an error.
-
-        Raises
-        ------
-        DpmcError
-            If the function reads more features or coefficients than there are.
-        """
+        """Value, shape (components,), None where it is not finite or an error."""
         try:
             with np.errstate(all="ignore"):
                 given = np.asarray(self._function(c, x), dtype=np.float64)

@@ -66,7 +66,7 @@ def add_product(high: float, low: float, a: float, b: float) -> tuple[float, flo
 def _inner(
     origin: Any, slopes: Any, bound: float, centre: Any, sizes: Any, radii: Any, prefix: Any
 ) -> tuple[Any, Any, bool]:
-    """Return the first row of each chunk to look at, the sum of those before, and if they are all.
+    """First row of each chunk to look at, the sum of those before, and if they are all.
 
     Plain loops: array functions take the compiler seconds.
 
@@ -263,7 +263,7 @@ class InnerSums:
         return total, clipped
 
     def _ranges(self, first: Any) -> list[tuple[int, int]]:
-        """Return the rows of each chunk that are to be looked at."""
+        """Rows of each chunk that are to be looked at."""
         sizes = self._rows[1]
         low, high = (self._starts + first).tolist(), (self._starts + sizes).tolist()
         return [(a, b) for a, b in zip(low, high, strict=True) if a < b]

@@ -50,7 +50,7 @@ class RegressionParams:
 
 
 def design(x: Array, intercept: bool, weights: Array | float = 1.0) -> Array:
-    """Return the features of rows, shape (k, m), below a constant if there is one.
+    """Features of rows, shape (k, m), below a constant if there is one.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _write_design(out: Array, x: Array, weights: Array | float) -> Array:
 
 
 def response_first(intercept: bool) -> Callable[[Array], Array]:
-    """Return the function that puts the response first, a constant second, then the features."""
+    """Function that puts the response first, a constant second, then the features."""
 
     def features(x: Array) -> Array:
         out = np.empty((x.shape[1] + intercept, len(x)))
@@ -83,7 +83,7 @@ def response_first(intercept: bool) -> Callable[[Array], Array]:
 
 
 def normal_prior(sds: Array) -> tuple[Callable[[Array], float], Callable[[Array], Array]]:
-    """Return log-density and gradient of independent normal priors with mean 0."""
+    """Log-density and gradient of independent normal priors with mean 0."""
     precision = sds**-2.0
 
     def log_prior(theta: Array) -> float:
@@ -96,7 +96,7 @@ def normal_prior(sds: Array) -> tuple[Callable[[Array], float], Callable[[Array]
 
 
 def example_rows(responses: Array, params: RegressionParams) -> Array:
-    """Return public made-up rows: normal features at three scales, and these responses.
+    """Public made-up rows: normal features at three scales, and these responses.
 
     Rows beyond the norm that is declared are shortened to it.
     """

@@ -17,7 +17,7 @@ TRUSTED = ("dpmc", "numba", "numpy", "math", "scipy")
 
 
 def without_errors(model: Model) -> Model:
-    """Return a model whose row functions divide by zero as NumPy does.
+    """Model whose row functions divide by zero as NumPy does.
 
     Numba compiles a function for given types once: one that was called on its own before, or
     whose helpers were, raises ZeroDivisionError from within a loop over rows. Those of the
@@ -30,13 +30,7 @@ def without_errors(model: Model) -> Model:
 
 
 def refuse_errors(model: Model) -> None:
-    """Refuse row functions with a raise or an assert, or that call one by name.
-
-    Raises
-    ------
-    DpmcError
-        Naming the function.
-    """
+    """Refuse row functions with a raise or an assert, or that call one by name."""
     for function in filter(None, (model.log_likelihood, model.gradient, model.slope)):
         python = _python(function)
         for part in _parts(python, set()):
@@ -60,7 +54,7 @@ def _of_user(function: Any) -> bool:
 
 
 def _codes(function: types.FunctionType) -> list[types.CodeType]:
-    """Return the code of a function and of those within it."""
+    """Code of a function and of those within it."""
     codes = [function.__code__]
     for code in codes:  # grows as it goes
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
@@ -68,7 +62,7 @@ def _codes(function: types.FunctionType) -> list[types.CodeType]:
 
 
 def _parts(function: Any, seen: set[int]) -> Iterator[types.CodeType]:
-    """Return the code of a function, of those within it and of those that it calls by name."""
+    """Code of a function, of those within it and of those that it calls by name."""
     if not _of_user(function) or id(function) in seen:
         return
     seen.add(id(function))
@@ -107,5 +101,5 @@ def _total(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(value: Any, caller: Any) -> bool:
-    """Return whether a name stands for another compiled function of the user."""
+    """Whether a name stands for another compiled function of the user."""
     return hasattr(value, "py_func") and _python(value) is not caller and _of_user(value)

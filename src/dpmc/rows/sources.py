@@ -47,7 +47,7 @@ class Source(Protocol):
         """Rows that a worker takes at once, a multiple of `SPAN`."""
 
     def pieces(self, first: int, last: int) -> Iterator[Array]:
-        """Return rows from `first` on and before `last`, in order, in arrays of any length."""
+        """Rows from `first` on and before `last`, in order, in arrays of any length."""
 
     def check(self) -> None:
         """Refuse rows that are not those which were first seen."""
@@ -74,7 +74,7 @@ class InMemory:
         self.part_rows = SPAN
 
     def pieces(self, first: int, last: int) -> Iterator[Array]:
-        """Return the rows asked for, as they lie."""
+        """Rows asked for, as they lie."""
         yield self.dataset.x[first:last]
 
     def check(self) -> None:
@@ -86,7 +86,7 @@ class InMemory:
 
 
 def block_rows(numbers_per_row: int) -> int:
-    """Return the rows of a block, a power of two.
+    """Rows of a block, a power of two.
 
     A sum over rows is a sum over the blocks of all of them, in order, of the sums over each block.
     Where a block begins depends on no file, no worker and no number of either.
@@ -105,7 +105,7 @@ def block_rows(numbers_per_row: int) -> int:
 
 
 def spans(source: Source, first: int, last: int) -> Iterator[Array]:
-    """Return the rows of a part in arrays of `SPAN` rows, the last one perhaps shorter."""
+    """Rows of a part in arrays of `SPAN` rows, the last one perhaps shorter."""
     held: list[Array] = []
     count = 0
     for piece in source.pieces(first, last):

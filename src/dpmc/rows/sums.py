@@ -48,11 +48,6 @@ def feature_rows(
     ndarray
         NaN where the features of a row cannot be computed, and for all of a row that is NaN:
         no error reveals a row.
-
-    Raises
-    ------
-    DpmcError
-        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
     """
     x = dataset.x
     n = dataset.num_rows
@@ -102,7 +97,7 @@ def _fill(model: Model, x: Array, out: Array, nan_rows: bool) -> None:
 
 
 def _described(model: Model, x: Array, count: int) -> Array:
-    """Return the features of rows, shape (count, rows); row by row where they fail together."""
+    """Features of rows, shape (count, rows); row by row where they fail together."""
     with np.errstate(all="ignore"):
         part = _attempt(model, x, count)
         if part is None:
@@ -134,11 +129,6 @@ class RowSums:
         The private rows.
     consume : bool
         Whether the rows may be overwritten, see :func:`feature_rows`.
-
-    Raises
-    ------
-    DpmcError
-        If the model is refused on public probes, see :mod:`dpmc.rows.model_checks`.
     """
 
     def __init__(self, model: Model, dataset: Dataset, consume: bool = False) -> None:
@@ -161,7 +151,7 @@ class RowSums:
             self._fast = model.affine and bool(np.isfinite(self.features.sum()))
 
     def coefficients(self, theta: Array) -> Array:
-        """Return the coefficients of `theta`, shape (m,)."""
+        """Coefficients of `theta`, shape (m,)."""
         coefficients: Array = theta if self._coefficients is None else self._coefficients(theta)
         return coefficients
 
@@ -172,11 +162,6 @@ class RowSums:
         A function ``(theta, theta_new, bound) -> (sum, number clipped)``: the ratio is
         that of `theta_new` to `theta`, each of shape (d,), clipped to [-bound, bound];
         ``inf`` clips nothing. It is compiled when first asked for.
-
-        Raises
-        ------
-        DpmcError
-            If the log-likelihood does not compile.
         """
         self._try(self._ratio, self._none, self.coefficients(self._probe), 1.0)
         if self._fast and len(self.features) >= WIDE:
@@ -185,13 +170,7 @@ class RowSums:
 
     @functools.cached_property
     def clipped_ratio(self) -> Callable[[Array, Array, float], tuple[Clipped[float], int]]:
-        """The same as :attr:`ratio`, with the sensitivity of the sum, for a ledger.
-
-        Raises
-        ------
-        DpmcError
-            If the log-likelihood does not compile.
-        """
+        """The same as :attr:`ratio`, with the sensitivity of the sum, for a ledger."""
         ratio = self.ratio
 
         def clipped(theta: Array, theta_new: Array, bound: float) -> tuple[Clipped[float], int]:
@@ -210,7 +189,7 @@ class RowSums:
         return found
 
     def plain_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
-        """Return the same as :attr:`ratio`, always by a pass over the rows."""
+        """Same as :attr:`ratio`, always by a pass over the rows."""
         old, new = self.coefficients(theta), self.coefficients(theta_new)
         if self.model.linear:
             old, new = self._none, new - old
@@ -224,11 +203,6 @@ class RowSums:
         A function ``(theta, bound) -> (sum of shape (d,), number clipped)``: each row's
         gradient is shortened to at most the Euclidean norm `bound`. It is compiled when
         first asked for.
-
-        Raises
-        ------
-        DpmcError
-            If the gradient does not compile.
         """
         self._try(self._gradient, self.coefficients(self._probe), 1.0)
         if self._fast and len(self.features) > 1:
@@ -237,13 +211,7 @@ class RowSums:
 
     @functools.cached_property
     def clipped_gradient(self) -> Callable[[Array, float], tuple[Clipped[Array], int]]:
-        """The same as :attr:`gradient`, with the sensitivity of the sum, for a ledger.
-
-        Raises
-        ------
-        DpmcError
-            If the gradient does not compile.
-        """
+        """The same as :attr:`gradient`, with the sensitivity of the sum, for a ledger."""
         gradient = self.gradient
 
         def clipped(theta: Array, bound: float) -> tuple[Clipped[Array], int]:
@@ -264,7 +232,7 @@ class RowSums:
         return found
 
     def plain_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
-        """Return the same as :attr:`gradient`, always by a pass over the rows."""
+        """Same as :attr:`gradient`, always by a pass over the rows."""
         c = self.coefficients(theta)
         total, clipped = self._gradient(self.features, c, bound, 0, self.num_rows)
         return np.array(total), int(clipped)
@@ -292,11 +260,6 @@ def compiled(model: Model, num_features: int, kernel: Any, *arguments: Any) -> N
         What its row functions read of a row.
     kernel, *arguments
         The compiled function, and what it is called with.
-
-    Raises
-    ------
-    DpmcError
-        If it does not compile.
     """
     errors = numba.core.errors
     try:

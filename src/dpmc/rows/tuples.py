@@ -10,7 +10,7 @@ from dpmc.numerics.compiled import OPTIONS
 
 
 def dot(a: Any, b: Any) -> float:
-    """Return the inner product of two tuples, over the length of the shorter.
+    """Inner product of two tuples, over the length of the shorter.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def dot(a: Any, b: Any) -> float:
 
 
 def scale(s: float, x: Any) -> Any:
-    """Return the tuple ``s * x``.
+    """Tuple ``s * x``.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def scale(s: float, x: Any) -> Any:
 
 
 def subtract(x: Any, c: Any) -> Any:
-    """Return the tuple ``x - c``, over the length of the shorter.
+    """Tuple ``x - c``, over the length of the shorter.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def subtract(x: Any, c: Any) -> Any:
 
 
 def tail(c: Any, x: Any) -> Any:
-    """Return the entries of the tuple `c` after its first ``len(x)``."""
+    """Entries of the tuple `c` after its first ``len(x)``."""
     return tuple(c[len(x) :])
 
 

@@ -14,7 +14,7 @@ from dpmc.types import Array
 
 
 def pack(matrices: Array) -> Array:
-    """Return the symmetric part of matrices as vectors of the same Euclidean norm.
+    """Symmetric part of matrices as vectors of the same Euclidean norm.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def _pack(matrices: Any, packed: Any) -> None:
 
 
 def unpack(vector: Array, dim: int) -> Array:
-    """Return the symmetric matrix, shape (d, d), of a packed one."""
+    """Symmetric matrix, shape (d, d), of a packed one."""
     i, j, weight = _triangle(dim)
     matrix = np.zeros((dim, dim))
     matrix[i, j] = matrix[j, i] = vector / weight
@@ -66,7 +66,7 @@ def _triangle(dim: int) -> tuple[Any, Any, Array]:
 
 
 def norms(rows: Array) -> Array:
-    """Return the Euclidean norms of rows: infinite where a square overflows, NaN where one is."""
+    """Euclidean norms of rows: infinite where a square overflows, NaN where one is."""
     with np.errstate(all="ignore"):
         found: Array = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return found
@@ -94,6 +94,6 @@ def clip_rows(rows: Any, bound: float) -> int:
 
 
 def clipped_mean(rows: Array, bound: float) -> Clipped[Array]:
-    """Return the mean of rows, shape (m, d), each clipped in place to norm `bound`."""
+    """Mean of rows, shape (m, d), each clipped in place to norm `bound`."""
     clip_rows(rows, bound)
     return row_mean(rows.mean(axis=0), bound, len(rows))

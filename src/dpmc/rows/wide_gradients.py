@@ -55,7 +55,7 @@ HALF_STEP = 1e-4
 
 
 def slope_of(model: Model) -> Any:
-    """Return the slope of a model whose rows enter by one inner product with theta itself, or None.
+    """Slope of a model whose rows enter by one inner product with theta itself, or None.
 
     Rows of a model with coefficients of its own enter by an inner product with those.
     """
@@ -126,7 +126,7 @@ def kernel(features, theta, start, stop, out):
 
 
 def _inner(num_before: int) -> str:
-    """Return the text of a loop over blocks of rows, as far as their inner products."""
+    """Text of a loop over blocks of rows, as far as their inner products."""
     return f"""
     inner = np.empty({BLOCK})
     for first in range(start, stop, {BLOCK}):

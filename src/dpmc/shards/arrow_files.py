@@ -34,14 +34,7 @@ class ArrowFile:
     index: tuple[str, ...]
 
     def numbers(self, columns: Sequence[str], invalid_rows: InvalidRows) -> Array:
-        """Numbers of some columns, shape (n, p), in the order given.
-
-        Raises
-        ------
-        DpmcError
-            If a column is refused: of dates, lists or alike, or of texts unless `invalid_rows` is
-            ``"zero"``.
-        """
+        """Numbers of some columns, shape (n, p), in the order given."""
         table, _ = _read(self.path, list(columns))
         for name in columns:
             if arrow_schema.dtype(table.schema.field(name).type) == OTHER:
@@ -50,20 +43,14 @@ class ArrowFile:
 
 
 def open_arrow(path: Path) -> ArrowFile:
-    """Open a file, of which the names of columns and the number of rows are read.
-
-    Raises
-    ------
-    DpmcError
-        If it cannot be read, or its columns have no names.
-    """
+    """Open a file, of which the names of columns and the number of rows are read."""
     schema, num_rows = _read(path, None)
     places, index = arrow_schema.columns(schema, f"{path}:")
     return ArrowFile(path, num_rows, tuple(schema.names[k] for k in places), index)
 
 
 def _read(path: Path, columns: list[str] | None) -> tuple[Any, int]:
-    """Return the schema, or a table of some columns, and the number of rows."""
+    """Schema, or a table of some columns, and the number of rows."""
     import pyarrow as pa
     from pyarrow import feather, parquet
 

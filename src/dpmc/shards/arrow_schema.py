@@ -14,7 +14,7 @@ LEVEL = "__index_level_"
 
 
 def columns(schema: Any, told: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return places of the columns, and names of those that pandas wrote as an index.
+    """Places of the columns, and names of those that pandas wrote as an index.
 
     An index without a name is none of the columns.
 
@@ -23,12 +23,6 @@ def columns(schema: Any, told: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
     schema : pyarrow.Schema
     told : str
         Before the message.
-
-    Raises
-    ------
-    DpmcError
-        If names are numbers, as those of a file are that was read without a header, or two are
-        the same; a number is not shown.
     """
     try:
         metadata = schema.pandas_metadata or {}
@@ -53,7 +47,7 @@ def columns(schema: Any, told: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 
 def dtype(kind: Any) -> str:
-    """Return NumPy's name of a type of Arrow, `PARSED` or `OTHER`."""
+    """NumPy's name of a type of Arrow, `PARSED` or `OTHER`."""
     import pyarrow as pa
 
     types = pa.types

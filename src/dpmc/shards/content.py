@@ -36,13 +36,7 @@ class Content:
     index: tuple[str, ...] = ()
 
     def refuse_other(self, other: Content, name: str) -> None:
-        """Refuse a shard with other columns than this one, the first.
-
-        Raises
-        ------
-        DpmcError
-            Naming the difference.
-        """
+        """Refuse a shard with other columns than this one, the first."""
         if other.columns != self.columns:
             raise DpmcError(
                 f"shard {name}: columns must be those of the first shard, "
@@ -56,11 +50,6 @@ class Content:
 
         With ``invalid_rows="zero"`` a type that an engine may have chosen for the sake of one
         entry is as good as any: integers, or numbers, or texts.
-
-        Raises
-        ------
-        DpmcError
-            Naming the first column; not its type, which may have been computed from entries.
         """
         for k in columns:
             mine, its = self.dtypes[k], other.dtypes[k]
@@ -71,10 +60,10 @@ class Content:
                 raise DpmcError(f"{told} have the type that it has in the first shard, got another")
 
     def read_as(self, dtype: str) -> Content:
-        """Return the same content, with columns to be read in one type."""
+        """Same content, with columns to be read in one type."""
         return replace(self, dtypes=(dtype,) * len(self.columns))
 
 
 def dtype_of(dtypes: set[str]) -> str:
-    """Return the type that columns of some types are read in."""
+    """Type that columns of some types are read in."""
     return SINGLE if dtypes <= {"float16", SINGLE} else DOUBLE

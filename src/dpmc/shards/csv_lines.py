@@ -68,7 +68,7 @@ class CsvFile:
         return np.frombuffer(found).reshape(-1, len(places))
 
     def _entries(self, line: bytes, places: list[int]) -> list[float] | None:
-        """Return numbers of a line, none if it has another number of fields than a row."""
+        """Numbers of a line, none if it has another number of fields than a row."""
         fields = split(line.decode("latin-1"), self.delimiter)
         if fields is None or len(fields) != len(self.names):
             return None
@@ -81,7 +81,7 @@ class CsvFile:
         return list(map(number, chosen))
 
     def _lines(self) -> Iterator[bytes]:
-        """Return lines, those that are too long as empty ones."""
+        """Lines, those that are too long as empty ones."""
         with _opened(self.path) as file:
             if self.has_header:
                 _line(file)
@@ -98,11 +98,6 @@ def open_csv(path: Path, names: Sequence[str] | None = None) -> CsvFile:
         With a suffix of `DELIMITERS`, and perhaps ``.gz``.
     names : sequence of str, optional
         Of the columns of a file without a header.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be read or its header is none. What looks like a row is not shown.
     """
     delimiter = DELIMITERS[[s for s in path.suffixes if s.lower() != COMPRESSED][-1].lower()]
     if names is not None:
@@ -143,11 +138,6 @@ def refuse_other_delimiter(
         Where it was.
     wanted : str, optional
         A name that is not among them.
-
-    Raises
-    ------
-    DpmcError
-        Naming the characters that the header seems to have.
     """
     text = delimiter.join(names)
     found = next((other for other in ";\t|," if other != delimiter and other in text), None)
@@ -175,7 +165,7 @@ def split(line: str, delimiter: str) -> list[str] | None:
 
 
 def _line(file: IO[bytes]) -> bytes | None:
-    """Return the next line without its end, an empty one for one that is too long."""
+    """Next line without its end, an empty one for one that is too long."""
     line = file.readline(LONGEST)
     if not line:
         return None

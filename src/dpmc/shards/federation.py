@@ -66,7 +66,7 @@ def federation(
     colluding: int | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> Federation:
-    """Return rows that stay at several nodes, to be given to `dpmc.fit` in the place of rows.
+    """Rows that stay at several nodes, to be given to `dpmc.fit` in the place of rows.
 
     A fit then uses sums of the nodes alone, each with the noise of its node on it. Here all nodes
     are simulated in one process: transport and secure aggregation are those of other software.
@@ -137,7 +137,7 @@ def federation(
 
 
 def num_columns(node: Dataset | ShardedRows) -> int:
-    """Return the number of columns of rows in memory or in files."""
+    """Number of columns of rows in memory or in files."""
     return int(node.x.shape[1]) if isinstance(node, Dataset) else node.num_columns
 
 

@@ -32,7 +32,7 @@ class Shard:
     stamp: tuple[int, int, int, int]
 
     def pieces(self, first: int, last: int, columns: Sequence[int]) -> Iterator[object]:
-        """Return rows of this file, in order, in arrays of any length."""
+        """Rows of this file, in order, in arrays of any length."""
         found: Iterator[object] = FORMATS[Path(self.path).suffix].pieces(
             self.path, self.content, first, last, columns
         )
@@ -40,14 +40,9 @@ class Shard:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the shards of a folder, by name.
+    """Shards of a folder, by name.
 
     Names that begin with a dot or an underscore are those of notes that engines leave.
-
-    Raises
-    ------
-    DpmcError
-        If it is no folder, holds none, files of two kinds, or anything else.
     """
     if not folder.is_dir():
         reason = "a file: read it, or give its folder" if folder.exists() else "not there"
@@ -67,14 +62,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_shards(folders: Iterable[Path]) -> tuple[Shard, ...]:
-    """Return the shards of folders, in the order of the folders and by name.
-
-    Raises
-    ------
-    DpmcError
-        Naming the first shard that cannot be read, has other columns than the first, or is a
-        file that another one is too.
-    """
+    """Shards of folders, in the order of the folders and by name."""
     shards: list[Shard] = []
     seen: dict[tuple[int, int], str] = {}
     for folder in folders:
@@ -95,13 +83,7 @@ def read_shards(folders: Iterable[Path]) -> tuple[Shard, ...]:
 
 
 def stamp_of(path: str | Path) -> tuple[int, int, int, int]:
-    """Return what tells a file from what it was before.
-
-    Raises
-    ------
-    DpmcError
-        If it is not there.
-    """
+    """Return what tells a file from what it was before."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -113,11 +95,6 @@ def refuse_change(shards: Iterable[Shard]) -> None:
     """Refuse shards that are no longer the files that they were.
 
     On another machine a file has other numbers; its size and the time of its change stay.
-
-    Raises
-    ------
-    DpmcError
-        Naming the first.
     """
     for shard in shards:
         if stamp_of(shard.path)[2:] != shard.stamp[2:]:

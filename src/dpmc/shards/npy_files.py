@@ -18,13 +18,7 @@ AHEAD = 3
 
 
 def content(path: Path) -> Content:
-    """Return what a file holds.
-
-    Raises
-    ------
-    DpmcError
-        If it is damaged, or holds no rows.
-    """
+    """Return what a file holds."""
     x = _mapped(path)
     if x.ndim != 2 or 0 in x.shape:
         raise DpmcError(f"shard {path.name}: must hold rows and columns, got shape {x.shape}")
@@ -37,7 +31,7 @@ def content(path: Path) -> Content:
 def pieces(
     path: str, content: Content, first: int, last: int, columns: Sequence[int]
 ) -> Iterator[Array]:
-    """Return rows of a file; an entry that is no number is NaN."""
+    """Rows of a file; an entry that is no number is NaN."""
     x = _mapped(Path(path))
     _read_ahead(path, x, first, last)
     rows = x[first:last]

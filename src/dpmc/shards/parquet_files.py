@@ -21,13 +21,7 @@ BATCH = 1 << 16
 
 
 def content(path: Path) -> Content:
-    """Return what a file holds.
-
-    Raises
-    ------
-    DpmcError
-        If it is damaged, or columns have no names.
-    """
+    """Return what a file holds."""
     with _opened(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         places, index = arrow_schema.columns(schema, f"shard {path.name}:")
@@ -50,7 +44,7 @@ def content(path: Path) -> Content:
 def pieces(
     path: str, content: Content, first: int, last: int, columns: Sequence[int]
 ) -> Iterator[Array]:
-    """Return rows of a file; an entry that is missing or no number is NaN."""
+    """Rows of a file; an entry that is missing or no number is NaN."""
     import pyarrow as pa
 
     names = [content.columns[k] for k in columns]
@@ -77,7 +71,7 @@ def pieces(
 
 
 def _groups(file: pq.ParquetFile, first: int, last: int) -> tuple[list[int], int]:
-    """Return the row groups that hold some rows, and the first row of the first of them."""
+    """Row groups that hold some rows, and the first row of the first of them."""
     groups: list[int] = []
     start = end = 0
     for k in range(file.metadata.num_row_groups):

@@ -65,7 +65,7 @@ class ShardedRows:
         return tuple(self.shards[0].content.columns[k] for k in self.columns)
 
     def pieces(self, first: int, last: int) -> Iterator[Array]:
-        """Return rows from `first` on and before `last`, in order, in arrays of any length."""
+        """Rows from `first` on and before `last`, in order, in arrays of any length."""
         begin = 0
         for shard in self.shards:
             end = begin + shard.content.num_rows
@@ -75,23 +75,11 @@ class ShardedRows:
             begin = end
 
     def check(self) -> None:
-        """Refuse shards that are no longer the files that were opened.
-
-        Raises
-        ------
-        DpmcError
-            Naming the first that has changed, is missing or is new.
-        """
+        """Refuse shards that are no longer the files that were opened."""
         refuse_change(self.shards)
 
     def check_folders(self) -> None:
-        """Refuse folders that hold other files than they did.
-
-        Raises
-        ------
-        DpmcError
-            Naming the first that is missing or new.
-        """
+        """Refuse folders that hold other files than they did."""
         refuse_change(self.shards)
         known = {shard.path for shard in self.shards}
         for folder in self.folders:
@@ -226,7 +214,7 @@ def _columns(shards: Sequence[Shard], wanted: Sequence[str] | None) -> tuple[int
 def _typed(
     shards: Sequence[Shard], columns: Sequence[int], invalid_rows: InvalidRows
 ) -> tuple[Shard, ...]:
-    """Return shards whose columns are read in one type, refusing types that hold no numbers."""
+    """Shards whose columns are read in one type, refusing types that hold no numbers."""
     first = shards[0].content
     for shard in shards:
         first.refuse_types(shard.content, Path(shard.path).name, columns, invalid_rows)

@@ -34,11 +34,6 @@ def run(
         Seconds that a part may take before it is given up.
     name : str
         Of the rows, for messages.
-
-    Raises
-    ------
-    DpmcError
-        What `work` raises; or if a worker does not answer, or is lost.
     """
     if isinstance(workers, int):
         if workers == 1:

@@ -39,5 +39,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, whether imported yet or not."""
+    """Public names, whether imported yet or not."""
     return sorted(__all__)

@@ -79,7 +79,7 @@ def _parts(x: float, k: float) -> tuple[float, float, float]:
 
 @compiled
 def log_density(y: float, mean: float, sd: float, scale: float) -> float:
-    """Return log p(y).
+    """Log p(y).
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def log_density(y: float, mean: float, sd: float, scale: float) -> float:
 
 @compiled
 def unit_information(k: float) -> tuple[float, float]:
-    """Return the information on the mean, times s^2, and on the variance, times s^4.
+    """Information on the mean, times s^2, and on the variance, times s^4.
 
     `k`: s / b > 0; infinity without noise.
 
@@ -131,7 +131,7 @@ def fill_information(variance: Any, d_mean: Any, d_variance: Any, scale: Any, ou
 def information(
     variance: Array | float, d_mean: Array | float, d_variance: Array | float, scale: Array | float
 ) -> Array:
-    """Return the Fisher information on a scalar parameter of mean and variance.
+    """Fisher information on a scalar parameter of mean and variance.
 
     ``F = I_m d_mean^2 + I_v d_variance^2``, where the diagonal information (I_m, I_v) on
     mean and variance is integrated to about 1e-12, relative.

@@ -18,7 +18,7 @@ WITHOUT_POWER = {"median": "median", "max": "maximum", "bit": "power"}
 
 
 def population(name: str, **params: Any) -> Population:
-    """Return the population called `name`, such as ``population("normal_variance", bound=10)``.
+    """Population called `name`, such as ``population("normal_variance", bound=10)``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def population(name: str, **params: Any) -> Population:
 
 
 def mechanism(name: str, **params: Any) -> Mechanism:
-    """Return the mechanism called `name`, such as ``mechanism("laplace")``.
+    """Mechanism called `name`, such as ``mechanism("laplace")``.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def mechanism(name: str, **params: Any) -> Mechanism:
 
 
 def statistic(text: str, **params: Any) -> Statistic:
-    """Return the statistic that a text names.
+    """Statistic that a text names.
 
     Parameters
     ----------

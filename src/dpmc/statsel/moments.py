@@ -40,7 +40,7 @@ class Moments:
 
 
 def of(population: Population, statistic: Statistic) -> Moments:
-    """Return the moments of a statistic of one record of a population."""
+    """Moments of a statistic of one record of a population."""
     if statistic.kind != "mean":
         raise DpmcError(
             f"`statistic` must be a mean of x^a or |x|^a to have moments, got {statistic.name!r}"
@@ -94,7 +94,7 @@ _CLOSED_FORMS = {
 
 
 def normal_moments(order: int) -> list[Any]:
-    """Return E X^k of N(theta, 1) for k = 0..order, each as coefficients of powers of theta."""
+    """E X^k of N(theta, 1) for k = 0..order, each as coefficients of powers of theta."""
     moments = [np.array([1.0]), np.array([0.0, 1.0])]
     for k in range(2, order + 1):
         raised = polynomial.polymulx(moments[k - 1])

@@ -90,7 +90,7 @@ def order_of(
     epsilon: float,
     delta: float | None = None,
 ) -> Order:
-    """Return an order statistic and its noise."""
+    """Order statistic and its noise."""
     if statistic.rank is None:
         raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     if mechanism.noise != "laplace" or mechanism.per_record:
@@ -121,7 +121,7 @@ def order_of(
 
 
 def _base_distribution(population: Population, statistic: Statistic) -> str:
-    """Return the base distribution in which the statistic of a record does not decrease."""
+    """Base distribution in which the statistic of a record does not decrease."""
     even = statistic.absolute or statistic.power % 2 == 0
     if not even or population.support[0] >= 0:
         return population.base
@@ -137,7 +137,7 @@ def _base_distribution(population: Population, statistic: Statistic) -> str:
 
 @compiled
 def base_value(distribution: int, u: float, rest: float) -> float:
-    """Return the base variable at probability u = 1 - rest, both given to full precision."""
+    """Base variable at probability u = 1 - rest, both given to full precision."""
     if distribution == 1:
         return -normal_quantile(0.5 * rest)
     if distribution == 0:
@@ -180,7 +180,7 @@ def next_exponential(rng: Any, i: int, rank: int) -> float:
 
 @compiled
 def exponential_of(key: Any, i: int, rank: int) -> float:
-    """Return the exponential of a rank of data set i, the same whenever it is asked for.
+    """Exponential of a rank of data set i, the same whenever it is asked for.
 
     The bits are those of SplitMix64 (Steele, Lea and Flood 2014) at a place of their own.
     """
@@ -194,7 +194,7 @@ def exponential_of(key: Any, i: int, rank: int) -> float:
 
 @njit(fastmath=True)
 def widest(window: Any, first: int, num: int, gap: int) -> float:
-    """Return the largest of `num` differences across `gap` ranks; none of them is NaN."""
+    """Largest of `num` differences across `gap` ranks; none of them is NaN."""
     best = 0.0
     for t in range(first, first + num):
         difference = window[t + gap] - window[t]
@@ -204,7 +204,7 @@ def widest(window: Any, first: int, num: int, gap: int) -> float:
 
 @functools.cache
 def make_released_at(generate: Any, transform: Any, draw: Any = next_exponential) -> Any:
-    """Return the compiled function that gives an order statistic and the scale of its noise.
+    """Compiled function that gives an order statistic and the scale of its noise.
 
     `generate`, `transform`: of the population and the statistic. `draw`: gives the exponential by
     which the next rank is drawn; the function that is returned takes its source as its last
@@ -213,7 +213,7 @@ def make_released_at(generate: Any, transform: Any, draw: Any = next_exponential
 
     @compiled
     def statistic_at(order: Any, theta: float, z: float) -> Any:
-        """Return the statistic of a record, which is clipped before."""
+        """Statistic of a record, which is clipped before."""
         return transform(min(max(generate(theta, z), order.support[0]), order.support[1]))
 
     # One long loop: arrays that are handed on cost more than what is done with them.
@@ -221,7 +221,7 @@ def make_released_at(generate: Any, transform: Any, draw: Any = next_exponential
     def released_at(
         order: Any, particles: Any, i: int, theta: float, source: Any
     ) -> tuple[float, float]:
-        """Return the order statistic of data set i at theta, and the scale of its noise.
+        """Order statistic of data set i at theta, and the scale of its noise.
 
         The smooth sensitivity is ``max_k exp(-k beta) A_k`` with ``A_k = max_t s_(m+t) -
         s_(m+t-k-1)``, t from 0 to k + 1; for an average of two ranks, upper ranks are one
@@ -279,7 +279,7 @@ def make_released_at(generate: Any, transform: Any, draw: Any = next_exponential
 
 @compiled
 def log_laplace(v: float, scale: float) -> float:
-    """Return the log-density of Laplace noise."""
+    """Log-density of Laplace noise."""
     return -abs(v) / scale - math.log(2.0 * scale)
 
 
@@ -302,7 +302,7 @@ def stratify(order: Any, particles: Any, centres: Any) -> None:
 
 
 def make_fill(generate: Any, transform: Any) -> Any:
-    """Return the loop over all data sets at one theta.
+    """Loop over all data sets at one theta.
 
     Ranks are drawn by a key. A generator would give them in the order in which values of theta ask
     for them, so that data sets would depend on what was asked before.
@@ -320,7 +320,7 @@ def make_fill(generate: Any, transform: Any) -> Any:
 
 
 def centres(order: Order, num: int) -> Array:
-    """Return the middles of `num` strata of the uniform of the released rank, shape (num, 2)."""
+    """Middles of `num` strata of the uniform of the released rank, shape (num, 2)."""
     from scipy.special import betaincinv
 
     share = (np.arange(num) + 0.5) / num

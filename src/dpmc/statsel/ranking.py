@@ -118,7 +118,7 @@ class Ranking:
         )
 
     def figure(self) -> Figure:
-        """Return the information against epsilon, with crossovers, and against theta."""
+        """Information against epsilon, with crossovers, and against theta."""
         checks.require_extra("matplotlib", "Ranking.figure")
         return draw(self)
 
@@ -256,7 +256,7 @@ def _pair(
     theta: float,
     tried: Array,
 ) -> list[dict[str, Any]]:
-    """Return the crossovers of two candidates: sign changes on the grid, refined."""
+    """Crossovers of two candidates: sign changes on the grid, refined."""
     from scipy.optimize import brentq
 
     def lead(log_epsilon: float) -> float:
@@ -279,7 +279,7 @@ def _pair(
 
 
 def draw(ranking: Ranking) -> Figure:
-    """Return the information against epsilon, with crossovers, and against theta.
+    """Information against epsilon, with crossovers, and against theta.
 
     `ranking`: from :func:`dpmc.statsel.rank`.
 
@@ -321,7 +321,7 @@ def _drawn(ranking: Ranking) -> Figure:
 
 
 def _budgets(ranking: Ranking) -> tuple[float, float]:
-    """Return the range of epsilon to draw: the ranking and its crossovers, and some more."""
+    """Range of epsilon to draw: the ranking and its crossovers, and some more."""
     places = [ranking.epsilon, *ranking.crossovers["epsilon"]]
     low, high = ranking.epsilons
     return max(low, min(places) / 10), min(high, max(places) * 4)
@@ -347,7 +347,7 @@ def _mark(ranking: Ranking, axis: Axes) -> None:
 
 
 def _around(population: Population, theta: float, number: int) -> Array:
-    """Return values of theta about the one of the ranking, inside of the domain."""
+    """Values of theta about the one of the ranking, inside of the domain."""
     low, high = population.theta_domain
     near = (theta / 4, theta * 4) if theta > 0 else (theta - 2, theta + 2)
     first, last = max(low, near[0]), min(high, near[1])
@@ -356,7 +356,7 @@ def _around(population: Population, theta: float, number: int) -> Array:
 
 
 def _look(number: int) -> dict[str, Any]:
-    """Return the colour and the dashes of one curve."""
+    """Colour and the dashes of one curve."""
     colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
     dashes = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (4, 1.2, 1.2, 1.2)))
     return {"color": colours[number % len(colours)], "ls": dashes[number % len(dashes)]}

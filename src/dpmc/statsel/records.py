@@ -21,7 +21,7 @@ def check_invalid_rows(invalid_rows: str) -> None:
 
 
 def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
-    """Return records as finite numbers.
+    """Records as finite numbers.
 
     `x`, shape (n,): n >= 1. `invalid_rows` in {"refuse", "zero"}: what becomes of a record that is
     no finite number: it is an error, or it counts as 0 before it is clipped.
@@ -39,7 +39,7 @@ def checked(x: npt.ArrayLike, invalid_rows: InvalidRows) -> Array:
 
 
 def bits(clipped: Array, invalid_rows: InvalidRows) -> Array:
-    """Return records that are bits.
+    """Records that are bits.
 
     `clipped`: clipped to [0, 1]. `invalid_rows` in {"refuse", "zero"}: what becomes of one that is
     neither 0 nor 1.
@@ -55,7 +55,7 @@ def bits(clipped: Array, invalid_rows: InvalidRows) -> Array:
 
 
 def clip(x: Array, support: tuple[float, float]) -> Array:
-    """Return records in the support, of any shape: NaN counts as 0, infinity as the end."""
+    """Records in the support, of any shape: NaN counts as 0, infinity as the end."""
     clipped = np.clip(x, *support)
     lost = np.isnan(clipped)
     if lost.any():

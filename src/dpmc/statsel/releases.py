@@ -182,7 +182,7 @@ def before_noise(
     delta: float | None = None,
     invalid_rows: InvalidRows = "refuse",
 ) -> ExactStatistic:
-    """Return the statistic of clipped records and the scale of its noise, both private.
+    """Statistic of clipped records and the scale of its noise, both private.
 
     Parameters
     ----------

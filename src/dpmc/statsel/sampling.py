@@ -158,7 +158,7 @@ def reference(
     prior: ThetaPrior | tuple[float, float],
     num_data_sets: int = quadrature.DATA_SETS,
 ) -> QuadraturePosterior:
-    """Return the posterior of theta by quadrature.
+    """Posterior of theta by quadrature.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def reference(
 
 
 def _target(released: Release, prior: ThetaPrior | tuple[float, float]) -> PosteriorTarget:
-    """Return the target that a release defines by its terms."""
+    """Target that a release defines by its terms."""
     checks.instance("released", released, Release, "a Release of dpmc.statsel.release")
     terms = released.terms
     return targets.target(

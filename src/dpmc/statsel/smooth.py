@@ -30,7 +30,7 @@ _STACK = 4 * 64
 
 @kept
 def _widest(s: Any, first: int, last: int, gap: int) -> Any:
-    """Return the largest s[i + gap] - s[i] for first <= i < last, 0 if there is none."""
+    """Largest s[i + gap] - s[i] for first <= i < last, 0 if there is none."""
     best = 0.0
     for i in range(first, last):
         best = max(best, s[i + gap] - s[i])
@@ -41,7 +41,7 @@ def _widest(s: Any, first: int, last: int, gap: int) -> Any:
 def _search(
     s: Any, bottom: int, top: int, low: float, high: float, beta: float, factor: float
 ) -> Any:
-    """Return the largest ``factor exp(-k beta) (s_j - s_i)`` with i <= bottom <= top <= j.
+    """Largest ``factor exp(-k beta) (s_j - s_i)`` with i <= bottom <= top <= j.
 
     k = j - i - 1, less 1 where two ranks are averaged, is the distance from the data. The search
     ends where no further k can win: up to the distance of the ends of the range no difference
@@ -78,7 +78,7 @@ def _search(
 def _divided(
     s: Any, bottom: int, top: int, low: float, high: float, beta: float, factor: float
 ) -> Any:
-    """Return the result of `_search`, in O(n log n) for any beta.
+    """Result of `_search`, in O(n log n) for any beta.
 
     The best j of a rank i does not decrease with i: where a larger j wins, it does so for every
     higher s_i. Ranks i are halved, and ranks j split where the best one lies.
@@ -116,7 +116,7 @@ def _divided(
 
 @kept
 def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) -> Any:
-    """Return the smooth sensitivity of one rank.
+    """Smooth sensitivity of one rank.
 
     `s`, shape (n,): sorted, in [low, high]. `rank`: m, from 1 to n.
 
@@ -128,7 +128,7 @@ def smooth_sensitivity(s: Any, rank: int, low: float, high: float, beta: float) 
 
 @kept
 def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta: float) -> Any:
-    """Return the smooth sensitivity of the mean of ranks m and m + 1, m < n.
+    """Smooth sensitivity of the mean of ranks m and m + 1, m < n.
 
     `s`, shape (n,): sorted, in [low, high]. `rank`: m, from 1 to n - 1.
     """
@@ -136,7 +136,7 @@ def smooth_sensitivity_average(s: Any, rank: int, low: float, high: float, beta:
 
 
 def of(s: Array, statistic: Statistic, support: tuple[float, float], beta: float) -> float:
-    """Return the smooth sensitivity of a released order statistic.
+    """Smooth sensitivity of a released order statistic.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def of(s: Array, statistic: Statistic, support: tuple[float, float], beta: float
 
 
 def checked_rank(statistic: Statistic, n: int) -> int:
-    """Return the rank that is released of n records."""
+    """Rank that is released of n records."""
     if statistic.rank is None:
         raise DpmcError(f"`statistic` must be an order statistic, got {statistic.name!r}")
     rank = statistic.rank(n)
@@ -172,7 +172,7 @@ def checked_rank(statistic: Statistic, n: int) -> int:
 
 
 def released(s: Array, statistic: Statistic) -> float:
-    """Return the order statistic itself.
+    """Order statistic itself.
 
     `s`, shape (n,): in any order.
     """

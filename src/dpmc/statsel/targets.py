@@ -16,7 +16,7 @@ from dpmc.types import Array, DpmcError
 
 @compiled
 def flat(theta: float) -> float:
-    """Return the log-density of the uniform prior, up to a constant."""
+    """Log-density of the uniform prior, up to a constant."""
     return 0.0
 
 
@@ -41,7 +41,7 @@ class ThetaPrior:
             raise DpmcError(f"`prior` must have low < high, got ({self.low}, {self.high})")
 
     def log_densities(self, theta: Array) -> Array:
-        """Return its log-density at each entry, up to a constant."""
+        """Its log-density at each entry, up to a constant."""
         if self.log_density is flat:
             return np.zeros_like(theta)
         return np.array([self.log_density(value) for value in theta.tolist()])
@@ -107,7 +107,7 @@ def target(
     prior: ThetaPrior | tuple[float, float],
     delta: float | None = None,
 ) -> PosteriorTarget:
-    """Return the target of a release, with the noise that the mechanism has.
+    """Target of a release, with the noise that the mechanism has.
 
     Parameters
     ----------

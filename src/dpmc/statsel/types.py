@@ -83,13 +83,13 @@ class Population:
             )
 
     def draw_base(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
-        """Return independent draws of Z."""
+        """Independent draws of Z."""
         if self.base == "normal":
             return rng.standard_normal(shape)
         return rng.uniform(-1.0 if self.base == "symmetric" else 0.0, 1.0, shape)
 
     def draw(self, theta: float, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
-        """Return independent records, not clipped."""
+        """Independent records, not clipped."""
         self.check_theta(theta)
         drawn: Array = self.generate(float(theta), self.draw_base(rng, shape))
         return drawn
@@ -136,7 +136,7 @@ class Statistic:
             )
 
     def range(self, support: tuple[float, float]) -> tuple[float, float]:
-        """Return the least and the largest s of records in `support`."""
+        """Least and the largest s of records in `support`."""
         check_support(support)
         low, high = support
         ends = sorted(self._value(end) for end in support)
@@ -150,7 +150,7 @@ class Statistic:
         return high - low
 
     def averages(self, n: int) -> bool:
-        """Return whether two ranks are averaged for n records."""
+        """Whether two ranks are averaged for n records."""
         return self.average and n % 2 == 0
 
     def _value(self, x: float) -> float:
@@ -217,5 +217,5 @@ def check_support(support: tuple[float, float]) -> None:
 
 
 def plain(function: Any) -> Any:
-    """Return a compiled function as Python has it, which NumPy needs no compiler for."""
+    """Compiled function as Python has it, which NumPy needs no compiler for."""
     return getattr(function, "py_func", function)

@@ -10,7 +10,7 @@ DIGEST = "9bde42f1883bc17300ad0cc3db36cfd2b96996da46cd92b006b68a0f8e67fe2d"
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     params = banana.Params(20.0, [20.0, 2.5, *[1.0] * 8], prior_variance=1000.0)
     truth = np.zeros(10)
     truth[1] = 3.0

@@ -10,6 +10,6 @@ DIGEST = "d5a31788c2f1f007b38abc8ee598eeabc055fe8733987494df11dfcae1c7744f"
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     params = banana.Params(20.0, [2000.0, 2500.0], prior_variance=1000.0)
     return bent("banana-2-v1", "banana in two dimensions", params, 100_000, np.array([0.0, 3.0]))

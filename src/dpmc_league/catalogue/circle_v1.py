@@ -16,12 +16,12 @@ HALF = 32.0
 
 
 def build() -> Task:
-    """Return the task. Its likelihood is no density of a row, so that there are no fresh rows."""
+    """Task. Its likelihood is no density of a row, so that there are no fresh rows."""
     rows = rounded(3.0 + generator("circle-v1").standard_normal((NUM_ROWS, 1)))
     variance_of_mean = 1 / (2 * SCALE * NUM_ROWS)
 
     def draw(value: Array, variance: float, size: int, rng: np.random.Generator) -> Array:
-        """Return draws given the mean squared radius, over its half range and about its centre."""
+        """Draws given the mean squared radius, over its half range and about its centre."""
         from scipy.stats import truncnorm
 
         mean = HALF * (1 + float(value[0]))

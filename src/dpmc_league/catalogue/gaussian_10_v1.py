@@ -7,5 +7,5 @@ DIGEST = "aeab8c9252ac1cbb1faba5547f8b8e88a5b20e8b84cb05ad02cbc1b063929371"
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     return gaussian("gaussian-10-v1", 10, 50_000)

@@ -7,5 +7,5 @@ DIGEST = "e646b6c4074230282b80b47767098aa9ba36d91fc7b7d744faafa71c76f60c6d"
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     return gaussian("gaussian-2-v1", 2, 100_000)

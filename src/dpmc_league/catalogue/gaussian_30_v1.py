@@ -7,5 +7,5 @@ DIGEST = "e32fcd8d7cb1c8ec610665fa820bc993c93e66bb3bbabf053565adfed4ec24e9"
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     return gaussian("gaussian-30-v1", 30, 20_000)

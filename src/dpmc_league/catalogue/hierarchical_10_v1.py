@@ -74,7 +74,7 @@ def _features(x: Array) -> Array:
 
 
 def sample(x: Array, size: int, rng: np.random.Generator) -> Array:
-    """Return exact draws, shape (size, 10)."""
+    """Exact draws, shape (size, 10)."""
     means = np.array([x[x[:, 0] == k, 1].mean() for k in NODES])
     counts = np.array([np.count_nonzero(x[:, 0] == k) for k in NODES])
     # Node means are N(m, v) with v = s^2 + 1 / n; m is integrated out.
@@ -102,7 +102,7 @@ def sample(x: Array, size: int, rng: np.random.Generator) -> Array:
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("hierarchical-10-v1")
     centres = 0.5 + 0.8 * rng.standard_normal(NUM_NODES)
     node = np.concatenate([np.repeat(NODES, PER_NODE), np.arange(FRESH) % NUM_NODES])

@@ -13,7 +13,7 @@ NOISE = 0.7
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("linear-5-v1")
     features = regression_features(NUM_ROWS + FRESH, 3, rng)
     mean = TRUTH[0] + features @ np.array(TRUTH[1:])

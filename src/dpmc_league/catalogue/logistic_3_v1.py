@@ -14,7 +14,7 @@ TRUTH = 1.0, -0.5, 0.25
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("logistic-3-v1")
     features = regression_features(NUM_ROWS + FRESH, 3, rng)
     chance = 1 / (1 + np.exp(-features @ np.array(TRUTH)))

@@ -56,7 +56,7 @@ def _numbers() -> Array:
 
 
 def build() -> Task:
-    """Return the task.
+    """Task.
 
     Raises
     ------

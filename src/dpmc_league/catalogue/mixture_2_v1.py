@@ -40,7 +40,7 @@ def _log_prior_gradient(theta: Array) -> Array:
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("mixture-2-v1")
     means = np.where(rng.random((NUM_ROWS + FRESH, 1)) < 0.5, *TRUTH)
     x = rounded(means + rng.standard_normal(means.shape))

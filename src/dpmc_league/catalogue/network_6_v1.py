@@ -49,7 +49,7 @@ def _log_prior_gradient(theta: Array) -> Array:
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("network-6-v1")
     x = rng.uniform(-3.0, 3.0, NUM_ROWS + FRESH)
     a1, a2, b1, b2, c1, c2 = TRUTH

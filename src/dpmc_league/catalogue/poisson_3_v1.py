@@ -12,7 +12,7 @@ TRUTH = 0.5, 0.4, -0.3
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("poisson-3-v1")
     features = regression_features(NUM_ROWS + FRESH, 2, rng)
     rate = np.exp(TRUTH[0] + features @ np.array(TRUTH[1:]))

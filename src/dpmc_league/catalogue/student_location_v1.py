@@ -11,7 +11,7 @@ NUM_ROWS, FRESH = 50_000, 2000
 
 
 def build() -> Task:
-    """Return the task."""
+    """Task."""
     rng = generator("student-location-v1")
     x = rounded(0.5 + 1.5 * rng.standard_t(4.0, (NUM_ROWS + FRESH, 1)))
     return Task(

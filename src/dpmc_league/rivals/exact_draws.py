@@ -25,7 +25,7 @@ Params = NoParams
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part."""
+    """Why the method cannot take part."""
     normal = task.statistic is not None and task.statistic.exact_spread is not None
     return "" if normal else "the posterior is not normal in a sufficient statistic"
 

@@ -80,14 +80,14 @@ class Plan(NamedTuple):
     for_ratios: float
 
     def counts(self) -> dict[events.Event, int]:
-        """Return the releases."""
+        """Releases."""
         gradient = events.sampled_gaussian(self.for_gradients, *self.batch)
         ratio = events.gaussian(self.for_ratios)
         return {gradient: self.number + 1, ratio: self.number}
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part."""
+    """Why the method cannot take part."""
     return "" if task.num_rows >= LEAST_ROWS else f"it needs {LEAST_ROWS} rows"
 
 
@@ -101,7 +101,7 @@ def plan(
     epsilon: float,
     delta: float,
 ) -> Plan:
-    """Return iterations and noise that spend a budget together with a search.
+    """Iterations and noise that spend a budget together with a search.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def batch_gradient(found: Footing, task: Task, batch: tuple[int, int]) -> Callab
 
 
 def step_size(bound: float, planned: Plan, dim: int) -> float:
-    """Return the step at which noise of gradients, batches and ratios makes decisions of 2.38."""
+    """Step at which noise of gradients, batches and ratios makes decisions of 2.38."""
     size, num_rows = planned.batch
     scale = num_rows / size
     gradients = (scale * 2 * bound * planned.for_gradients) ** 2 + scale - 1

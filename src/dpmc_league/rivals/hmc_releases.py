@@ -21,7 +21,7 @@ Params = NoParams
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part: it always can."""
+    """Why the method cannot take part: it always can."""
     return ""
 
 

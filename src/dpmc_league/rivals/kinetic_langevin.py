@@ -30,12 +30,12 @@ LEAST_STEPS = 200
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part: it always can."""
+    """Why the method cannot take part: it always can."""
     return ""
 
 
 def settings(k: float, max_passes: int) -> tuple[int, float, float]:
-    """Return steps, h and a for a budget worth k exact draws.
+    """Steps, h and a for a budget worth k exact draws.
 
     N steps with noise of variance N / k spend it: (1 - a) / (1 + a) = N h^2 / (4 k).
     """
@@ -48,7 +48,7 @@ def settings(k: float, max_passes: int) -> tuple[int, float, float]:
 
 
 def chain(ground: Ground, ledger: Ledger, max_passes: int) -> tuple[Array, Array]:
-    """Return the middles of drifts and the points of gradients, each of shape (steps, d)."""
+    """Middles of drifts and the points of gradients, each of shape (steps, d)."""
     number, h, a = settings(worth(ground), max_passes)
     sd = 2 / h * math.sqrt((1 - a) / (1 + a))
     multiplier = max(sd / (2 * ground.bound), math.sqrt(number) / ground.mu) * (1 + 1e-12)

@@ -46,12 +46,12 @@ AS_FOUND = Params()
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part: it always can."""
+    """Why the method cannot take part: it always can."""
     return ""
 
 
 def settings(k: float, max_passes: int) -> tuple[int, float]:
-    """Return the number of steps and h for a budget worth so many exact draws.
+    """Number of steps and h for a budget worth so many exact draws.
 
     Where not even the largest step spends the budget within `max_passes`, less is spent.
     """
@@ -60,7 +60,7 @@ def settings(k: float, max_passes: int) -> tuple[int, float]:
 
 
 def chain(ground: Ground, ledger: Ledger, max_passes: int) -> Array:
-    """Return a chain in whitened coordinates, shape (steps, d)."""
+    """Chain in whitened coordinates, shape (steps, d)."""
     number, h = settings(worth(ground), max_passes)
     # In units of the sensitivity: sqrt(2 / h) is the standard deviation that the step needs.
     multiplier = max(math.sqrt(2 / h) / (2 * ground.bound), math.sqrt(number) / ground.mu)

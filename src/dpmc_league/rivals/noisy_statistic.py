@@ -21,7 +21,7 @@ Params = NoParams
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part."""
+    """Why the method cannot take part."""
     return "" if task.statistic is not None else "no low-dimensional sufficient statistic is known"
 
 

@@ -27,18 +27,18 @@ LEAST_STEPS = 200
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part: it always can."""
+    """Why the method cannot take part: it always can."""
     return ""
 
 
 def settings(k: float, max_passes: int) -> tuple[int, float]:
-    """Return iterations and the length of a step for a budget worth k exact draws."""
+    """Iterations and the length of a step for a budget worth k exact draws."""
     number = min(max(math.ceil(PER_DRAW * k), LEAST_STEPS), max_passes)
     return number, BEST_SPREAD / math.sqrt(1 + number / k)
 
 
 def chain(ground: Ground, ledger: Ledger, max_passes: int) -> Array:
-    """Return a chain in whitened coordinates, shape (iterations, d)."""
+    """Chain in whitened coordinates, shape (iterations, d)."""
     number, length = settings(worth(ground), max_passes)
     multiplier = math.sqrt(number) / ground.mu * (1 + 1e-12)
     z, rng = ground.start, ground.streams.chain

@@ -12,10 +12,10 @@ Params = NoParams
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part: it always can."""
+    """Why the method cannot take part: it always can."""
     return ""
 
 
 def run(task: Task, terms: Terms) -> Submission:
-    """Return draws of the law that is found."""
+    """Draws of the law that is found."""
     return gaussian_laws.run(task, terms, aware=False)

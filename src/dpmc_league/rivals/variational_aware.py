@@ -16,10 +16,10 @@ Params = NoParams
 
 
 def refusal(task: Task) -> str:
-    """Return why the method cannot take part: it always can."""
+    """Why the method cannot take part: it always can."""
     return ""
 
 
 def run(task: Task, terms: Terms) -> Submission:
-    """Return draws of the law that is found, with the error of its mean."""
+    """Draws of the law that is found, with the error of its mean."""
     return gaussian_laws.run(task, terms, aware=True)

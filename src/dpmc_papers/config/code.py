@@ -27,11 +27,6 @@ def digest(*modules: str) -> str:
     ----------
     *modules : str
         Dotted names, such as ``"dpmc.mcmc.methods.dp_hmc"``.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such module, or it is not Python.
     """
     return short_digest({name: _of_file(_file(name)) for name in parts(*modules)})
 

@@ -43,11 +43,6 @@ def check_paper(paper: Paper, key: str, where: str) -> None:
         Name of their file.
     where : str
         What messages start with.
-
-    Raises
-    ------
-    DpmcError
-        One line: the place, what is allowed, and the value.
     """
     with _at(where):
         if paper.paper != key:

@@ -26,7 +26,7 @@ STUDY, METHOD, VARIANT = "league_commands", "foreign", "as_published"
 
 
 def load_config(values: Mapping[str, Any], root: Path, *, check: bool = True) -> Config:
-    """Return the configuration of a run, of whose keys ``methods`` names a file of commands.
+    """Configuration of a run, of whose keys ``methods`` names a file of commands.
 
     Parameters
     ----------
@@ -35,11 +35,6 @@ def load_config(values: Mapping[str, Any], root: Path, *, check: bool = True) ->
     root : Path
     check : bool
         False for a job, whose run has checked it.
-
-    Raises
-    ------
-    DpmcError
-        One line: what is wrong with the configuration or with the file.
     """
     given = dict(values)
     methods = given.pop("methods", None)
@@ -65,7 +60,7 @@ def load_config(values: Mapping[str, Any], root: Path, *, check: bool = True) ->
 
 
 def _joined(paper: Paper, path: Path) -> Paper:
-    """Return the league with the commands of a file beside all others."""
+    """League with the commands of a file beside all others."""
     ours, found = paper.studies[OURS], foreign.read(path)
     taken = {
         *module_names(RIVALS),

@@ -59,7 +59,7 @@ def together(
 
 
 def name(chosen: Mapping[str, Any]) -> str:
-    """Return the name of one combination of values."""
+    """Name of one combination of values."""
     parts = [f"{SHORT.get(key, key)}={_text(value)}" for key, value in chosen.items()]
     return ",".join(parts) or "single"
 
@@ -71,5 +71,5 @@ def _text(value: object) -> str:
 
 
 def algorithm(label: str) -> str:
-    """Return the algorithm that a label of a configuration names: all up to its first hyphen."""
+    """Algorithm that a label of a configuration names: all up to its first hyphen."""
     return label.partition("-")[0]

@@ -16,13 +16,7 @@ from dpmc_papers.config.setups import ProblemSetup
 
 
 def make_model(problem: ProblemSetup) -> Model:
-    """Return the model that the settings of a problem name.
-
-    Raises
-    ------
-    DpmcError
-        If the problem has no model, or it or one of its parameters is unknown or refused.
-    """
+    """Model that the settings of a problem name."""
     if problem.model is None:
         raise DpmcError(f"`model` of {problem.name} must be given")
     module = registry.load("model", problem.model.name)
@@ -39,11 +33,6 @@ def make_data(problem: ProblemSetup, seed: int, path: Path | None = None) -> Dat
     seed : int
     path : Path, optional
         The raw file of rows that come from one; by default it is found or downloaded.
-
-    Raises
-    ------
-    DpmcError
-        If the generator or one of its parameters is unknown or refused.
     """
     module = registry.load("data", problem.data.name)
     params = registry.parameters(module, problem.data.params)
@@ -53,14 +42,14 @@ def make_data(problem: ProblemSetup, seed: int, path: Path | None = None) -> Dat
 
 
 def raw_file(problem: ProblemSetup) -> str | None:
-    """Return the key of the raw file that the rows of a problem come from, None if from none."""
+    """Key of the raw file that the rows of a problem come from, None if from none."""
     module = registry.load("data", problem.data.name)
     look = getattr(module, "raw_file", None)
     return None if look is None else str(look(registry.parameters(module, problem.data.params)))
 
 
 def is_here(problem: ProblemSetup) -> bool:
-    """Return whether the file that the rows of a problem come from is on this machine.
+    """Whether the file that the rows of a problem come from is on this machine.
 
     True for rows that come from no file.
     """
@@ -78,11 +67,6 @@ def make_reference(
     -------
     ndarray of shape (1 + num_baselines, num_draws, d)
         The reference sample first.
-
-    Raises
-    ------
-    DpmcError
-        If the model has no exact sampler.
     """
     model = make_model(problem)
     if model.reference is None:
@@ -102,7 +86,7 @@ def start_points(
     replicates: Iterable[int],
     chains: int,
 ) -> Array:
-    """Return start points by the rule of a problem, the same for all methods and budgets.
+    """Start points by the rule of a problem, the same for all methods and budgets.
 
     ``around_truth`` and ``around`` draw them about the truth or a given centre. Their
     standard deviation is the mean over components of that of the reference sample
@@ -123,11 +107,6 @@ def start_points(
     Returns
     -------
     ndarray of shape (replicates, chains, d)
-
-    Raises
-    ------
-    DpmcError
-        If there is no such rule or it lacks what it needs.
     """
     rule, centre = _checked_rule(problem, truth, reference.shape[-1])
     wanted = list(replicates)
@@ -148,7 +127,7 @@ def start_points(
 
 
 def _checked_rule(problem: ProblemSetup, truth: Array | None, dim: int) -> tuple[str, Array]:
-    """Return the rule of the start points and their centre."""
+    """Rule of the start points and their centre."""
     start, where = problem.start, f"start of {problem.name}"
     if start is None:
         raise DpmcError(f"`{where}` must be given")

@@ -66,11 +66,6 @@ def load_config(
     -------
     Config
         Checked against the closed schemas and the code.
-
-    Raises
-    ------
-    DpmcError
-        One line: the file and key, the value, and what is allowed.
     """
     root = root or Path()
     where = str(source) if isinstance(source, Path) else "config"
@@ -117,11 +112,6 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> di
     """Return `base` changed by `overlay`, key by key at every depth.
 
     Lists and numbers are replaced; null removes a key. Both arguments stay as they are.
-
-    Raises
-    ------
-    DpmcError
-        If `overlay` removes a key that `base` does not have.
     """
     merged = copy.deepcopy(dict(base))
     for key, value in overlay.items():
@@ -138,12 +128,12 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any], where: str) -> di
 
 
 def scales(root: Path | None = None) -> tuple[str, ...]:
-    """Return the sorted names of the scales under `root`."""
+    """Sorted names of the scales under `root`."""
     return _stems((root or Path()) / "config" / "scales")
 
 
 def papers(root: Path | None = None) -> tuple[str, ...]:
-    """Return the sorted keys of the papers under `root`."""
+    """Sorted keys of the papers under `root`."""
     return _stems((root or Path()) / "config" / "papers")
 
 

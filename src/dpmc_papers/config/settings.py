@@ -107,7 +107,7 @@ class Experiment(Settings, frozen=True):
     epsilons: Epsilons | None = None
 
     def budgets(self, method: Method) -> list[float | None]:
-        """Return the values of epsilon at which a method runs, None for no budget."""
+        """Values of epsilon at which a method runs, None for no budget."""
         if method.accountant is None:
             return [None]
         return [*(method.epsilons or self.epsilons or ())]
@@ -255,7 +255,7 @@ class Paper(Settings, frozen=True):
     accounting: dict[Name, Curves] = {}
 
     def plain(self) -> dict[str, Any]:
-        """Return the settings as JSON has them, experiments and studies even if there are none."""
+        """Settings as JSON has them, experiments and studies even if there are none."""
         return {"experiments": {}, "studies": {}, **plain(self)}
 
     def determining(self) -> dict[str, Any]:
@@ -313,7 +313,7 @@ class Scale(Settings, frozen=True):
 
 
 def plain(value: Any) -> Any:
-    """Return frozen values as JSON has them, without what was not given.
+    """Frozen values as JSON has them, without what was not given.
 
     1.0 reads as 1: what is equal must look equal to whoever compares settings.
     """
@@ -321,7 +321,7 @@ def plain(value: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """Return nested values with integers in place of floats that are whole numbers."""
+    """Nested values with integers in place of floats that are whole numbers."""
     if isinstance(value, Mapping):
         return {key: whole(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -23,17 +23,17 @@ class ProblemSetup(Settings, frozen=True):
 
     @classmethod
     def of(cls, name: str, problem: Problem) -> ProblemSetup:
-        """Return the setup of an entry of ``problems``, whose label determines nothing."""
+        """Setup of an entry of ``problems``, whose label determines nothing."""
         start, delta = problem.start, problem.delta
         return cls(name=name, data=problem.data, model=problem.model, start=start, delta=delta)
 
     @classmethod
     def read(cls, name: str, entry: Mapping[str, Any]) -> ProblemSetup:
-        """Return the setup of an entry of ``problems`` as JSON has it."""
+        """Setup of an entry of ``problems`` as JSON has it."""
         return cls.of(name, msgspec.convert(entry, Problem))
 
     def with_data(self, name: str, params: Mapping[str, Any]) -> ProblemSetup:
-        """Return a problem of another name whose rows are drawn with some other parameters."""
+        """Problem of another name whose rows are drawn with some other parameters."""
         data = Part(name=self.data.name, params={**self.data.params, **params})
         return msgspec.structs.replace(self, name=name, data=data)
 
@@ -86,7 +86,7 @@ class StudyPoint(_OfStudy, frozen=True):
     point: Parameters
 
     def own(self, *names: str) -> Parameters:
-        """Return the values of the point, but those called `names`."""
+        """Values of the point, but those called `names`."""
         return {key: value for key, value in self.point.items() if key not in names}
 
 
@@ -96,13 +96,13 @@ class StudySetup(_OfStudy, frozen=True):
     points: list[Parameters]
 
     def each(self) -> list[StudyPoint]:
-        """Return the points one by one."""
+        """Points one by one."""
         shared = {key: getattr(self, key) for key in _OfStudy.__struct_fields__}
         return [StudyPoint(**shared, point=point) for point in self.points]
 
 
 def canonical(setup: ChainSetup | StudyPoint | ProblemSetup | Part) -> str:
-    """Return the text that keys random streams: what is given, numbers and order normalised.
+    """Text that keys random streams: what is given, numbers and order normalised.
 
     Should it change for a setup, every result of it is another draw.
     """

@@ -22,7 +22,7 @@ FRACTION_BITS = {32: 23, 64: 52}
 
 
 def seed_key(seed: int) -> Words:
-    """Return the key of a seed: its high and its low 32 bits."""
+    """Key of a seed: its high and its low 32 bits."""
     return np.array([(seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=np.uint32)
 
 
@@ -54,7 +54,7 @@ def split(key: Words, num: int) -> Words:
 
 
 def normal(key: Words, shape: tuple[int, ...], width: int = 64) -> Array:
-    """Return standard normal numbers, by inversion of a uniform on (-1, 1).
+    """Standard normal numbers, by inversion of a uniform on (-1, 1).
 
     Parameters
     ----------

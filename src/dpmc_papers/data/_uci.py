@@ -28,14 +28,9 @@ def cache_folder() -> Path:
 
 
 def find(folder: str, name: str) -> Path | None:
-    """Return the path of a raw file if it is on this machine, without reading it.
+    """Path of a raw file if it is on this machine, without reading it.
 
     ``DPMC_UCI_DIR/<folder>/<name>`` is looked at first, then the user's cache.
-
-    Raises
-    ------
-    DpmcError
-        If ``DPMC_UCI_DIR`` names no folder.
     """
     local = os.environ.get(FOLDER_VARIABLE)
     if local and not Path(local).is_dir():
@@ -52,7 +47,7 @@ def fetch(
     sha256: str | None,
     check: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Return the path of a raw file, downloading it where it is not on this machine.
+    """Path of a raw file, downloading it where it is not on this machine.
 
     A download has a temporary name until it is verified; then it is moved to the cache.
 
@@ -139,11 +134,6 @@ def check_numbers(path: Path, matrix: Array, shape: tuple[int, int], sha256: str
     """Refuse parsed numbers of another shape or digest (little-endian float64, row by row).
 
     Where no digest is known, ``None``, the shape is checked and that all are finite.
-
-    Raises
-    ------
-    DpmcError
-        Names the file, what it must hold and what it holds.
     """
     if matrix.shape != shape:
         raise DpmcError(f"{path} must hold numbers of shape {shape}, got {matrix.shape}")

@@ -21,13 +21,7 @@ SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 def read(table: UCITable, path: Path) -> Array:
-    """Return the columns of a raw file that are read, shape (rows, ``len(table.columns)``).
-
-    Raises
-    ------
-    DpmcError
-        If the file has other columns than the table, or something that is no number.
-    """
+    """Columns of a raw file that are read, shape (rows, ``len(table.columns)``)."""
     try:
         return _workbook(table, path) if table.kind == "workbook" else _text(table, path)
     except DpmcError:
@@ -75,7 +69,7 @@ def _check_header(path: Path, first: Sequence[str], header: Sequence[str], named
 
 
 def first_sheet(path: Path) -> tuple[list[str], Array]:
-    """Return the first row of a workbook's first sheet as text, and what is below as numbers.
+    """First row of a workbook's first sheet as text, and what is below as numbers.
 
     A workbook is a zip archive of XML. Numbers have all the digits of the file; cells that
     are empty or hold text are NaN.
@@ -102,7 +96,7 @@ def first_sheet(path: Path) -> tuple[list[str], Array]:
 
 
 def _cells(row: ElementTree.Element, texts: Sequence[str]) -> dict[int, float | str]:
-    """Return the cells of a row that have a value, by column, and forget the row."""
+    """Cells of a row that have a value, by column, and forget the row."""
     cells: dict[int, float | str] = {}
     for cell in row:
         value = cell.findtext(f"{SPACE}v")
@@ -116,7 +110,7 @@ def _cells(row: ElementTree.Element, texts: Sequence[str]) -> dict[int, float | 
 
 
 def _column(reference: str) -> int:
-    """Return the column of a cell such as ``"AB12"``, counted from zero."""
+    """Column of a cell such as ``"AB12"``, counted from zero."""
     column = 0
     for letter in reference.rstrip("0123456789"):
         column = 26 * column + ord(letter) - ord("A") + 1

@@ -32,14 +32,9 @@ class Params:
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:
-    """Return the rows, and make the draws of the reference, which are kept in the user's cache.
+    """Rows, and make the draws of the reference, which are kept in the user's cache.
 
     Jobs that score methods then find both. Nothing is drawn from `rng`: a task never changes.
-
-    Raises
-    ------
-    DpmcError
-        If the content of the task is not what it was.
     """
     one = task(params.name)
     one.reference()

@@ -19,7 +19,7 @@ class Params(league_task.Params):
 
 
 def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
-    """Return the rows, see :mod:`dpmc_papers.data.league_task`.
+    """Rows, see :mod:`dpmc_papers.data.league_task`.
 
     The task looks for the file at `path` by itself, and compares its digest.
 
@@ -32,10 +32,10 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
 
 def raw_file(params: Params) -> str:
-    """Return the key in ``uci.TABLES`` of the raw file."""
+    """Key in ``uci.TABLES`` of the raw file."""
     return wine_red.FOLDER
 
 
 def is_here(params: Params) -> bool:
-    """Return whether the raw file is on this machine; it is not read."""
+    """Whether the raw file is on this machine; it is not read."""
     return wine_red.is_here(wine_red.Params())

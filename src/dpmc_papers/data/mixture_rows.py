@@ -44,11 +44,6 @@ class Params:
         Number of the draw of the means, with source ``"paper"``.
     seed : int
         Seed of the rows, with source ``"authors"``; 60 in [vinaroz2022dpsep, table 1].
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     num_rows: int = 1000
@@ -87,13 +82,7 @@ class Parts(NamedTuple):
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:
-    """Draw the rows [columns | label], x of shape (N, d + 1); ``truth`` holds the means.
-
-    Raises
-    ------
-    DpmcError
-        If the public code would have drawn a mean again.
-    """
+    """Draw the rows [columns | label], x of shape (N, d + 1); ``truth`` holds the means."""
     made = _authors(params) if params.source == "authors" else _paper(params, rng)
     x = np.column_stack([made.rows, made.labels.astype(np.float64)])
     facts = {"num_components": params.num_components, "sigma_x": float(params.sigma_x)}
@@ -101,13 +90,7 @@ def generate(params: Params, rng: np.random.Generator) -> Dataset:
 
 
 def parts(dataset: Dataset) -> Parts:
-    """Return rows, labels and means of a data set of this module.
-
-    Raises
-    ------
-    DpmcError
-        If it is of another one.
-    """
+    """Rows, labels and means of a data set of this module."""
     if dataset.name != "mixture_rows" or dataset.truth is None:
         raise DpmcError(f"`dataset` must hold rows of 'mixture_rows', got {dataset.name!r}")
     rows = np.ascontiguousarray(dataset.x[:, :-1])
@@ -116,7 +99,7 @@ def parts(dataset: Dataset) -> Parts:
 
 
 def prior_means(num_components: int = 4, dim: int = 4) -> Array:
-    """Return the prior means of the public code, unrelated to the rows, shape (J, d)."""
+    """Prior means of the public code, unrelated to the rows, shape (J, d)."""
     return np.random.RandomState(0).standard_normal((num_components, dim))
 
 

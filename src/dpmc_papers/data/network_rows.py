@@ -48,7 +48,7 @@ class Params:
 
 
 def generate(params: Params, rng: np.random.Generator) -> Dataset:
-    """Return features and target, x of shape (N, d + 1), as `data.uci_network` does."""
+    """Features and target, x of shape (N, d + 1), as `data.uci_network` does."""
     num_test = max(1, params.num_rows // 5)
     x = rng.standard_normal((params.num_rows + num_test, params.dim))
     weights = rng.standard_normal((params.dim, params.num_units)) / math.sqrt(params.dim)

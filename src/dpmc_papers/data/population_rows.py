@@ -32,11 +32,6 @@ class Params:
         A; none for bits.
     draw : int
         Number of the draw, at least 0.
-
-    Raises
-    ------
-    DpmcError
-        If a value is out of range.
     """
 
     population: str
@@ -52,19 +47,13 @@ class Params:
 
 
 def population(params: Params) -> Population:
-    """Return the population that records are drawn from.
-
-    Raises
-    ------
-    DpmcError
-        If there is none of that name, or the bound does not go with it.
-    """
+    """Population that records are drawn from."""
     options = {} if params.bound is None else {"bound": params.bound}
     return lookup.population(params.population, **options)
 
 
 def records(params: Params, theta: float, num_rows: int, draw: int) -> Array:
-    """Return the records of one draw, shape (n,), not clipped.
+    """Records of one draw, shape (n,), not clipped.
 
     Every draw has a stream of its own, which theta does not enter: the same base variables make
     the records of every theta.

@@ -75,37 +75,26 @@ class Params:
 
 
 def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
-    """Return the features and the target, x of shape (N, p + 1); nothing bounds them.
+    """Features and the target, x of shape (N, p + 1); nothing bounds them.
 
     They are read from `path`, or else from the file that :func:`load` finds.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be had or has other contents.
     """
     table = load(params.dataset, path)
     return Dataset(table.name, table.numbers)
 
 
 def raw_file(params: Params) -> str:
-    """Return the key in ``TABLES`` of the raw file of a data set."""
+    """Key in ``TABLES`` of the raw file of a data set."""
     return resolve(params.dataset)
 
 
 def is_here(params: Params) -> bool:
-    """Return whether the raw file of a data set is on this machine; it is not read."""
+    """Whether the raw file of a data set is on this machine; it is not read."""
     return find(params.dataset) is not None
 
 
 def resolve(name: str) -> str:
-    """Return the key in ``TABLES`` of a table or alias.
-
-    Raises
-    ------
-    DpmcError
-        If there is none.
-    """
+    """Key in ``TABLES`` of a table or alias."""
     key = ALIASES.get(name, name)
     if key not in TABLES:
         known = ", ".join(sorted([*TABLES, *ALIASES]))
@@ -114,19 +103,13 @@ def resolve(name: str) -> str:
 
 
 def find(name: str) -> Path | None:
-    """Return the path of a raw file if it is on this machine; it is not read.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such table, or ``DPMC_UCI_DIR`` names no folder.
-    """
+    """Path of a raw file if it is on this machine; it is not read."""
     key = resolve(name)
     return _uci.find(key, TABLES[key].file)
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a raw file with the right content, downloaded if need be.
+    """Path of a raw file with the right content, downloaded if need be.
 
     Raises
     ------
@@ -143,7 +126,7 @@ def fetch(name: str) -> Path:
 
 
 def load(name: str, path: Path | None = None) -> RawTable:
-    """Return the numbers of a table, the target last.
+    """Numbers of a table, the target last.
 
     Parameters
     ----------
@@ -169,7 +152,7 @@ def load(name: str, path: Path | None = None) -> RawTable:
 
 
 def _checked(table: UCITable, path: Path) -> Array:
-    """Return the numbers of a file, or refuse it."""
+    """Numbers of a file, or refuse it."""
     numbers = read(table, path)
     _uci.check_numbers(path, numbers, table.shape, table.numbers_sha256)
     return numbers

@@ -39,11 +39,6 @@ class Params:
         ``"public_bounds"``: each column is clipped to a public range, less its typical value,
         over a quarter of the range; targets of test rows are not clipped. ``"authors"``: mean
         and standard deviation of the training rows, which are not private.
-
-    Raises
-    ------
-    DpmcError
-        If there is no such table, seed or preprocessing.
     """
 
     dataset: str
@@ -83,15 +78,10 @@ class NetworkSplit(NamedTuple):
 
 
 def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
-    """Return features and target, x of shape (N, d + 1), the training rows first.
+    """Features and target, x of shape (N, d + 1), the training rows first.
 
     ``facts`` has ``num_train``, ``y_shift`` and ``y_scale``, and ``num_clipped``, the
     training rows that a public range clipped.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be had or has other contents.
     """
     table = uci.load(params.dataset, path)
     train, test = row_split(len(table.numbers), params.seed, uci.TABLES[table.name].num_train)
@@ -118,23 +108,17 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
 
 def raw_file(params: Params) -> str:
-    """Return the key in ``uci.TABLES`` of the raw file of a data set."""
+    """Key in ``uci.TABLES`` of the raw file of a data set."""
     return uci.resolve(params.dataset)
 
 
 def is_here(params: Params) -> bool:
-    """Return whether the raw file of a data set is on this machine; it is not read."""
+    """Whether the raw file of a data set is on this machine; it is not read."""
     return uci.find(params.dataset) is not None
 
 
 def split(dataset: Dataset) -> NetworkSplit:
-    """Return the training and test part of what :func:`generate` made.
-
-    Raises
-    ------
-    DpmcError
-        If its facts do not say how many rows are for training, or the units of the target.
-    """
+    """Training and test part of what :func:`generate` made."""
     num_train = int(dataset.facts.get("num_train", 0))
     if not 0 < num_train < dataset.num_rows:
         raise DpmcError(
@@ -158,7 +142,7 @@ def split(dataset: Dataset) -> NetworkSplit:
 def row_split(
     num_rows: int, seed: int, num_train: int | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the rows for training and for testing.
+    """Rows for training and for testing.
 
     Parameters
     ----------
@@ -179,6 +163,6 @@ def row_split(
 
 
 def _of_the_rows(rows: Array) -> tuple[Array, Array]:
-    """Return means and standard deviations, 1 for a column of equal numbers."""
+    """Means and standard deviations, 1 for a column of equal numbers."""
     constant = np.ptp(rows, axis=0) == 0
     return rows.mean(axis=0), np.where(constant, 1.0, rows.std(axis=0))

@@ -55,11 +55,6 @@ class Params:
         rows only, without the mostly missing ``NMHC(GT)``; missing values have the code
         -200 otherwise), for ``road_3d`` ``"without_id"`` (the identifier of the road is a
         feature otherwise).
-
-    Raises
-    ------
-    DpmcError
-        If there is no such table, preprocessing or variant of it, or no public range.
     """
 
     dataset: str
@@ -93,17 +88,12 @@ class RegressionSplit(NamedTuple):
 
 
 def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
-    """Return features and target, x of shape (N, d + 1), the training rows first.
+    """Features and target, x of shape (N, d + 1), the training rows first.
 
     They are the first four fifths of the rows, rounded up, in the order of the file, or the
     part that the table prescribes. ``bounds`` has ``x_norm``, the largest Euclidean norm of
     a training row's features, ``y_abs``, the largest absolute target; ``facts`` has
     ``num_train``, and ``num_clipped``, the training rows that a public range clipped.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be had or has other contents.
     """
     table = uci.load(params.dataset, path)
     columns, numbers = _variant(table, params.variant)
@@ -125,23 +115,17 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
 
 def raw_file(params: Params) -> str:
-    """Return the key in ``uci.TABLES`` of the raw file of a data set."""
+    """Key in ``uci.TABLES`` of the raw file of a data set."""
     return uci.resolve(params.dataset)
 
 
 def is_here(params: Params) -> bool:
-    """Return whether the raw file of a data set is on this machine; it is not read."""
+    """Whether the raw file of a data set is on this machine; it is not read."""
     return uci.find(params.dataset) is not None
 
 
 def split(dataset: Dataset) -> RegressionSplit:
-    """Return the training and test part of what :func:`generate` made.
-
-    Raises
-    ------
-    DpmcError
-        If its facts do not say how many rows are for training.
-    """
+    """Training and test part of what :func:`generate` made."""
     num_train = int(dataset.facts.get("num_train", 0))
     if not 0 < num_train < dataset.num_rows:
         raise DpmcError(
@@ -174,7 +158,7 @@ def by_ranges(numbers: Array, ranges: list[tuple[float, float, float]]) -> tuple
 
 
 def _variant(table: uci.RawTable, variant: str) -> tuple[tuple[str, ...], Array]:
-    """Return the columns and rows of a part of a table."""
+    """Columns and rows of a part of a table."""
     columns = tuple(name for name in table.columns if name not in DROPPED.get(variant, ()))
     numbers = table.numbers[:, [table.columns.index(name) for name in columns]]
     if variant == "clean":

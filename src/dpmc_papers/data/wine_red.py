@@ -59,15 +59,10 @@ class Params:
 
 
 def generate(params: Params, rng: np.random.Generator, path: Path | None = None) -> Dataset:
-    """Return the rows (1, scaled measurements) times their label, x of shape (1599, p + 1).
+    """Rows (1, scaled measurements) times their label, x of shape (1599, p + 1).
 
     The signed row is all that a logistic likelihood reads. Its norm is at most
     ``bounds["row_norm"]``, the square root of p + 1.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be had or has other contents.
     """
     path = path or _uci.fetch(FOLDER, FILE, URL, FILE_SHA256)
     numbers = np.loadtxt(path, delimiter=";", skiprows=1)
@@ -82,10 +77,10 @@ def generate(params: Params, rng: np.random.Generator, path: Path | None = None)
 
 
 def raw_file(params: Params) -> str:
-    """Return the key in ``uci.TABLES`` of the raw file."""
+    """Key in ``uci.TABLES`` of the raw file."""
     return FOLDER
 
 
 def is_here(params: Params) -> bool:
-    """Return whether the raw file is on this machine; it is not read."""
+    """Whether the raw file is on this machine; it is not read."""
     return _uci.find(FOLDER, FILE) is not None

@@ -35,7 +35,7 @@ NOTES = (
 
 
 def table1(context: Context) -> Layout:
-    """Return Table 1, the row of epsilon 5 at the epsilon that it was run at too."""
+    """Table 1, the row of epsilon 5 at the epsilon that it was run at too."""
     rows, long = context.metrics, _dpsep_tables.table1(context)
     metrics = {"f_published": "F-norm", "kl_published": "KL-divergence (proxy)"}
     as_run = {
@@ -77,17 +77,17 @@ def table1(context: Context) -> Layout:
 
 
 def table2(context: Context) -> Layout:
-    """Return Table 2: test errors of networks."""
+    """Table 2: test errors of networks."""
     return _networks(context, _dpsep_tables.table2(context), "rmse", 2, "RMSE on test data")
 
 
 def table3(context: Context) -> Layout:
-    """Return Table 3: test log-likelihoods of networks."""
+    """Table 3: test log-likelihoods of networks."""
     return _networks(context, _dpsep_tables.table3(context), "loglik", 3, "test log-likelihood")
 
 
 def table4(context: Context) -> Layout:
-    """Return Table 4: sizes of data sets."""
+    """Table 4: sizes of data sets."""
     long = _dpsep_tables.table4(context)
     columns = {"rows": "# samps", "features": "# features"}
     sizes = {name: _printed.numbers(long, ["problem"], name) for name in columns}

@@ -51,7 +51,7 @@ def table1(context: Context) -> pd.DataFrame:
 
 
 def table2(context: Context) -> pd.DataFrame:
-    """Return test errors of networks: means, standard deviations and errors over splits.
+    """Test errors of networks: means, standard deviations and errors over splits.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def table2(context: Context) -> pd.DataFrame:
 
 
 def table3(context: Context) -> pd.DataFrame:
-    """Return test log-likelihoods of networks, as :func:`table2`.
+    """Test log-likelihoods of networks, as :func:`table2`.
 
     References
     ----------
@@ -81,7 +81,7 @@ def table3(context: Context) -> pd.DataFrame:
 
 
 def table4(context: Context) -> pd.DataFrame:
-    """Return sizes of tables and networks, and the memory of EP and of SEP.
+    """Sizes of tables and networks, and the memory of EP and of SEP.
 
     References
     ----------
@@ -111,7 +111,7 @@ def table4(context: Context) -> pd.DataFrame:
 
 
 def table_tuning(context: Context) -> pd.DataFrame:
-    """Return test errors on simulated rows for each of the settings tried there.
+    """Test errors on simulated rows for each of the settings tried there.
 
     Returns
     -------

@@ -35,7 +35,7 @@ class Facts:
         self.table = table
 
     def guarantee_table(self, experiment: str) -> pd.DataFrame:
-        """Return the epsilon that holds, one column per epsilon that was asked for."""
+        """Epsilon that holds, one column per epsilon that was asked for."""
         rows = self._rows(experiment, None)
         keys = ["problem", "algorithm", "variant"]
         wide = rows.pivot_table("guarantee_epsilon", keys, "epsilon", "max", sort=False)
@@ -60,7 +60,7 @@ class Facts:
         return pd.concat([first, wide.reset_index(drop=True), proofs], axis=1)
 
     def named(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table that names problems and methods as figures do."""
+        """Table that names problems and methods as figures do."""
         shown = table.copy()
         if "problem" in shown:
             shown["problem"] = shown["problem"].map(lambda name: self.problem(str(name)))
@@ -85,12 +85,12 @@ class Facts:
         return "; ".join(dict.fromkeys([*uses, *ALWAYS_OUTSIDE]))
 
     def private(self, experiment: str) -> bool:
-        """Return whether any run of the experiment has a guarantee."""
+        """Whether any run of the experiment has a guarantee."""
         rows = self._rows(experiment, None)
         return bool(rows["guarantee_epsilon"].map(math.isfinite).any())
 
     def has_records(self, experiment: str) -> bool:
-        """Return whether anything of the experiment is computed from records."""
+        """Whether anything of the experiment is computed from records."""
         return not self._rows(experiment, None)["privacy"].eq(NO_RECORDS).all()
 
     def settings(self, experiment: str) -> list[str]:
@@ -145,7 +145,7 @@ class Facts:
         ]
 
     def problem(self, name: str) -> str:
-        """Return the printed name of a problem."""
+        """Printed name of a problem."""
         return str(self.config.get("problems", {}).get(name, {}).get("label", name))
 
     def runs(self, experiment: str, method: str | None = None) -> int:
@@ -201,7 +201,7 @@ class Facts:
         return "; ".join(f"{name} at {most:,} iterations" for name, most in found.items())
 
     def grid(self, experiment: str) -> str:
-        """Return the different values of epsilon that were asked for, in order."""
+        """Different values of epsilon that were asked for, in order."""
         values = sorted(self._rows(experiment, None)["epsilon"].dropna().unique())
         return ", ".join(f"{value:g}" for value in values)
 
@@ -227,7 +227,7 @@ def _starts(name: str, prefixes: Sequence[str]) -> bool:
 
 
 def _spanned(value: Any) -> Any:
-    """Return a long list of numbers as its ends and length."""
+    """Long list of numbers as its ends and length."""
     if isinstance(value, list) and len(value) > 12 and not isinstance(value[0], str):
         return f"{value_text(value[0])} to {value_text(value[-1])} ({len(value)} values)"
     return value
@@ -238,7 +238,7 @@ def _listed(params: Mapping[str, Any]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a value as a reader wants to see it; empty for none."""
+    """Value as a reader wants to see it; empty for none."""
     if isinstance(value, list | tuple):
         return "[" + ", ".join(value_text(entry) for entry in value) + "]"
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -249,7 +249,7 @@ def value_text(value: Any) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with three significant digits, whole numbers in full; a dash for none."""
+    """Number with three significant digits, whole numbers in full; a dash for none."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):

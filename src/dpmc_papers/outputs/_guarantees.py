@@ -92,11 +92,6 @@ def read(path: Path | str, config: Mapping[str, Any] = privacy_mark.NOTHING) -> 
     config : mapping
         The resolved configuration of the document, for a table of earlier versions, which does
         not tell what was computed from records.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be read or is another table.
     """
     try:
         table = pd.read_csv(path)
@@ -114,7 +109,7 @@ def read(path: Path | str, config: Mapping[str, Any] = privacy_mark.NOTHING) -> 
 
 
 def _marked(table: pd.DataFrame, config: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a table of earlier versions with the column that they lack."""
+    """Table of earlier versions with the column that they lack."""
     if not {*KEYS, "guarantee_epsilon", "status"} <= set(table):
         return table
     marks = []

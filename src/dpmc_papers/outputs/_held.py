@@ -85,7 +85,7 @@ def figure_held(context: Context) -> Figure:
 
 
 def _limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return the ends of an axis that shows every finite guarantee."""
+    """Ends of an axis that shows every finite guarantee."""
     finite = rows.loc[np.isfinite(rows["guarantee_epsilon"]), "guarantee_epsilon"]
     return (finite.min() / 1.4, finite.max() * 1.4) if len(finite) else (0.1, 10.0)
 
@@ -163,7 +163,7 @@ def variant_panel(axis: Axes, context: Context, rows: pd.DataFrame, looks: dict[
 
 
 def variant_entries(looks: dict[str, Look], capped: bool) -> list[Any]:
-    """Return legend entries of :func:`variant_panel`."""
+    """Legend entries of :func:`variant_panel`."""
     handles: list[Any] = [
         Line2D([], [], color=k.colour, marker=k.marker, ls=k.line, lw=0.8, ms=4, mew=0.4,
                mec="white", label=k.label)
@@ -177,13 +177,13 @@ def variant_entries(looks: dict[str, Look], capped: bool) -> list[Any]:
 
 
 def _most(context: Context, experiment: str, problem: str, label: str) -> float:
-    """Return at how many iterations a method is cut off."""
+    """At how many iterations a method is cut off."""
     methods = context.config.get("experiments", {}).get(experiment, {}).get("methods", {})
     return float(methods.get(problem, {}).get(label, {}).get("max_iterations", math.inf))
 
 
 def _spans(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return quartiles of MMD and the epsilon that holds, for each that was asked for."""
+    """Quartiles of MMD and the epsilon that holds, for each that was asked for."""
     points = []
     for _, runs in rows.groupby("epsilon", sort=True):
         values = runs["mmd"].dropna().to_numpy(float)
@@ -331,7 +331,7 @@ def figure_claimed(context: Context) -> Figure:
 
 
 def claimed(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return each result that claims an epsilon, with the one that holds.
+    """Each result that claims an epsilon, with the one that holds.
 
     Parameters
     ----------

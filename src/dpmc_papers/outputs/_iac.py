@@ -109,7 +109,7 @@ def _named(label: str) -> str:
 def _drawn(
     rows: pd.DataFrame, order: list[str], looks: Mapping[str, Look], *, held: bool
 ) -> Figure:
-    """Return medians of runs with their quartiles, a panel for each title, on one scale.
+    """Medians of runs with their quartiles, a panel for each title, on one scale.
 
     A mark is hollow where fewer than half of the chains behind it are ``LEAST_TIMES`` times as
     long as their autocorrelation time. A dash stands at the draws that are kept of a chain. Runs

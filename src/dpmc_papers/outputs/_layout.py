@@ -59,7 +59,7 @@ class Cell:
     mark: str = ""
 
     def texts(self, values: tuple[float, ...]) -> list[str]:
-        """Return numbers as text, an unknown one as empty."""
+        """Numbers as text, an unknown one as empty."""
         places = self.decimals or (None,) * len(values)
         return [number(v, d, self.cut) for v, d in zip(values, places, strict=False)]
 
@@ -110,7 +110,7 @@ class Layout:
     notes: tuple[str, ...] = ()
 
     def text(self, values: Sequence[str]) -> str:
-        """Return the numbers of a cell as one text: the first alone where others are unknown."""
+        """Numbers of a cell as one text: the first alone where others are unknown."""
         if not any(values):
             return NOTHING
         return FORMS[self.form][0].format(*values) if all(values) else values[0] or NOTHING
@@ -130,7 +130,7 @@ def block(
     columns: Iterable[Column],
     cell: Callable[[Row, Column], Cell],
 ) -> Block:
-    """Return a block from the labels of its rows, the keys of its columns and its cells."""
+    """Block from the labels of its rows, the keys of its columns and its cells."""
     keys = list(columns)
     return Block(
         title,
@@ -140,7 +140,7 @@ def block(
 
 
 def of_table(table: pd.DataFrame, title: str) -> Layout:
-    """Return a table as it is, for a document that declares no layout of it."""
+    """Table as it is, for a document that declares no layout of it."""
     numeric = [name for name in table if pd.api.types.is_numeric_dtype(table[name])]
     heads = [str(name) for name in table if name not in numeric]
     rows = {k: [str(table[name].iloc[k]) for name in heads] for k in range(len(table))}
@@ -149,7 +149,7 @@ def of_table(table: pd.DataFrame, title: str) -> Layout:
 
 
 def number(value: float, decimals: int | None = None, cut: bool = False) -> str:
-    """Return a number as print has it; empty for NaN."""
+    """Number as print has it; empty for NaN."""
     if math.isnan(value):
         return ""
     if math.isinf(value):
@@ -163,12 +163,12 @@ def number(value: float, decimals: int | None = None, cut: bool = False) -> str:
 
 
 def files(layout: Layout) -> tuple[str, str, str]:
-    """Return the texts of the files of a layout: CSV, Markdown and LaTeX."""
+    """Texts of the files of a layout: CSV, Markdown and LaTeX."""
     return csv(layout), markdown(layout), latex(layout)
 
 
 def csv(layout: Layout) -> str:
-    """Return a layout as CSV: one row per row of the document and block, each number alone."""
+    """Layout as CSV: one row per row of the document and block, each number alone."""
     parts = FORMS[layout.form][1]
     records = []
     for body in layout.blocks:
@@ -189,7 +189,7 @@ def csv(layout: Layout) -> str:
 
 
 def markdown(layout: Layout) -> str:
-    """Return a layout as Markdown: a table per block, with columns of equal width."""
+    """Layout as Markdown: a table per block, with columns of equal width."""
     lines = [f"**{_escaped(layout.title, MARKDOWN)}**", ""]
     for body in layout.blocks:
         if body.title:
@@ -209,7 +209,7 @@ def markdown(layout: Layout) -> str:
 
 
 def latex(layout: Layout) -> str:
-    """Return a layout as a LaTeX ``tabular`` to include, which needs ``booktabs`` alone."""
+    """Layout as a LaTeX ``tabular`` to include, which needs ``booktabs`` alone."""
     count = len(layout.heads) + len(layout.columns)
     wide = rf"\multicolumn{{{count}}}{{@{{}}p{{0.95\linewidth}}@{{}}}}"
     lines = [
@@ -243,7 +243,7 @@ def _cell(
     around: tuple[str, str],
     signs: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the text of a cell; `around` is set around our number, and around the printed one."""
+    """Text of a cell; `around` is set around our number, and around the printed one."""
     if not cell.ours and not cell.printed:
         return ""
 
@@ -267,7 +267,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]], labels: int) -> list[str]:
-    """Return lines of a Markdown table: labels to the left, numbers to the right."""
+    """Lines of a Markdown table: labels to the left, numbers to the right."""
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     rule = ["-" * w if k < labels else "-" * (w - 1) + ":" for k, w in enumerate(widths)]
     padded = [

@@ -103,7 +103,7 @@ def batches(context: Context) -> Figure:
 
 
 def batch_shares(curve: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
-    """Return iterations on batches with what they say, see :mod:`dpmc_league.theory`.
+    """Iterations on batches with what they say, see :mod:`dpmc_league.theory`.
 
     Parameters
     ----------

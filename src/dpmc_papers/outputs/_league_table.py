@@ -39,12 +39,12 @@ LEVEL = 0.05
 
 
 def label(name: str) -> str:
-    """Return the name of a method in figures."""
+    """Name of a method in figures."""
     return LOOKS[name].label if name in LOOKS else name.replace("_", " ")
 
 
 def ordered(names: set[str]) -> list[str]:
-    """Return methods in the order in which they are shown: ours, examples, others."""
+    """Methods in the order in which they are shown: ours, examples, others."""
     return [name for name in LOOKS if name in names] + sorted(names - set(LOOKS))
 
 
@@ -171,7 +171,7 @@ def nearest(rows: pd.DataFrame) -> dict[tuple[str, float, str], bool]:
 
 
 def why(group: pd.DataFrame) -> str:
-    """Return in one sign why no run of a group has a score."""
+    """In one sign why no run of a group has a score."""
     status = group["status"]
     if status.str.startswith((ABSENT, UNAVAILABLE)).all():
         return "–"

@@ -58,11 +58,11 @@ class Printed:
         ]
 
     def values(self, key: str) -> list[Any]:
-        """Return the different values of what tells cells apart, in the order of print."""
+        """Different values of what tells cells apart, in the order of print."""
         return list(dict.fromkeys(where[key] for where, _ in self._cells if key in where))
 
     def find(self, **which: Any) -> Number | None:
-        """Return the printed cell that `which` names, None if there is none."""
+        """Printed cell that `which` names, None if there is none."""
         for where, number in self._cells:
             if all(where.get(key) == value for key, value in which.items()):
                 return number
@@ -70,7 +70,7 @@ class Printed:
 
 
 def numbers(table: pd.DataFrame, keys: Sequence[str], column: str) -> dict[tuple[Any, ...], float]:
-    """Return a column of a long table by the values of others; nothing if it has none."""
+    """Column of a long table by the values of others; nothing if it has none."""
     if column not in table:
         return {}
     places = zip(*(table[key] for key in keys), strict=True)
@@ -78,7 +78,7 @@ def numbers(table: pd.DataFrame, keys: Sequence[str], column: str) -> dict[tuple
 
 
 def cell(ours: float, printed: Number | None, decimals: int | None = None, mark: str = "") -> Cell:
-    """Return a cell of one number, with as many digits as print has."""
+    """Cell of one number, with as many digits as print has."""
     places = printed.decimals if printed else decimals
     return Cell(
         (ours,),
@@ -90,27 +90,27 @@ def cell(ours: float, printed: Number | None, decimals: int | None = None, mark:
 
 
 def spread(ours: float, deviation: float, printed: Number | None, decimals: int) -> Cell:
-    """Return a cell of a mean and its standard deviation, which has `decimals`."""
+    """Cell of a mean and its standard deviation, which has `decimals`."""
     places = 3 if printed is None or printed.decimals is None else printed.decimals
     parts = printed.parts if printed else ()
     return Cell((ours, deviation), (*parts, math.nan)[:2] if parts else (), (places, decimals))
 
 
 def interval(low: float, high: float, printed: Number | None) -> Cell:
-    """Return a cell of the two ends of an interval."""
+    """Cell of the two ends of an interval."""
     places = 4 if printed is None or printed.decimals is None else printed.decimals
     ends = (printed.parts[0], printed.parts[-1]) if printed else ()
     return Cell((low, high), ends, (places,) * 2)
 
 
 def titled(words: str, rows: pd.DataFrame, who: str = "") -> str:
-    """Return the title of a block: its variant, and which epsilon holds, of `who`."""
+    """Title of a block: its variant, and which epsilon holds, of `who`."""
     told = held(rows)
     return f"{words} ({who}{told})" if told else words
 
 
 def held(rows: pd.DataFrame) -> str:
-    """Return in words which epsilon was asked for and which one holds; empty if none was.
+    """In words which epsilon was asked for and which one holds; empty if none was.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _number(rule: Mapping[str, Any], block: Mapping[str, Any]) -> Number:
 
 
 def _middle(number: Number) -> float:
-    """Return the number, the mean of mean and spread, or the middle of an interval."""
+    """Number, the mean of mean and spread, or the middle of an interval."""
     return number.parts[1 if len(number.parts) == 3 else 0]
 
 

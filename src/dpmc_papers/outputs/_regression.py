@@ -29,12 +29,12 @@ CHAINS = ("mcmc_normal_x", "mcmc_fixed_s", "mcmc_bs")
 
 
 def unavailable(rows: pd.DataFrame) -> bool:
-    """Return whether the data of these runs could not be had."""
+    """Whether the data of these runs could not be had."""
     return bool(len(rows)) and bool(rows["status"].str.startswith(UNAVAILABLE).all())
 
 
 def available(context: Context) -> list[str]:
-    """Return the problems of an output whose data could be had, in the order of the document."""
+    """Problems of an output whose data could be had, in the order of the document."""
     rows = context.metrics
     return [
         name for name in context.problems(rows) if not unavailable(rows[rows["problem"] == name])
@@ -42,7 +42,7 @@ def available(context: Context) -> list[str]:
 
 
 def interval(values: pd.Series[float]) -> tuple[float, float, float]:
-    """Return the mean of runs and the ends of its 90 % Student interval, NaN for too few."""
+    """Mean of runs and the ends of its 90 % Student interval, NaN for too few."""
     finite: Array = np.asarray(values.dropna(), dtype=np.float64)
     if len(finite) < 2:
         return (float(finite[0]) if len(finite) else math.nan), math.nan, math.nan
@@ -157,7 +157,7 @@ def against_epsilon(
 
 
 def with_guarantees(rows: pd.DataFrame, shown: dict[str, Look]) -> dict[str, Look]:
-    """Return looks whose names tell the epsilon that holds where 1, or the least, was asked for.
+    """Looks whose names tell the epsilon that holds where 1, or the least, was asked for.
 
     Only where it differs from that by more than 5 %. The guarantee is that for the
     replacement of a row, as the thesis means it.
@@ -176,7 +176,7 @@ def with_guarantees(rows: pd.DataFrame, shown: dict[str, Look]) -> dict[str, Loo
 
 
 def replaced(rows: pd.DataFrame) -> pd.Series[float]:
-    """Return the epsilon of each run when one row is replaced."""
+    """Epsilon of each run when one row is replaced."""
     if "epsilon_replace" not in rows:
         return rows["guarantee_epsilon"]
     known = rows["epsilon_replace"]
@@ -184,7 +184,7 @@ def replaced(rows: pd.DataFrame) -> pd.Series[float]:
 
 
 def ratios(rows: pd.DataFrame, metric: str, base: str) -> pd.Series[float]:
-    """Return a metric of each run relative to that of method `base` on the same data set."""
+    """Metric of each run relative to that of method `base` on the same data set."""
     keys = ["problem", "num_nodes", "epsilon", "replicate"]
     of_base = rows[rows["method"] == base].groupby(keys)[metric].mean()
     place = pd.MultiIndex.from_frame(rows[keys])

@@ -26,7 +26,7 @@ Maker = Callable[["pd.Series[float]", _printed.Number | None], Cell]
 
 
 def table7_1(context: Context) -> Layout:
-    """Return Table 7.1: mean test errors; the least of ours in a row is bold."""
+    """Table 7.1: mean test errors; the least of ours in a row is bold."""
     title = TITLE.format("7.1", "mean squared error of predictions")
 
     def cell(values: pd.Series[float], number: _printed.Number | None) -> Cell:
@@ -36,7 +36,7 @@ def table7_1(context: Context) -> Layout:
 
 
 def table7_2(context: Context) -> Layout:
-    """Return Table 7.2: 90 % intervals of mean test errors."""
+    """Table 7.2: 90 % intervals of mean test errors."""
     title = TITLE.format("7.2", "90 % intervals of the mean squared error of predictions")
 
     def cell(values: pd.Series[float], number: _printed.Number | None) -> Cell:

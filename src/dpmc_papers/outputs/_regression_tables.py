@@ -14,7 +14,7 @@ from dpmc_papers.pipeline.results import Context
 
 
 def table7_1(context: Context) -> pd.DataFrame:
-    """Return the mean test error of every method, number of nodes and profile.
+    """Mean test error of every method, number of nodes and profile.
 
     Parameters
     ----------

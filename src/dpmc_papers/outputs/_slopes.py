@@ -19,7 +19,7 @@ PRINTED, RERUN, VALID = range(3)  # places of the three columns of points
 
 
 def printed(claims: Mapping[str, Any], ids: Sequence[str]) -> pd.DataFrame:
-    """Return the printed numbers of some series of a file of claims.
+    """Printed numbers of some series of a file of claims.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def printed(claims: Mapping[str, Any], ids: Sequence[str]) -> pd.DataFrame:
 
 
 def _middle(cell: Any) -> float:
-    """Return the number, the mean of mean and spread, or the middle of an interval."""
+    """Number, the mean of mean and spread, or the middle of an interval."""
     if not isinstance(cell, list):
         return float(cell)
     return float(cell[0] if len(cell) == 2 else cell[1])
 
 
 def number(table: pd.DataFrame, **which: Any) -> float:
-    """Return the printed number that `which` names, NaN if there is none."""
+    """Printed number that `which` names, NaN if there is none."""
     if not set(which) <= set(table.columns):
         return math.nan
     same = np.logical_and.reduce([table[key].eq(value) for key, value in which.items()])
@@ -62,7 +62,7 @@ def number(table: pd.DataFrame, **which: Any) -> float:
 
 
 def means(rows: pd.DataFrame, metric: str) -> float:
-    """Return the mean of a metric over the runs that could be made, NaN for none."""
+    """Mean of a metric over the runs that could be made, NaN for none."""
     ran = rows[~rows["status"].fillna("").str.startswith(UNAVAILABLE)]
     values = ran[metric].dropna()
     return float(values.mean()) if len(values) else math.nan
@@ -125,7 +125,7 @@ def absent(axis: Axes) -> None:
 
 
 def entries(names: Mapping[str, str]) -> list[Line2D]:
-    """Return legend entries of lines."""
+    """Legend entries of lines."""
     return [
         Line2D(
             [], [], color=k.colour, marker=k.marker, ls=k.line, ms=3.6, lw=0.9, mew=0.8,
@@ -137,7 +137,7 @@ def entries(names: Mapping[str, str]) -> list[Line2D]:
 
 
 def held_text(values: pd.Series[float]) -> str:
-    """Return the range of the epsilon that holds, in words where there is none."""
+    """Range of the epsilon that holds, in words where there is none."""
     numbers = values.dropna()
     if numbers.empty:
         return "–"

@@ -37,7 +37,7 @@ class Interval(NamedTuple):
 
 
 def half_width(values: Array) -> float:
-    """Return half of the 90 % Student interval of a mean, NaN for fewer than two values."""
+    """Half of the 90 % Student interval of a mean, NaN for fewer than two values."""
     if len(values) < 2:
         return math.nan
     quantile = float(special.stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2))
@@ -45,7 +45,7 @@ def half_width(values: Array) -> float:
 
 
 def interval(values: Iterable[float]) -> Interval:
-    """Return a mean with its 90 % Student interval; NaN are left out."""
+    """Mean with its 90 % Student interval; NaN are left out."""
     finite = _finite(values)
     mean = float(np.mean(finite)) if len(finite) else math.nan
     half = half_width(finite)
@@ -53,7 +53,7 @@ def interval(values: Iterable[float]) -> Interval:
 
 
 def positive_interval(values: Iterable[float]) -> Interval:
-    """Return a mean of positive numbers with a 90 % interval that is positive too.
+    """Mean of positive numbers with a 90 % interval that is positive too.
 
     The Student interval of the mean is carried over to its logarithm by the delta method, so
     that it can be drawn on a logarithmic axis.
@@ -70,20 +70,14 @@ def _finite(values: Iterable[float]) -> Array:
 
 
 def having(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the rows that have a number in each of `columns`."""
+    """Rows that have a number in each of `columns`."""
     if not set(columns) <= set(rows.columns):
         return rows.iloc[:0]
     return rows.dropna(subset=list(columns))
 
 
 def information(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that have a Fisher information.
-
-    Raises
-    ------
-    DpmcError
-        If there is none.
-    """
+    """Rows that have a Fisher information."""
     informed = having(rows, "information")
     if informed.empty:
         known = ", ".join(sorted(set(rows["experiment"]))) or "none"
@@ -92,13 +86,7 @@ def information(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def chains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of Markov chains, each with the result of quadrature on the same release.
-
-    Raises
-    ------
-    DpmcError
-        If a chain has no reference.
-    """
+    """Rows of Markov chains, each with the result of quadrature on the same release."""
     runs = having(rows, "squared_error")
     runs = runs[runs["method"] != QUADRATURE]
     without = set(runs["method"]) - set(having(runs, "reference_squared_error")["method"])
@@ -109,13 +97,13 @@ def chains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def references(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of quadrature alone, which can have many more replicates."""
+    """Rows of quadrature alone, which can have many more replicates."""
     known = having(rows, "reference_squared_error")
     return known[known["method"] == QUADRATURE]
 
 
 def statistics(rows: pd.DataFrame) -> list[str]:
-    """Return the statistics of `rows` in the order in which they are drawn."""
+    """Statistics of `rows` in the order in which they are drawn."""
     return style.ordered(rows["statistic"], style.STATISTICS)
 
 
@@ -221,12 +209,12 @@ def marks(
 
 
 def shifted(value: float, place: int, count: int, step: float = 0.1) -> float:
-    """Return a place on a logarithmic axis, moved aside so that `count` markers stand apart."""
+    """Place on a logarithmic axis, moved aside so that `count` markers stand apart."""
     return value * math.exp(step * (place - (count - 1) / 2))
 
 
 def chain_looks(rows: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """Return the printed name of each method and variant of chains, as published ones last."""
+    """Printed name of each method and variant of chains, as published ones last."""
     pairs = list(rows[["method", "variant"]].drop_duplicates().itertuples(index=False, name=None))
     many = {method for method, _ in pairs if sum(m == method for m, _ in pairs) > 1}
     names = {}
@@ -237,7 +225,7 @@ def chain_looks(rows: pd.DataFrame) -> dict[tuple[str, str], str]:
 
 
 def key(label: str, look: Look, **options: Any) -> Line2D:
-    """Return an entry of a legend."""
+    """Entry of a legend."""
     drawn: dict[str, Any] = {"color": look.colour, "ls": look.line, "lw": 1.2, "label": label}
     return Line2D([], [], **{**drawn, **options})
 
@@ -253,7 +241,7 @@ def powers(counts: Iterable[str]) -> pd.Series[float]:
 
 
 def box(counts: pd.Series[float]) -> dict[str, Any]:
-    """Return quartiles and whiskers of counted values, as ``Axes.bxp`` takes them.
+    """Quartiles and whiskers of counted values, as ``Axes.bxp`` takes them.
 
     Whiskers end at the furthest value within 1.5 spans of the quartiles.
     """
@@ -268,7 +256,7 @@ def box(counts: pd.Series[float]) -> dict[str, Any]:
 
 
 def pooled(rows: pd.DataFrame) -> Interval:
-    """Return the mean squared error over chunks of runs, each with its own standard error."""
+    """Mean squared error over chunks of runs, each with its own standard error."""
     runs = rows["num_runs"].to_numpy(float)
     share = runs / runs.sum()
     mean = float(share @ rows["mse"].to_numpy(float))

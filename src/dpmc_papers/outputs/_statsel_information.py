@@ -149,7 +149,7 @@ def _first_to_second(axis: Axes, rows: pd.DataFrame) -> None:
 
 
 def _ratios(rows: pd.DataFrame) -> pd.Series[float]:
-    """Return printed formulas, and what is exact, relative to the right normal approximation."""
+    """Printed formulas, and what is exact, relative to the right normal approximation."""
     place = pd.MultiIndex.from_frame(rows[["theta", "epsilon"]])
     normal = rows[rows["method"] == "noisy_mean"].groupby(["theta", "epsilon"])["information"]
     exact = rows["information"] / normal.mean().reindex(place).to_numpy()
@@ -158,7 +158,7 @@ def _ratios(rows: pd.DataFrame) -> pd.Series[float]:
 
 
 def matched_mu(epsilon: pd.Series[float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the mu of Gaussian differential privacy that randomised response tightly has.
+    """Mu of Gaussian differential privacy that randomised response tightly has.
 
     2 Phi^-1(e^eps / (1 + e^eps)): its trade-off function touches that of Gaussians there.
     """

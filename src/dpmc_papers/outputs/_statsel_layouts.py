@@ -22,7 +22,7 @@ ESTIMATES = {"As published, Algorithm 12": "exact", "By quadrature": "quadrature
 
 
 def table6_1(context: Context) -> Layout:
-    """Return Table 6.1: integrated autocorrelation times by the number of particles."""
+    """Table 6.1: integrated autocorrelation times by the number of particles."""
     long = _statsel_tables.table6_1(context)
     times = _printed.numbers(long, ["label", "num_particles"], "iac")
     reliable = _printed.numbers(long, ["label", "num_particles"], "reliable")
@@ -55,7 +55,7 @@ def table6_1(context: Context) -> Layout:
 
 
 def table6_2(context: Context) -> Layout:
-    """Return Table 6.2: mean squared errors from the median and from the maximum."""
+    """Table 6.2: mean squared errors from the median and from the maximum."""
     long = _statsel_tables.table6_2(context)
     errors = _printed.numbers(long, ["method", "statistic", "theta"], "mse")
     printed = Printed(context.published, "T-6.2")

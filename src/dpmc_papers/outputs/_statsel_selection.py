@@ -116,7 +116,7 @@ def _selection_line(axis: Axes, rows: pd.DataFrame, look: Look, published: bool)
 
 
 def _means(rows: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean squared error of each theta."""
+    """Mean squared error of each theta."""
     means = {float(str(t)): parts.pooled(group).mean for t, group in rows.groupby("theta")}
     return pd.Series(means, dtype=float).sort_index()
 

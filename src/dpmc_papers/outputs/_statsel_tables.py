@@ -16,7 +16,7 @@ SETTING = ["label", "method", "variant"]
 
 
 def table6_1(context: Context) -> pd.DataFrame:
-    """Return integrated autocorrelation times of chains by their number of particles.
+    """Integrated autocorrelation times of chains by their number of particles.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def table6_1(context: Context) -> pd.DataFrame:
 
 
 def table6_2(context: Context) -> pd.DataFrame:
-    """Return mean squared errors of posterior means from order statistics.
+    """Mean squared errors of posterior means from order statistics.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _prior_high(point: str) -> float:
 
 
 def table_errors(context: Context) -> pd.DataFrame:
-    """Return the numbers behind Figures 6.1, 6.2 and 6.4, as :func:`table6_2` by epsilon."""
+    """Numbers behind Figures 6.1, 6.2 and 6.4, as :func:`table6_2` by epsilon."""
     return errors(context.metrics, ["experiment", "statistic", "epsilon"])
 
 
@@ -144,7 +144,7 @@ def table_leads(context: Context) -> pd.DataFrame:
 
 
 def errors(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the table of :func:`table6_2` for rows of each combination of `keys`."""
+    """Table of :func:`table6_2` for rows of each combination of `keys`."""
     known = parts.having(rows, "reference_squared_error")
     table = []
     for values, group in known.groupby([*keys, *SETTING], sort=True, dropna=False):
@@ -172,7 +172,7 @@ def errors(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def table_monte_carlo(context: Context) -> pd.DataFrame:
-    """Return the bias of Monte Carlo estimates of the Fisher information.
+    """Bias of Monte Carlo estimates of the Fisher information.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def table_monte_carlo(context: Context) -> pd.DataFrame:
 
 
 def _combined(group: pd.DataFrame) -> tuple[float, float]:
-    """Return the mean of independent estimates and its standard error."""
+    """Mean of independent estimates and its standard error."""
     mean = float(group["information"].mean())
     if len(group) > 1:
         return mean, float(group["information"].std(ddof=1)) / math.sqrt(len(group))

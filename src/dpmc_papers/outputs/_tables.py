@@ -64,7 +64,7 @@ def budget_table(context: Context) -> pd.DataFrame:
 
 
 def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
-    """Return quartiles of every metric per experiment, problem, method and epsilon.
+    """Quartiles of every metric per experiment, problem, method and epsilon.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def comparison_table(context: Context, metrics: Sequence[str] = METRICS) -> pd.D
 
 
 def clipping_table(context: Context) -> pd.DataFrame:
-    """Return quartiles of every metric per problem, method and clip bound.
+    """Quartiles of every metric per problem, method and clip bound.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def clipping_table(context: Context) -> pd.DataFrame:
 
 
 def dimension_table(context: Context) -> pd.DataFrame:
-    """Return quartiles of every metric per dimension and method.
+    """Quartiles of every metric per dimension and method.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _summary(
 
 
 def quartiles(groups: Any, share: float) -> pd.Series[float]:
-    """Return a quantile of each group; infinite between infinite values, and next to one.
+    """Quantile of each group; infinite between infinite values, and next to one.
 
     A chain that stands still has an infinite R-hat, and pandas takes the difference of two of them.
     """

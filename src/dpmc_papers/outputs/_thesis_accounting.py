@@ -69,11 +69,6 @@ def figure6_1(context: Context) -> Figure:
         where they coincide with the others. Dotted curves are counts of accountants that
         prove no upper bound.
 
-    Raises
-    ------
-    DpmcError
-        If the context holds no such curves.
-
     References
     ----------
     Räisä 2021, Figure 6.1. The panel of DP-Barker and the curves of `rdp_integer`, `rdp`,
@@ -127,7 +122,7 @@ def _panel(axis: Axes, curves: pd.DataFrame, method: str) -> None:
 
 
 def _coincide(one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Return whether two curves are the same but for what nobody can see."""
+    """Whether two curves are the same but for what nobody can see."""
     if len(one) != len(other):
         return False
     a, b = (np.asarray(curve["num_iterations"], dtype=float) for curve in (one, other))
@@ -151,7 +146,7 @@ def _curve(axis: Axes, curve: pd.DataFrame, method: str, accountant: str, furthe
 
 
 def _entry(method: str, accountant: str, curves: pd.DataFrame) -> Line2D:
-    """Return the legend entry of an accountant: name, theorem, and whether it proves a bound."""
+    """Legend entry of an accountant: name, theorem, and whether it proves a bound."""
     proved = bool(curves["upper_bound"].all())
     name = _look(accountant).label
     theorem = THEOREMS.get((method, accountant), "")

@@ -48,15 +48,10 @@ class Surface:
 
 
 def log_posterior(model: Model, dataset: Dataset) -> Callable[[Array], float]:
-    """Return the exact log-posterior, up to a constant, at the cost of one row per call.
+    """Exact log-posterior, up to a constant, at the cost of one row per call.
 
     The log-likelihood of a row is affine in its features, so the sum over all rows is
     n times its value at their mean.
-
-    Raises
-    ------
-    DpmcError
-        If the model does not declare that.
     """
     if not model.affine:
         raise DpmcError(f"`affine` of model {model.name!r} must be True, got False")
@@ -75,15 +70,9 @@ def log_posterior(model: Model, dataset: Dataset) -> Callable[[Array], float]:
 
 
 def surface(model: Model, dataset: Dataset) -> Surface:
-    """Return a two-dimensional posterior on a grid, exact but for the borders of its regions.
+    """Two-dimensional posterior on a grid, exact but for the borders of its regions.
 
     Their error, that of a quantile of ``DRAWS`` exact draws, is below 1 % of the mass.
-
-    Raises
-    ------
-    DpmcError
-        If the model has another dimension, no exact sampler, or is not affine in the
-        features of a row.
     """
     if model.dim != 2:
         raise DpmcError(f"`dim` of model {model.name!r} must be 2, got {model.dim}")
@@ -118,11 +107,6 @@ def figure5_1(context: Context) -> Figure:
     matplotlib.figure.Figure
         One panel per problem in the order of the configuration: highest-density regions
         of the exact posterior, and the start points.
-
-    Raises
-    ------
-    DpmcError
-        If the context holds no data set.
 
     References
     ----------
@@ -192,11 +176,6 @@ def figure4_1(context: Context) -> Figure:
     matplotlib.figure.Figure
         The path on the whole posterior; close to it, the path after each quarter of its
         steps; and the angles between start and end of all proposals of the chain.
-
-    Raises
-    ------
-    DpmcError
-        If there are no such chains or no data set of their problem.
 
     References
     ----------
@@ -275,7 +254,7 @@ def _arcs(axis: Axes, proposals: list[Proposal], number: int) -> None:
 
 
 def _trajectory(context: Context) -> tuple[str, list[Proposal]]:
-    """Return the problem and all proposals of its chain."""
+    """Problem and all proposals of its chain."""
     experiments = context.config["experiments"]
     for (problem, label), runs in context.fits.items():
         settings = experiments.get("trajectory", {}).get("methods", {}).get(problem, {}).get(label)

@@ -37,7 +37,7 @@ def grid(
     top: float | None,
     aligned: bool = True,
 ) -> Figure:
-    """Return a figure of one panel per problem, filled row by row.
+    """Figure of one panel per problem, filled row by row.
 
     The axes end at `top`, or above it where a run does; at their own runs without it.
     If `aligned`, all panels have the same values of epsilon.
@@ -112,7 +112,7 @@ def finish(axes: Any, used: int, ylabel: str, lines: int = 0) -> None:
 
 
 def epsilon_label(lines: int, columns: int = 1) -> str:
-    """Return the label of an axis of epsilon, with `lines` of numbers below its ticks.
+    """Label of an axis of epsilon, with `lines` of numbers below its ticks.
 
     In more than two `columns` of panels it has two lines.
     """
@@ -146,7 +146,7 @@ def markers(figure: Figure, shapes: dict[str, Look]) -> None:
 
 
 def only(context: Context) -> pd.DataFrame:
-    """Return the runs of the one experiment that a figure reads."""
+    """Runs of the one experiment that a figure reads."""
     names = list(dict.fromkeys(context.metrics["experiment"]))
     if len(names) != 1:
         raise DpmcError(f"`metrics` must name one experiment, got {', '.join(names) or 'none'}")
@@ -154,17 +154,17 @@ def only(context: Context) -> pd.DataFrame:
 
 
 def as_published(context: Context) -> pd.DataFrame:
-    """Return the runs that do what the thesis or its code did."""
+    """Runs that do what the thesis or its code did."""
     rows = only(context)
     return rows[rows["variant"] == AS_PUBLISHED]
 
 
 def chosen(context: Context, rows: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
-    """Return the problems of `rows` that are `wanted`, in that order, whatever their ending."""
+    """Problems of `rows` that are `wanted`, in that order, whatever their ending."""
     by_label = {name.removesuffix(FINAL): name for name in context.problems(rows)}
     return [by_label[name] for name in wanted if name in by_label]
 
 
 def looks_of(rows: pd.DataFrame) -> dict[str, Look]:
-    """Return the algorithms of `rows` in drawing order."""
+    """Algorithms of `rows` in drawing order."""
     return {name: style.look(name) for name in style.ordered(rows["algorithm"], style.METHODS)}

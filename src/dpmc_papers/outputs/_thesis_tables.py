@@ -31,7 +31,7 @@ clipping_table = _tables.clipping_table
 
 
 def comparison_table(context: Context) -> pd.DataFrame:
-    """Return quartiles of every metric per problem, algorithm and epsilon.
+    """Quartiles of every metric per problem, algorithm and epsilon.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def comparison_table(context: Context) -> pd.DataFrame:
 
 
 def table5_1(context: Context) -> pd.DataFrame:
-    """Return the models and their constants, read from the configuration.
+    """Models and their constants, read from the configuration.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def table5_1(context: Context) -> pd.DataFrame:
 
 
 def layout_table5_1(context: Context) -> Layout:
-    """Return Table 5.1 in the layout of the document."""
+    """Table 5.1 in the layout of the document."""
     long = table5_1(context)
     ours = {name: _printed.numbers(long, ["problem"], name) for name in CONSTANTS}
     printed = Printed(context.published, "T-5.1")
@@ -112,7 +112,7 @@ def _constants(name: str, problem: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variances(model: Mapping[str, Any]) -> str:
-    """Return the variances of the components of a row, or the rows of their covariance."""
+    """Variances of the components of a row, or the rows of their covariance."""
     if "variances" in model:
         return _short(model["variances"])
     covariance = model["covariance"]
@@ -122,7 +122,7 @@ def _variances(model: Mapping[str, Any]) -> str:
 
 
 def _short(values: Sequence[float]) -> str:
-    """Return numbers as text, a run of equal ones at the end as one."""
+    """Numbers as text, a run of equal ones at the end as one."""
     count = len(values)
     while count > 1 and values[count - 2] == values[-1]:
         count -= 1

@@ -110,7 +110,7 @@ def figure_profiles(context: Context) -> Figure:
 
 
 def _profile_entries(rows: pd.DataFrame, profiles: list[str]) -> list[Line2D]:
-    """Return legend entries that tell the epsilon which holds for each profile."""
+    """Legend entries that tell the epsilon which holds for each profile."""
     entries = []
     for name in profiles:
         look = style.look(name)

@@ -143,7 +143,7 @@ def price(context: Context) -> Figure:
 
 
 def prices(context: Context) -> pd.DataFrame:
-    """Return effective draws over k of each method at each dimension.
+    """Effective draws over k of each method at each dimension.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def _spread(axis: Axes, values: Array, place: float, colour: str, marker: str) -
 
 
 def _number(value: float) -> str:
-    """Return a distance with two significant digits, cut at four figures."""
+    """Distance with two significant digits, cut at four figures."""
     if value > MOST:
         return ">10⁴"
     return f"{value:.0f}" if value >= 10 else f"{value:#.2g}" if value >= 0.1 else f"{value:.2f}"

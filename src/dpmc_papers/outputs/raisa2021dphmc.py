@@ -152,11 +152,6 @@ def figure2(context: Context) -> Figure:
         One column per algorithm. Rows: marginal densities of both components, then
         joint densities of the best, the median and the worst run, by MMD.
 
-    Raises
-    ------
-    DpmcError
-        If there are no as-published chains, or the problem is not two-dimensional.
-
     References
     ----------
     Räisä, Koskela and Honkela 2021, Figure 2.
@@ -196,7 +191,7 @@ def figure2(context: Context) -> Figure:
 
 
 def _with_privacy(rows: pd.DataFrame, problem: str, method: str) -> str:
-    """Return the name of a method with the epsilon asked for last, and that which holds."""
+    """Name of a method with the epsilon asked for last, and that which holds."""
     runs = rows[(rows["problem"] == problem) & (rows["method"] == method)]
     runs = runs[runs["variant"] == "as_published"]
     asked = float(runs["epsilon"].max())
@@ -223,7 +218,7 @@ def _places(columns: Any) -> dict[str, str]:
 def _ranked_samples(
     context: Context, rows: pd.DataFrame
 ) -> dict[str, dict[str, tuple[Array, Array, float, int]]]:
-    """Return the kept points, weights and MMD of three runs of each as-published method."""
+    """Kept points, weights and MMD of three runs of each as-published method."""
     samples_of = {}
     for (problem, label), runs in context.fits.items():
         point = _point_of(rows, problem, label)
@@ -245,7 +240,7 @@ def _ranked_samples(
 
 
 def _point_of(rows: pd.DataFrame, problem: str, label: str) -> str:
-    """Return the last grid point: the one whose chains an output with ``point: last`` gets."""
+    """Last grid point: the one whose chains an output with ``point: last`` gets."""
     panel_rows = rows[(rows["problem"] == problem) & (rows["label"] == label)]
     return "" if panel_rows.empty else str(panel_rows.sort_values("epsilon")["point"].iloc[-1])
 

@@ -230,7 +230,7 @@ def _network_entries(rows: pd.DataFrame) -> list[Line2D]:
 
 
 def _named(experiment: str, label: str, epsilon: float, rows: pd.DataFrame) -> str:
-    """Return the name of a line; the variant is in the colour."""
+    """Name of a line; the variant is in the colour."""
     parts = [style.look(algorithm(label)).label]
     if experiment.endswith("public"):
         parts.append("public ranges")

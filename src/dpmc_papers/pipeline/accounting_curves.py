@@ -21,7 +21,7 @@ COLUMNS = {
 
 
 def curve(setup: Curves) -> pd.DataFrame:
-    """Return the number of iterations of one chain that each accountant allows.
+    """Number of iterations of one chain that each accountant allows.
 
     Parameters
     ----------
@@ -34,12 +34,6 @@ def curve(setup: Curves) -> pd.DataFrame:
         Columns and types of ``COLUMNS``, one row per label, accountant and epsilon in the
         order given; 0 iterations where the budget does not last for one. `upper_bound`
         tells whether the accountant proves that the budget is kept.
-
-    Raises
-    ------
-    DpmcError
-        If a method, parameter or accountant is unknown or refused, a method has no
-        privacy, or an accountant does not know what it releases.
     """
     rows = []
     for label, entry in setup.settings.items():

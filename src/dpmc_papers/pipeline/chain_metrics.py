@@ -90,11 +90,6 @@ def evaluate(
         `iac` is the largest integrated autocorrelation time of all chains and components, NaN
         if one of them stands still, and `iac_components` has each of them. What a method does
         not have, or a run of one draw cannot tell, is NaN.
-
-    Raises
-    ------
-    DpmcError
-        If a run and the reference differ in dimension.
     """
     prepared = Reference.of(reference if reference.ndim == 2 else reference[0])
     rows = []
@@ -108,7 +103,7 @@ def evaluate(
 
 
 def baselines(reference: Array, seed: int | None = 0, problem: str = "") -> pd.DataFrame:
-    """Return the metrics of exact samples against the reference: what a perfect run reaches.
+    """Metrics of exact samples against the reference: what a perfect run reaches.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ SOURCES = ("--", ".", ":(exclude)results")
 
 
 def machine() -> dict[str, Any]:
-    """Return the processor, its cores, the system, Python and the versions of packages.
+    """Processor, its cores, the system, Python and the versions of packages.
 
     The last digits of results depend on the processor that code is compiled for, as LLVM calls it
     (``target``), and on the kernels of linear algebra (``linear_algebra``).
@@ -51,7 +51,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit(folder: Path) -> str | None:
-    """Return the git commit of `folder`, marked if files differ from it; None outside git.
+    """Git commit of `folder`, marked if files differ from it; None outside git.
 
     Published results are no sources: a run after another was published is one of the same commit.
     """
@@ -82,13 +82,7 @@ def record(root: Path, settings: str, outputs: Mapping[str, str]) -> dict[str, A
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a record.
-
-    Raises
-    ------
-    DpmcError
-        If it cannot be read.
-    """
+    """Read a record."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -97,7 +91,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def now() -> str:
-    """Return the date and time in UTC, to the second."""
+    """Date and time in UTC, to the second."""
     return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -111,7 +105,7 @@ def _processor() -> str:
 
 
 def _linear_algebra() -> list[str]:
-    """Return the libraries that NumPy and SciPy call, each with its version and its kernels."""
+    """Libraries that NumPy and SciPy call, each with its version and its kernels."""
     import threadpoolctl
 
     # What is loaded is told of, and SciPy loads a library of its own.

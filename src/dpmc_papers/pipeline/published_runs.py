@@ -52,7 +52,7 @@ class Run:
 
 
 def runs(work: Workload) -> list[Run]:
-    """Return every run of a document but those whose run time is what is measured.
+    """Every run of a document but those whose run time is what is measured.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Published(Mapping[Key, "pd.DataFrame"]):
 def population(
     work: Workload, published: Mapping[Key, pd.DataFrame]
 ) -> tuple[list[Run], list[str]]:
-    """Return the published runs that can be made again here, and in words which cannot.
+    """Published runs that can be made again here, and in words which cannot.
 
     Parameters
     ----------

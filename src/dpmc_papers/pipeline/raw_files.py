@@ -58,13 +58,7 @@ def write(path: Path | str, record: dict[str, Any]) -> None:
 
 
 def read(path: Path | str) -> dict[str, Any]:
-    """Read a record.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing or holds something else.
-    """
+    """Read a record."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -77,7 +71,7 @@ def read(path: Path | str) -> dict[str, Any]:
 
 
 def given(path: Path | str) -> Path:
-    """Return the raw file that a record tells of.
+    """Raw file that a record tells of.
 
     Raises
     ------

@@ -144,11 +144,6 @@ def measured(run: Run, rows: Path, reference: Array | None, seed: int) -> pd.Dat
         The exact sample of the problem, which chains need.
     seed : int
         Of the document.
-
-    Raises
-    ------
-    DpmcError
-        If there is no exact sample for a chain.
     """
     # As in jobs of the workflow: sums in several threads are rounded otherwise.
     with threadpoolctl.threadpool_limits(1):
@@ -179,14 +174,14 @@ class _Data:
         self.reference: Array | None = None
 
     def of(self, setup: ProblemSetup) -> Path:
-        """Return the file of the rows of a problem."""
+        """File of the rows of a problem."""
         if setup != self._of:
             store.write_dataset(self._rows, problems.make_data(setup, self._work.paper.seed))
             self._of, self.reference = setup, self._sample(setup)
         return self._rows
 
     def moved(self, number: int) -> Path:
-        """Return a file of the same rows with other last digits, others for each number."""
+        """File of the same rows with other last digits, others for each number."""
         dataset = store.read_dataset(self._rows)
         x = moved(dataset.x, np.random.default_rng(number))
         store.write_dataset(self._others, dataclasses.replace(dataset, x=x))
@@ -238,14 +233,14 @@ def elsewhere(*arguments: Any, kernels: str | None = None) -> pd.DataFrame:
 
 
 def moved(x: Array, rng: np.random.Generator) -> Array:
-    """Return values whose last digits are moved at random; integers, such as labels, stay."""
+    """Values whose last digits are moved at random; integers, such as labels, stay."""
     units = rng.integers(-UNITS, UNITS, size=x.shape, endpoint=True)
     found: Array = np.where(x == np.round(x), x, x + units * np.spacing(x))
     return found
 
 
 def difference(there: pd.DataFrame, here: pd.DataFrame) -> tuple[float, tuple[str, ...]]:
-    """Return the largest relative difference of two tables, and the columns that differ.
+    """Largest relative difference of two tables, and the columns that differ.
 
     Parameters
     ----------
@@ -271,7 +266,7 @@ def difference(there: pd.DataFrame, here: pd.DataFrame) -> tuple[float, tuple[st
 
 
 def _apart(old: Any, new: Any) -> float:
-    """Return the relative difference of two values, infinity if they cannot be compared."""
+    """Relative difference of two values, infinity if they cannot be compared."""
     if isinstance(old, str) and isinstance(new, str):
         return _texts_apart(old, new)
     if _is_missing(old) or _is_missing(new):
@@ -282,7 +277,7 @@ def _apart(old: Any, new: Any) -> float:
 
 
 def _texts_apart(old: str, new: str) -> float:
-    """Return the largest relative difference of the numbers in two texts of the same words."""
+    """Largest relative difference of the numbers in two texts of the same words."""
     if old == new:
         return 0.0
     if NUMBER.sub("#", old) != NUMBER.sub("#", new):
@@ -299,12 +294,12 @@ def _numbers_apart(old: float, new: float) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a study has no such column, or this row no such value."""
+    """Whether a study has no such column, or this row no such value."""
     return value is None or value == "" or value != value
 
 
 def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[str]:
-    """Return in lines how many runs came out as published, and which did not.
+    """In lines how many runs came out as published, and which did not.
 
     Parameters
     ----------
@@ -336,7 +331,7 @@ def report(found: Sequence[Compared], confidence: float | None = 0.95) -> list[s
 
 
 def machines(path: Path) -> str:
-    """Return in words what results were made on, and what this machine is.
+    """In words what results were made on, and what this machine is.
 
     Parameters
     ----------
@@ -355,7 +350,7 @@ def machines(path: Path) -> str:
 
 
 def most_that_differ(number: int, found: int, confidence: float) -> float:
-    """Return an upper confidence bound on the share of runs that differ.
+    """Upper confidence bound on the share of runs that differ.
 
     Parameters
     ----------
@@ -368,7 +363,7 @@ def most_that_differ(number: int, found: int, confidence: float) -> float:
 
 
 def _columns(one: Compared) -> str:
-    """Return the columns of a run that differ, a few of them, and by how much."""
+    """Columns of a run that differ, a few of them, and by how much."""
     shown, more = one.columns[:3], len(one.columns) - 3
     others = f" and {more} more" if more > 0 else ""
     return f"{', '.join(shown)}{others}, by {one.difference:.1e} at most"

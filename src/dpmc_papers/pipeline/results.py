@@ -56,13 +56,7 @@ class Context:
     curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def experiment(self, name: str) -> pd.DataFrame:
-        """Return the runs of one experiment.
-
-        Raises
-        ------
-        DpmcError
-            If there is none.
-        """
+        """Runs of one experiment."""
         rows = self.metrics[self.metrics["experiment"] == name]
         if rows.empty:
             known = ", ".join(sorted(set(self.metrics["experiment"]))) or "none"
@@ -70,13 +64,13 @@ class Context:
         return rows.reset_index(drop=True)
 
     def problems(self, rows: pd.DataFrame) -> list[str]:
-        """Return the problems of `rows` in the order of the configuration."""
+        """Problems of `rows` in the order of the configuration."""
         present = set(rows["problem"])
         known = [name for name in self.config.get("problems", {}) if name in present]
         return known + sorted(present - set(known))
 
     def problem_label(self, name: str) -> str:
-        """Return the printed name of a problem."""
+        """Printed name of a problem."""
         entry = self.config.get("problems", {}).get(name, {})
         return str(entry.get("label", name))
 
@@ -92,35 +86,17 @@ class Context:
         return [float(value) for value in rows[metric].dropna()]
 
     def reference(self, problem: str) -> Array:
-        """Return the exact sample of `problem`, shape (M, d).
-
-        Raises
-        ------
-        DpmcError
-            If the output was given none.
-        """
+        """Exact sample of `problem`, shape (M, d)."""
         sample: Array = _given("references", "sample of", problem, self.references)
         return sample if sample.ndim == 2 else sample[0]
 
     def dataset(self, problem: str) -> Dataset:
-        """Return the rows of `problem`.
-
-        Raises
-        ------
-        DpmcError
-            If the output was given none.
-        """
+        """Rows of `problem`."""
         rows: Dataset = _given("datasets", "rows of", problem, self.datasets)
         return rows
 
     def curve(self, name: str) -> pd.DataFrame:
-        """Return the iterations that accountants allow, of one section of ``accounting``.
-
-        Raises
-        ------
-        DpmcError
-            If the output was given none.
-        """
+        """Iterations that accountants allow, of one section of ``accounting``."""
         table: pd.DataFrame = _given("curves", "curves of", name, self.curves)
         return table
 
@@ -200,13 +176,7 @@ def write_runs(path: str | Path, context: Context, made: Mapping[str, Any] = sto
 
 
 def read_runs(path: str | Path) -> Context:
-    """Read what :func:`write_runs` wrote.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, truncated, damaged or of another kind.
-    """
+    """Read what :func:`write_runs` wrote."""
     head, rows = store.read_head(path), store.read_tables([path])
     exact = rows["experiment"] == BASELINE
     return Context(

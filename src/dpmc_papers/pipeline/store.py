@@ -62,11 +62,6 @@ def write_fits(
         Replicate numbers and what each run produced.
     made : mapping
         What the file is made from, plain values only.
-
-    Raises
-    ------
-    DpmcError
-        If there are no fits, or they record different things.
     """
     heads: list[dict[str, Any]] = []
     with replacing(Path(path)) as unfinished:
@@ -94,11 +89,6 @@ def read_fits(path: str | Path) -> tuple[dict[str, Any], list[tuple[int, Fit]]]:
     -------
     tuple of (dict, list of (int, Fit))
         What they were made from, and the replicates in the order in which they were written.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, truncated, damaged or of another kind.
     """
     metadata, file = _open(path, "dpmc_fits")
     heads = metadata["dpmc_fits"]
@@ -175,13 +165,7 @@ def write_array(path: str | Path, array: Array, made: Mapping[str, Any] = NOTHIN
 
 
 def read_array(path: str | Path) -> Array:
-    """Read what `write_array` wrote.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, truncated, damaged or of another kind.
-    """
+    """Read what `write_array` wrote."""
     metadata, file = _open(path, "dpmc_array")
     columns = list(_columns(path, file.read).values())
     values: Array = np.ascontiguousarray(np.stack(columns).T).reshape(metadata["dpmc_array"])
@@ -201,24 +185,12 @@ def write_table(
 
 
 def read_head(path: str | Path) -> dict[str, Any]:
-    """What a table says of itself.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, truncated, damaged or of another kind.
-    """
+    """What a table says of itself."""
     return dict(_open(path, "dpmc_table")[0]["dpmc_table"])
 
 
 def made_from(path: str | Path) -> dict[str, Any]:
-    """What a result was made from; of one that does not say, nothing.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, truncated or damaged.
-    """
+    """What a result was made from; of one that does not say, nothing."""
     return dict(_open(path, "")[0].get(MADE, {}))
 
 
@@ -230,11 +202,6 @@ def check(path: str | Path, digest: str) -> None:
     path : str or Path
     digest : str
         That of the settings, :attr:`dpmc_papers.pipeline.workload.Job.digest`.
-
-    Raises
-    ------
-    DpmcError
-        One line that names the file and the command that makes it anew.
     """
     if short_digest(made_from(path)) != digest:
         raise DpmcError(
@@ -244,13 +211,7 @@ def check(path: str | Path, digest: str) -> None:
 
 
 def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """Read what `write_table` wrote, one file below the other, with the columns of all.
-
-    Raises
-    ------
-    DpmcError
-        If there is no file, or one is missing, truncated, damaged or of another kind.
-    """
+    """Read what `write_table` wrote, one file below the other, with the columns of all."""
     tables = []
     for path in paths:
         _, file = _open(path, "dpmc_table")
@@ -349,7 +310,7 @@ def _columns(path: str | Path, read: Callable[[], pa.Table]) -> dict[str, npt.ND
 
 
 def _values(column: pa.Array) -> npt.NDArray[Any]:
-    """Return a column without gaps, of numbers or truth values.
+    """Column without gaps, of numbers or truth values.
 
     PyArrow's own way imports pandas, which takes half a second.
     """
@@ -365,7 +326,7 @@ def _values(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def _column(values: Any) -> Any:
-    """Return an array of numbers or truth values as a column, and a column as it is.
+    """Array of numbers or truth values as a column, and a column as it is.
 
     PyArrow's own way imports pandas.
     """

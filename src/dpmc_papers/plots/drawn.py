@@ -42,7 +42,7 @@ def record(axis: Axes, series: str, x: Any, y: Any) -> None:
 
 
 def table(figure: Figure) -> pd.DataFrame:
-    """Return the numbers that a figure shows.
+    """Numbers that a figure shows.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _label(artist: Artist) -> str | None:
 
 
 def _ticks(side: Any, values: pd.Series) -> list[str]:
-    """Return the words at the ticks nearest to values, where ticks are words."""
+    """Words at the ticks nearest to values, where ticks are words."""
     places = side.get_ticklocs()
     words = [text.get_text().replace("\n", " ") for text in side.get_ticklabels()]
     letters = "".join(words)

@@ -192,7 +192,7 @@ def missing(
 
 
 def missing_entries(figure: Figure) -> list[Line2D]:
-    """Return legend entries of the marks that stand for boxes which are not there."""
+    """Legend entries of the marks that stand for boxes which are not there."""
     lines = [line for axis in figure.axes for line in axis.lines]
     kinds = {str(line.get_gid()) for line in lines}
     return [
@@ -255,7 +255,7 @@ def held(
 
 
 def differs(real: pd.Series[float]) -> bool:
-    """Return whether any epsilon that holds is not within 5 % of the one asked for, its index."""
+    """Whether any epsilon that holds is not within 5 % of the one asked for, its index."""
     asked = real.index.to_numpy(float)
     return bool(np.any(np.abs(real.to_numpy(float) - asked) > TOLERANCE * asked))
 
@@ -361,7 +361,7 @@ def guarantees(
 
 
 def legend_entries(looks: Mapping[str, Look], exact: int = 0) -> list[Any]:
-    """Return legend handles of boxes, and of the dashed lines of `exact` exact samples."""
+    """Legend handles of boxes, and of the dashed lines of `exact` exact samples."""
     handles: list[Any] = [
         Patch(facecolor=s.colour, alpha=0.6, edgecolor=s.colour, label=s.label)
         for s in looks.values()

@@ -27,11 +27,6 @@ def save(figure: Figure, path: Path | str) -> None:
     figure : matplotlib.figure.Figure
     path : Path or str
         Ends in ``.pdf``, ``.svg`` or ``.png`` (200 dots per inch).
-
-    Raises
-    ------
-    DpmcError
-        If the suffix is another.
     """
     path = Path(path)
     if path.suffix not in METADATA:

@@ -174,19 +174,19 @@ def look(name: str) -> Look:
 
 
 def method_label(method: str, variant: str = "") -> str:
-    """Return the printed name of an algorithm, followed by its variant unless as published."""
+    """Printed name of an algorithm, followed by its variant unless as published."""
     name = look(method).label
     return name if variant in ("", "as_published") else f"{name}, {look(variant).label}"
 
 
 def ordered(names: Any, known: dict[str, Look]) -> list[str]:
-    """Return distinct `names`: known ones in their fixed order, then the others sorted."""
+    """Distinct `names`: known ones in their fixed order, then the others sorted."""
     present = set(names)
     return [n for n in known if n in present] + sorted(present - set(known))
 
 
 def figure(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, Any]:
-    """Return a figure of the page width and its grid of axes.
+    """Figure of the page width and its grid of axes.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def heading(figure: Figure, text: str) -> None:
 
 
 def plain_number(value: float, _: int | None = None) -> str:
-    """Return a number at a tick, without superscripts, which would be too small to read."""
+    """Number at a tick, without superscripts, which would be too small to read."""
     if value == 0 or 1e-4 < abs(value) < 1e5:
         return f"{value:g}"
     mantissa, _e, exponent = f"{value:.0e}".partition("e")
@@ -225,7 +225,7 @@ def plain_number(value: float, _: int | None = None) -> str:
 
 
 def epsilon_text(value: float) -> str:
-    """Return an epsilon with two significant digits; in words where there is none."""
+    """Epsilon with two significant digits; in words where there is none."""
     if math.isinf(value):
         return "∞"
     if value >= 9.95:
@@ -234,7 +234,7 @@ def epsilon_text(value: float) -> str:
 
 
 def note(text: str) -> Figure:
-    """Return a figure that says only `text`: what the run lacks for the figure asked for."""
+    """Figure that says only `text`: what the run lacks for the figure asked for."""
     made, axes = figure(1, 1, 1.0)
     axes[0, 0].set_axis_off()
     axes[0, 0].annotate(text, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")

@@ -56,11 +56,6 @@ def build(
         Whether to render the API reference from the docstrings.
     strict : bool
         Whether a warning, such as a broken link, is a fault.
-
-    Raises
-    ------
-    DpmcError
-        If Sphinx finds a fault.
     """
     from sphinx.cmd.build import build_main
 

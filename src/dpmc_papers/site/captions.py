@@ -27,11 +27,6 @@ def caption(name: str, text: str, facts: Facts) -> list[str]:
     -------
     list of str
         Paragraphs.
-
-    Raises
-    ------
-    DpmcError
-        If the text is not well formed.
     """
     output = facts.config.get("outputs", {}).get(name, {})
     try:

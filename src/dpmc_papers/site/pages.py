@@ -45,11 +45,6 @@ def write(source: Source, words: Mapping[str, str], page: Path) -> None:
         The text of each caption, by the name of its file.
     page : Path
         File of the index, in a folder of its own.
-
-    Raises
-    ------
-    DpmcError
-        If a file is missing or a caption is not well formed.
     """
     made, folder = pages(source, words), page.parent
     shutil.rmtree(folder, ignore_errors=True)

@@ -94,13 +94,7 @@ class Source:
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """How the results were made.
-
-        Raises
-        ------
-        DpmcError
-            If the file cannot be read.
-        """
+        """How the results were made."""
         path = self.folder / "provenance.json"
         try:
             record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -127,13 +121,7 @@ class Source:
         ]
 
     def all_files(self) -> list[str]:
-        """Names of all files that pages link to.
-
-        Raises
-        ------
-        DpmcError
-            If one of them is missing.
-        """
+        """Names of all files that pages link to."""
         made = [file for name in self.config["outputs"] for file in self.files(name)]
         for name in (wanted := [*made, *SHARED_FILES]):
             if not (self.folder / name).is_file():
@@ -141,13 +129,7 @@ class Source:
         return wanted
 
     def table(self, name: str) -> pd.DataFrame:
-        """Values of a table.
-
-        Raises
-        ------
-        DpmcError
-            If its file cannot be read.
-        """
+        """Values of a table."""
         path = self.folder / f"{name}.csv"
         try:
             return pd.read_csv(path)

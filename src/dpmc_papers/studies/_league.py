@@ -126,7 +126,7 @@ def run(
 
 
 def terms(point: StudyPoint, delta: float, replicate: int) -> Terms:
-    """Return the terms of one run."""
+    """Terms of one run."""
     epsilon = float(point.point["epsilon"])
     key = stream(point.seed, "league", point.problem.name, epsilon, replicate)
     own = Params(**_tables.having(point.params, Params))
@@ -141,12 +141,12 @@ def check(point: StudyPoint) -> None:
 
 
 def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Return the table of a task whose rows cannot be had: its points, and that."""
+    """Table of a task whose rows cannot be had: its points, and that."""
     return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
 def _task(point: StudyPoint, dataset: Dataset) -> Task:
-    """Return the task of a point, with all of its rows or the first of them."""
+    """Task of a point, with all of its rows or the first of them."""
     one = task(_task_name(point))
     if not np.array_equal(dataset.x, one.rows):
         one = one.rounded(dataset.x)
@@ -159,7 +159,7 @@ def _task_name(setup: StudyPoint | StudySetup) -> str:
 
 
 def _measured(found: Score, point: StudyPoint, delta: float) -> dict[str, Any]:
-    """Return the columns of one submission."""
+    """Columns of one submission."""
     outside = [*found.outside, *point.outside]
     return {
         **found.columns(),

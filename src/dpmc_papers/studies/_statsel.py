@@ -67,14 +67,14 @@ class Observed(NamedTuple):
 
 
 def study_params(point: StudyPoint) -> Params:
-    """Return the parameters of the study at a point."""
+    """Parameters of the study at a point."""
     shared = _tables.having(point.params, Params)
     own = {key: point.point[key] for key in ("prior_high",) if key in point.point}
     return Params(**{"mechanism": "", **shared, **own})
 
 
 def method_params(module: Any, point: StudyPoint) -> Any:
-    """Return the parameters of the method: those of the study that it has, and of the point."""
+    """Parameters of the method: those of the study that it has, and of the point."""
     own = point.own(*RELEASED)
     return registry.parameters(module, {**_tables.having(point.params, module.Params), **own})
 
@@ -91,13 +91,7 @@ class Chosen(NamedTuple):
 
 
 def released_at(point: StudyPoint, params: Params) -> Chosen:
-    """Return what is released at a point.
-
-    Raises
-    ------
-    DpmcError
-        If a name or a value is missing, unknown or refused.
-    """
+    """Return what is released at a point."""
     for key in ("statistic", "epsilon"):
         if key not in point.point:
             raise DpmcError(f"`{key}` must be given at every point")
@@ -117,13 +111,7 @@ def released_at(point: StudyPoint, params: Params) -> Chosen:
 
 
 def check(point: StudyPoint) -> None:
-    """Refuse a point that a run would refuse.
-
-    Raises
-    ------
-    DpmcError
-        If a name or a value is missing, unknown or refused.
-    """
+    """Refuse a point that a run would refuse."""
     released_at(point, study_params(point))
     method_params(registry.load(KIND, point.method), point)
 
@@ -133,11 +121,6 @@ def observe(point: StudyPoint, params: Params, replicate: int) -> Observed:
 
     All statistics, budgets and methods share the records of a replicate; methods share the
     release too. Records at two values of theta come from the same base variables.
-
-    Raises
-    ------
-    DpmcError
-        If a name or a value is unknown or refused.
     """
     chosen = released_at(point, params)
     other, drawn = _tables.drawn(chosen.problem, point.seed, replicate + 1)
@@ -162,7 +145,7 @@ def observe(point: StudyPoint, params: Params, replicate: int) -> Observed:
 
 
 def columns(point: StudyPoint, observed: Observed, params: Params, replicate: int) -> Any:
-    """Return the columns that every row of a release has."""
+    """Columns that every row of a release has."""
     return {
         **_tables.place(point, replicate),
         **_tables.guaranteed(observed.released.guarantee, [*point.outside, "a known seed"]),

@@ -41,7 +41,7 @@ COLUMNS = {
 
 
 def place(setup: StudyPoint, replicate: int) -> dict[str, Any]:
-    """Return the columns that say where one replicate of a point stands in the configuration."""
+    """Columns that say where one replicate of a point stands in the configuration."""
     return {
         "experiment": setup.experiment,
         "problem": setup.problem.name,
@@ -59,13 +59,13 @@ def place(setup: StudyPoint, replicate: int) -> dict[str, Any]:
 def drawn(
     problem: ProblemSetup, seed: int, number: int, key: str = "draw"
 ) -> tuple[ProblemSetup, Dataset]:
-    """Return a problem and its rows with another value of a parameter that draws them."""
+    """Problem and its rows with another value of a parameter that draws them."""
     other = problem.with_data(f"{problem.name} {number}", {key: number})
     return other, make_data(other, seed)
 
 
 def having(params: Mapping[str, Any], cls: Any) -> dict[str, Any]:
-    """Return the parameters whose names are fields of `cls`."""
+    """Parameters whose names are fields of `cls`."""
     known = {entry.name for entry in fields(cls)}
     return {key: value for key, value in params.items() if key in known}
 
@@ -73,20 +73,20 @@ def having(params: Mapping[str, Any], cls: Any) -> dict[str, Any]:
 def method_params(
     module: Any, point: StudyPoint, own: Mapping[str, Any] = MappingProxyType({})
 ) -> Any:
-    """Return the parameters of a method: those of the study that it has, and of the point."""
+    """Parameters of a method: those of the study that it has, and of the point."""
     given = having({**EXACT, **point.params}, module.Params)
     return registry.parameters(module, {**given, **own})
 
 
 def budget(point: StudyPoint, delta: float) -> Budget | None:
-    """Return the budget of a point, None if it has no epsilon."""
+    """Budget of a point, None if it has no epsilon."""
     if "epsilon" not in point.point:
         return None
     return Budget(float(point.point["epsilon"]), delta, "rdp")
 
 
 def guaranteed(guarantee: Guarantee, outside: Iterable[str]) -> dict[str, Any]:
-    """Return the columns that say what privacy a result really has."""
+    """Columns that say what privacy a result really has."""
     private = guarantee.private
     return {
         "guarantee_epsilon": guarantee.epsilon,
@@ -98,14 +98,14 @@ def guaranteed(guarantee: Guarantee, outside: Iterable[str]) -> dict[str, Any]:
 
 
 def missing(reason: str) -> dict[str, Any]:
-    """Return the columns of a replicate whose data cannot be had."""
+    """Columns of a replicate whose data cannot be had."""
     return {**guaranteed(NO_GUARANTEE, ()), "status": f"{UNAVAILABLE}: {reason}"}
 
 
 def unavailable(
     setup: StudySetup, replicates: Iterable[int], reason: str, columns: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the table of a study whose data cannot be had: its points, and that."""
+    """Table of a study whose data cannot be had: its points, and that."""
     keys = [key for key in columns if key not in COLUMNS]
     rows = [
         {
@@ -120,7 +120,7 @@ def unavailable(
 
 
 def typed(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return rows as a table of given columns and types; what a row lacks is empty or NaN."""
+    """Rows as a table of given columns and types; what a row lacks is empty or NaN."""
     import pandas as pd
 
     empty: dict[str, Any] = {"int64": 0, "str": "", "float64": math.nan}

@@ -41,7 +41,7 @@ def check(point: StudyPoint) -> None:
 
 
 def _method(point: StudyPoint) -> Any:
-    """Return the method of a point with its parameters."""
+    """Method of a point with its parameters."""
     module: Any = registry.load("league", point.method)
     params = _tables.method_params(module, point, point.own("epsilon", "num_rows"))
     if not fields(params):

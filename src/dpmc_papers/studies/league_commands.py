@@ -61,7 +61,7 @@ def reads(params: Mapping[str, Any]) -> list[str]:
 
 
 def _command(params: Mapping[str, Any]) -> Foreign:
-    """Return the command of a point; its folder is that of the checkout if there is none here."""
+    """Command of a point; its folder is that of the checkout if there is none here."""
     one = Foreign(**_tables.having(params, Foreign))
     folder = Path(one.folder)
     return one if folder.is_dir() else replace(one, folder=source_digest.ROOT.parent / folder)

@@ -94,11 +94,6 @@ def run(
         and the proxy of KL of Table 1; ``mean_error`` to ``sd`` compare with the exact
         posterior given the components of all rows, whose own standard deviation is
         ``exact_sd``; ``posterior`` holds means and covariances as JSON.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused.
     """
     points, wanted = setup.each(), list(replicates)
     own = Params(**_tables.having(setup.params, Params))
@@ -121,7 +116,7 @@ def check(point: StudyPoint) -> None:
 
 
 def make_model(dataset: Dataset, params: Params) -> MixtureModel:
-    """Return the model that a study fits to rows of :mod:`dpmc_papers.data.mixture_rows`."""
+    """Model that a study fits to rows of :mod:`dpmc_papers.data.mixture_rows`."""
     num = int(dataset.facts["num_components"])
     dim = dataset.x.shape[1] - 1
     means = mixture_rows.prior_means(num, dim)

@@ -110,7 +110,7 @@ def run(
 
 
 def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Return the table of :func:`run` where the data cannot be had: nothing but that."""
+    """Table of :func:`run` where the data cannot be had: nothing but that."""
     return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
@@ -155,7 +155,7 @@ def check(point: StudyPoint) -> None:
 
 
 def table_of(problem: ProblemSetup) -> str:
-    """Return the name of the table of a problem."""
+    """Name of the table of a problem."""
     return str(problem.data.params.get("dataset", problem.data.name))
 
 
@@ -167,13 +167,7 @@ def _hidden(problem: ProblemSetup, own: Params) -> int:
 
 
 def make_task(point: StudyPoint, dataset: Dataset, own: Params) -> Task:
-    """Return what is public of a problem.
-
-    Raises
-    ------
-    DpmcError
-        If no hidden units are given for its table.
-    """
+    """Return what is public of a problem."""
     table, hidden = table_of(point.problem), _hidden(point.problem, own)
     noise = own.published_noise.get(table)
     pair = None if noise is None else (float(noise[0]), float(noise[1]))

@@ -55,11 +55,6 @@ def run(
     -------
     pandas.DataFrame
         One row per point, replicate and threshold: see :func:`dpmc.ep.perturbation.bounds.table`.
-
-    Raises
-    ------
-    DpmcError
-        If a parameter is refused.
     """
     module: Any = registry.load("perturbation", setup.method)
     params = registry.parameters(module, setup.params)

@@ -119,11 +119,6 @@ def run(
     pandas.DataFrame
         One row per point and replicate, columns and types of ``COLUMNS``; NaN where a score
         does not apply. delta is one over the number of rows to learn from.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused.
     """
     points, wanted = setup.each(), list(replicates)
     rows = []
@@ -144,7 +139,7 @@ def run(
 
 
 def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Return the table of :func:`run` where the data cannot be had: nothing but that."""
+    """Table of :func:`run` where the data cannot be had: nothing but that."""
     return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 
@@ -189,7 +184,7 @@ def _rows(
 def prepared(
     point: StudyPoint, dataset: Dataset
 ) -> tuple[RegressionProblem, NodeStatistics, Prior]:
-    """Return the problem of a point, its statistics by node, and the prior of its variant."""
+    """Problem of a point, its statistics by node, and the prior of its variant."""
     problem = problem_of(point.problem, dataset)
     num_nodes, rows = int(point.point["num_nodes"]), len(problem.x)
     exact = node_statistics((problem.x, problem.y), num_nodes, rows, problem.bounds)
@@ -199,7 +194,7 @@ def prepared(
 
 
 def problem_of(setup: ProblemSetup, dataset: Dataset) -> RegressionProblem:
-    """Return the rows to learn from, and what estimates are scored against."""
+    """Rows to learn from, and what estimates are scored against."""
     bounds = float(dataset.bounds["x_norm"]), float(dataset.bounds["y_abs"])
     if setup.data.name == "uci_regression":
         part = uci_regression.split(dataset)
@@ -270,7 +265,7 @@ def released(
 
 
 def _noise(point: StudyPoint, module: Any, y_bound: float, replicate: int) -> np.random.Generator:
-    """Return the stream of one release, which its terms name and nothing else does."""
+    """Stream of one release, which its terms name and nothing else does."""
     kind = module.STATISTICS
     if kind == "own":
         # Parameters may change the scale of noise. One draw at two scales would give it away.
@@ -281,7 +276,7 @@ def _noise(point: StudyPoint, module: Any, y_bound: float, replicate: int) -> np
 
 
 def method_params(point: StudyPoint, module: Any, y_bound: float) -> Any:
-    """Return the parameters of a method: its profile's, then those of the study that it has."""
+    """Parameters of a method: its profile's, then those of the study that it has."""
     own = profiles.profile(point.variant).parameters(point.method, y_bound)
     return registry.parameters(module, {**own, **_tables.having(point.params, module.Params)})
 

@@ -79,11 +79,6 @@ def run(
         difference of posterior means in units of the larger posterior standard deviation;
         ``mse_<start>`` is the test error of the mean of a chain, ``mse_zero`` that of
         predicting zero, NaN without test rows.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused, or the method has no such starts.
     """
     points, wanted = setup.each(), list(replicates)
     rows = []
@@ -98,7 +93,7 @@ def run(
 
 
 def unavailable(setup: StudySetup, replicates: Iterable[int], reason: str) -> pd.DataFrame:
-    """Return the table of :func:`run` where the data cannot be had: nothing but that."""
+    """Table of :func:`run` where the data cannot be had: nothing but that."""
     return _tables.unavailable(setup, replicates, reason, COLUMNS)
 
 

@@ -65,11 +65,6 @@ def run(
         Sokal and by the monotone sequence of Geyer, and ``reliable``, the share of the chains
         that have 100 times their length. With ``num_lags`` one row for every lag from 0 on.
         All are means over the chains of a release.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused, or a chain has no more draws than lags.
     """
     points, wanted = setup.each(), list(replicates)
     module = _module(setup.method)

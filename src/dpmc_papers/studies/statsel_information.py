@@ -62,11 +62,6 @@ def run(
     pandas.DataFrame
         One row per point and replicate. ``epsilon`` is infinite where the method is told to
         leave the noise out.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused.
     """
     points, wanted = setup.each(), list(replicates)
     module: Any = registry.load("statsel_information", setup.method)
@@ -89,13 +84,7 @@ def check(point: StudyPoint) -> None:
 
 
 def setting(point: StudyPoint) -> ReleaseSetting:
-    """Return what is released at one point.
-
-    Raises
-    ------
-    DpmcError
-        If a value is missing or refused.
-    """
+    """Return what is released at one point."""
     chosen = point.point
     for key in ("statistic", "epsilon"):
         if key not in chosen:
@@ -114,7 +103,7 @@ def setting(point: StudyPoint) -> ReleaseSetting:
 
 
 def _parameters(module: Any, point: StudyPoint) -> Any:
-    """Return the parameters of the method: those of the study that it has, and of the point."""
+    """Parameters of the method: those of the study that it has, and of the point."""
     shared = _tables.having(point.params, module.Params)
     return registry.parameters(module, {**shared, **point.own(*RELEASED)})
 

@@ -74,11 +74,6 @@ def run(
         One row per point and replicate. ``released`` is the released number, or the mean of
         released records. What a method without a chain has not is NaN or 0; its estimate is
         the posterior mean by quadrature.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused.
     """
     points, wanted = setup.each(), list(replicates)
     module: Any = registry.load(_statsel.KIND, setup.method)

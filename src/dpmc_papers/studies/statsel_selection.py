@@ -105,11 +105,6 @@ def run(
         One row per point and replicate: mean squared error ``mse`` over its runs, with its
         standard error, the mean ``estimate``, and quartiles and counts of the selected
         power, NaN and empty for methods that select nothing.
-
-    Raises
-    ------
-    DpmcError
-        If a name or parameter is unknown or refused.
     """
     points, wanted = setup.each(), list(replicates)
     own = Params(**_tables.having(setup.params, Params))
@@ -161,7 +156,7 @@ def make_task(point: StudyPoint, own: Params) -> SelectionTask:
 def draws(
     point: StudyPoint, task: SelectionTask, own: Params, replicate: int
 ) -> tuple[Array, Array]:
-    """Return records, shape (R, n), and noise in units of its scale, shape (R, 2)."""
+    """Records, shape (R, n), and noise in units of its scale, shape (R, 2)."""
     theta = float(point.point["theta"])
     key = (point.problem.name, theta, replicate)
     rng = stream(point.seed, "selection data", *key)

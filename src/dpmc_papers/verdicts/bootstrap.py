@@ -43,7 +43,7 @@ class Measurement:
 
     @property
     def natural_se(self) -> float:
-        """Return the standard error of the estimate itself, off its scale."""
+        """Standard error of the estimate itself, off its scale."""
         slope = self.scale.slope(self.estimate)
         return self.se / slope if slope > 0 and math.isfinite(self.estimate) else math.nan
 
@@ -102,11 +102,6 @@ def resample(
     -------
     list of ndarray of shape (1 + resamples,)
         For each group, its statistic and then the bootstrap copies.
-
-    Raises
-    ------
-    DpmcError
-        If the statistic is unknown.
     """
     replicates = np.unique(np.concatenate([group["replicate"].to_numpy() for group in groups]))
     size = (resamples, len(replicates))
@@ -125,12 +120,12 @@ def resample(
 
 
 def _resampled(matrix: Array, resampled: NDArray[np.int64]) -> Array:
-    """Return the runs of each resample of replicates, in a row."""
+    """Runs of each resample of replicates, in a row."""
     return matrix.take(resampled, axis=0).reshape(len(resampled), -1)
 
 
 def _by_replicate(group: pd.DataFrame, metric: str, replicates: Array) -> Array:
-    """Return the metric, shape (replicates, most runs of one replicate), padded with NaN."""
+    """Metric, shape (replicates, most runs of one replicate), padded with NaN."""
     codes = np.searchsorted(replicates, group["replicate"].to_numpy())
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
@@ -141,7 +136,7 @@ def _by_replicate(group: pd.DataFrame, metric: str, replicates: Array) -> Array:
 
 
 def _median(values: Array) -> Array:
-    """Return the median of each row, NaN left out; `numpy.nanmedian` takes 50 times longer."""
+    """Median of each row, NaN left out; `numpy.nanmedian` takes 50 times longer."""
     ranked = np.sort(values, axis=1)  # NaN comes last
     if not np.isnan(ranked[:, -1]).any():
         size = values.shape[1]
@@ -155,13 +150,13 @@ def _median(values: Array) -> Array:
 
 
 def _mean(values: Array) -> Array:
-    """Return the mean of each row, NaN left out."""
+    """Mean of each row, NaN left out."""
     found: Array = values.mean(axis=1)
     return np.nanmean(values, axis=1) if np.isnan(found).any() else found
 
 
 def _iqr(values: Array) -> Array:
-    """Return the interquartile range of each row, NaN left out."""
+    """Interquartile range of each row, NaN left out."""
     ranked = np.sort(values, axis=1)
     last = np.maximum(np.sum(~np.isnan(values), axis=1) - 1, 0)
     rows = np.arange(len(values))

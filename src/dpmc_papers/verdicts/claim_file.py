@@ -39,12 +39,6 @@ def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, 
     -------
     dict
         The file; every entry and series is well formed.
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, is not YAML or repeats a key; if an entry is unknown,
-        incomplete or named twice; or if it names an output that does not exist.
     """
     values = read_yaml(Path(path))
     check(values, str(path))
@@ -55,7 +49,7 @@ def load(path: Path | str, outputs: Collection[str] | None = None) -> dict[str, 
 
 
 def outputs_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the figures and tables that show a claim; empty for ``none``."""
+    """Names of the figures and tables that show a claim; empty for ``none``."""
     names = entry["output"]
     if isinstance(names, str):
         return () if names == NO_OUTPUT else (names,)
@@ -71,11 +65,6 @@ def check(values: Any, where: str) -> None:
         Contents of a file of claims.
     where : str
         What it is called in messages.
-
-    Raises
-    ------
-    DpmcError
-        One line that names the file, the entry and its fault.
     """
     keys = set(values) if isinstance(values, Mapping) else set()
     for key in sorted(FILE_KEYS - keys):

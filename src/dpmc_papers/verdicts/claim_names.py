@@ -27,13 +27,7 @@ FILTER_KEYS = ("where", "numerators", "denominators", "groups", "tiers")
 
 
 def check(config: Config) -> None:
-    """Check the claims of all papers of a configuration at the published grids.
-
-    Raises
-    ------
-    DpmcError
-        One line that names the file, the entry, what a name must be and what it is.
-    """
+    """Check the claims of all papers of a configuration at the published grids."""
     for key, paper in config.papers.items():
         path = config.root / "config" / "published" / f"{key}.yaml"
         _check_paper(paper, path)

@@ -61,7 +61,7 @@ def order(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 def shared_settings(
     sides: list[pd.DataFrame], by: list[str]
 ) -> list[tuple[tuple[Any, ...], list[pd.DataFrame]]]:
-    """Return the settings that both sides have, by the values of the columns `by`.
+    """Settings that both sides have, by the values of the columns `by`.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def shared_settings(
 
 
 def fewest_replicates(groups: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the group with the fewest replicates, on which an uncertainty rests."""
+    """Group with the fewest replicates, on which an uncertainty rests."""
     return min(groups, key=replicates_of)
 
 

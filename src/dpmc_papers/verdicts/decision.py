@@ -103,14 +103,14 @@ def decide(
 
 
 def runs_in_words(needed: float) -> str:
-    """Return in words how many runs would decide."""
+    """In words how many runs would decide."""
     if not needed < MOST_RUNS:
         return "no number of runs decides"
     return f"about {max(math.ceil(needed), 2):,} runs would decide"
 
 
 def runs_until(entry: Measurement, slack: float, level: float) -> float:
-    """Return the least number of runs whose one-sided interval is no longer than `slack`.
+    """Least number of runs whose one-sided interval is no longer than `slack`.
 
     Infinite if no number does, for the error of the limits stays.
     """
@@ -125,7 +125,7 @@ def runs_until(entry: Measurement, slack: float, level: float) -> float:
 
 
 def student(runs: int, level: float) -> float:
-    """Return the one-sided Student quantile of `runs` replicates at a level."""
+    """One-sided Student quantile of `runs` replicates at a level."""
     return float(stdtrit(runs - 1, 1 - level)) if runs > 1 else math.inf
 
 
@@ -141,7 +141,7 @@ def _needed(
     spared: int,
     levels: tuple[float, float],
 ) -> float:
-    """Return the runs at which a claim would be decided, were the measured values exact."""
+    """Runs at which a claim would be decided, were the measured values exact."""
     inside = [k for k, margin in enumerate(margins) if margin >= 0]
     reproduces = len(inside) >= len(margins) - spared
     level = levels[0] if reproduces else levels[1]
@@ -151,7 +151,7 @@ def _needed(
 
 
 def _runs_at(entry: Measurement, margin: float, level: float) -> float:
-    """Return the runs after which the interval of one setting keeps clear of the limit."""
+    """Runs after which the interval of one setting keeps clear of the limit."""
     if entry.runs == 0 or math.isinf(margin):
         return float(entry.runs)
     if entry.runs == 1 or math.isnan(entry.se):

@@ -40,7 +40,7 @@ class Parts:
         self._apart: dict[tuple[str, ...], dict[tuple[str, ...], pd.DataFrame]] = {}
 
     def of(self, filters: Mapping[str, Any]) -> pd.DataFrame:
-        """Return the runs of the experiment and the problem that filters ask for, in order."""
+        """Runs of the experiment and the problem that filters ask for, in order."""
         asked = {name: filters[name] for name in APART if isinstance(filters.get(name), str)}
         by = tuple(name for name in asked if name in self.whole)
         if not by:
@@ -84,7 +84,7 @@ class Evidence:
     parts: Parts | None = None
 
     def select(self, filters: Mapping[str, Any]) -> pd.DataFrame:
-        """Return the runs that :func:`select` finds."""
+        """Runs that :func:`select` finds."""
         return select(self.metrics if self.parts is None else self.parts.of(filters), filters)
 
     def resample(self, groups: Sequence[pd.DataFrame], metric: str, statistic: str) -> list[Array]:
@@ -101,13 +101,7 @@ class NotRunError(Exception):
 
 
 def select(rows: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
-    """Filter by equality, list, ``{at_least, below}`` or ``{largest: k}`` of the grid.
-
-    Raises
-    ------
-    DpmcError
-        If a column is unknown.
-    """
+    """Filter by equality, list, ``{at_least, below}`` or ``{largest: k}`` of the grid."""
     # Rows are taken once: that takes longer than finding them.
     keep = np.ones(len(rows), dtype=bool)
     for column, wanted in filters.items():
@@ -133,12 +127,12 @@ def select(rows: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def of_variant(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the runs of `variant`, unless `filters` name a variant themselves."""
+    """Runs of `variant`, unless `filters` name a variant themselves."""
     return rows if "variant" in filters else select(rows, {"variant": variant})
 
 
 def with_fallback(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the runs of `variant`, or as published where a method has no such variant."""
+    """Runs of `variant`, or as published where a method has no such variant."""
     runs = of_variant(rows, variant, filters)
     return runs if not runs.empty else of_variant(rows, AS_PUBLISHED, filters)
 
@@ -155,12 +149,12 @@ def grid(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], p
 
 
 def name_of(filters: Mapping[str, Any], by: list[str], values: tuple[Any, ...]) -> str:
-    """Return a setting in words."""
+    """Setting in words."""
     return words({**filters, **dict(zip(by, values, strict=True))}) if filters or by else "all"
 
 
 def words(filters: Mapping[str, Any]) -> str:
-    """Return filters in words."""
+    """Filters in words."""
     parts = []
     for column, value in filters.items():
         if column in ("method", "algorithm") and isinstance(value, str):
@@ -175,7 +169,7 @@ def words(filters: Mapping[str, Any]) -> str:
 
 
 def unavailable(rule: Rule, evidence: Evidence) -> str | None:
-    """Return in a plain sentence that the data of a rule are unavailable, or None.
+    """In a plain sentence that the data of a rule are unavailable, or None.
 
     The status of a run also says what the attempt to download them raised. That is for whoever
     runs it, and no part of the sentence.
@@ -196,7 +190,7 @@ def unavailable(rule: Rule, evidence: Evidence) -> str | None:
 def or_not_run(
     measurements: list[Measurement], lacking: list[str], rule: Rule
 ) -> list[Measurement]:
-    """Return the measurements that have a value.
+    """Measurements that have a value.
 
     Raises
     ------

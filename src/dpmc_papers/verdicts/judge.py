@@ -75,11 +75,6 @@ def verdicts(
     -------
     pandas.DataFrame
         As :func:`dpmc_papers.verdicts.verdict.table` returns it.
-
-    Raises
-    ------
-    DpmcError
-        If an entry is not well formed.
     """
     check(published, "published")
     parts = Parts(
@@ -94,7 +89,7 @@ def verdicts(
 
 
 def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
-    """Return the rule of an entry in words."""
+    """Rule of an entry in words."""
     rule, rate = entry["rule"], published["error_rate"]
     kind = kinds(published["paper"])[rule["kind"]]
     if TOGETHER in rule:
@@ -118,7 +113,7 @@ def describe(entry: Mapping[str, Any], published: Mapping[str, Any]) -> str:
 
 
 def _of_print(kind: Kind, rate: float, family: int, things: str) -> str:
-    """Return in words at which error rates a printed number is judged."""
+    """In words at which error rates a printed number is judged."""
     return (
         f"error rate {rate:g} for what is reproduced, {rate:g} over all {family} {things} for what "
         f"is contradicted, both {kind.uncertain} uncertain"
@@ -126,7 +121,7 @@ def _of_print(kind: Kind, rate: float, family: int, things: str) -> str:
 
 
 def _in_series(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry is about printed numbers of a series."""
+    """Whether an entry is about printed numbers of a series."""
     return "family" in entry
 
 
@@ -217,7 +212,7 @@ def decision_on(
 
 
 def _distance(decision: Decision, low: float, high: float) -> str:
-    """Return in words how far a number of another variant is from print."""
+    """In words how far a number of another variant is from print."""
     printed = (low + high) / 2
     if printed == 0 or decision.ours / printed <= 0:
         return f"{decision.ours:.4g} where {printed:.4g} is printed"
@@ -225,12 +220,12 @@ def _distance(decision: Decision, low: float, high: float) -> str:
 
 
 def _exact(rule: Mapping[str, Any], kind: Kind) -> bool:
-    """Return whether nothing random enters what a rule measures: by its kind, or as it says."""
+    """Whether nothing random enters what a rule measures: by its kind, or as it says."""
     return kind.exact or bool(rule.get("exact"))
 
 
 def _without_uncertainty(measurements: list[Measurement], name: str) -> list[Measurement]:
-    """Return the measurements of a rule that says that nothing random enters them."""
+    """Measurements of a rule that says that nothing random enters them."""
     random = [entry.setting for entry in measurements if entry.runs > 1 and entry.se != 0]
     if random:
         # Replicates differ, so the value is random, not exact.

@@ -79,5 +79,5 @@ def kind(
 
 
 def statistics_of(rule: Rule, default: str = "median") -> str:
-    """Return the statistic and metric of a rule in words, such as "medians of mmd"."""
+    """Statistic and metric of a rule in words, such as "medians of mmd"."""
     return f"{rule.get('statistic', default)}s of {rule.get('metric', '')}"

@@ -13,7 +13,7 @@ from dpmc_papers.verdicts.kinds import Kind
 
 @functools.cache
 def kinds(paper: str) -> Mapping[str, Kind]:
-    """Return the kinds of rules that claims of a document may have, by name.
+    """Kinds of rules that claims of a document may have, by name.
 
     Parameters
     ----------

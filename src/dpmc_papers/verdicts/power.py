@@ -68,7 +68,7 @@ class _Cell:
 
     @property
     def middle(self) -> float:
-        """Return the printed number on its scale."""
+        """Printed number on its scale."""
         scale = self.measurement.scale
         return (scale.of(self.entry["low"]) + scale.of(self.entry["high"])) / 2
 
@@ -79,7 +79,7 @@ class _Cell:
         return (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
 
     def told_from(self, other: _Cell, error_rate: float) -> str:
-        """Return in words whether two printed numbers differ by more than what is noticed."""
+        """In words whether two printed numbers differ by more than what is noticed."""
         entry = replace(self.measurement, limit_se=other.measurement.limit_se)
         middle = (self.entry["low"] + self.entry["high"]) / 2
         resolution = compare(
@@ -91,12 +91,12 @@ class _Cell:
         return NEAR if near else ""
 
     def printed_as_it_is(self, error_rate: float) -> bool:
-        """Return whether the number that is printed is reproduced."""
+        """Whether the number that is printed is reproduced."""
         limit_se = self.measurement.limit_se
         return self.against(self.middle, limit_se, error_rate) == REPRODUCED
 
     def against(self, middle: float, limit_se: float, error_rate: float) -> str:
-        """Return the verdict were `middle`, on the scale, printed with this standard error."""
+        """Verdict were `middle`, on the scale, printed with this standard error."""
         scale = self.measurement.scale
         changed = replace(self.measurement, limit_se=limit_se)
         low, high = (scale.back(middle + sign * self.width) for sign in (-1, 1))
@@ -104,7 +104,7 @@ class _Cell:
 
 
 def table(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
-    """Return the power of the verdicts on printed numbers, and then on claims."""
+    """Power of the verdicts on printed numbers, and then on claims."""
     return pd.concat(
         [of_print(published, context), of_dealt_runs(published, context)], ignore_index=True
     )
@@ -191,7 +191,7 @@ def _dealt(metrics: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 def _measured(
     block: Mapping[str, Any], published: Mapping[str, Any], parts: Parts, context: Context
 ) -> list[_Cell]:
-    """Return the numbers of a series that were run with an error, for variants of print."""
+    """Numbers of a series that were run with an error, for variants of print."""
     if "decimals" not in block or block["rule"].get("count") == 0:
         return []
     cells = []
@@ -259,7 +259,7 @@ def _reversed(cells: list[_Cell], error_rate: float) -> Iterator[tuple[str, str]
 
 
 def _differs_by_method(cell: _Cell, other: _Cell) -> bool:
-    """Return whether rows differ in their last name alone, which is that of the method."""
+    """Whether rows differ in their last name alone, which is that of the method."""
     return (
         len(cell.row) > 2
         and cell.row[:-2] == other.row[:-2]

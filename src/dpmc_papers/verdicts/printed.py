@@ -158,7 +158,7 @@ def curve(rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
 
 
 def curve_rows(rule: Rule, evidence: Evidence) -> pd.DataFrame:
-    """Return the accounting curves that a rule names.
+    """Accounting curves that a rule names.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def curve_rows(rule: Rule, evidence: Evidence) -> pd.DataFrame:
 
 
 def _measurable(rule: Rule, evidence: Evidence, variant: str) -> tuple[pd.DataFrame, str]:
-    """Return the runs that a cell of print is about and that have its metric, and its name."""
+    """Runs that a cell of print is about and that have its metric, and its name."""
     where = rule["where"]
     rows = of_variant(evidence.select(where), variant, where)
     # A count of data that cannot be had is 0, not NaN.
@@ -223,7 +223,7 @@ def _statistic(rule: Rule) -> str:
 
 
 def _scale(rule: Rule) -> Scale:
-    """Return the scale of a printed number; key `unit` is half a unit in its last place."""
+    """Scale of a printed number; key `unit` is half a unit in its last place."""
     return scale_of(rule["metric"], float(rule.get("unit", 0.0)))
 
 

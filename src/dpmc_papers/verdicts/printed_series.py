@@ -90,7 +90,7 @@ def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def fault(block: Any, kinds: Mapping[str, Kind]) -> str | None:
-    """Return in one line what is wrong with a block, None if nothing is.
+    """In one line what is wrong with a block, None if nothing is.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _fault_of_rounding(block: Mapping[str, Any], kind: Kind) -> str | None:
 
 
 def _unit(block: Mapping[str, Any], names: tuple[str, ...]) -> float:
-    """Return half a unit in the last place of print."""
+    """Half a unit in the last place of print."""
     if "decimals" not in block:
         return float(block.get("within", 0))
     decimals = block["decimals"]
@@ -148,7 +148,7 @@ def _unit(block: Mapping[str, Any], names: tuple[str, ...]) -> float:
 
 
 def _printed_so(middle: float, unit: float, block: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the least and the largest number that is printed as `middle`."""
+    """Least and the largest number that is printed as `middle`."""
     if not block.get("cut"):
         return middle - unit, middle + unit
     return (middle, middle + 2 * unit) if middle >= 0 else (middle - 2 * unit, middle)

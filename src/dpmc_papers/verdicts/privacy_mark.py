@@ -25,13 +25,13 @@ WITHOUT_RECORDS = ("statsel_information", "perturbation")
 
 
 def without_records(config: Mapping[str, Any], experiment: str) -> bool:
-    """Return whether an experiment of a document computes nothing from records."""
+    """Whether an experiment of a document computes nothing from records."""
     study = config.get("studies", {}).get(experiment, {}).get("study")
     return study in WITHOUT_RECORDS
 
 
 def privacy_of(used: Sequence[pd.DataFrame], config: Mapping[str, Any] = NOTHING) -> str:
-    """Return whether all, some or none of the runs have the (epsilon, delta) they were given.
+    """Whether all, some or none of the runs have the (epsilon, delta) they were given.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def privacy_of(used: Sequence[pd.DataFrame], config: Mapping[str, Any] = NOTHING
 
 
 def _numbers(group: pd.DataFrame, name: str) -> Array:
-    """Return a column; one that is missing says nothing."""
+    """Column; one that is missing says nothing."""
     if name not in group:
         return np.full(len(group), np.nan)
     return np.asarray(pd.to_numeric(group[name]), dtype=np.float64)

@@ -42,7 +42,7 @@ class Scale:
         return float(self(value))
 
     def back(self, value: float) -> float:
-        """Return the number that is `value` on this scale."""
+        """Number that is `value` on this scale."""
         if self.name == "plain":
             return value
         if self.name == "log":
@@ -51,7 +51,7 @@ class Scale:
         return share * (1 + 2 * self.unit) - self.unit
 
     def slope(self, value: float) -> float:
-        """Return the derivative of the scale, by which a small error is carried over."""
+        """Derivative of the scale, by which a small error is carried over."""
         if self.name == "plain":
             return 1.0
         if self.name == "log":
@@ -66,7 +66,7 @@ LOGARITHMS = ("loglik",)
 
 
 def scale_of(metric: str, unit: float = 0.0) -> Scale:
-    """Return the scale that fits a metric: odds of shares, ratios of what is positive.
+    """Scale that fits a metric: odds of shares, ratios of what is positive.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Sentence:
 
     @property
     def tests(self) -> tuple[tuple[str, str], ...]:
-        """Return file and function of every test that `instead` names; "" for no function."""
+        """File and function of every test that `instead` names; "" for no function."""
         return tuple(TEST.findall(self.instead))
 
 
@@ -56,11 +56,6 @@ def load(path: Path | str) -> tuple[Sentence, ...]:
     Returns
     -------
     tuple of Sentence
-
-    Raises
-    ------
-    DpmcError
-        If the file is missing, is not YAML, or an entry is not well formed or given twice.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -96,11 +91,6 @@ def check(sentences: Collection[Sentence], ids: Collection[str], where: str) -> 
         Of the entries and series of the file of claims.
     where : str
         What the file of sentences is called in messages.
-
-    Raises
-    ------
-    DpmcError
-        If a sentence names a claim that does not exist, or a claim is named by no sentence.
     """
     named = {name for sentence in sentences for name in sentence.rows}
     for name in sorted(named - set(ids)):

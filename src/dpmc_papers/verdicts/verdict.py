@@ -88,17 +88,17 @@ class Verdict:
 
     @property
     def anchor(self) -> str:
-        """Return the anchor of this verdict on the page of the document."""
+        """Anchor of this verdict on the page of the document."""
         return f"{self.id.replace('/', '.')}-{self.variant}"
 
     @property
     def together(self) -> bool:
-        """Return whether it is on all printed numbers of a row together."""
+        """Whether it is on all printed numbers of a row together."""
         return self.id.endswith("/together")
 
     @property
     def series(self) -> str:
-        """Return the printed series that it belongs to; empty for a claim of its own."""
+        """Printed series that it belongs to; empty for a claim of its own."""
         return self.id.partition("/")[0] if "/" in self.id else ""
 
 
@@ -107,19 +107,13 @@ NUMBERS = ("ours", "ours_se", "resolution", "runs_needed")
 
 
 def table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """Return verdicts as a table with the columns ``COLUMNS``, one row each."""
+    """Verdicts as a table with the columns ``COLUMNS``, one row each."""
     records = [{**vars(entry), "output": " ".join(entry.output) or NO_OUTPUT} for entry in verdicts]
     return pd.DataFrame(records, columns=list(COLUMNS))
 
 
 def read(path: Path | str) -> tuple[Verdict, ...]:
-    """Read the verdicts on a document from a CSV file.
-
-    Raises
-    ------
-    DpmcError
-        If the file cannot be read, lacks a column or holds an unknown verdict.
-    """
+    """Read the verdicts on a document from a CSV file."""
     try:
         rows = pd.read_csv(path)
     except (OSError, ValueError) as error:
@@ -128,18 +122,13 @@ def read(path: Path | str) -> tuple[Verdict, ...]:
 
 
 def from_table(rows: pd.DataFrame, where: str = "verdicts") -> tuple[Verdict, ...]:
-    """Return the verdicts of a table as :func:`table` makes it.
+    """Verdicts of a table as :func:`table` makes it.
 
     Parameters
     ----------
     rows : pandas.DataFrame
     where : str
         What the table is called in messages.
-
-    Raises
-    ------
-    DpmcError
-        If a column is missing or a verdict is unknown.
     """
     for name in COLUMNS:
         if name not in rows.columns:

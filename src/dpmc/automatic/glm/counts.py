@@ -25,7 +25,7 @@ RATES = np.linspace(-8.0, 6.0, 141)
 
 
 def chances(counts: Array, rates: Array, dispersion: float) -> Array:
-    """Return probabilities of counts 0, 1, ..., in columns, for rates in rows.
+    """Probabilities of counts 0, 1, ..., in columns, for rates in rows.
 
     Counts are negative binomial with variance ``rate + dispersion * rate**2``.
     """
@@ -41,7 +41,7 @@ def chances(counts: Array, rates: Array, dispersion: float) -> Array:
 def clipped_counts(
     bound: float, mean: float, dispersion: float, logarithms: Array = RATES
 ) -> Array:
-    """Return mean, slope and variance of clipped residuals of counts, for some rates.
+    """Mean, slope and variance of clipped residuals of counts, for some rates.
 
     The slope is that of their mean when the rate changes of which counts are drawn, by its
     logarithm, and not the one that residuals are taken at: of a row whose residual is clipped it
@@ -104,7 +104,7 @@ def _large(rates: Array, dispersion: float) -> Array:
 def dispersion(
     binned: Array, noise: float, edges: Array, mean: float, centre: float, deviation: float
 ) -> float:
-    """Return the dispersion of counts that fits noisy numbers of large residuals; or 0.
+    """Dispersion of counts that fits noisy numbers of large residuals; or 0.
 
     Parameters
     ----------

@@ -101,13 +101,13 @@ def lengths(
 
 @njit
 def _usual_size(rate: float, numbers: Any) -> float:
-    """Return the size of a residual of a count, over that at the mean rate; at least 1."""
+    """Size of a residual of a count, over that at the mean rate; at least 1."""
     return max(1.0, math.sqrt(rate / numbers[RATE]))
 
 
 @njit
 def _scores(y: float, eta: float, kind: int, bound: float, numbers: Any, table: Any) -> Any:
-    """Return the residual score of a row, its curvature, its variance, and its score of log sigma.
+    """Residual score of a row, its curvature, its variance, and its score of log sigma.
 
     The first is within `bound`, the second within that on curvatures, the last
     within that on scores.
@@ -250,12 +250,12 @@ def scores(
 
 
 def padded(matrix: Array) -> Array:
-    """Return a matrix with columns of zeros behind, of whose length inner loops are vectors."""
+    """Matrix with columns of zeros behind, of whose length inner loops are vectors."""
     spare = -matrix.shape[1] % LANES
     return np.pad(matrix, ((0, 0), (0, spare)))
 
 
 def mirrored(total: Array) -> Array:
-    """Return the symmetric matrix of the upper triangle of a padded sum."""
+    """Symmetric matrix of the upper triangle of a padded sum."""
     upper = np.triu(total[:, : len(total)])
     return np.asarray(upper + np.triu(upper, 1).T)

@@ -29,13 +29,13 @@ class Normal:
     precision: Array
 
     def covariance(self) -> Array:
-        """Return its covariance, shape (d, d)."""
+        """Its covariance, shape (d, d)."""
         size = 1 / np.sqrt(np.diag(self.precision))
         scaled = _inverse(self.precision * np.outer(size, size))
         return np.asarray(scaled * np.outer(size, size), dtype=np.float64)
 
     def through(self, matrix: Array, offset: Array) -> Normal:
-        """Return the distribution of x for ``matrix @ x + offset`` of this one."""
+        """Distribution of x for ``matrix @ x + offset`` of this one."""
         precision = matrix.T @ self.precision @ matrix
         mean = np.asarray(np.linalg.solve(matrix, self.mean - offset), dtype=np.float64)
         return Normal(mean, (precision + precision.T) / 2)
@@ -95,14 +95,14 @@ class Observed:
         return replace(scaled, noise=math.sqrt(scaled.noise**2 + sampled))
 
     def changed(self, step: Array) -> Array:
-        """Return the curvature after a step, as far as second moments let expect it."""
+        """Curvature after a step, as far as second moments let expect it."""
         return positive(
             self.curvature + self.inferred(self.point + step) - self.inferred(self.point)
         )
 
 
 def posterior(stages: Sequence[Observed], priors: Sequence[Normal]) -> Normal:
-    """Return the posterior given what was released at several points, under one of some priors.
+    """Posterior given what was released at several points, under one of some priors.
 
     Which of them it is, is as unknown as the coefficients: the posterior is the normal one with
     the mean and the covariance of the mixture. The first prior is the widest.
@@ -139,7 +139,7 @@ def posterior(stages: Sequence[Observed], priors: Sequence[Normal]) -> Normal:
 
 
 def _mixed(information: Array, weighted: Array, priors: Sequence[Normal]) -> Normal:
-    """Return the posterior for a normal likelihood, given as its precision and times its mode."""
+    """Posterior for a normal likelihood, given as its precision and times its mode."""
     found, logs = [], []
     for prior in priors:
         precision = information + prior.precision
@@ -166,6 +166,6 @@ def _inverse(matrix: Array) -> Array:
 
 
 def positive(matrix: Array) -> Array:
-    """Return a symmetric matrix with eigenvalues below zero set to zero."""
+    """Symmetric matrix with eigenvalues below zero set to zero."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T, dtype=np.float64)

@@ -48,11 +48,11 @@ class Frame:
         return cls(matrix, offset, float(np.log(size)))
 
     def given(self, sds: Array) -> tuple[Normal]:
-        """Return the prior of beta for independent normal coefficients around 0."""
+        """Prior of beta for independent normal coefficients around 0."""
         return (Normal(np.zeros(len(sds)), np.diag(sds**-2.0)).through(self.matrix, self.offset),)
 
     def usual(self, constant: bool) -> tuple[Normal, ...]:
-        """Return the default priors of beta, the widest first: slopes share a deviation."""
+        """Default priors of beta, the widest first: slopes share a deviation."""
         priors = []
         for narrower in NARROWER:
             sds = np.full(len(self.offset), SLOPE * narrower)
@@ -62,7 +62,7 @@ class Frame:
         return tuple(priors)
 
     def outside(self, beta: Normal) -> Normal:
-        """Return the distribution of coefficients as a user has them."""
+        """Distribution of coefficients as a user has them."""
         back = np.linalg.inv(self.matrix)
         precision = back.T @ beta.precision @ back
         return Normal(self.matrix @ beta.mean + self.offset, (precision + precision.T) / 2)

@@ -46,7 +46,7 @@ class Residuals:
         return cls(clear[half:], clear[:half][::-1], sizes, noise)
 
     def median(self) -> float:
-        """Return the median size, 0 where there is none."""
+        """Median size, 0 where there is none."""
         both = self.above + self.below
         total = np.cumsum(both)
         if not total[-1]:
@@ -63,7 +63,7 @@ class Residuals:
         most: float,
         usual: Callable[[float], tuple[float, float]],
     ) -> float:
-        """Return the bound that costs least: noise for each of it, against what it takes away.
+        """Bound that costs least: noise for each of it, against what it takes away.
 
         What it takes from all rows moves the mode if it is more on one side than on the other. Rows
         that pull against each other here may be apart in other directions, if the model is not
@@ -97,7 +97,7 @@ class Residuals:
         return found
 
     def score_bound(self, noise: float, num_rows: float) -> tuple[float, float]:
-        """Return a bound on squared residuals, and the sum of what they have beyond it.
+        """Bound on squared residuals, and the sum of what they have beyond it.
 
         That is what normal residuals have, or more where counts show it.
         """

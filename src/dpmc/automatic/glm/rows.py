@@ -102,11 +102,11 @@ class Rows:
         return row_count(int(np.sum(self.x[:, -1] == 1)))
 
     def responses(self, cap: float) -> Clipped[float]:
-        """Return the sum of responses, clipped to the numbers from 0 to `cap`."""
+        """Sum of responses, clipped to the numbers from 0 to `cap`."""
         return row_span(float(np.nansum(np.clip(self.x[:, -1], 0.0, cap))), cap)
 
     def moments(self, bound: float) -> Clipped[Array]:
-        """Return the packed sum of v v' over rows, v shortened to `bound`."""
+        """Packed sum of v v' over rows, v shortened to `bound`."""
         total = kernels.padded(np.zeros((self.dim, self.dim)))
         for rows, location, inverse in self._parts():
             kernels.moments(rows, location, inverse, int(self.constant), bound, total)
@@ -133,7 +133,7 @@ class Rows:
     def scores(
         self, basis: Array, phi: Array, numbers: Array, curved: bool, meat: bool = False
     ) -> Sums:
-        """Return sums over rows at a point, by the bounds that stand in `numbers`."""
+        """Sums over rows at a point, by the bounds that stand in `numbers`."""
         dim = self.dim
         basis, extra = kernels.padded(basis), np.zeros(4)
         gradient = np.zeros(basis.shape[1])

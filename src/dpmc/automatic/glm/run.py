@@ -58,7 +58,7 @@ def fit(
     names: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Fit:
-    """Return draws from the posterior of a regression.
+    """Draws from the posterior of a regression.
 
     Parameters
     ----------
@@ -88,11 +88,6 @@ def fit(
     Returns
     -------
     Fit
-
-    Raises
-    ------
-    DpmcError
-        If the budget is refused, before any row is used.
     """
     noise = noise_of(noise, published=seed is not None)
     budget = GaussianBudget.of(epsilon, delta)
@@ -195,7 +190,7 @@ def search(
 
 
 def posterior(found: Found, frame: Frame, given: bool) -> tuple[Array, Array]:
-    """Return mean and covariance as a user has them, the logarithm of the scale last.
+    """Mean and covariance as a user has them, the logarithm of the scale last.
 
     `given` is whether the prior is.
     """
@@ -213,7 +208,7 @@ def _outside(phi: Normal, found: Found, frame: Frame) -> tuple[Array, Array]:
 
 
 def _without(found: Found, frame: Frame, prior: Normal) -> Array:
-    """Return the covariance as it would be with neither noise nor weights."""
+    """Covariance as it would be with neither noise nor weights."""
     phi = prior.through(found.basis, np.zeros(len(prior.mean)))
     observed = found.observed
     # Noise may hide a curvature that second moments let expect.
@@ -224,7 +219,7 @@ def _without(found: Found, frame: Frame, prior: Normal) -> Array:
 
 
 def _displaced(found: Found, frame: Frame, without: Array) -> float:
-    """Return the mean square displacement of a mean by noise, in posterior deviations."""
+    """Mean square displacement of a mean by noise, in posterior deviations."""
     observed, dim = found.observed, len(found.basis)
     rows = observed.share * observed.curvature + observed.noise**2 * np.eye(dim)
     pull = found.posterior.covariance() @ observed.curvature @ np.linalg.inv(rows)
@@ -234,7 +229,7 @@ def _displaced(found: Found, frame: Frame, without: Array) -> float:
 
 
 def _sigma(found: Found, frame: Frame, given: bool) -> tuple[float, float, float] | None:
-    """Return mean and variance of the log scale, and the variance without privacy."""
+    """Mean and variance of the log scale, and the variance without privacy."""
     if found.sigma is None:
         return None
     value, rows, whole = found.sigma
@@ -246,7 +241,7 @@ def _sigma(found: Found, frame: Frame, given: bool) -> tuple[float, float, float
 
 
 def _prior(coefficients: Normal, frame: Frame, kind: int, given: bool) -> dict[str, Any]:
-    """Return the widest prior as a user has it, that of the logarithm of the scale last."""
+    """Widest prior as a user has it, that of the logarithm of the scale last."""
     mean, precision = coefficients.mean, coefficients.precision
     if kind in SCALED:
         mean = np.append(mean, 0.0 if given else frame.log_scale)

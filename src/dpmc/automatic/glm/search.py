@@ -251,7 +251,7 @@ class Search:
         )
 
     def _null(self) -> tuple[float, float]:
-        """Return the linear predictor of the null model, and its mean response."""
+        """Linear predictor of the null model, and its mean response."""
         kind, numbers = self.rows.kind, self.numbers
         numbers[kernels.SIGMA], numbers[kernels.Y_INVERSE] = 1.0, 1.0
         numbers[kernels.FREEDOM] = self.freedom
@@ -339,7 +339,7 @@ class Search:
             numbers[kernels.RESIDUAL] *= 2.0
 
     def _steepest(self, reach: float) -> float:
-        """Return the bound on gradients of rows whose weighted features have length `reach`."""
+        """Bound on gradients of rows whose weighted features have length `reach`."""
         bound = float(self.numbers[kernels.RESIDUAL])
         if self.rows.kind == LINEAR:
             return max(math.sqrt(self.rows.dim) * bound, ROOM * reach)
@@ -373,7 +373,7 @@ class Search:
         return math.sqrt(worth / (max(BEND[self.rows.kind], 0.1) * information))
 
     def _stride(self) -> int:
-        """Return of how many rows a stage before the last reads one.
+        """Of how many rows a stage before the last reads one.
 
         With a small share of the budget a stage is as near then as it should be, by noise and by
         sampling. It depends on what was released, and a row is among those that are read or not:
@@ -435,7 +435,7 @@ class Search:
         )  # fmt: skip
 
     def _inferred(self, phi: Array, white: Whitening) -> Array:
-        """Return the curvature of a row as second moments and normal features let expect."""
+        """Curvature of a row as second moments and normal features let expect."""
         kind = self.rows.kind
         if kind in (LINEAR, STUDENT_T):
             usual = 1.0 if kind == LINEAR else (self.freedom + 1) / (self.freedom + 3)
@@ -461,7 +461,7 @@ class Search:
         )
 
     def _predictors(self, phi: Array, white: Whitening) -> tuple[Array, Array, Array, float, float]:
-        """Return mean and spread of whitened features, what of it is along phi, and predictors.
+        """Mean and spread of whitened features, what of it is along phi, and predictors.
 
         Of these mean and standard deviation.
         """
@@ -476,7 +476,7 @@ class Search:
     def _sigma(
         self, observed: Observed, found: Normal, white: Whitening, cost: float
     ) -> tuple[float, float, float] | None:
-        """Return the logarithm of the scale at the centre, its variance over rows, and in all."""
+        """Logarithm of the scale at the centre, its variance over rows, and in all."""
         kind, n, numbers = self.rows.kind, self.num_rows, self.numbers
         if kind not in (LINEAR, STUDENT_T):
             return None
@@ -507,7 +507,7 @@ class Search:
     def _check(
         self, found: Normal, white: Whitening, observed: Observed
     ) -> tuple[tuple[float, float], float, bool]:
-        """Return the dispersion of gradients and its noise, what is left of the residual, tails."""
+        """Dispersion of gradients and its noise, what is left of the residual, tails."""
         numbers = self.numbers
         sums = self.rows.scores(white.basis, found.mean, numbers, False)
         left = self.till.left
@@ -531,7 +531,7 @@ class Search:
 
 
 def _clipped_normal(bound: float) -> tuple[float, float]:
-    """Return the mean square of a normal number clipped to a bound, and how often it is within."""
+    """Mean square of a normal number clipped to a bound, and how often it is within."""
     outside = math.erfc(bound / math.sqrt(2))
     density = math.exp(-(bound**2) / 2) / math.sqrt(2 * math.pi)
     return 1 - outside - 2 * bound * density + bound**2 * outside, 1 - outside

@@ -91,7 +91,7 @@ class Lengths:
     def bounds(
         self, num_rows: int, dim: int, variance: float, noise: Callable[[float, float], float]
     ) -> tuple[float, float]:
-        """Return R and T of the weights w: those of least error of the mode.
+        """R and T of the weights w: those of least error of the mode.
 
         Its square, for each direction, has three parts. What weights lose of the rows, under a
         model that is right. Noise. And an allowance for a model that is not right: if the linear
@@ -130,7 +130,7 @@ class Lengths:
         return weights * np.minimum(1.0, longest / np.maximum(self.sizes, longest))
 
     def kept(self, reach: float, longest: float, dim: int) -> tuple[float, float]:
-        """Return the mean of w |u|^2 / d, and of w^2 |u|^2 / d over it."""
+        """Mean of w |u|^2 / d, and of w^2 |u|^2 / d over it."""
         weights = self._weights(reach, longest)
         first = float(self.shares @ (weights * self.sizes**2)) / dim
         second = float(self.shares @ (weights**2 * self.sizes**2)) / dim

@@ -40,7 +40,7 @@ class Till:
         return self.ledger.remaining
 
     def part(self, noise: float, target: float, least: float, most: float) -> float:
-        """Return the cost at which noise is `target`, within shares of the budget.
+        """Cost at which noise is `target`, within shares of the budget.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class Till:
         return min(max(wanted, least * self.total), most * self.total, self.left)
 
     def release(self, name: str, value: Clipped[V], cost: float) -> tuple[V, float]:
-        """Return a value with noise, and the standard deviation of the noise.
+        """Value with noise, and the standard deviation of the noise.
 
         Parameters
         ----------
@@ -75,6 +75,6 @@ class Till:
         return noisy, value.sensitivity * multiplier
 
     def matrix(self, name: str, packed: Clipped[Array], cost: float) -> tuple[Array, float]:
-        """Return a symmetric matrix with noise, and the standard deviation on its diagonal."""
+        """Symmetric matrix with noise, and the standard deviation on its diagonal."""
         noisy, noise = self.release(name, packed, cost)
         return unpack(noisy, (math.isqrt(8 * noisy.size + 1) - 1) // 2), noise

@@ -57,7 +57,7 @@ class Units:
 
 
 def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
-    """Return the units of columns, shape (n, q), some of them NaN.
+    """Units of columns, shape (n, q), some of them NaN.
 
     Sensitivity: a row is one of those that are looked at, and in one pair of them, or in neither.
     Each count moves by at most 1, the counts of q columns together by sqrt(q).
@@ -125,7 +125,7 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
 
 
 def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> NDArray[np.bool_]:
-    """Return whether more than half of some rows are beyond a place, given as its log2.
+    """Whether more than half of some rows are beyond a place, given as its log2.
 
     Units are rather near 1 than far from it: far away that takes more than a count by chance.
     """
@@ -135,7 +135,7 @@ def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) ->
 
 
 def upper(till: Till, y: Array, share: float, cost: float) -> float:
-    """Return a number >= 1 that about a share of responses, at least 0, exceed; sensitivity 1."""
+    """Number >= 1 that about a share of responses, at least 0, exceed; sensitivity 1."""
     rows = y[:: -(-len(y) // ROWS)]
     rounds = 7
     deviation = math.sqrt(rounds / cost)
@@ -152,7 +152,7 @@ def upper(till: Till, y: Array, share: float, cost: float) -> float:
 def _beyond(
     till: Till, values: Array, places: Array, columns: NDArray[np.int64], cost: float
 ) -> tuple[Array, float]:
-    """Return noisy counts of entries of columns that are beyond a place of each."""
+    """Noisy counts of entries of columns that are beyond a place of each."""
     counts = np.array([float(np.sum(values[:, k] > places[k])) for k in columns])
     size = len(columns)
     return till.release("units", row_counts(counts), size * cost)

@@ -118,7 +118,7 @@ class _Loop:
         return completed
 
     def result(self, releases: tuple[tuple[str, int], ...]) -> MixtureFit:
-        """Return the fit that the state is."""
+        """Fit that the state is."""
         included = 1.0
         if self.settings.debias and self.num_steps:
             remaining = 1.0 - self.loop_settings.step * self.loop_settings.share
@@ -136,7 +136,7 @@ class _Loop:
 
 
 def noise_edges(settings: MixtureSettings, shape: tuple[int, ...], done: int, num: int) -> Array:
-    """Return the largest eigenvalue that noise alone makes likely, after each of `num` steps.
+    """Largest eigenvalue that noise alone makes likely, after each of `num` steps.
 
     A symmetric matrix with independent noise of standard deviation t on its diagonal and
     t / sqrt(2) outside has its largest eigenvalue near t sqrt(2 d) [Wigner 1958]. Of step k,

@@ -28,7 +28,7 @@ class MixtureTruth(NamedTuple):
 def label_posterior(
     rows: Array, labels: npt.NDArray[np.int64], model: MixtureModel
 ) -> MixtureTruth:
-    """Return the posterior of the means given rows and their components.
+    """Posterior of the means given rows and their components.
 
     With n_j rows of sum t_j in component j, its precision is Lambda_j + n_j I / sigma_x^2 and
     its precision times its mean Lambda_j m_j + t_j / sigma_x^2.
@@ -61,7 +61,7 @@ def label_posterior(
 
 
 def printed_truth(means: Array, upper_triangles: Array) -> MixtureTruth:
-    """Return a reference from printed numbers.
+    """Reference from printed numbers.
 
     `means`, shape (J, d): printed means. `upper_triangles`, shape (J, d (d + 1) / 2): of the
     covariances, row by row.

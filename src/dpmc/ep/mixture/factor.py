@@ -41,7 +41,7 @@ LARGEST = 1e100
 
 @compiled
 def component_score(row: Any, j: int, target: Any, scratch: Any) -> float:
-    """Return log w_j N(x; m, Lambda^-1 + v I) up to a constant; NaN without a cavity.
+    """Log w_j N(x; m, Lambda^-1 + v I) up to a constant; NaN without a cavity.
 
     Mean, u and Lambda u of the component are kept for its factor.
     """
@@ -121,7 +121,7 @@ def component_factor(j: int, target: Any, largest: float, scratch: Any) -> bool:
 
 @compiled
 def bounded(vector: Any, matrix: Any, largest: float) -> bool:
-    """Return whether no entry is NaN or larger than `largest`."""
+    """Whether no entry is NaN or larger than `largest`."""
     for i in range(vector.size):
         if not abs(vector[i]) <= largest:
             return False
@@ -152,7 +152,7 @@ def find_factor(row: Any, target: Any, largest: float, scratch: Any) -> bool:
 def factor(
     row: Array, model: MixtureModel, h: Array, precision: Array
 ) -> tuple[MixtureState, Array] | None:
-    """Return the factor of one row and its responsibilities.
+    """Factor of one row and its responsibilities.
 
     Natural parameters of the tilted moments less those of the cavity, and the probability of each
     component given the row; None where a cavity is not a density or the factor is not finite.

@@ -121,13 +121,13 @@ def grid_pass(
 
 @compiled
 def site(sites: Any, n: int) -> Any:
-    """Return the factor of row n, a view."""
+    """Factor of row n, a view."""
     return MixtureState(sites.h[n], sites.precision[n])
 
 
 @compiled
 def is_density(target: Any, settings: Any, proposal: Any, scratch: Any) -> bool:
-    """Return whether the rows, or the prior and they, add up to a density."""
+    """Whether the rows, or the prior and they, add up to a density."""
     if settings.skip:
         return bool(all_definite(proposal.precision, scratch.a))
     fill(target, proposal, 1.0, scratch.cavity)

@@ -39,7 +39,7 @@ class MixtureMethod:
 def without_privacy(
     settings_of: Callable[[int, Any], MixtureSettings],
 ) -> Callable[..., tuple[MixtureFit, Guarantee]]:
-    """Return the method that runs the engine with these settings, given the number of rows."""
+    """Method that runs the engine with these settings, given the number of rows."""
 
     def fit(
         rows: Array,

@@ -82,7 +82,7 @@ class MixtureModel:
     def isotropic(
         cls, sigma_x: float, prior_means: Array | Sequence[Sequence[float]], precision: float
     ) -> MixtureModel:
-        """Return a model of equal weights and prior covariances I / precision."""
+        """Model of equal weights and prior covariances I / precision."""
         checks.positive("precision", precision)
         means = np.asarray(prior_means, dtype=np.float64)
         if means.ndim != 2:
@@ -107,7 +107,7 @@ class MixtureModel:
         return self.num_components * self.dim * (self.dim + 3) // 2
 
     def prior_h(self) -> Array:
-        """Return Lambda_j m_j, shape (J, d)."""
+        """Lambda_j m_j, shape (J, d)."""
         h: Array = np.einsum("jik,jk->ji", self.prior_precision, self.prior_means)
         return h
 
@@ -156,19 +156,19 @@ class MixtureFit:
         releases: tuple[tuple[str, int], ...],
         status: str,
     ) -> MixtureFit:
-        """Return the fit of a point of natural parameters."""
+        """Fit of a point of natural parameters."""
         return cls(*moments(h, precision), h, precision, counters, releases, status)
 
 
 def moments(h: Array, precision: Array) -> tuple[Array, Array]:
-    """Return means, shape (J, d), and covariances, shape (J, d, d), of natural parameters."""
+    """Means, shape (J, d), and covariances, shape (J, d, d), of natural parameters."""
     covariances = np.linalg.inv(precision)
     means: Array = np.asarray(np.linalg.solve(precision, h[..., None])[..., 0], dtype=np.float64)
     return means, (covariances + np.swapaxes(covariances, 1, 2)) / 2
 
 
 def checked_rows(rows: Array, model: MixtureModel, invalid_rows: InvalidRows = "refuse") -> Array:
-    """Return rows as a contiguous array, refusing shapes that do not fit the model.
+    """Rows as a contiguous array, refusing shapes that do not fit the model.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class PublishedSettings:
 
 
 def legacy_stream(model: MixtureModel, seed: int = 0) -> np.random.RandomState:
-    """Return the generator of the public code after it has drawn the prior means."""
+    """Generator of the public code after it has drawn the prior means."""
     rng = np.random.RandomState(seed)
     rng.standard_normal(model.prior_means.shape)
     return rng
@@ -126,7 +126,7 @@ def fit(
 
 
 def _releases(settings: PublishedSettings) -> tuple[tuple[str, int], ...]:
-    """Return the releases that one row has a part in, in the order of their names."""
+    """Releases that one row has a part in, in the order of their names."""
     counts: dict[str, int] = {}
     for multiplier in (settings.h_multiplier, settings.precision_multiplier):
         name = events.text(events.gaussian(multiplier))

@@ -15,7 +15,7 @@ NAMES = ("true means", "true covariances", "fitted means", "fitted covariances")
 
 
 def greedy_pairs(truth: Array, means: Array) -> list[int]:
-    """Return the component paired with each true one as the public code pairs them.
+    """Component paired with each true one as the public code pairs them.
 
     The true ones choose in turn, each the nearest of what is left: the last ones take what
     nobody wanted.
@@ -32,7 +32,7 @@ def greedy_pairs(truth: Array, means: Array) -> list[int]:
 
 
 def best_pairs(truth: Array, means: Array) -> list[int]:
-    """Return the pairs of the smallest sum of squared distances [Kuhn 1955].
+    """Pairs of the smallest sum of squared distances [Kuhn 1955].
 
     Parameters and result are those of :func:`greedy_pairs`.
     """
@@ -43,7 +43,7 @@ def best_pairs(truth: Array, means: Array) -> list[int]:
 
 
 def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
-    """Return the scores that table 1 of the paper prints, under the names that they deserve.
+    """Scores that table 1 of the paper prints, under the names that they deserve.
 
     `truth` and `fitted`: means and covariances, shapes (J, d) and (J, d, d).
 
@@ -70,7 +70,7 @@ def published_scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
 
 
 def scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
-    """Return errors and divergences, averaged over components in their best pairing.
+    """Errors and divergences, averaged over components in their best pairing.
 
     `truth` and `fitted`: means and covariances, shapes (J, d) and (J, d, d), of p and of
     q.
@@ -93,7 +93,7 @@ def scores(truth: Gaussians, fitted: Gaussians) -> dict[str, float]:
 
 
 def divergence(means: Array, covariances: Array, other_means: Array, others: Array) -> Array:
-    """Return KL(N(means_j, covariances_j) || N(other_means_j, others_j)), shape (J,)."""
+    """KL(N(means_j, covariances_j) || N(other_means_j, others_j)), shape (J,)."""
     ratio = np.trace(np.linalg.solve(others, covariances), axis1=1, axis2=2)
     squares = _squares(means - other_means, others)
     values: Array = (ratio - means.shape[1] + squares + _log_ratio(others, covariances)) / 2
@@ -101,20 +101,20 @@ def divergence(means: Array, covariances: Array, other_means: Array, others: Arr
 
 
 def _squares(errors: Array, covariances: Array) -> Array:
-    """Return e'S^-1 e of each component."""
+    """E'S^-1 e of each component."""
     scaled = np.linalg.solve(covariances, errors[..., None])[..., 0]
     values: Array = np.einsum("jd,jd->j", errors, scaled)
     return values
 
 
 def _log_ratio(first: Array, second: Array) -> Array:
-    """Return ln |first| - ln |second| of each component."""
+    """Ln |first| - ln |second| of each component."""
     values: Array = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
     return values
 
 
 def _checked(truth: Gaussians, fitted: Gaussians) -> tuple[Array, Array, Array, Array]:
-    """Return means and covariances of both, refusing what has no scores."""
+    """Means and covariances of both, refusing what has no scores."""
     parts = [np.asarray(part, dtype=np.float64) for part in (*truth, *fitted)]
     shape = parts[0].shape
     if len(shape) != 2 or 0 in shape:

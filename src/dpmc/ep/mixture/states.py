@@ -37,13 +37,13 @@ class MixtureTarget(NamedTuple):
 
     @classmethod
     def of(cls, model: MixtureModel) -> MixtureTarget:
-        """Return the target of a model."""
+        """Target of a model."""
         variance = float(model.sigma_x) ** 2
         prior = np.ascontiguousarray(model.prior_h()), np.array(model.prior_precision)
         return cls(np.log(model.weights), variance, *prior)
 
     def clipped(self, bound: float) -> MixtureTarget:
-        """Return a target whose prior is clipped, h and precision separately."""
+        """Target whose prior is clipped, h and precision separately."""
         parts = (
             part / max(1.0, float(np.linalg.norm(part)) / bound)
             for part in (self.prior_h, self.prior_precision)
@@ -59,7 +59,7 @@ class MixtureState(NamedTuple):
 
     @classmethod
     def zeros(cls, num: int, dim: int) -> MixtureState:
-        """Return the state without any row."""
+        """State without any row."""
         return cls(np.zeros((num, dim)), np.zeros((num, dim, dim)))
 
 
@@ -222,7 +222,7 @@ def step_on_grid(
 
 @compiled
 def finite(state: Any) -> bool:
-    """Return whether all entries are."""
+    """Whether all entries are."""
     for j in range(state.h.shape[0]):
         for i in range(state.h.shape[1]):
             if not abs(state.h[j, i]) < math.inf:
@@ -235,7 +235,7 @@ def finite(state: Any) -> bool:
 
 @compiled
 def all_definite(precision: Any, factor: Any) -> bool:
-    """Return whether all matrices are positive definite."""
+    """Whether all matrices are positive definite."""
     for j in range(precision.shape[0]):  # noqa: SIM110
         if not cholesky(precision[j], factor):
             return False

@@ -56,7 +56,7 @@ def first_arrays(
     num_rows: int,
     rng: np.random.Generator,
 ) -> Arrays:
-    """Return the first state: q at the prior, but for random means that break the symmetry."""
+    """First state: q at the prior, but for random means that break the symmetry."""
     precisions = tuple(np.full(shape, settings.first_precision) for shape in architecture.shapes)
     means = tuple(
         rng.standard_normal(shape) / math.sqrt(shape[-1]) for shape in architecture.shapes
@@ -100,7 +100,7 @@ def first_arrays(
 
 
 def _scaled_down(block: Array, norm: float | None) -> Array:
-    """Return a block with at most this norm."""
+    """Block with at most this norm."""
     if norm is None:
         return block
     scaled: Array = block / max(1.0, float(np.linalg.norm(block)) / norm)
@@ -108,7 +108,7 @@ def _scaled_down(block: Array, norm: float | None) -> Array:
 
 
 def noise_prior(settings: NetworkSettings) -> tuple[float, float]:
-    """Return shape and rate of the noise precision: of its prior, or for a fixed variance.
+    """Shape and rate of the noise precision: of its prior, or for a fixed variance.
 
     Of the latter only rate / (shape - 1) counts.
     """
@@ -120,7 +120,7 @@ def noise_prior(settings: NetworkSettings) -> tuple[float, float]:
 def loop_settings(
     architecture: Architecture, settings: NetworkSettings, num_rows: int
 ) -> NetworkLoopSettings:
-    """Return the settings as compiled code reads them."""
+    """Settings as compiled code reads them."""
     share, base, lift = FLOOR_NUMBERS[settings.floor]
     prior, clip = noise_prior(settings), settings.row_clip
     return NetworkLoopSettings(
@@ -239,7 +239,7 @@ class NetworkFit:
     releases: tuple[tuple[str, int], ...]
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Return mean and variance of the network's output, without noise, each of shape (m,)."""
+        """Mean and variance of the network's output, without noise, each of shape (m,)."""
         rows = np.asarray(x, dtype=np.float64)
         inputs = self.means[0].shape[1] - 1
         if rows.ndim != 2 or rows.shape[1] != inputs:
@@ -363,7 +363,7 @@ def _record_pass(ledger: Ledger, settings: NetworkSettings, num_rows: int) -> No
 
 
 def _checked_rows(x: Array, y: Array, invalid_rows: InvalidRows) -> tuple[Array, Array]:
-    """Return features and targets as compiled code reads them, or refuse them."""
+    """Features and targets as compiled code reads them, or refuse them."""
     rows, targets = (as_floats(*part, invalid_rows) for part in (("x", x), ("y", y)))
     if rows.ndim != 2 or 0 in rows.shape:
         raise DpmcError(f"`x` must have at least one row and one column, got shape {rows.shape}")
@@ -374,7 +374,7 @@ def _checked_rows(x: Array, y: Array, invalid_rows: InvalidRows) -> tuple[Array,
 
 
 def available_bytes() -> float:
-    """Return the memory that is free on this machine; ``inf`` where nobody can say."""
+    """Memory that is free on this machine; ``inf`` where nobody can say."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
@@ -396,7 +396,7 @@ def _check_memory(needed: int, available: float) -> None:
 
 
 def _failure(arrays: Arrays, all_broken: bool) -> str:
-    """Return why q is not proper, or nothing."""
+    """Why q is not proper, or nothing."""
     if all_broken:
         return "no step had a finite prediction"
     if not np.isfinite(arrays.shift).all():

@@ -32,7 +32,7 @@ LOWEST = -500.0
 
 @inlined
 def rectify(mean: Any, variance: Any) -> Any:
-    """Return moments of eight rectified normal variables, and what their derivatives need.
+    """Moments of eight rectified normal variables, and what their derivatives need.
 
     Let s be the standard deviation, alpha the mean over it, t = abs(alpha), phi the normal
     density at t, R Mills' ratio there, A = 1 - t R and B = R - t A. Below zero the mean is
@@ -67,7 +67,7 @@ def rectify(mean: Any, variance: Any) -> Any:
 
 @njit
 def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[float, float, bool]:
-    """Return the changes of shape and rate of the precision of noise by one residual.
+    """Changes of shape and rate of the precision of noise by one residual.
 
     The residual is normal with variance ``variance + b / (a - 1)``, which stands for the
     average over Gamma(a, b) [Hernández-Lobato and Adams 2015]. With the evidence Z, and Z1 and
@@ -104,7 +104,7 @@ def tilted_gamma(a: float, b: float, variance: float, squared: float) -> tuple[f
 
 @inlined
 def cavity_shape(arrays: Any, settings: Any, s: int) -> tuple[float, float, float, float]:
-    """Return shape and rate of the noise precision without one factor, and that factor."""
+    """Shape and rate of the noise precision without one factor, and that factor."""
     a, b = arrays.gamma[0], arrays.gamma[1]
     if settings.sites:
         site_a, site_b = arrays.site_gamma[s, 0], arrays.site_gamma[s, 1]
@@ -134,7 +134,7 @@ def scale_inputs(arrays: Any, settings: Any, row: Any) -> None:
 
 @inlined
 def take_out(arrays: Any, settings: Any, base: int, k: int) -> Any:
-    """Return mean and variance of eight weights in the cavity, and store them.
+    """Mean and variance of eight weights in the cavity, and store them.
 
     The factor taken out is the site of the row, or a share 1 / N of what q has beyond the
     prior; this share is stored, for the inclusion to come.
@@ -157,7 +157,7 @@ def take_out(arrays: Any, settings: Any, base: int, k: int) -> Any:
 
 @inlined
 def predict(arrays: Any, settings: Any, base: int) -> Any:
-    """Return mean and variance of the output under the cavity, storing moments on the way."""
+    """Mean and variance of the output under the cavity, storing moments on the way."""
     out_mean, out_variance = spread(0.0), spread(0.0)
     k = 0
     for t in range(settings.tiles):
@@ -178,7 +178,7 @@ def predict(arrays: Any, settings: Any, base: int) -> Any:
 
 @inlined
 def units(arrays: Any, u: int, mean: Any, variance: Any) -> Any:
-    """Return moments of eight units; store them and what their derivatives need."""
+    """Moments of eight units; store them and what their derivatives need."""
     unit_mean, unit_variance, below, above, slope = rectify(mean, variance)
     real = load(arrays.real, u)
     unit_mean = unit_mean * real + load(arrays.bias, u)
@@ -193,7 +193,7 @@ def units(arrays: Any, u: int, mean: Any, variance: Any) -> Any:
 
 @inlined
 def top_gradient(arrays: Any, settings: Any, k: int, u: int, by_mean: float, by_var: float) -> Any:
-    """Return the derivatives by mean and variance of eight weights of the output."""
+    """Derivatives by mean and variance of eight weights of the output."""
     mean = load(arrays.mean, k)
     unit_mean, unit_variance = load(arrays.unit_mean, u), load(arrays.unit_variance, u)
     a = by_mean * settings.unit_root
@@ -204,7 +204,7 @@ def top_gradient(arrays: Any, settings: Any, k: int, u: int, by_mean: float, by_
 
 @inlined
 def unit_gradient(arrays: Any, settings: Any, k: int, u: int, by_mean: float, by_var: float) -> Any:
-    """Return the derivatives by mean and variance of the inputs of eight units."""
+    """Derivatives by mean and variance of the inputs of eight units."""
     mean, variance = load(arrays.mean, k), load(arrays.variance, k)
     unit_mean = load(arrays.unit_mean, u)
     a = by_mean * settings.unit_root
@@ -220,7 +220,7 @@ def unit_gradient(arrays: Any, settings: Any, k: int, u: int, by_mean: float, by
 
 @inlined
 def factor(arrays: Any, k: int, by_mean: Any, by_variance: Any) -> Any:
-    """Return shift and precision of the factor of eight weights, and where it is valid.
+    """Shift and precision of the factor of eight weights, and where it is valid.
 
     With kappa = g_m^2 - 2 g_v and v the variance of the cavity, the precision is
     ``kappa / (1 - v kappa)`` and the shift ``(g_m + m kappa) / (1 - v kappa)``: the difference

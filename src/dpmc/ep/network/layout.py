@@ -54,7 +54,7 @@ class Architecture:
         return self.tiles * self.rows * WIDTH
 
     def pack(self, first: Array, second: Array, empty: float) -> Array:
-        """Return two layers as they lie in memory, `empty` where there is no weight."""
+        """Two layers as they lie in memory, `empty` where there is no weight."""
         units = np.full((self.tiles * WIDTH, self.rows), empty)
         units[: self.hidden, :-1] = first
         units[: self.hidden + 1, -1] = second
@@ -62,7 +62,7 @@ class Architecture:
         return np.ascontiguousarray(tiles).ravel()
 
     def unpack(self, flat: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the two layers of what `pack` made."""
+        """Two layers of what `pack` made."""
         tiles = flat.reshape(self.tiles, self.rows, WIDTH).transpose(0, 2, 1)
         units = tiles.reshape(self.tiles * WIDTH, self.rows)
         return units[: self.hidden, :-1].copy(), units[: self.hidden + 1, -1].copy()
@@ -77,7 +77,7 @@ class Architecture:
         return (units < self.hidden).astype(np.float64), (units == self.hidden).astype(np.float64)
 
     def site_bytes(self, num_rows: int) -> int:
-        """Return the memory that a site of its own takes for each row of the data."""
+        """Memory that a site of its own takes for each row of the data."""
         return num_rows * (2 * self.size + 2) * 8
 
 

@@ -121,7 +121,7 @@ def clip_scale(squared: float, bound: float) -> float:
 
 @inlined
 def clip_scales(clip: int, bound: float, a: float, b: float, c: float, d: float, e: float) -> Any:
-    """Return the factors of five blocks, from their squared norms, and how many are clipped."""
+    """Factors of five blocks, from their squared norms, and how many are clipped."""
     if clip == 0:
         return 1.0, 1.0, 1.0, 1.0, 1.0, 0
     if clip == 1:
@@ -154,7 +154,7 @@ def clip_extreme(arrays: Any, settings: Any, factor_a: float, factor_b: float) -
 
 @inlined
 def trusted(bound: float, a: float, b: float, c: float, d: float, e: float) -> bool:
-    """Return whether scales of blocks come from norms that are numbers of ordinary size.
+    """Whether scales of blocks come from norms that are numbers of ordinary size.
 
     A norm that overflows gives zero, and one that is NaN gives NaN.
     """

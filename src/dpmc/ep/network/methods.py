@@ -40,7 +40,7 @@ class NetworkMethod:
 
 
 def without_privacy(settings_of: Callable[[Task, Any], NetworkSettings]) -> Callable[..., Fitted]:
-    """Return the method that runs the engine with these settings."""
+    """Method that runs the engine with these settings."""
 
     def fit(
         x: Array,

@@ -23,7 +23,7 @@ class Scores(NamedTuple):
 
 
 def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Return mean and variance of max(0, a) for normal a, with nothing cancelling.
+    """Mean and variance of max(0, a) for normal a, with nothing cancelling.
 
     Formulas as in :mod:`dpmc.ep.network.rectified`, with Mills' ratio from SciPy.
     """
@@ -41,7 +41,7 @@ def rectified_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
 
 
 def output_moments(x: Array, means: Layers, variances: Layers) -> tuple[Array, Array]:
-    """Return mean and variance of the output of a network for rows of features.
+    """Mean and variance of the output of a network for rows of features.
 
     `x`, shape (m, d), has the units in which the network was fitted. `means` and `variances` are
     those of independent normal weights: layers of shapes (H, d + 1) and (H + 1,), biases last.

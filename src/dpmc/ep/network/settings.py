@@ -103,13 +103,13 @@ class NetworkSettings(UpdateSettings):
         return (shape - 1) / rate
 
     def true_multiplier(self, num_rows: int) -> float:
-        """Return the noise of a step over its sensitivity, whatever it was meant to be."""
+        """Noise of a step over its sensitivity, whatever it was meant to be."""
         if self.noise_multiplier and self.noise_rule == "published":
             return self.noise_sd(num_rows) / self.sensitivity
         return float(self.noise_multiplier)
 
     def noise_sd(self, num_rows: int) -> float:
-        """Return the standard deviation of the noise of each coordinate in one step."""
+        """Standard deviation of the noise of each coordinate in one step."""
         if not self.noise_multiplier:
             return 0.0
         if self.noise_rule == "published" and self.clip_bound is not None:
@@ -117,7 +117,7 @@ class NetworkSettings(UpdateSettings):
         return self.sensitivity * self.noise_multiplier
 
     def noise_of_steps(self, num_rows: int) -> float:
-        """Return the standard deviation of the noise that all steps leave on a coordinate.
+        """Standard deviation of the noise that all steps leave on a coordinate.
 
         A step keeps ``1 - s / N`` of what was there before it.
         """

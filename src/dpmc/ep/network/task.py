@@ -32,7 +32,7 @@ class Task:
     standardised_by_rows: bool = True
 
     def noise(self) -> tuple[float, float]:
-        """Return the constants of the public code."""
+        """Constants of the public code."""
         if self.published_noise is None:
             raise DpmcError(
                 f"`published_noise` must be a shape and a rate for {self.name}, got none"
@@ -52,7 +52,7 @@ class Predictor(Protocol):
         """``"complete"``, or why the run stopped."""
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Return mean and variance of the network for rows of features."""
+        """Mean and variance of the network for rows of features."""
 
 
 @dataclass(frozen=True)

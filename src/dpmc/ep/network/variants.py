@@ -20,7 +20,7 @@ EP_STEP = 0.4
 def published(
     row: str, hidden: int, num_passes: int = 40, noise: tuple[float, float] = (6.0, 6.0)
 ) -> NetworkSettings:
-    """Return the settings of the public code of [vinaroz2022dpsep] for a row of Tables 2 and 3.
+    """Settings of the public code of [vinaroz2022dpsep] for a row of Tables 2 and 3.
 
     Its clipped factors and its noise are computed and not used: rows ``"sep_clipped"`` and
     ``"dp_sep"`` are SEP with fixed noise and a fixed prior, which is that of an earlier run
@@ -41,7 +41,7 @@ def published(
 
 
 def fixed_prior(hidden: int, num_passes: int, noise: tuple[float, float]) -> NetworkSettings:
-    """Return SEP with the prior, first q and noise variance of the clipped public runs."""
+    """SEP with the prior, first q and noise variance of the clipped public runs."""
     shape, rate = noise
     checks.positive("rate of noise", rate)
     if not 1 < shape < math.inf:
@@ -63,7 +63,7 @@ def intended(
     noise_multiplier: float,
     clip_bound: float = 1.0,
 ) -> NetworkSettings:
-    """Return the settings of the public code if it used its clipped factors and its noise.
+    """Settings of the public code if it used its clipped factors and its noise.
 
     NOT private: the noise is that of a step of 1 / N, and the step is 1.
     """
@@ -86,7 +86,7 @@ def private(
     step: float | None = None,
     prior_precision: float = 1.0,
 ) -> NetworkSettings:
-    """Return DP-SEP whose guarantee holds: independent rows, a joint clip, all of it noisy.
+    """DP-SEP whose guarantee holds: independent rows, a joint clip, all of it noisy.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def objective_and_gradient(
     num_rows: int,
     prior_precision: float,
 ) -> tuple[float, VIState]:
-    """Return an unbiased estimate of the negative bound per row, and its exact gradient.
+    """Unbiased estimate of the negative bound per row, and its exact gradient.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def objective_and_gradient(
 
 
 def forward(weights: Array, z: Array, hidden: int) -> Forward:
-    """Return the outputs of S networks at B rows.
+    """Outputs of S networks at B rows.
 
     Both layers divide by the square root of their number of inputs, the bias among them.
 
@@ -135,7 +135,7 @@ def forward(weights: Array, z: Array, hidden: int) -> Forward:
 
 
 def backward(passed: Forward, by_output: Array, z: Array) -> Array:
-    """Return the gradient with respect to the weights, one row for each network.
+    """Gradient with respect to the weights, one row for each network.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class VIFit:
     hidden: int
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Return mean and variance of the network at rows `x`, without the noise.
+        """Mean and variance of the network at rows `x`, without the noise.
 
         `x`, shape (m, d): rows of features.
 
@@ -310,7 +310,7 @@ def _one_pass(
     optimiser: _Adam,
     rng: np.random.Generator,
 ) -> tuple[VIState, float]:
-    """Return the state after one pass over the rows, and the mean objective of its steps."""
+    """State after one pass over the rows, and the mean objective of its steps."""
     order = rng.permutation(len(y))
     objectives = []
     for first in range(0, len(y), settings.batch_size):
@@ -344,7 +344,7 @@ class _Adam:
         return cls(learning_rate, np.zeros(size), np.zeros(size))
 
     def step(self, state: VIState, gradient: VIState) -> VIState:
-        """Return the state one step down the gradient."""
+        """State one step down the gradient."""
         flat = np.concatenate([gradient.mean, gradient.log_variance, [gradient.log_precision]])
         self.steps += 1
         self.first += (1 - _DECAY) * (flat - self.first)

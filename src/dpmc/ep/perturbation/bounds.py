@@ -32,7 +32,7 @@ _LIMIT_ERROR = 1e-3  # of the upper limit on a probability that `table` estimate
 
 
 def published_bound(perturbation: Perturbation, threshold: float) -> float:
-    """Return the right-hand side of [vinaroz2022dpsep, Theorem 4.1].
+    """Right-hand side of [vinaroz2022dpsep, Theorem 4.1].
 
     It holds only if ``tau < 1 + l_1 < A`` for every E, which no Gaussian E has: where the
     event fails often enough the probability is larger than this. It does not vanish with
@@ -49,7 +49,7 @@ def published_bound(perturbation: Perturbation, threshold: float) -> float:
 
 
 def outside_bound(perturbation: Perturbation) -> float:
-    """Return an upper bound on the probability that ``tau < 1 + l_1 < A`` fails.
+    """Upper bound on the probability that ``tau < 1 + l_1 < A`` fails.
 
     Below: ``P(l_1 <= tau - 1) <= d exp(-(1 - tau)^2 / (2 v))`` [Tropp 2015, Theorem 4.6.1].
     Above: ``d l_1 <= tr Y``, which is Gaussian.
@@ -65,7 +65,7 @@ def outside_bound(perturbation: Perturbation) -> float:
 def corrected_bound(
     perturbation: Perturbation, threshold: float, outside: float | None = None
 ) -> float:
-    """Return an upper bound on P(KL(q||p) >= a) that is proved for Gaussian noise.
+    """Upper bound on P(KL(q||p) >= a) that is proved for Gaussian noise.
 
     Let G be the event ``tau < 1 + l_1 < A``, and g its probability.
 
@@ -106,7 +106,7 @@ def corrected_bound(
 
 
 def second_order(perturbation: Perturbation) -> float:
-    """Return E KL(q||p) to second order in the noise: no bound, but sharp where it is small.
+    """E KL(q||p) to second order in the noise: no bound, but sharp where it is small.
 
     ``(E tr Y^2 / 2 + sigma_1^2 tr M) / 2``, so that the divergence falls with the square of
     the noise.

@@ -149,7 +149,7 @@ def simulate_natural(
 
 
 def example_covariance(dim: int, rng: np.random.Generator) -> Array:
-    """Return a covariance with eigenvalues from 0.6 to 1.6 in random directions, shape (d, d)."""
+    """Covariance with eigenvalues from 0.6 to 1.6 in random directions, shape (d, d)."""
     checks.at_least("dim", dim, 1)
     directions = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
     covariance = (directions * np.linspace(0.6, 1.6, dim)) @ directions.T
@@ -157,7 +157,7 @@ def example_covariance(dim: int, rng: np.random.Generator) -> Array:
 
 
 def _root(covariance: Array) -> Array:
-    """Return the symmetric square root of a covariance, refusing what is none."""
+    """Symmetric square root of a covariance, refusing what is none."""
     sigma = np.asarray(covariance, dtype=np.float64)
     if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or sigma.size == 0:
         raise DpmcError(f"`covariance` must have shape (d, d), got {sigma.shape}")
@@ -170,7 +170,7 @@ def _root(covariance: Array) -> Array:
 
 
 def _symmetric(num_draws: int, dim: int, off_diagonal: float, rng: np.random.Generator) -> Array:
-    """Return symmetric matrices, N(0, 1) on the diagonal and N(0, off_diagonal**2) off it."""
+    """Symmetric matrices, N(0, 1) on the diagonal and N(0, off_diagonal**2) off it."""
     rows, columns = np.triu_indices(dim)
     entries = rng.standard_normal((num_draws, len(rows))) * np.where(
         rows == columns, 1.0, off_diagonal

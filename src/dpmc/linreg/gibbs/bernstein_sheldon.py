@@ -68,7 +68,7 @@ def released_sums(noisy: NoisyStatistics) -> ReleasedSums:
 
 
 def start_sums(released: ReleasedSums) -> Array:
-    """Return positive definite sums, shape (J, p, p), to start from.
+    """Positive definite sums, shape (J, p, p), to start from.
 
     Each node gets its share of the total, whose eigenvalues are raised to the noise.
     """

@@ -102,7 +102,7 @@ def regression(
     diagnostics: Mapping[str, Any],
     failure: str = "",
 ) -> Regression:
-    """Return the result of a chain; its coefficients are NaN where no draw was kept.
+    """Result of a chain; its coefficients are NaN where no draw was kept.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class PriorTerms(NamedTuple):
 def coefficient_posterior(
     s: Array, z: Array, variance: float, z_variance: float, prior: Prior
 ) -> tuple[Array, Array]:
-    """Return mean and covariance of theta given S_j and sigma_y^2.
+    """Mean and covariance of theta given S_j and sigma_y^2.
 
     The precision is P = C^-1 + sum_j S_j M_j^-1 S_j and the mean P^-1 (C^-1 m + sum_j S_j
     M_j^-1 zhat_j) [alparslan2023thesis, Proposition 3, with C^-1 m inside of the bracket].
@@ -136,7 +136,7 @@ def node_terms(s: Any, z: Any, factor: Any, scratch: Any, precision: Any, shift:
 
 @compiled
 def node_log_likelihood(s: Any, z: Any, theta: Any, factor: Any, residual: Any) -> float:
-    """Return log N(zhat; S theta, M) up to a constant, given the factor of M."""
+    """Log N(zhat; S theta, M) up to a constant, given the factor of M."""
     multiply(s, theta, residual)
     for i in range(z.size):
         residual[i] = z[i] - residual[i]
@@ -167,7 +167,7 @@ def draw_coefficients(mean: Any, factor: Any, rng: Any, theta: Any) -> None:
 
 @compiled
 def log_coefficient_prior(prior: Any, theta: Any) -> float:
-    """Return the log-density of the Gaussian prior up to a constant."""
+    """Log-density of the Gaussian prior up to a constant."""
     total = 0.0
     for i in range(theta.size):
         for k in range(theta.size):
@@ -178,13 +178,13 @@ def log_coefficient_prior(prior: Any, theta: Any) -> float:
 
 @compiled
 def log_variance_prior(variance: float, shape: float, rate: float) -> float:
-    """Return the log-density of the inverse gamma prior up to a constant."""
+    """Log-density of the inverse gamma prior up to a constant."""
     return -(shape + 1.0) * math.log(variance) - rate / variance
 
 
 @compiled
 def propose_variance(variance: float, sd: float, log_move: bool, rng: Any) -> tuple[float, float]:
-    """Return a random-walk proposal and its log-Jacobian.
+    """Random-walk proposal and its log-Jacobian.
 
     The walk is on log sigma_y^2, whose density is that of sigma_y^2 times sigma_y^2, or on
     sigma_y^2 itself, where a proposal may be negative: its prior density is zero
@@ -222,7 +222,7 @@ def accepts(log_ratio: float, rng: Any) -> bool:
 
 @compiled
 def probability(log_ratio: float) -> float:
-    """Return the probability of acceptance, zero for NaN."""
+    """Probability of acceptance, zero for NaN."""
     if log_ratio >= 0.0:
         return 1.0
     return math.exp(log_ratio) if log_ratio > -700.0 else 0.0
@@ -230,7 +230,7 @@ def probability(log_ratio: float) -> float:
 
 @compiled
 def adapted(log_step: float, excess: float, count: int) -> float:
-    """Return the logarithm of a step after a Robbins-Monro update [Andrieu and Thoms 2008].
+    """Logarithm of a step after a Robbins-Monro update [Andrieu and Thoms 2008].
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def adapted(log_step: float, excess: float, count: int) -> float:
 
 @compiled
 def finite(theta: Any, variance: float) -> bool:
-    """Return whether a state is a number in every component."""
+    """Whether a state is a number in every component."""
     total = variance
     for i in range(theta.size):
         total += theta[i]
@@ -269,7 +269,7 @@ class Beliefs(NamedTuple):
 
 
 def beliefs_of(prior: Prior, conjugate: bool, precision: float | None = None) -> Beliefs:
-    """Return the prior as the conditionals read it.
+    """Prior as the conditionals read it.
 
     `conjugate`: whether the variance of theta scales with sigma_y^2. `precision`: take this
     multiple of the identity in place of the inverse of the prior covariance.

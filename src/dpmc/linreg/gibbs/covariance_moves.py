@@ -229,7 +229,7 @@ class Line(NamedTuple):
 
 
 def directions(released: ReleasedSums) -> tuple[Array, Array]:
-    """Return the vectors c and r of moves: a basis, and its dual, in rows, shape (p, p) each.
+    """Vectors c and r of moves: a basis, and its dual, in rows, shape (p, p) each.
 
     Eigenvectors of the sum of all that was released, scaled by the roots of their
     eigenvalues, which are raised to the noise. They depend on no state of a chain.
@@ -255,7 +255,7 @@ def inverse(matrix: Any, work: Any, out: Any) -> bool:
 
 @compiled
 def forms_of(matrix: Any, h: Any, r: Any, image: Any) -> Forms:
-    """Return the products of a matrix of d rows with the first d entries of three vectors."""
+    """Products of a matrix of d rows with the first d entries of three vectors."""
     h_h, r_r, i_i, h_r, h_i, r_i = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(matrix.shape[0]):
         on_h, on_r, on_image = 0.0, 0.0, 0.0
@@ -276,7 +276,7 @@ def forms_of(matrix: Any, h: Any, r: Any, image: Any) -> Forms:
 def line_of(
     precision: Any, image: Any, c: Any, r: Any, scales: bool, noise: Any, beliefs: Any
 ) -> Line:
-    """Return a family of K, with `precision` = H and `image` = H c."""
+    """Family of K, with `precision` = H and `image` = H c."""
     d, h = c.size - 1, precision[c.size - 1]
     trace, length = 0.0, c[d] * image[d]
     h_shift, r_shift, image_shift = 0.0, 0.0, 0.0
@@ -304,14 +304,14 @@ def turn_precision(image: Any, length: float, r: Any, s: float, precision: Any) 
 
 @compiled
 def form_at(forms: Any, a: float, b: float) -> float:
-    """Return v'Mv for v = h + a r + b H c."""
+    """V'Mv for v = h + a r + b H c."""
     value = forms.h + a * a * forms.r + b * b * forms.image
     return float(value + 2.0 * (a * forms.h_r + b * forms.h_image + a * b * forms.r_image))
 
 
 @compiled
 def log_prior(line: Any, s: float, log_size: float, beliefs: Any) -> float:
-    """Return the log-density of the prior with respect to G, up to a constant.
+    """Log-density of the prior with respect to G, up to a constant.
 
     -inf where H has lost its positive diagonal to rounding.
 
@@ -347,13 +347,13 @@ def log_prior(line: Any, s: float, log_size: float, beliefs: Any) -> float:
 
 @compiled
 def back(t: float, scales: bool) -> float:
-    """Return s with K^-1 = I - s c r'."""
+    """S with K^-1 = I - s c r'."""
     return -math.expm1(-t) if scales else t
 
 
 @compiled
 def log_density(t: float, line: Any, beliefs: Any) -> float:
-    """Return the log-density of t, up to a constant."""
+    """Log-density of t, up to a constant."""
     s = math.expm1(t) if line.scales else t
     a = line.noise
     noise = s * (a[1] + s * (a[2] + s * (a[3] + s * a[4])))

@@ -141,7 +141,7 @@ def draw_deviation(frame: Any, residual: Any, rng: Any, out: Any) -> None:
 
 @compiled
 def approximate_log_density(frame: Any, s: Any, residual: Any) -> float:
-    """Return the log-density of the approximation at S up to a constant."""
+    """Log-density of the approximation at S up to a constant."""
     total = 0.0
     multiply(s, frame.theta, residual)
     for i in range(residual.size):

@@ -76,7 +76,7 @@ def unpack(vector: Any, out: Any) -> None:
 
 @compiled
 def product_covariance(joint: Any) -> Any:
-    """Return the covariance of all products of one row, shape (D, D) with D = p (p + 1) / 2.
+    """Covariance of all products of one row, shape (D, D) with D = p (p + 1) / 2.
 
     Products are w_i w_k with i <= k in the order of :func:`pack`. By the theorem of Isserlis
     Cov(w_i w_k, w_l w_m) = G_il G_km + G_im G_kl.
@@ -100,7 +100,7 @@ def product_covariance(joint: Any) -> Any:
 
 @compiled
 def log_density_ratio(sums: Any, count: float, factor: Any) -> float:
-    """Return the log-density ratio of a Wishart to the normal distribution of equal moments.
+    """Log-density ratio of a Wishart to the normal distribution of equal moments.
 
     Zero at the identity, -inf where `sums` is not positive definite.
 
@@ -145,7 +145,7 @@ class ReleasedSums(NamedTuple):
 
 @compiled
 def invariant_part(variances: Any) -> float:
-    """Return the largest v with V_ii >= v and V_ik >= v / 2: the noise that can be turned."""
+    """Largest v with V_ii >= v and V_ik >= v / 2: the noise that can be turned."""
     largest = math.inf
     for i in range(variances.shape[0]):
         for k in range(i, variances.shape[0]):

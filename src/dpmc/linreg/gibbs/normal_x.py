@@ -78,7 +78,7 @@ class Tuning(NamedTuple):
 
     @classmethod
     def of(cls, released: ReleasedStatistics, wishart: bool, walk_sd: float) -> Tuning:
-        """Return the first steps: the Wishart walk as published, independent draws else."""
+        """First steps: the Wishart walk as published, independent draws else."""
         num, dim = released.z.shape
         noise = math.sqrt(released.s_variance * num)
         values, vectors = spectrum(released.s.sum(axis=0))

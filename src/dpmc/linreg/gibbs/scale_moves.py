@@ -84,7 +84,7 @@ class ScaleChange(NamedTuple):
 
 @compiled
 def scale_change(same: bool, step: float, along: float, lift: float) -> ScaleChange:
-    """Return the change T = exp(step b_i b_k') with theta' = theta + lift b_k.
+    """Change T = exp(step b_i b_k') with theta' = theta + lift b_k.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Turn(NamedTuple):
 
 @inlined
 def turn_of(own: float, cross: float, e: float, f: float, ratio: float) -> Turn:
-    """Return the turn by Q (G^-1 - I) Q', where P = Q R and G G' = I + v R E R'.
+    """Turn by Q (G^-1 - I) Q', where P = Q R and G G' = I + v R E R'.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def turn_of(own: float, cross: float, e: float, f: float, ratio: float) -> Turn:
 
 @inlined
 def turned(turn: Any, t: float, u: float) -> tuple[float, float]:
-    """Return the multiples of the columns of P, given the products t and u with them."""
+    """Multiples of the columns of P, given the products t and u with them."""
     b = turn.cross * t + turn.other * (u - turn.slope * t)
     return turn.own * t - turn.slope * b, b
 

@@ -76,7 +76,7 @@ def aim(nodes: Any, left: Any, right: Any) -> None:
 
 @inlined
 def product(nodes: Any, at: int, weights: int) -> Any:
-    """Return eight entries of the sum of the rows of a matrix, weighted by a vector."""
+    """Eight entries of the sum of the rows of a matrix, weighted by a vector."""
     lanes = spread(0.0)
     for i in range(nodes.dim):
         lanes = lanes + load(nodes.room, at + i * nodes.width) * nodes.room[weights + i]

@@ -89,7 +89,7 @@ class StatisticsScratch(NamedTuple):
 
 @compiled
 def noise_log_likelihood(s: Any, s_hat: Any, s_variance: float) -> float:
-    """Return the log-density of Shat given S up to a constant: its upper triangle once."""
+    """Log-density of Shat given S up to a constant: its upper triangle once."""
     total = 0.0
     for i in range(s.shape[0]):
         for k in range(i + 1):
@@ -101,7 +101,7 @@ def noise_log_likelihood(s: Any, s_hat: Any, s_variance: float) -> float:
 def node_log_density(
     released: Any, j: int, s: Any, log_det: float, log_likelihood: float, precision: Any
 ) -> float:
-    """Return the log-density of S_j given the rest up to a constant."""
+    """Log-density of S_j given the rest up to a constant."""
     exponent = 0.5 * (released.num_rows[j] - s.shape[0] - 1)
     prior = exponent * log_det - 0.5 * trace_product(precision, s)
     noise = noise_log_likelihood(s, released.s[j], released.s_variance)
@@ -139,7 +139,7 @@ def settle(
 
 @compiled
 def inverse_square(factor: Any, scratch: Any) -> float:
-    """Return the squared Frobenius norm of the inverse of a lower factor."""
+    """Squared Frobenius norm of the inverse of a lower factor."""
     dim, total = factor.shape[0], 0.0
     for j in range(dim):
         for i in range(j, dim):
@@ -153,7 +153,7 @@ def inverse_square(factor: Any, scratch: Any) -> float:
 
 @compiled
 def wishart_log_ratio(factor: Any, dof: float, scratch: Any) -> float:
-    """Return log q(S | S') - log q(S' | S) of the Wishart walk S' = L A A' L' / dof.
+    """Log q(S | S') - log q(S' | S) of the Wishart walk S' = L A A' L' / dof.
 
     `factor`, shape (d, d): the Bartlett factor A; S = L L'. `dof`: alpha, above d - 1.
     """

@@ -135,12 +135,12 @@ def _eigenvalue_multiplier(params: Params, epsilon: float, delta: float) -> floa
 
 
 def _formula(epsilon: float, delta: float) -> float:
-    """Return the multiplier that [Wang 2018] gives each third."""
+    """Multiplier that [Wang 2018] gives each third."""
     return math.sqrt(math.log(6 / delta)) / (epsilon / 3)
 
 
 def ridges(noisy: NoisyStatistics, params: Params) -> Array:
-    """Return the ridge of each node, shape (J,).
+    """Ridge of each node, shape (J,).
 
     By the formula of [Wang 2018]: noise on S of its scale, `sd`, has a norm below
     ``sd sqrt(d log(2 d**2 / rho))`` with probability 1 - rho, and the ridge is what the
@@ -160,7 +160,7 @@ def ridges(noisy: NoisyStatistics, params: Params) -> Array:
 def fit(
     noisy: NoisyStatistics, prior: Prior, params: Params, rng: np.random.Generator
 ) -> Regression:
-    """Return the coefficients of ridge regression on the sums over nodes.
+    """Coefficients of ridge regression on the sums over nodes.
 
     Returns
     -------

@@ -50,7 +50,7 @@ class Params:
 def fit(
     noisy: NoisyStatistics, prior: Prior, params: Params, rng: np.random.Generator
 ) -> Regression:
-    """Return the posterior mean and covariance, and draws if asked for."""
+    """Posterior mean and covariance, and draws if asked for."""
     gibbs.check_release(noisy, prior)
     s = psd(noisy.s) + params.ridge * np.eye(prior.dim)
     z_variance = float(noisy.z_sd) ** 2

@@ -181,12 +181,12 @@ def check_sizes(noisy: NoisyStatistics, prior: Prior, params: Params) -> None:
 
 
 def prior_variance(prior: Prior) -> float:
-    """Return the prior mean of sigma_y^2, or its mode where there is no mean."""
+    """Prior mean of sigma_y^2, or its mode where there is no mean."""
     return prior.rate / (prior.shape - 1 if prior.shape > 1 else prior.shape + 1)
 
 
 def settings_of(params: Params, dim: int) -> SumChainSettings:
-    """Return the settings for `dim` features, as compiled code reads them."""
+    """Settings for `dim` features, as compiled code reads them."""
     exact, joint_moves = params.law == "wishart", params.joint_moves
     if joint_moves is None:
         joint_moves = 3 * (dim + 1) if exact else 0

@@ -126,7 +126,7 @@ def residuals(spectra: Any, theta: Any, out: Any) -> None:
 
 @compiled
 def log_target(spectra: Any, prior: Any, residual: Any, variance: float) -> float:
-    """Return the log-density of sigma_y^2 given theta up to a constant."""
+    """Log-density of sigma_y^2 given theta up to a constant."""
     logs, product, squares = 0.0, 1.0, 0.0
     nodes, dim = spectra.values.shape
     for j in range(nodes):
@@ -146,7 +146,7 @@ def log_target(spectra: Any, prior: Any, residual: Any, variance: float) -> floa
 def move_variance(
     spectra: Any, prior: Any, residual: Any, variance: float, sd: float, log_move: bool, rng: Any
 ) -> tuple[float, float]:
-    """Return sigma_y^2 after a move, the old number if rejected, and the probability."""
+    """Sigma_y^2 after a move, the old number if rejected, and the probability."""
     new, log_ratio = propose_variance(variance, sd, log_move, rng)
     if not new > 0.0:
         return variance, 0.0
@@ -206,7 +206,7 @@ def sample(
 
 
 def in_eigenbasis(prior: Prior, vectors: np.ndarray) -> PriorTerms:
-    """Return the prior, whose covariance is a multiple of I, with its mean in another basis."""
+    """Prior, whose covariance is a multiple of I, with its mean in another basis."""
     terms = PriorTerms.of(prior)
     return terms._replace(shift=np.ascontiguousarray(vectors @ terms.shift))
 

@@ -76,7 +76,7 @@ class Params(gibbs.GibbsParams):
 
 
 def settings_of(params: Params, dim: int) -> NormalXSettings:
-    """Return the settings as compiled code reads them."""
+    """Settings as compiled code reads them."""
     wishart = params.statistics_move == "wishart"
     return NormalXSettings(
         params.num_iterations,

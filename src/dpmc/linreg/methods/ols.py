@@ -18,7 +18,7 @@ Params = NoParams
 def fit(
     statistics: NodeStatistics, prior: Prior, params: Params, rng: np.random.Generator
 ) -> Regression:
-    """Return the coefficients of least squares, of smallest norm where they are not unique.
+    """Coefficients of least squares, of smallest norm where they are not unique.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class Params:
 def fit(
     statistics: NodeStatistics, prior: Prior, params: Params, rng: np.random.Generator
 ) -> Regression:
-    """Return the posterior and independent draws of theta and sigma_y^2.
+    """Posterior and independent draws of theta and sigma_y^2.
 
     Returns
     -------

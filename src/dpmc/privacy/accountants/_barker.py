@@ -102,13 +102,13 @@ class BarkerBatch:
 
 
 def _same(loss: Array, m: float) -> tuple[Array, Array]:
-    """Return the two tails of the loss of N(m, 1) from N(0, 1)."""
+    """Two tails of the loss of N(m, 1) from N(0, 1)."""
     x = loss / m + m / 2
     return ndtr(m - x), ndtr(-x)
 
 
 def _wider(loss: Array, m: float, t: float) -> tuple[Array, Array]:
-    """Return the two tails of the loss of N(m, 1 + t) from N(0, 1).
+    """Two tails of the loss of N(m, 1 + t) from N(0, 1).
 
     The loss is exceeded outside of the roots of ``t x**2 + 2 m x = k``.
     """
@@ -122,7 +122,7 @@ def _wider(loss: Array, m: float, t: float) -> tuple[Array, Array]:
 
 
 def _narrower(loss: Array, m: float, t: float) -> tuple[Array, Array]:
-    """Return the two tails of the loss of N(m, 1) from N(0, 1 + t).
+    """Two tails of the loss of N(m, 1) from N(0, 1 + t).
 
     The loss is exceeded between the roots of ``t x**2 - 2 m (1 + t) x = -k``, if any.
     """
@@ -138,7 +138,7 @@ def _narrower(loss: Array, m: float, t: float) -> tuple[Array, Array]:
 
 
 def renyi(event: BarkerEvent, orders: Array) -> Array:
-    """Return the largest Rényi divergence of a release from one batch, under substitution.
+    """Largest Rényi divergence of a release from one batch, under substitution.
 
     That of N(m, 1 + t) from N(0, 1), in the units of this module: of N(a, w (1 + s)) from
     N(0, w) it is ``order a**2 / (2 w (1 - (order - 1) s))`` and, to be added,

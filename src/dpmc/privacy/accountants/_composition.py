@@ -81,7 +81,7 @@ class Losses:
         return self.spacing * np.arange(-m, m + 1, dtype=np.float64)
 
     def tilted(self, tilt: float) -> tuple[Array, float]:
-        """Return masses times ``exp(tilt * loss)``, scaled to sum 1, and the log of their sum."""
+        """Masses times ``exp(tilt * loss)``, scaled to sum 1, and the log of their sum."""
         exponent = tilt * self.grid
         exponent -= exponent[np.flatnonzero(self.masses)[-1]]
         weights = self.masses * np.exp(np.minimum(exponent, 0.0))
@@ -91,7 +91,7 @@ class Losses:
 
 @lru_cache(maxsize=4)
 def _losses(pair: Pair, spacing: float) -> Losses:
-    """Return the loss on a grid, kept for the next count or epsilon of a search."""
+    """Loss on a grid, kept for the next count or epsilon of a search."""
     return Losses.of(pair, spacing)
 
 
@@ -113,11 +113,11 @@ class _Sketch:
         return cls(losses, np.concatenate([of_q[::-1], [rest], of_p]))
 
     def mean(self, tilt: float) -> float:
-        """Return the mean of the tilted loss."""
+        """Mean of the tilted loss."""
         return float(self._weights(tilt) @ self.losses)
 
     def variance(self, tilt: float) -> float:
-        """Return the variance of the tilted loss."""
+        """Variance of the tilted loss."""
         weights = self._weights(tilt)
         return float(weights @ (self.losses - float(weights @ self.losses)) ** 2)
 
@@ -129,7 +129,7 @@ class _Sketch:
 
 
 def compose(pairs: Sequence[tuple[Pair, int]], epsilon: float) -> float:
-    """Return an upper bound on delta at `epsilon` of a composition.
+    """Upper bound on delta at `epsilon` of a composition.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def compose(pairs: Sequence[tuple[Pair, int]], epsilon: float) -> float:
 
 
 def _spacing(sketches: Sequence[tuple[_Sketch, int]]) -> float:
-    """Return the spacing at which the grid adds `GRID_TOLERANCE` of the variance of the sum.
+    """Spacing at which the grid adds `GRID_TOLERANCE` of the variance of the sum.
 
     A grid raises the variance of one loss by spacing**2 / 6 on average.
     """
@@ -180,7 +180,7 @@ def _spacing(sketches: Sequence[tuple[_Sketch, int]]) -> float:
 
 
 def _centre(sketches: Sequence[tuple[_Sketch, int]], epsilon: float) -> tuple[float, float]:
-    """Return the tilt that centres the sum on `epsilon`, and the standard deviation then."""
+    """Tilt that centres the sum on `epsilon`, and the standard deviation then."""
 
     def mean(tilt: float) -> float:
         return sum(count * sketch.mean(tilt) for sketch, count in sketches)
@@ -201,7 +201,7 @@ def _centre(sketches: Sequence[tuple[_Sketch, int]], epsilon: float) -> tuple[fl
 def _tilted_delta(
     losses: Sequence[tuple[Losses, int]], tilt: float, epsilon: float, size: int
 ) -> float:
-    """Return delta of the finite losses, on a periodic grid of `size` (even) points.
+    """Delta of the finite losses, on a periodic grid of `size` (even) points.
 
     The sum over losses x in (epsilon, epsilon + half the period] of
     ``p(x) (1 - exp(epsilon - x))`` is taken in the frequency domain, where the
@@ -241,7 +241,7 @@ def _tilted_delta(
 def _series(
     rate: float, ahead: float, spacing: float, frequencies: npt.NDArray[np.intp], size: int
 ) -> npt.NDArray[np.complex128]:
-    """Return the transform of ``exp(-rate x)``, x from `ahead` over half a period."""
+    """Transform of ``exp(-rate x)``, x from `ahead` over half a period."""
     half = size // 2
     one = -np.expm1(-rate * spacing + 2j * math.pi * frequencies / size)
     sign = np.where(frequencies % 2, -1.0, 1.0)
@@ -252,6 +252,6 @@ def _series(
 
 
 def _mass_above(losses: Sequence[tuple[Losses, int]], rates: Sequence[float], top: float) -> float:
-    """Return Chernoff's bound on the probability that the sum of the losses exceeds `top`."""
+    """Chernoff's bound on the probability that the sum of the losses exceeds `top`."""
     logs = [sum(n * loss.tilted(rate)[1] for loss, n in losses) - rate * top for rate in rates]
     return math.exp(min(0.0, *logs))

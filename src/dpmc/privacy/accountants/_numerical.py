@@ -28,7 +28,7 @@ class NumericalAccountant:
         self._pairs = pairs
 
     def delta(self, counts: Counts, epsilon: float) -> float:
-        """Return an upper bound on delta at `epsilon`, in [0, 1].
+        """Upper bound on delta at `epsilon`, in [0, 1].
 
         Parameters
         ----------
@@ -36,16 +36,11 @@ class NumericalAccountant:
             Releases and how often each was made.
         epsilon : float
             At least 0.
-
-        Raises
-        ------
-        DpmcError
-            If an event is of a kind that the accountant does not cover.
         """
         check_epsilon(epsilon, zero=True)
         pairs = self._pairs(counts)
         return compose(pairs, epsilon) if pairs else 0.0
 
     def epsilon(self, counts: Counts, delta: float) -> float:
-        """Return an upper bound on epsilon at `delta`."""
+        """Upper bound on epsilon at `delta`."""
         return accounting.smallest_epsilon(lambda epsilon: self.delta(counts, epsilon), delta)

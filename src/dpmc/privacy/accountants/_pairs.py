@@ -38,11 +38,11 @@ class Pair(Protocol):
         """Return ``P(l > loss)`` and ``Q(l > loss)`` for losses >= 0, each of their shape."""
 
     def reach(self) -> float:
-        """Return a loss beyond which there is next to nothing."""
+        """Loss beyond which there is next to nothing."""
 
 
 def profile(pair: Pair, loss: Array) -> Array:
-    """Return the divergence ``P(l > loss) - exp(loss) Q(l > loss)`` for losses >= 0."""
+    """Divergence ``P(l > loss) - exp(loss) Q(l > loss)`` for losses >= 0."""
     upper, lower = pair.tails(loss)
     return np.maximum(upper - np.exp(loss) * lower, 0.0)
 
@@ -127,7 +127,7 @@ def split(
     of_batch: Callable[[float, float], Pair],
     covered: str = _COVERED,
 ) -> list[tuple[Pair, int]]:
-    """Return the pairs of a composition of Gaussian releases, with how often each occurs.
+    """Pairs of a composition of Gaussian releases, with how often each occurs.
 
     Releases from all rows add up to one N(mu, 2 mu), which is cut in parts of moderate loss.
 
@@ -140,11 +140,6 @@ def split(
         Pair of a release from a batch.
     covered : str
         The releases that the accountant covers, for its error message.
-
-    Raises
-    ------
-    DpmcError
-        If an event is not a Gaussian release.
     """
     pairs: list[tuple[Pair, int]] = []
     precision = 0.0

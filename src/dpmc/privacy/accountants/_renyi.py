@@ -21,12 +21,12 @@ COVERED = "Gaussian releases, from all rows or from batches drawn without replac
 
 
 def orders(largest: int) -> Array:
-    """Return the orders 2 to `largest`."""
+    """Orders 2 to `largest`."""
     return np.arange(2, largest + 1, dtype=np.float64)
 
 
 def amplified(fraction: float, of_batch: Array, drop_last: bool = False) -> Array:
-    """Return the Rényi divergence of a release from a batch drawn without replacement.
+    """Rényi divergence of a release from a batch drawn without replacement.
 
     Parameters
     ----------
@@ -91,13 +91,7 @@ class RenyiAccountant:
         return total
 
     def delta(self, counts: Counts, epsilon: float) -> float:
-        """Return the smallest delta over the orders, at most 1.
-
-        Raises
-        ------
-        DpmcError
-            If an event is of another kind.
-        """
+        """Smallest delta over the orders, at most 1."""
         check_epsilon(epsilon, zero=True)
         divergence = self._composed(counts)
         if not divergence.any():
@@ -106,7 +100,7 @@ class RenyiAccountant:
         return math.exp(min(0.0, float(log_delta.min())))
 
     def epsilon(self, counts: Counts, delta: float) -> float:
-        """Return the smallest epsilon over the orders, at least 0."""
+        """Smallest epsilon over the orders, at least 0."""
         check_delta(delta)
         divergence = self._composed(counts)
         if not divergence.any():
@@ -115,7 +109,7 @@ class RenyiAccountant:
         return max(0.0, float(bound.min()))
 
     def max_iterations(self, releases: Releases, budget: Budget, num_chains: int) -> int:
-        """Return the largest number of iterations per chain, by division at every order."""
+        """Largest number of iterations per chain, by division at every order."""
 
         def within(num_iterations: int) -> bool:
             counts = releases.counts(num_iterations, num_chains)
@@ -135,13 +129,7 @@ class RenyiAccountant:
 def gaussian_curve(
     accountant: str, event: Event, orders: Array, drop_last: bool = False, covered: str = COVERED
 ) -> Array:
-    """Return the Rényi divergence of a Gaussian release at `orders`.
-
-    Raises
-    ------
-    DpmcError
-        If the event is of another kind.
-    """
+    """Rényi divergence of a Gaussian release at `orders`."""
     noise = events.noise_of(event)
     if noise is None:
         raise accounting.refuse(accountant, event, covered)

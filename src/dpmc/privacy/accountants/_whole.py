@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def mean_loss(counts: Counts) -> float:
-    """Return mu, where the privacy loss of the whole composition is N(mu, 2 mu).
+    """Mu, where the privacy loss of the whole composition is N(mu, 2 mu).
 
     Parameters
     ----------
@@ -22,11 +22,6 @@ def mean_loss(counts: Counts) -> float:
     -------
     float
         The sum of ``count / (2 noise_multiplier**2)`` (raisa2021dphmc, theorem 2.4).
-
-    Raises
-    ------
-    DpmcError
-        If an event is not a Gaussian release computed from all rows.
     """
     total = 0.0
     for event, count in counts.items():

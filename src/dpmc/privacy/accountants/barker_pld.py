@@ -22,7 +22,7 @@ _COVERED = "releases of the Barker test and Gaussian releases, from all rows or 
 
 
 def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
-    """Return the pairs of releases of the Barker test and of Gaussian ones, sampled or not."""
+    """Pairs of releases of the Barker test and of Gaussian ones, sampled or not."""
     others = {event: n for event, n in counts.items() if not isinstance(event, BarkerEvent)}
     pairs = split("barker_pld", others, WithoutReplacement, _COVERED)
     tests: list[tuple[Pair, int]] = [

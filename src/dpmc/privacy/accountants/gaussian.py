@@ -36,7 +36,7 @@ LEAST_EPSILON, MOST_EPSILON = 1e-12, 1e8
 
 
 def log_delta(epsilon: float, mu: float) -> float:
-    """Return ln delta(epsilon) of a privacy loss N(mu, 2 mu).
+    """Ln delta(epsilon) of a privacy loss N(mu, 2 mu).
 
     With ``s = sqrt(2 mu)``, ``a = (epsilon - mu) / s``, ``b = a + s``, and Mills' ratio
     ``m``, delta is ``phi(a) (m(a) - m(b))``. The difference cancels when s is
@@ -80,7 +80,7 @@ def _mills_difference(a: float, s: float) -> float:
 
 
 def keeps(epsilon: float, delta: float, noise_multiplier: float) -> bool:
-    """Return whether one release has at most `delta` at `epsilon`, to as many digits as it takes.
+    """Whether one release has at most `delta` at `epsilon`, to as many digits as it takes.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def keeps(epsilon: float, delta: float, noise_multiplier: float) -> bool:
 
 
 def affordable_mean_loss(epsilon: float, delta: float) -> float:
-    """Return mu*, the largest mu with ``log_delta(epsilon, mu) <= ln delta``.
+    """Mu*, the largest mu with ``log_delta(epsilon, mu) <= ln delta``.
 
     Parameters
     ----------
@@ -117,11 +117,6 @@ def affordable_mean_loss(epsilon: float, delta: float) -> float:
     -------
     float
         To about 1e-11, relative.
-
-    Raises
-    ------
-    DpmcError
-        If epsilon is beyond what is computed.
     """
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise DpmcError(
@@ -142,7 +137,7 @@ def affordable_mean_loss(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of_loss(mu: float, delta: float) -> float:
-    """Return the smallest epsilon at `delta` of a privacy loss N(mu, 2 mu).
+    """Smallest epsilon at `delta` of a privacy loss N(mu, 2 mu).
 
     The only place where the curve is inverted for epsilon: one release with noise multiplier
     sigma has ``mu = 1 / (2 sigma**2)``, and a release that is m-GDP ``mu = m**2 / 2``.
@@ -163,23 +158,23 @@ def epsilon_of_loss(mu: float, delta: float) -> float:
 
 
 def delta_of_loss(mu: float, epsilon: float) -> float:
-    """Return the smallest delta at `epsilon`, at least 0, of a privacy loss N(mu, 2 mu)."""
+    """Smallest delta at `epsilon`, at least 0, of a privacy loss N(mu, 2 mu)."""
     return math.exp(log_delta(epsilon, mu))
 
 
 def delta(counts: Counts, epsilon: float) -> float:
-    """Return the smallest delta at `epsilon` (raisa2021dphmc, theorem 2.4)."""
+    """Smallest delta at `epsilon` (raisa2021dphmc, theorem 2.4)."""
     check_epsilon(epsilon, zero=True)
     return delta_of_loss(mean_loss(counts), epsilon)
 
 
 def epsilon(counts: Counts, delta: float) -> float:
-    """Return the smallest epsilon at `delta`, at most 1e-7 (relative) too large."""
+    """Smallest epsilon at `delta`, at most 1e-7 (relative) too large."""
     return epsilon_of_loss(mean_loss(counts), delta)
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
-    """Return the largest number of iterations per chain, by division.
+    """Largest number of iterations per chain, by division.
 
     The initial releases are paid first; what is left of mu* is divided by the
     cost of one iteration.

@@ -45,25 +45,19 @@ def _accountant(counts: Counts) -> Any:
 
 
 def delta(counts: Counts, epsilon: float) -> float:
-    """Return an upper bound on delta at `epsilon`.
-
-    Raises
-    ------
-    DpmcError
-        If an event is sampled, or no Gaussian release.
-    """
+    """Upper bound on delta at `epsilon`."""
     check_epsilon(epsilon, zero=True)
     return float(_accountant(counts).get_delta(epsilon))
 
 
 def epsilon(counts: Counts, delta: float) -> float:
-    """Return an upper bound on epsilon at `delta`."""
+    """Upper bound on epsilon at `delta`."""
     check_delta(delta)
     return float(_accountant(counts).get_epsilon(delta))
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
-    """Return the largest number of iterations per chain, searched from that of the closed form."""
+    """Largest number of iterations per chain, searched from that of the closed form."""
     _accountant(releases.counts(1, num_chains))  # refuses by this accountant's own name
     guess = gaussian.max_iterations(releases, budget, num_chains)
     return accounting.search(delta, releases, budget, num_chains, guess)

@@ -24,7 +24,7 @@ REMARK = (
 
 
 def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
-    """Return the pairs of Gaussian releases, sampled without replacement or not."""
+    """Pairs of Gaussian releases, sampled without replacement or not."""
     return split("poisson_pair", counts, PoissonSubstitution)
 
 

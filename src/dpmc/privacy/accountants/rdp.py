@@ -31,7 +31,7 @@ _SAMPLED_ORDERS = tuple(order for order in ORDERS if order <= 256)
 
 @lru_cache(maxsize=256)
 def _curve(event: DpEvent) -> Array:
-    """Return the Rényi divergence of one event at `ORDERS`, infinite where it is not computed."""
+    """Rényi divergence of one event at `ORDERS`, infinite where it is not computed."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.rdp import RdpAccountant
 
@@ -58,13 +58,7 @@ def _composed(counts: Counts) -> Array:
 
 
 def delta(counts: Counts, epsilon: float) -> float:
-    """Return the smallest delta over `ORDERS`.
-
-    Raises
-    ------
-    DpmcError
-        If an event is not a Gaussian release, from all rows or a batch.
-    """
+    """Smallest delta over `ORDERS`."""
     from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
 
     check_epsilon(epsilon, zero=True)
@@ -72,7 +66,7 @@ def delta(counts: Counts, epsilon: float) -> float:
 
 
 def epsilon(counts: Counts, delta: float) -> float:
-    """Return the smallest epsilon over `ORDERS`."""
+    """Smallest epsilon over `ORDERS`."""
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
     check_delta(delta)

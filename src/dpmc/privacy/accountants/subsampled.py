@@ -18,7 +18,7 @@ REMARK = (
 
 
 def _pairs(counts: Counts) -> list[tuple[Pair, int]]:
-    """Return the pairs of Gaussian releases, sampled without replacement or not."""
+    """Pairs of Gaussian releases, sampled without replacement or not."""
     return split("subsampled", counts, WithoutReplacement)
 
 

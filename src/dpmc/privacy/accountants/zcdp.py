@@ -21,7 +21,7 @@ REMARK = (
 
 
 def affordable_rho(epsilon: float, delta: float) -> float:
-    """Return the largest rho that implies (epsilon, delta)-DP (Bun and Steinke 2016, lemma 3.5).
+    """Largest rho that implies (epsilon, delta)-DP (Bun and Steinke 2016, lemma 3.5).
 
     ``(sqrt(epsilon + ln 1/delta) - sqrt(ln 1/delta))**2``, written without cancellation.
     """
@@ -46,7 +46,7 @@ def epsilon(counts: Counts, delta: float) -> float:
 
 
 def max_iterations(releases: Releases, budget: Budget, num_chains: int) -> int:
-    """Return the largest number of iterations per chain, by division of rho."""
+    """Largest number of iterations per chain, by division of rho."""
 
     def within(num_iterations: int) -> bool:
         return delta(releases.counts(num_iterations, num_chains), budget.epsilon) <= budget.delta

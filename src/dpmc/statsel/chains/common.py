@@ -54,7 +54,7 @@ RIGHT = Faults()
 
 @compiled
 def accepts(log_ratio: float, rng: Any) -> bool:
-    """Return whether to move; a ratio that is not a number does not."""
+    """Whether to move; a ratio that is not a number does not."""
     if log_ratio >= 0.0:
         return True
     return math.log(1.0 - rng.random()) < log_ratio

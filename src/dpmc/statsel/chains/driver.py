@@ -92,7 +92,7 @@ class ChainDraws:
 
 
 def log_prior(prior: ThetaPrior) -> Any:
-    """Return the compiled log-density of a prior."""
+    """Compiled log-density of a prior."""
     return compile_once(prior.log_density)
 
 
@@ -140,7 +140,7 @@ def run(
 
 
 def fault(name: str, variant: str, variants: Mapping[str, Any]) -> Any:
-    """Return the deviations of a variant."""
+    """Deviations of a variant."""
     if variant not in variants:
         raise DpmcError(
             f"`variant` of {name} must be one of {', '.join(variants)}, got {variant!r}"

@@ -16,7 +16,7 @@ from dpmc.statsel.posterior.likelihoods import make_log_likelihood
 
 
 def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 9, or with Laplace noise its collapsed form."""
+    """Chain of Algorithm 9, or with Laplace noise its collapsed form."""
     log_likelihood = make_log_likelihood(density, mean, variance)
 
     @compiled
@@ -44,7 +44,7 @@ def make_metropolis(density: Any, mean: Any, variance: Any, log_prior: Any) -> A
 
 
 def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 10."""
+    """Chain of Algorithm 10."""
 
     @compiled
     def log_estimate(
@@ -102,7 +102,7 @@ def make_pseudo_marginal(noise: Any, mean: Any, variance: Any, log_prior: Any) -
 
 
 def make_averaged_ratio(noise: Any, mean: Any, variance: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 11, with U drawn at the middle of theta and theta'."""
+    """Chain of Algorithm 11, with U drawn at the middle of theta and theta'."""
 
     @compiled
     def averaged_ratio(

@@ -15,7 +15,7 @@ from dpmc.statsel.order_draws import copy_particle, draw_centre, log_laplace, ma
 
 
 def make_averaged_ratio(generate: Any, transform: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 12 for compiled functions of population, statistic, prior."""
+    """Chain of Algorithm 12 for compiled functions of population, statistic, prior."""
     released_at = make_released_at(generate, transform)
 
     @compiled

@@ -51,14 +51,14 @@ def draw_base(base: int, rng: Any) -> Any:
 
 
 def make_averaged_ratio(generate: Any, transform: Any, noise: Any, log_prior: Any) -> Any:
-    """Return the chain of Algorithm 13.
+    """Chain of Algorithm 13.
 
     `generate`, `transform`, `noise`, `log_prior`: of population, statistic, mechanism and prior.
     """
 
     @compiled
     def log_density(records: Any, t: int, z: float, theta: float) -> Any:
-        """Return the log-density of released record t given its base variable."""
+        """Log-density of released record t given its base variable."""
         x = min(max(generate(theta, z), records.low), records.high)
         return noise(records.y[t] - transform(x), records.scale)
 

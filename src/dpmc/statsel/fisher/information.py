@@ -55,7 +55,7 @@ class InformationEstimate(NamedTuple):
 
 
 def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Values) -> Array:
-    """Return the information in a mean with Gaussian noise [section 4.2.1].
+    """Information in a mean with Gaussian noise [section 4.2.1].
 
     ``F = m'^2 / H + (V' / n)^2 / (2 H^2)`` with ``H = V / n + scale^2``.
 
@@ -69,7 +69,7 @@ def mean_with_gaussian(moments: Moments, theta: Values, num_rows: int, scale: Va
 
 
 def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Values) -> Array:
-    """Return the information in a mean with Laplace noise [section 4.2.2], to 1e-11, relative.
+    """Information in a mean with Laplace noise [section 4.2.2], to 1e-11, relative.
 
     `scale`: of the noise; 0 where there is none.
     """
@@ -83,7 +83,7 @@ def mean_with_laplace(moments: Moments, theta: Values, num_rows: int, scale: Val
 
 
 def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
-    """Return F_1, the information in n randomised responses [example 6].
+    """F_1, the information in n randomised responses [example 6].
 
     `epsilon`: of epsilon-DP.
     """
@@ -95,7 +95,7 @@ def randomised_response(theta: Values, num_rows: int, epsilon: Values) -> Array:
 def mean_of_bits(
     theta: Values, num_rows: int, noise_variance: Values, second_term: str = "half"
 ) -> Array:
-    """Return the information in N(theta, w / n), w = theta (1 - theta) + the noise variance.
+    """Information in N(theta, w / n), w = theta (1 - theta) + the noise variance.
 
     ``n / w + (1 - 2 theta)^2 / (2 w^2)``. [alparslan2023thesis, example 6] prints F_2, with
     noise variance 1 / epsilon^2, and F_3, with 1 / (n epsilon^2), without the 1/2.
@@ -111,19 +111,19 @@ def mean_of_bits(
 
 
 def noisy_bits(theta: Values, num_rows: int, epsilon: Values, second_term: str = "half") -> Array:
-    """Return F_2: of the mean of bits with Gaussian noise on each, at epsilon-GDP."""
+    """F_2: of the mean of bits with Gaussian noise on each, at epsilon-GDP."""
     variance = np.asarray(epsilon, np.float64) ** -2.0
     return mean_of_bits(theta, num_rows, variance, second_term)
 
 
 def noisy_mean(theta: Values, num_rows: int, epsilon: Values, second_term: str = "half") -> Array:
-    """Return F_3: of the mean of bits with Gaussian noise on it, at epsilon-GDP."""
+    """F_3: of the mean of bits with Gaussian noise on it, at epsilon-GDP."""
     variance = np.asarray(epsilon, np.float64) ** -2.0 / num_rows
     return mean_of_bits(theta, num_rows, variance, second_term)
 
 
 def matched(epsilon: float) -> float:
-    """Return the mu at which randomised response with `epsilon` is mu-GDP, and no less.
+    """Mu at which randomised response with `epsilon` is mu-GDP, and no less.
 
     ``2 Phi^-1(e^epsilon / (1 + e^epsilon))``: what Gaussian noise is given in a comparison at
     equal privacy, since [alparslan2023thesis, example 6] sets mu = epsilon.
@@ -141,7 +141,7 @@ def information(
     delta: float | None = None,
     simulation: Simulation | None = None,
 ) -> float:
-    """Return the Fisher information on theta in the release of n records.
+    """Fisher information on theta in the release of n records.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def scores(y: Any, location: Any, scale: Any, score: Any, halves: bool, out: Any
 def estimate(
     sampler: LatentSampler, sizes: MonteCarloSizes, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the mean over y, and its standard error.
+    """Mean over y, and its standard error.
 
     `sizes`: Monte Carlo sizes, and the estimator.
 
@@ -149,7 +149,7 @@ def _draw(sampler: LatentSampler, number: int, rng: np.random.Generator) -> Late
 
 
 def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> LatentSampler:
-    """Return the latent draws of Algorithm 6: means, normal by the central limit theorem.
+    """Latent draws of Algorithm 6: means, normal by the central limit theorem.
 
     `scale`: of the Laplace noise.
     """
@@ -170,7 +170,7 @@ def of_mean(moments: Moments, theta: float, num_rows: int, scale: float) -> Late
 def of_data(
     population: Population, statistic: Statistic, order: Order, theta: float
 ) -> LatentSampler:
-    """Return the latent draws of Algorithm 7: data sets, with the score of all their records.
+    """Latent draws of Algorithm 7: data sets, with the score of all their records.
 
     The density of y given a data set has the scale of its noise, which differs between them.
 
@@ -193,7 +193,7 @@ def of_data(
 def of_record(
     population: Population, statistic: Statistic, theta: float, scale: float
 ) -> LatentSampler:
-    """Return the latent draws of Algorithm 8: single records, whose F is of one of them."""
+    """Latent draws of Algorithm 8: single records, whose F is of one of them."""
     score_of = _score(population)
     low, high = population.support
 

@@ -117,7 +117,7 @@ def _step(
     simulation: Simulation,
     rng: np.random.Generator,
 ) -> float:
-    """Return the step of the difference by theta.
+    """Step of the difference by theta.
 
     Of a normal distribution whose mean moves by d standard deviations, differences give an
     information that is ``sinh(d^2) / d^2`` times too large: 3e-4 at d = 0.2.
@@ -134,7 +134,7 @@ def _step(
 
 
 def sorted_latents(order: Order, shares: Array, rng: np.random.Generator) -> Array:
-    """Return sorted latent numbers of data sets, shape (m, n), given where the released rank is.
+    """Sorted latent numbers of data sets, shape (m, n), given where the released rank is.
 
     Given U of rank r, those of lower ranks are uniform below it, and those of higher ranks
     above it.
@@ -165,7 +165,7 @@ def sorted_latents(order: Order, shares: Array, rng: np.random.Generator) -> Arr
 def release(
     population: Population, statistic: Statistic, order: Order, theta: float, z: Array
 ) -> Array:
-    """Return the order statistic of data sets and the scale of its noise, shape (2, m).
+    """Order statistic of data sets and the scale of its noise, shape (2, m).
 
     `z`, shape (m, n): latent numbers in which the statistic of a record does not decrease, sorted.
     """
@@ -248,7 +248,7 @@ def information(
     rng: np.random.Generator,
     simulation: Simulation | None = None,
 ) -> OrderInformation:
-    """Return the information of a noisy order statistic.
+    """Information of a noisy order statistic.
 
     `order`: the statistic and its noise, from :func:`dpmc.statsel.order_draws.order_of`.
     `simulation`: sizes and step; by default those of `Simulation()`.

@@ -47,7 +47,7 @@ class Nodes(NamedTuple):
 
 
 def nodes_of(population: Population, statistic: Statistic, theta: float) -> Nodes:
-    """Return nodes for one record under theta."""
+    """Nodes for one record under theta."""
     if population.base == "unit":
         return _of_bits(population, statistic, theta)
     folded = statistic.absolute or statistic.power % 2 == 0
@@ -93,7 +93,7 @@ def nodes_of(population: Population, statistic: Statistic, theta: float) -> Node
 
 
 def _of_bits(population: Population, statistic: Statistic, theta: float) -> Nodes:
-    """Return the nodes of a record that is one with probability theta, else zero."""
+    """Nodes of a record that is one with probability theta, else zero."""
     s = plain(statistic.transform)(np.array(population.support))
     y, y_weights = composite(np.linspace(s[0], s[1], _PANELS + 1), _OUTER)
     weights = np.array([1.0 - theta, theta])
@@ -113,7 +113,7 @@ def _reached(population: Population, theta: float, bound: float, low: float, hig
 
 
 def _placed(t: Array, low: float, high: float, folded: bool) -> tuple[Array, Array]:
-    """Return z at t in [0, 1], and its derivative."""
+    """Z at t in [0, 1], and its derivative."""
     if folded:
         return high * t**_GRADING, high * _GRADING * t ** (_GRADING - 1)
     return low + (high - low) * t, np.full(t.size, high - low)
@@ -126,21 +126,21 @@ def _density(population: Population, z: Array) -> Array:
 
 
 def _power_slope(statistic: Statistic, x: Array) -> Array:
-    """Return the derivative of s at x."""
+    """Derivative of s at x."""
     slope = statistic.power * np.abs(x) ** (statistic.power - 1.0)
     even = statistic.absolute or statistic.power % 2 == 0
     return np.asarray(slope * np.sign(x) if even else slope)
 
 
 def _rise(population: Population, statistic: Statistic, theta: float, z: Array) -> Array:
-    """Return d s(phi_theta(z)) / d z; generators are linear in z, or nearly so over a step."""
+    """D s(phi_theta(z)) / d z; generators are linear in z, or nearly so over a step."""
     x = plain(population.generate)(theta, z)
     ahead, behind = (plain(population.generate)(theta, z + h) for h in (_STEP, -_STEP))
     return np.asarray(_power_slope(statistic, x) * (ahead - behind) / (2 * _STEP))
 
 
 def _drift(population: Population, statistic: Statistic, theta: float, z: Array) -> Array:
-    """Return d s(phi_theta(z)) / d theta."""
+    """D s(phi_theta(z)) / d theta."""
     step = _STEP * max(1.0, abs(theta))
     step = min(step, *(abs(theta - end) / 2 for end in population.theta_domain if end != theta))
     x = plain(population.generate)(theta, z)
@@ -155,7 +155,7 @@ def _rule(count: int) -> tuple[Array, Array]:
 
 
 def composite(edges: Array, count: int) -> tuple[Array, Array]:
-    """Return nodes and weights of the Gauss-Legendre rule of `count` nodes in each cell."""
+    """Nodes and weights of the Gauss-Legendre rule of `count` nodes in each cell."""
     points, weights = _rule(count)
     widths = np.diff(edges)
     return (
@@ -214,7 +214,7 @@ def per_record(
     scale: float,
     noise: str,
 ) -> float:
-    """Return the information of n records, each released with noise of its own.
+    """Information of n records, each released with noise of its own.
 
     [alparslan2023thesis, section 4.2.4, equation 4.10], with records clipped to the support.
 
@@ -267,7 +267,7 @@ def _at(y: Array, grid: Nodes, scale: float, laplace: bool) -> Array:
 
 
 def noisy_count(theta: float, num_rows: int, epsilon: float) -> float:
-    """Return the information of a noisy mean of n bits, the mean being binomial, not normal.
+    """Information of a noisy mean of n bits, the mean being binomial, not normal.
 
     Y = K / n + N(0, 1 / (n epsilon)^2), K ~ Bin(n, theta), which [alparslan2023thesis,
     example 6] takes for normal. The trapezoidal rule over y is exact to rounding.

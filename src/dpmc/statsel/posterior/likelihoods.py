@@ -31,7 +31,7 @@ class NoisyMean(NamedTuple):
 
 @compiled
 def log_gaussian(y: float, mean: float, sd: float, scale: float) -> float:
-    """Return the log-density of a normal statistic with Gaussian noise."""
+    """Log-density of a normal statistic with Gaussian noise."""
     variance = sd * sd + scale * scale
     away = y - mean
     return -0.5 * (math.log(variance) + away * away / variance) - _LOG_SQRT_2_PI
@@ -39,11 +39,11 @@ def log_gaussian(y: float, mean: float, sd: float, scale: float) -> float:
 
 @functools.cache
 def make_log_likelihood(density: Any, mean: Any, variance: Any) -> Any:
-    """Return the compiled log p(y | theta) of a released mean."""
+    """Compiled log p(y | theta) of a released mean."""
 
     @compiled
     def log_likelihood(released: Any, theta: float) -> Any:
-        """Return log p(y | theta)."""
+        """Log p(y | theta)."""
         sd = math.sqrt(variance(theta) / released.num)
         return density(released.y, mean(theta), sd, released.scale)
 
@@ -51,7 +51,7 @@ def make_log_likelihood(density: Any, mean: Any, variance: Any) -> Any:
 
 
 def make_fill_likelihood(density: Any, mean: Any, variance: Any) -> Any:
-    """Return the loop of log p(y | theta) over an array of theta."""
+    """Loop of log p(y | theta) over an array of theta."""
     log_likelihood = make_log_likelihood(density, mean, variance)
 
     @compiled
@@ -79,7 +79,7 @@ _SQRT_2_PI = math.sqrt(2 * math.pi)
 
 
 def log_likelihoods(target: PosteriorTarget, theta: Array) -> Array:
-    """Return the log-likelihood of all released records at each theta, shape (m,).
+    """Log-likelihood of all released records at each theta, shape (m,).
 
     `target`: of a mechanism that releases records. `theta`, shape (m,): parameters at which to
     evaluate.
@@ -105,7 +105,7 @@ def log_likelihoods(target: PosteriorTarget, theta: Array) -> Array:
 
 
 def base_nodes(base: str, num: int) -> tuple[Array, Array]:
-    """Return midpoints of the range of a base variable, ascending, and their probabilities."""
+    """Midpoints of the range of a base variable, ascending, and their probabilities."""
     end = FARTHEST if base == "normal" else 1.0
     nodes = end * ((2 * np.arange(num) + 1) / num - 1)
     weights = np.exp(-0.5 * nodes**2) if base == "normal" else np.ones(num)
@@ -113,7 +113,7 @@ def base_nodes(base: str, num: int) -> tuple[Array, Array]:
 
 
 def _of_bits(target: PosteriorTarget, y: Array, theta: Array) -> Array:
-    """Return the log-likelihood where a record is 0 or 1."""
+    """Log-likelihood where a record is 0 or 1."""
     noise, scale = target.mechanism.log_density, target.scale
     zero, one = (np.array([noise(value - bit, scale) for value in y]) for bit in (0.0, 1.0))
     with np.errstate(divide="ignore"):
@@ -124,7 +124,7 @@ def _of_bits(target: PosteriorTarget, y: Array, theta: Array) -> Array:
 
 @functools.cache
 def make_fill_statistics(generate: Any, transform: Any) -> Any:
-    """Return the compiled loop that evaluates the statistic at nodes of the base variable."""
+    """Compiled loop that evaluates the statistic at nodes of the base variable."""
 
     @compiled
     def fill_statistics(support: Any, nodes: Any, theta: float, s: Any) -> bool:
@@ -141,7 +141,7 @@ def make_fill_statistics(generate: Any, transform: Any) -> Any:
 
 
 def make_fill_laplace(generate: Any, transform: Any) -> Any:
-    """Return the loop over theta with Laplace noise."""
+    """Loop over theta with Laplace noise."""
     fill_statistics = make_fill_statistics(generate, transform)
 
     @compiled
@@ -181,7 +181,7 @@ def make_fill_laplace(generate: Any, transform: Any) -> Any:
 
 
 def make_fill_gaussian(generate: Any, transform: Any) -> Any:
-    """Return the loop over theta with Gaussian noise."""
+    """Loop over theta with Gaussian noise."""
     fill_statistics = make_fill_statistics(generate, transform)
 
     @compiled

@@ -72,14 +72,14 @@ class QuadraturePosterior:
     weights: Array
 
     def expectation(self, values: Array) -> float:
-        """Return the posterior mean of a function given at the nodes."""
+        """Posterior mean of a function given at the nodes."""
         return float(np.sum(self.weights * self.density * values))
 
 
 def likelihood(
     target: PosteriorTarget, num_data_sets: int = DATA_SETS, seed: int = 0
 ) -> Likelihood:
-    """Return the log-likelihood as a function of theta, shape (m,) to (m,).
+    """Log-likelihood as a function of theta, shape (m,) to (m,).
 
     `num_data_sets`: of an order statistic with smooth sensitivity: simulated data sets, the same at
     every theta and for every release, stratified by the uniform of the released rank. With constant
@@ -95,7 +95,7 @@ def likelihood(
 def quadrature(
     target: PosteriorTarget, log_likelihood: Likelihood | None = None
 ) -> QuadraturePosterior:
-    """Return the posterior of a target.
+    """Posterior of a target.
 
     `log_likelihood`: that of :func:`likelihood` by default.
     """
@@ -116,7 +116,7 @@ def check_proper(target: PosteriorTarget) -> QuadraturePosterior | None:
 
 
 def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePosterior:
-    """Return the distribution with this log-density on a bounded interval.
+    """Distribution with this log-density on a bounded interval.
 
     Gauss-Legendre rules on panels, which are halved until the log-density is smooth on each.
     Halves of the same interval are always at the same places.
@@ -159,7 +159,7 @@ def integrate(log_density: Likelihood, low: float, high: float) -> QuadraturePos
 
 
 def finite_interval(log_density: Likelihood, low: float, high: float) -> tuple[float, float]:
-    """Return an interval that holds a posterior but for 1e-12 of its second moment.
+    """Interval that holds a posterior but for 1e-12 of its second moment.
 
     Infinite ends are followed over intervals of doubling length.
     """
@@ -244,7 +244,7 @@ class OrderTable:
         self._cache: dict[float, tuple[Array, Array]] = {}
 
     def at(self, theta: float) -> tuple[Array, Array]:
-        """Return the order statistics and the scales at theta, shape (num_data_sets,) each."""
+        """Order statistics and the scales at theta, shape (num_data_sets,) each."""
         if theta not in self._cache:
             if len(self._cache) >= MOST_POINTS:
                 self._cache.clear()
@@ -254,7 +254,7 @@ class OrderTable:
         return self._cache[theta]
 
     def likelihood(self, y: float) -> Likelihood:
-        """Return the log-likelihood of `y` as a function of theta."""
+        """Log-likelihood of `y` as a function of theta."""
 
         def log_likelihood(theta: Array) -> Array:
             return np.array([self._log_mean(y, value) for value in theta.tolist()])
@@ -271,7 +271,7 @@ class OrderTable:
 def order_table(
     target: PosteriorTarget, num_data_sets: int = DATA_SETS, seed: int = 0
 ) -> OrderTable:
-    """Return the table of a target, the same for all releases from the same place."""
+    """Table of a target, the same for all releases from the same place."""
     assert target.order is not None
     return _order_table(target.population, target.statistic, target.order, num_data_sets, seed)
 

@@ -33,7 +33,7 @@ class SelectionTask:
     num_points: int  # Points of the grid of theta
 
     def plan(self, candidates: Sequence[Statistic], score: str = "mean_inverse") -> SelectionPlan:
-        """Return the plan that chooses among `candidates`."""
+        """Plan that chooses among `candidates`."""
         return planning.plan(
             self.population,
             candidates,

@@ -37,7 +37,7 @@ class MeanDistributions(NamedTuple):
 
 
 def grid(population: Population, upper: float | None, num_points: int) -> Array:
-    """Return midpoints of `num_points` cells of equal width over (0, upper]."""
+    """Midpoints of `num_points` cells of equal width over (0, upper]."""
     end = population.support[1] if upper is None else upper
     checks.positive("upper", end)
     low, high = population.theta_domain
@@ -54,7 +54,7 @@ def mean_distributions(
     num_rows: int,
     theta: Array,
 ) -> MeanDistributions:
-    """Return the distributions of statistics of `num_rows` records, and of their releases.
+    """Distributions of statistics of `num_rows` records, and of their releases.
 
     The statistic itself is taken for normal, as by the central limit theorem.
     """
@@ -77,7 +77,7 @@ def mean_distributions(
 
 
 def normalised(log_weights: Array) -> Array:
-    """Return weights that sum to 1 in every row."""
+    """Weights that sum to 1 in every row."""
     weights: Array = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return weights

@@ -31,13 +31,13 @@ from dpmc.types import Array, DpmcError, Guarantee
 
 
 def select(plan: SelectionPlan, first: Array) -> Indices:
-    """Return the candidate with the lowest score given y0, shape (R,): post-processing of it."""
+    """Candidate with the lowest score given y0, shape (R,): post-processing of it."""
     best: Indices = np.argmin(scores(plan, first), axis=1)
     return best
 
 
 def scores(plan: SelectionPlan, first: Array) -> Array:
-    """Return the score of every candidate given y0, shape (R, K)."""
+    """Score of every candidate given y0, shape (R, K)."""
     zero = np.zeros(len(first), dtype=np.int64)
     weights = normalised(log_likelihood(plan, plan.first_distributions, first, zero))
     expected_cost: Array = weights @ plan.cost.T
@@ -45,7 +45,7 @@ def scores(plan: SelectionPlan, first: Array) -> Array:
 
 
 def estimate(plan: SelectionPlan, first: Array | None, second: Array, selected: Indices) -> Array:
-    """Return posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
+    """Posterior means of theta given y1, and y0 unless it is None, shape (R,)."""
     log_posterior = log_likelihood(plan, plan.distributions, second, selected)
     if first is not None:
         zero = np.zeros(len(first), dtype=np.int64)
@@ -57,7 +57,7 @@ def estimate(plan: SelectionPlan, first: Array | None, second: Array, selected: 
 def log_likelihood(
     plan: SelectionPlan, distributions: MeanDistributions, y: Array, index: Indices
 ) -> Array:
-    """Return log p(y | theta) of releases on the grid, shape (R, G).
+    """Log p(y | theta) of releases on the grid, shape (R, G).
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _run(
 
 
 def draw_noise(mechanism: Mechanism, rng: np.random.Generator, runs: int) -> Array:
-    """Return noise of both releases of each data set, in units of its scale, shape (R, 2)."""
+    """Noise of both releases of each data set, in units of its scale, shape (R, 2)."""
     return single_releases.standard_noise(mechanism.noise, (runs, 2), rng)
 
 
