@@ -13,12 +13,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, EXTRAS = SETTINGS["project"], SETTINGS["project"]["optional-dependencies"]
+# What the reproduction and the league need: a group, and the extras of the library that it names.
+PAPERS = [
+    text for text in SETTINGS["dependency-groups"]["papers"] if not text.startswith("dpmc[")
+] + [*EXTRAS["arviz"], *EXTRAS["plot"]]
 SOURCE = ROOT / "src"
 EXPERIMENTS = [*(SOURCE / "dpmc_papers").rglob("*.py"), *(SOURCE / "dpmc_league").rglob("*.py")]
 LIBRARY = [*(SOURCE / "dpmc").rglob("*.py")]
 # Brought by the extra, imported by the library where it is first needed.
-DEFERRED = {"matplotlib"}
+DEFERRED = {"arviz", "matplotlib"}
 # Distributions whose modules have another name.
 MODULES = {"pyyaml": "yaml"}
 
@@ -60,7 +65,7 @@ def base() -> set[str]:
 
 @pytest.fixture(scope="module")
 def extra() -> set[str]:
-    return declared(PROJECT["optional-dependencies"]["experiments"])
+    return declared(PAPERS)
 
 
 def test_the_library_imports_what_it_declares_and_all_of_it(base, extra) -> None:
@@ -93,7 +98,7 @@ def test_imports_are_found_where_they_stand(source, at_import, found) -> None:
 
 
 def _project_requirements() -> list[str]:
-    texts = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["experiments"]]
+    texts = [*PROJECT["dependencies"], *PAPERS]
     return [re.match(r"[\w.-]+", text)[0].lower() for text in texts]
 
 

@@ -54,16 +54,14 @@ def test_import_is_light_until_a_name_is_asked_for(use, light) -> None:
 
 
 def test_what_needs_an_extra_names_it(monkeypatch) -> None:
-    checks.require_extra("json", "a reader")
+    checks.require_extra("json", "a reader", "plot")
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
-    with pytest.raises(
-        DpmcError, match=r"^a plot needs matplotlib: pip install 'dpmc\[experiments\]'$"
-    ):
-        checks.require_extra("matplotlib", "a plot")
+    with pytest.raises(DpmcError, match=r"^a plot needs matplotlib: pip install 'dpmc\[plot\]'$"):
+        checks.require_extra("matplotlib", "a plot", "plot")
 
 
 def test_a_package_that_lacks_one_of_its_own_is_not_called_missing(tmp_path, monkeypatch) -> None:
     (tmp_path / "half_there.py").write_text("import not_there_at_all\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="not_there_at_all"):
-        checks.require_extra("half_there", "a plot")
+        checks.require_extra("half_there", "a plot", "plot")

@@ -138,18 +138,19 @@ def shaped(name: str, values: Array, shape: tuple[int, ...], text: str) -> Array
     return array
 
 
-def require_extra(package: str, user: str) -> None:
-    """Refuse to go on without a package that only the extra ``experiments`` is sure to bring.
+def require_extra(package: str, user: str, extra: str) -> None:
+    """Refuse to go on without a package that only an extra of dpmc is sure to bring.
 
     Parameters
     ----------
     package : str
     user : str
         What needs it, as the caller knows it.
+    extra : str
     """
     try:
         importlib.import_module(package)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise  # the package is there, and lacks one of its own
-        raise DpmcError(f"{user} needs {package}: pip install 'dpmc[experiments]'") from None
+        raise DpmcError(f"{user} needs {package}: pip install 'dpmc[{extra}]'") from None

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from msgspec import Meta
 
-from dpmc import checks
 from dpmc.families.regression import regression
 from dpmc.fitting import PosteriorWarning, fit
 from dpmc.planning import plan
@@ -104,7 +103,6 @@ def fit_file(path: str | Path) -> str:
 
 def _check_output(path: Path, output: Path) -> None:
     """Refuse an output that cannot be written, by writing beside it, before a row is used."""
-    checks.require_extra("pyarrow", "saving a fit")
     folder = output.absolute().parent
     if not folder.is_dir():
         raise DpmcError(f"{path}: `output` must lie in a folder that exists, got {output}")

@@ -92,7 +92,7 @@ class Comparison:
         DpmcError
             If matplotlib is not installed.
         """
-        require_extra("matplotlib", "Comparison.figure")
+        require_extra("matplotlib", "Comparison.figure", "plot")
         from matplotlib.figure import Figure
 
         names = next(iter(self.fits.values())).summary().names

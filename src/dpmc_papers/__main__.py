@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from dpmc import yaml_files
 from dpmc.__main__ import run
-from dpmc.checks import require_extra
 from dpmc.types import DpmcError
 from dpmc_papers.config import reader
 from dpmc_papers.pipeline import stale
@@ -87,7 +86,6 @@ def _clean(asked: argparse.Namespace) -> str:
 
 
 def _rerun(asked: argparse.Namespace) -> str:
-    require_extra("threadpoolctl", "python -m dpmc_papers rerun")
     from dpmc_papers.pipeline import rerun
 
     root = Path(asked.root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -99,7 +100,7 @@ class Fit:
         return self.draws[:, self.warm_up :]
 
     def to_arviz(self, x: Any = None, *, seed: int | None = None) -> Any:
-        """Draws after warm-up as ``arviz.InferenceData``: variable ``theta``, components named.
+        """Draws after warm-up as ArviZ has them: variable ``theta``, components named.
 
         Of `info` it holds what is a function of released numbers, and clip counts where the
         guarantee names them or there is none; released shares are among the attributes.
@@ -115,6 +116,7 @@ class Fit:
         DpmcError
             If the run has no draws, or `predict` refuses the new rows.
         """
+        checks.require_extra("arviz", "Fit.to_arviz", "arviz")
         import arviz
 
         stats = {
@@ -127,19 +129,20 @@ class Fit:
             for name, one in self.diagnostics.items()
             for suffix, value in (("", one.value), ("_standard_error", one.standard_error))
         }
-        data = arviz.from_dict(
-            posterior={"theta": self.kept()},
-            sample_stats=stats or None,
-            attrs={"guarantee": str(self.guarantee), "status": self.status, **released},
-        )
-        if self.names:
-            named = data.posterior.rename({"theta_dim_0": "parameter"})
-            data.posterior = named.assign_coords(parameter=list(self.names))
+        attrs = {"guarantee": str(self.guarantee), "status": self.status, **released}
+        groups: dict[str, Any] = {"posterior": {"theta": self.kept()}}
+        if stats:
+            groups["sample_stats"] = stats
         if x is not None:
             responses = self.predict(x, seed=seed)
             shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
-            data.extend(arviz.from_dict(posterior_predictive={"response": shaped}))
-        return data
+            groups["posterior_predictive"] = {"response": shaped}
+        named: dict[str, Any] = {}
+        if self.names:
+            named = {"coords": {"parameter": list(self.names)}, "dims": {"theta": ["parameter"]}}
+        if "data" in inspect.signature(arviz.from_dict).parameters:  # from version 1 on
+            return arviz.from_dict(groups, attrs={"/": attrs}, **named)
+        return arviz.from_dict(**groups, attrs=attrs, **named)
 
     def _may_export(self, name: str) -> bool:
         named = {CLIPS_OUTSIDE, CLIP_FRACTIONS_OUTSIDE} & set(self.guarantee.outside)

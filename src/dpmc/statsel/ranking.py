@@ -119,7 +119,7 @@ class Ranking:
 
     def figure(self) -> Figure:
         """Information against epsilon, with crossovers, and against theta."""
-        checks.require_extra("matplotlib", "Ranking.figure")
+        checks.require_extra("matplotlib", "Ranking.figure", "plot")
         return draw(self)
 
 
