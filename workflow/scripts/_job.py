@@ -40,13 +40,21 @@ class Log:
     """
 
     def __init__(self, path: str) -> None:
-        # It is closed by the end of the process.
-        self.file = Path(path).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115
         self.last = time.monotonic()
+        try:
+            self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        except OSError:
+            self.descriptor = -1
 
     def line(self, text: str) -> None:
-        """Write a line."""
-        self.file.write(f"{text}\n")
+        """Write a line; what has no place on the disk goes to standard error."""
+        data = f"{text}\n".encode()
+        try:
+            written = os.write(self.descriptor, data)
+        except OSError:
+            written = 0
+        if written < len(data):
+            sys.stderr.write(f"{text}\n")
 
     def __call__(self, done: int, total: int, info: str) -> None:
         """Say now and then that `done` of `total` are done."""
@@ -80,7 +88,7 @@ def job(snakemake: Any) -> Iterator[Log]:
         sys.exit(1)
     except OSError as error:
         if error.errno not in OF_THE_DISK:
-            traceback.print_exc(file=log.file)
+            log.line(traceback.format_exc())
         else:
             path = error.filename or snakemake.output[0]
             log.line(f"dpmc: {path}: {os.strerror(error.errno)}; then run again")
@@ -89,7 +97,7 @@ def job(snakemake: Any) -> Iterator[Log]:
         log.line(f"dpmc: {snakemake.rule}: must have more memory: see mem_mb in workflow/rules")
         sys.exit(1)
     except Exception:
-        traceback.print_exc(file=log.file)
+        log.line(traceback.format_exc())
         sys.exit(1)
 
 
