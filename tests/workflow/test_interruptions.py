@@ -111,7 +111,7 @@ def test_a_damaged_file_stops_with_one_line_and_is_made_anew_once_it_is_deleted(
         assert line.startswith(f"dpmc: {CHAIN}: truncated or damaged")
         assert line.endswith("delete it and run again")
     path.unlink()
-    project.made(config=TINY)
+    project.made(METRICS, config=TINY)
     assert path.read_bytes() == before
 
 
@@ -144,7 +144,7 @@ def test_a_full_disk_stops_a_run_until_that_is_mended(
     chain = CHAIN.replace("results", str(disk), 1)
     project.made(f"{folder}/data/plane.parquet", config=config)
     used = shutil.disk_usage(disk).used
-    assert mount("-o", f"remount,size={used + 16384}", str(disk)).returncode == 0
+    assert mount("-o", f"remount,size={used + 4096}", str(disk)).returncode == 0
     line = project.refused(chain, config=config)
     assert "No space left on device" in line
     assert not Path(chain).exists()

@@ -53,7 +53,7 @@ def fresh_of_module(tmp_path_factory: pytest.TempPathFactory) -> Project:
 MISTAKES = {
     "scale": ("scale=tiny", "", "", "", "`scale` must be one of paper, quick, smoke, got 'tiny'"),
     "document": ("papers=nobody2020", "", "", "", "`papers` must be one of alparslan2023thesis"),
-    "folder": ("results_dir=README.md", "", "", "", "`results_dir` must be a folder, or"),
+    "folder": ("results_dir=Snakefile", "", "", "", "`results_dir` must be a folder, or"),
     "method": ("scale=smoke", PAPER, "method: rwmh\n", "method: rwhm\n", "(did you mean rwmh?)"),
     "parameter": (
         "scale=smoke", PAPER, "proposal_sd: 0.06\n", "propsal_sd: 0.06\n", "mean proposal_sd?)",
@@ -95,10 +95,10 @@ def test_a_mistake_stops_before_any_work(fresh_of_module: Project, mistake: str)
     config, path, old, new, told = MISTAKES[mistake]
     if path:
         with fresh_of_module.edited(path, old, new):
-            line = fresh_of_module.refused(config=(config,))
+            line = fresh_of_module.refused("-n", config=(config,))
         assert Path(path).name in line
     else:
-        line = fresh_of_module.refused(config=(config,))
+        line = fresh_of_module.refused("-n", config=(config,))
     assert told in line
     assert not (fresh_of_module.folder / "results").exists()
 
@@ -108,6 +108,6 @@ def test_a_configuration_that_is_no_utf8_stops_with_one_line(fresh_of_module: Pr
     before = path.read_bytes()
     path.write_bytes(before.replace("ä".encode(), b"\xe4", 1))
     try:
-        assert "must be text in UTF-8" in fresh_of_module.refused()
+        assert "must be text in UTF-8" in fresh_of_module.refused("-n")
     finally:
         path.write_bytes(before)

@@ -40,13 +40,21 @@ class Log:
     """
 
     def __init__(self, path: str) -> None:
-        # It is closed by the end of the process.
-        self.file = Path(path).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115
         self.last = time.monotonic()
+        try:
+            self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        except OSError:
+            self.descriptor = -1
 
     def line(self, text: str) -> None:
-        """Write a line."""
-        self.file.write(f"{text}\n")
+        """Write a line; what has no place on the disk goes to standard error."""
+        data = f"{text}\n".encode()
+        try:
+            written = os.write(self.descriptor, data)
+        except OSError:
+            written = 0
+        if written < len(data):
+            sys.stderr.write(f"{text}\n")
 
     def __call__(self, done: int, total: int, info: str) -> None:
         """Say now and then that `done` of `total` are done."""
@@ -59,8 +67,7 @@ class Log:
 def job(snakemake: Any) -> Iterator[Log]:
     """Do what a job does around its work, and send errors to its log, which Snakemake shows.
 
-    Results that it reads must be made with the settings of the configuration. What it makes is
-    dated no earlier than what it reads.
+    Results that it reads must be made with the settings of the configuration.
 
     Parameters
     ----------
@@ -73,15 +80,15 @@ def job(snakemake: Any) -> Iterator[Log]:
             from dpmc_papers.pipeline import store
 
             store.check(path, digest)
+        _redate(snakemake)
         yield log
-        files.date_after(snakemake.output, snakemake.input)
         log.line(f"done, {time.process_time():.1f} s of processor time")
     except DpmcError as error:
         log.line(f"dpmc: {error}")
         sys.exit(1)
     except OSError as error:
         if error.errno not in OF_THE_DISK:
-            traceback.print_exc(file=log.file)
+            log.line(traceback.format_exc())
         else:
             path = error.filename or snakemake.output[0]
             log.line(f"dpmc: {path}: {os.strerror(error.errno)}; then run again")
@@ -90,8 +97,19 @@ def job(snakemake: Any) -> Iterator[Log]:
         log.line(f"dpmc: {snakemake.rule}: must have more memory: see mem_mb in workflow/rules")
         sys.exit(1)
     except Exception:
-        traceback.print_exc(file=log.file)
+        log.line(traceback.format_exc())
         sys.exit(1)
+
+
+def _redate(snakemake: Any) -> None:
+    """Have no file be newer than the present, which Snakemake would not let its job end with."""
+    if any(Path(path).stat().st_mtime > time.time() for path in snakemake.input):
+        files.redate(map(Path, snakemake.input))
+        # All at once: an order of dates that lie in the future would make results anew.
+        scale = snakemake.wildcards.get("scale")
+        results = [path for path in map(Path, snakemake.input) if scale in path.parts]
+        for folder in {Path(*path.parts[: path.parts.index(scale) + 1]) for path in results}:
+            files.redate(path for path in folder.rglob("*") if path.is_file())
 
 
 def _read(snakemake: Any) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpmc_papers.config.settings import Output
@@ -86,9 +87,10 @@ def flush(paths: Iterable[Path]) -> None:
             os.close(descriptor)
 
 
-def date_after(paths: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
-    """Date files no earlier than their inputs, which a clock that was ahead may have dated."""
-    latest = max((Path(path).stat().st_mtime_ns for path in inputs), default=0)
+def redate(paths: Iterable[Path]) -> None:
+    """Give files that a clock which was ahead has dated the present date, the same for all."""
+    now = time.time_ns()
     for path in paths:
-        if Path(path).stat().st_mtime_ns < latest:
-            os.utime(path, ns=(latest, latest))
+        with suppress(FileNotFoundError):  # another job may have replaced it
+            if path.stat().st_mtime_ns > now:
+                os.utime(path, ns=(now, now))

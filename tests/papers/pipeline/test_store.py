@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -273,13 +274,12 @@ def test_a_result_of_other_settings_is_refused_with_the_command(tmp_path: Path) 
             store.check(path, short_digest(other))
 
 
-def test_a_file_is_dated_no_earlier_than_what_it_was_made_from(tmp_path: Path) -> None:
-    ahead, made, later = (tmp_path / name for name in ("ahead", "made", "later"))
-    for path in (ahead, made, later):
+def test_a_file_of_the_future_gets_the_present_date(tmp_path: Path) -> None:
+    ahead, before = tmp_path / "ahead", tmp_path / "before"
+    for path, date in ((ahead, 4e9), (before, 1e9)):
         path.touch()
-    os.utime(ahead, (4e9, 4e9))
-    os.utime(later, (5e9, 5e9))
-    files.date_after([made, later], [ahead])
-    assert [path.stat().st_mtime for path in (made, later)] == [4e9, 5e9]
-    files.date_after([made], [])
-    assert made.stat().st_mtime == 4e9
+        os.utime(path, (date, date))
+    start = time.time()
+    files.redate([ahead, before, tmp_path / "gone"])
+    assert start - 1 < ahead.stat().st_mtime <= time.time()
+    assert before.stat().st_mtime == 1e9
