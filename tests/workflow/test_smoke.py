@@ -56,7 +56,8 @@ MISTAKES = {
     "document": ("papers=nobody2020", "", "", "", "`papers` must be one of alparslan2023thesis"),
     "folder": ("results_dir=Snakefile", "", "", "", "`results_dir` must be a folder, or"),
     "method": (
-        "scale=smoke", PAPER, f"method: rwmh\n{LONG}", f"method: rwhm\n{LONG}", "(did you mean rwmh?)",
+        "scale=smoke", PAPER, f"method: rwmh\n{LONG}", f"method: rwhm\n{LONG}",
+        "(did you mean rwmh?)",
     ),
     "parameter": (
         "scale=smoke", PAPER, "proposal_sd: 0.06\n", "propsal_sd: 0.06\n", "mean proposal_sd?)",

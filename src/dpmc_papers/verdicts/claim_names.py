@@ -110,14 +110,18 @@ def _filtered(values: Iterable[Any]) -> Iterator[str]:
 
 def _names(paper: Paper) -> dict[str, set[str]]:
     """The names that a rule may give, by its key."""
-    chains = [
+    chains: list[tuple[str, Any]] = [
         (label, method)
         for experiment in paper.experiments.values()
         for methods in experiment.methods.values()
         for label, method in methods.items()
     ]
-    studied = [pair for study in paper.studies.values() for pair in study.methods.items()]
-    curves = [pair for entry in paper.accounting.values() for pair in entry.settings.items()]
+    studied: list[tuple[str, Any]] = [
+        pair for study in paper.studies.values() for pair in study.methods.items()
+    ]
+    curves: list[tuple[str, Any]] = [
+        pair for entry in paper.accounting.values() for pair in entry.settings.items()
+    ]
     labels = {label for label, _ in (*chains, *studied, *curves)} | {"reference"}
     return {
         "experiment": {*paper.experiments, *paper.studies, BASELINE},
