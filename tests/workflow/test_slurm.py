@@ -59,8 +59,9 @@ def arguments_of(*targets: str) -> tuple[str, ...]:
     return (
         *("--profile", "profiles/slurm", *without, *often),
         *("--default-resources", *resources),
-        # Of a node with little memory.
-        *("--set-resources", *(f"{rule}:mem_mb=500" for rule in RULES)),
+        # Of a node with little memory, whose partition allows an hour.
+        "--set-resources",
+        *(f"{rule}:{limit}" for rule in RULES for limit in ("mem_mb=500", "runtime=5")),
         *targets,
     )
 

@@ -50,11 +50,15 @@ def fresh_of_module(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return copy_project(tmp_path_factory.mktemp("fresh"))
 
 
+LONG = "          variant: as_published\n          num_iterations: 12000"
 MISTAKES = {
     "scale": ("scale=tiny", "", "", "", "`scale` must be one of paper, quick, smoke, got 'tiny'"),
     "document": ("papers=nobody2020", "", "", "", "`papers` must be one of alparslan2023thesis"),
     "folder": ("results_dir=Snakefile", "", "", "", "`results_dir` must be a folder, or"),
-    "method": ("scale=smoke", PAPER, "method: rwmh\n", "method: rwhm\n", "(did you mean rwmh?)"),
+    "method": (
+        "scale=smoke", PAPER, f"method: rwmh\n{LONG}", f"method: rwhm\n{LONG}",
+        "(did you mean rwmh?)",
+    ),
     "parameter": (
         "scale=smoke", PAPER, "proposal_sd: 0.06\n", "propsal_sd: 0.06\n", "mean proposal_sd?)",
     ),
@@ -80,8 +84,8 @@ MISTAKES = {
         "  low: 2\n  high: 1.5\n- id: P-fig1-banana-equal-mean", "`low` must be at most `high`",
     ),
     "name in a rule": (
-        "scale=smoke", CLAIMS, "experiment: clipping, problem: paper_banana_2d, method: rwmh",
-        "experiment: clipping, problem: paper_banana_2d, method: rwhm", "(did you mean rwmh?)",
+        "scale=smoke", CLAIMS, "label: dp_hmc, epsilon: 15", "label: dp_hcm, epsilon: 15",
+        "(did you mean dp_hmc?)",
     ),
     "needs": (
         "scale=smoke", CLAIMS, "  minibatch:\n    problems.paper_gauss_10d.data.params.num_rows",

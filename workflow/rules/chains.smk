@@ -19,7 +19,7 @@ rule chain:
     threads: 1
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(60),
+        runtime=doubling(15),
     params:
         settings=of(CHAINS, "settings"),
         reads=of(CHAINS, "reads"),
@@ -48,7 +48,7 @@ rule metrics:
     threads: 1
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(60),
+        runtime=doubling(20),
     params:
         settings=of(METRICS, "settings"),
         reads=of(METRICS, "reads"),

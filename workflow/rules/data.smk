@@ -43,7 +43,7 @@ rule problem:
         "../../envs/dpmc.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(30),
+        runtime=doubling(5),
     params:
         data=of(DATA, "settings"),
         reference=of(REFERENCE, "settings"),

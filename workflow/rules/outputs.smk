@@ -30,7 +30,7 @@ rule figure:
         "../../envs/dpmc.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(20),
+        runtime=doubling(5),
     params:
         settings=of_output("digest"),
         reads=of_output("reads"),
@@ -100,7 +100,7 @@ rule verdict:
         "../../envs/dpmc.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(60),
+        runtime=doubling(20),
     params:
         settings=of_output("digest", "verdict"),
         reads=of_output("reads", "verdict"),
@@ -132,7 +132,7 @@ rule guarantees:
         "../../envs/dpmc.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(20),
+        runtime=doubling(5),
     params:
         settings=of_output("digest", "guarantees"),
         reads=of_output("reads", "guarantees"),

@@ -24,7 +24,7 @@ rule study:
     threads: cores_of_study
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(240),
+        runtime=doubling(120),
     params:
         settings=of(STUDY, "settings"),
         reads=of(STUDY, "reads"),
@@ -50,7 +50,7 @@ rule accounting:
     threads: 1
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(60),
+        runtime=doubling(30),
     params:
         settings=of(CURVES, "settings"),
         reads=of(CURVES, "reads"),
