@@ -1,4 +1,4 @@
-"""Time the passes over all rows and one iteration of each method, as ratios within one run.
+"""Times of passes over all rows, as ratios to reading the rows once within one run.
 
 ``uv run python benchmarks/bench_rows.py``. The unit is the time of reading the rows once
 (summing them with the same compiler), so that a slow or busy machine changes little. The
@@ -9,8 +9,7 @@ A pass that clips most rows takes a square root and a quotient of each, in vecto
 alone take longer than the read: they are shown as a pass of their own, which is the roofline of a
 gradient where most rows are clipped.
 
-Sums that look only at rows which can be clipped are shown next to the pass that they replace, and
-the ratios of a batch next to the pass over all rows.
+Sums that look only at rows which can be clipped are shown next to the pass that they replace.
 """
 
 from __future__ import annotations
@@ -23,11 +22,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
-from dpmc.privacy.ledger import Ledger
-from dpmc.rng import Streams
-from dpmc.rows import kernels
 from dpmc.yaml_files import typed
 from dpmc_papers.config import problems
 from dpmc_papers.config.setups import ProblemSetup
@@ -55,7 +50,7 @@ def weights(feature, bound):
 
 
 def median_seconds(function: Callable[[], object], repeats: int = 101) -> float:
-    """Return the median time of a call, after one that is not counted."""
+    """The median time of a call, after one that is not counted."""
     function()
     times = []
     for _ in range(repeats):
@@ -66,7 +61,7 @@ def median_seconds(function: Callable[[], object], repeats: int = 101) -> float:
 
 
 def gaussian(dim: int) -> Posterior:
-    """Return the Gaussian mean posterior of `dim` dimensions."""
+    """The Gaussian mean posterior of `dim` dimensions."""
     covariance = {"seed": 1}
     problem = {
         "name": f"gauss_{dim}d",
@@ -84,7 +79,7 @@ def gaussian(dim: int) -> Posterior:
 
 
 def banana() -> Posterior:
-    """Return the banana posterior of the DP-HMC paper."""
+    """The banana posterior of the DP-HMC paper."""
     shape = {"variances": [2000, 2500], "curvature": 20}
     problem = {
         "name": "banana",
@@ -147,111 +142,7 @@ def inner_sums() -> None:
             )
 
 
-def batches(size: int = 1000) -> None:
-    """Print the ratios of a batch of rows."""
-    print(f"\n{f'clipped ratios of {size} rows':34} {'us':>8} {'ns/row':>8} {'pass/batch':>11}")
-    for posterior in (banana(), gaussian(10)):
-        model, rows, rng = posterior.model, posterior.batch_rows, np.random.default_rng(1)
-        sums, theta = posterior.sums, np.full(posterior.dim, 0.01)
-        old, new = sums.coefficients(theta), sums.coefficients(theta + 0.001)
-        kernel = kernels.batch_ratio_kernel(model.log_likelihood, len(new), rows.shape[1])
-        drawn = [rng.permutation(NUM_ROWS)[:size].astype(np.uint64) for _ in range(20)]
-        plain = median_seconds(lambda sums=sums, theta=theta: sums.plain_ratio(theta, theta, 1.0))
-        for label, args in {
-            "linear": (np.empty(0), new - old, 1e-3),
-            "general": (old, new, 1e-3),
-        }.items():
-            seconds = (
-                median_seconds(lambda: [kernel(rows, batch, *args) for batch in drawn])  # noqa: B023
-                / len(drawn)
-            )
-            print(
-                f"{f'{model.name} d={posterior.dim} {label}':34} {seconds * 1e6:8.2f} "
-                f"{seconds / size * 1e9:8.2f} {plain / seconds:11.1f}"
-            )
-
-
-ROOT_N = math.sqrt(NUM_ROWS)
-# Settings of the DP-HMC paper, and what its public JAX code takes per iteration on one
-# core of this kind of machine, in milliseconds.
-METHODS = {
-    "banana": {
-        "dp_penalty": (
-            6.9,
-            {
-                "proposal_sd": 0.06,
-                "ratio_clip_bound": 0.15,
-                "ratio_noise_multiplier": 0.17 * ROOT_N,
-            },
-        ),
-        "dp_hmc": (
-            78.0,
-            {
-                "step_size": 0.006,
-                "num_leapfrog_steps": 25,
-                "ratio_clip_bound": 0.1,
-                "gradient_clip_bound": 0.05,
-                "ratio_noise_multiplier": 0.1 * ROOT_N,
-                "gradient_noise_multiplier": 0.55 * ROOT_N,
-            },
-        ),
-        "dp_sgld": (1.4, {"batch_size": 1000, "gradient_clip_bound": 0.2, "step_size": 1.0}),
-        "dp_sgnht": (
-            None,
-            {"batch_size": 1000, "gradient_clip_bound": 0.2, "step_size": 100.0, "friction": 50.0},
-        ),
-    },
-    "gaussian": {
-        "dp_penalty": (
-            21.0,
-            {
-                "proposal_sd": 0.0007,
-                "ratio_clip_bound": 10,
-                "ratio_noise_multiplier": 0.05 * ROOT_N,
-            },
-        ),
-        "dp_hmc": (
-            324.0,
-            {
-                "step_size": 0.00015,
-                "num_leapfrog_steps": 12,
-                "ratio_clip_bound": 6.0,
-                "gradient_clip_bound": 10.0,
-                "ratio_noise_multiplier": 0.1 * ROOT_N,
-                "gradient_noise_multiplier": 0.25 * ROOT_N,
-            },
-        ),
-        "dp_sgld": (None, {"batch_size": 1000, "gradient_clip_bound": 15.0, "step_size": 0.008}),
-        "dp_sgnht": (
-            None,
-            {"batch_size": 1000, "gradient_clip_bound": 12.0, "step_size": 0.2, "friction": 30.0},
-        ),
-    },
-}
-
-
-def iterations() -> None:
-    """Print one iteration of each method."""
-    print(f"\n{'method':26} {'us':>9} {'reads':>7} {'public code, us':>16} {'times faster':>13}")
-    for name, posterior in (("banana", banana()), ("gaussian", gaussian(10))):
-        unit = median_seconds(lambda posterior=posterior: read(posterior.sums.features))
-        for method, (theirs, values) in METHODS[name].items():
-            module = registry.load("method", method)
-            sampler = module.sampler(posterior, registry.parameters(module, values))
-            start, count = np.zeros((1, posterior.dim)), 20_000 if "sg" in method else 300
-            streams = [Streams.of(1, method)]
-            seconds = (
-                median_seconds(lambda: sampler(start, count, streams, Ledger()), 5) / count  # noqa: B023
-            )
-            print(
-                f"{name + ' ' + method:26} {seconds * 1e6:9.1f} {seconds / unit:7.2f} "
-                + (f"{theirs * 1e3:16.0f} {theirs * 1e-3 / seconds:13.0f}" if theirs else "")
-            )
-
-
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
     passes()
     inner_sums()
-    batches()
-    iterations()

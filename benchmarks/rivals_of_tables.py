@@ -31,21 +31,49 @@ from typing import Any
 import numpy as np
 
 import exact_regressions as regressions
-import real_tables
+import table_rows
 from dpmc.families.regression import LINEAR, LOGISTIC, SCALED, built
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
 from dpmc.rows.sums import RowSums
 from dpmc.types import Array, Dataset
 from exact_regressions import Posterior, Prior
-from real_tables import Rows
+from table_rows import Rows
 
 DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 4.0)
 GRADIENT, DIFFPRIVLIB, NULL = "noisy gradient", "diffprivlib", "null model"
 FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "seconds", "setting")
 SETTINGS, FINALISTS, REPEATS, UNITS = 100, 3, 5, 4
-DIFFPRIVLIB_SCRIPT = Path(__file__).with_name("run_diffprivlib.py")
+# diffprivlib runs in an environment of its own, since current scikit-learn breaks it.
+PYTHON = ">=3.11,<3.13"
+PACKAGES = ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "numpy==2.3.5", "scipy==1.17.1")
+# Pure epsilon under substitution of one row, as its papers have it: objective perturbation and the
+# functional mechanism, for rows with features and linear responses in [-1, 1].
+SCRIPT = """
+import sys, time, warnings
+import numpy as np
+from diffprivlib.models import LinearRegression, LogisticRegression
+
+rows = np.load(sys.argv[1])
+x, y, found, seconds = rows["x"], rows["y"], [], []
+for epsilon in rows["epsilons"]:
+    for seed in rows["seeds"]:
+        given = {"epsilon": epsilon, "random_state": int(seed)}
+        if rows["logistic"]:
+            model = LogisticRegression(data_norm=np.sqrt(x.shape[1]), **given)
+        else:
+            model = LinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), **given)
+        started = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(x, y)
+        seconds.append(time.process_time() - started)
+        found.append(np.append(np.ravel(model.intercept_), np.ravel(model.coef_)))
+shape = len(rows["epsilons"]), len(rows["seeds"])
+found, seconds = np.reshape(found, (*shape, -1)), np.reshape(seconds, shape)
+np.savez(sys.argv[2], coefficients=found, seconds=seconds)
+"""
 
 
 class Ranged:
@@ -81,11 +109,11 @@ class Ranged:
             self.offset[0], self.offset[-1] = (low + high) / 2, math.log(unit)
 
     def back(self, theta: Array) -> Array:
-        """Return theta in the units of the rows."""
+        """Theta in the units of the rows."""
         return self.moved @ theta + self.offset
 
     def there(self, theta: Array) -> Array:
-        """Return theta of the ranged rows."""
+        """Theta of the ranged rows."""
         return np.linalg.solve(self.moved, theta - self.offset)
 
 
@@ -129,7 +157,7 @@ class NoisyGradient:
         return max(float(np.linalg.eigvalsh(precision)[-1]), 1e-9)
 
     def setting(self, name: str, index: int) -> tuple[int, float, float]:
-        """Return a number of steps, a clip bound and a length of steps, drawn at random."""
+        """A number of steps, a clip bound and a length of steps, drawn at random."""
         rng = stream(0, "noisy gradient", name, index)
 
         def between(low: float, high: float) -> float:
@@ -144,7 +172,7 @@ class NoisyGradient:
         return int(between(10, 500)), clip, between(0.03, 5) / steepest
 
     def run(self, setting: tuple[int, float, float], rng: np.random.Generator) -> Array:
-        """Return where a setting ends, in the units of the rows; NaN if it runs away."""
+        """Where a setting ends, in the units of the rows; NaN if it runs away."""
         steps, clip, rate = setting
         theta = np.zeros_like(self.goal)
         points = []
@@ -162,7 +190,7 @@ class NoisyGradient:
 
 
 def error(theta: Array, posterior: Posterior) -> float:
-    """Return the root mean square error in deviations of the posterior; infinite for NaN."""
+    """The root mean square error in deviations of the posterior; infinite for NaN."""
     found = float(np.sqrt(np.mean(((theta - posterior.mean) / posterior.sd) ** 2)))
     return found if math.isfinite(found) else math.inf
 
@@ -170,7 +198,7 @@ def error(theta: Array, posterior: Posterior) -> float:
 def best_gradient(
     rows: Rows, prior: Prior, posterior: Posterior, epsilon: float
 ) -> tuple[list[Array], str, float]:
-    """Return fits of the best of many settings on fresh noise, the setting, and seconds of one."""
+    """Fits of the best of many settings on fresh noise, the setting, and seconds of one."""
     mu = GaussianBudget.of(epsilon, DELTA).mu
     units: list[float | None] = [None]
     if rows.family in SCALED:
@@ -198,7 +226,7 @@ def best_gradient(
 
 
 def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array], float]]:
-    """Yield fits of diffprivlib, and seconds of one, for each epsilon."""
+    """Fits of diffprivlib, and seconds of one, for each epsilon."""
     ranged = Ranged(rows)
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "rows.npz"), Path(folder, "found.npz")
@@ -210,8 +238,9 @@ def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array]
             epsilons=epsilons,
             seeds=range(REPEATS),
         )
-        command = ["uv", "run", "--no-project", "--quiet", "--script", DIFFPRIVLIB_SCRIPT]
-        subprocess.run([*command, given, found], check=True)
+        needed = [part for package in PACKAGES for part in ("--with", package)]
+        command = ["uv", "run", "--no-project", "--quiet", "--python", PYTHON, *needed]
+        subprocess.run([*command, "python", "-c", SCRIPT, given, found], check=True)
         with np.load(found) as results:
             coefficients, seconds = results["coefficients"], results["seconds"]
     for fits, spent in zip(coefficients, seconds, strict=True):
@@ -225,7 +254,7 @@ def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array]
 
 
 def measured(rows: Rows, epsilons: list[float], rivals: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield one line for each epsilon and rival."""
+    """One line for each epsilon and rival."""
     dim = 1 + rows.x.shape[1] + (rows.family in SCALED)
     prior = Prior.in_units(rows.family, rows.x, rows.y)
     posterior = regressions.exact(rows.family, rows.design, rows.y, prior)
@@ -262,7 +291,7 @@ def measured(rows: Rows, epsilons: list[float], rivals: list[str]) -> Iterator[d
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a file of results, none if it is not there."""
+    """The lines of a file of results, none if it is not there."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -282,7 +311,7 @@ def append(path: Path, fields: tuple[str, ...], line: dict[str, Any]) -> None:
 def main() -> None:
     """Write the errors and scores of rivals."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    known = list(real_tables.specifications())
+    known = list(table_rows.specifications())
     parser.add_argument("names", nargs="*", help="tables; all by default")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--rivals", nargs="+", default=[NULL, DIFFPRIVLIB, GRADIENT])
@@ -293,7 +322,7 @@ def main() -> None:
             epsilons = [epsilon for epsilon in EPSILONS if (name, rival, epsilon) not in done]
             if not epsilons:
                 continue
-            for line in measured(real_tables.load(name), epsilons, [rival]):
+            for line in measured(table_rows.load(name), epsilons, [rival]):
                 append(given.output, FIELDS, line)
                 print(*line.values(), sep=" | ", flush=True)
 
