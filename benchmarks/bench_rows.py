@@ -4,12 +4,6 @@
 (summing them with the same compiler), so that a slow or busy machine changes little. The
 roofline fraction is that time over the time of the pass. Memory-bound passes cannot be
 faster; the targets are 50 % for the ratio pass and 40 % for the gradient pass at d <= 10.
-
-A pass that clips most rows takes a square root and a quotient of each, in vectors, and these
-alone take longer than the read: they are shown as a pass of their own, which is the roofline of a
-gradient where most rows are clipped.
-
-Sums that look only at rows which can be clipped are shown next to the pass that they replace.
 """
 
 from __future__ import annotations
@@ -37,15 +31,6 @@ def read(features):
     for k in range(features.shape[0]):
         for j in range(features.shape[1]):
             total += features[k, j]
-    return total
-
-
-@numba.njit(fastmath=True, error_model="numpy")
-def weights(feature, bound):
-    """Sum what clipped rows would be multiplied by: a square root and a quotient for each."""
-    total = 0.0
-    for j in range(feature.shape[0]):
-        total += bound / math.sqrt(abs(feature[j]))
     return total
 
 
@@ -110,7 +95,6 @@ def passes() -> None:
         unit = median_seconds(lambda sums=sums: read(sums.features))
         print(f"{name + ' read':34} {unit * 1e6:8.1f} {1.0:7.2f}")
         for label, call in {
-            "roots and quotients": lambda: weights(sums.features[0], bound),  # noqa: B023
             "clipped ratio": lambda: sums.plain_ratio(theta, new, 1e-3),  # noqa: B023
             "gradient, many clipped": lambda: sums.plain_gradient(theta, bound),  # noqa: B023
             "gradient, 90 % clipped": lambda: sums.plain_gradient(theta, most),  # noqa: B023
@@ -123,26 +107,6 @@ def passes() -> None:
             )
 
 
-def inner_sums() -> None:
-    """Print gradients that leave out the rows which cannot be clipped, by the part clipped."""
-    print(f"\n{'gradients of few rows':34} {'clipped':>8} {'us':>8} {'pass, us':>9} {'faster':>7}")
-    for posterior in (banana(), gaussian(2), gaussian(10), gaussian(30)):
-        sums, dim = posterior.sums, posterior.dim
-        theta = np.full(dim, 0.01)
-        row, c = posterior.model.gradient.py_func, tuple(sums.coefficients(theta))
-        lengths = [np.linalg.norm(row(c, tuple(x))) for x in sums.features[:, ::50].T]
-        for share in (0.5, 0.1, 0.05, 0.0):
-            bound = float(np.quantile(lengths, 1 - share)) * (1 if share else 10)
-            few = median_seconds(lambda: sums.gradient(theta, bound))  # noqa: B023
-            all_rows = median_seconds(lambda: sums.plain_gradient(theta, bound))  # noqa: B023
-            clipped = sums.gradient(theta, bound)[1] / NUM_ROWS
-            print(
-                f"{posterior.model.name + f' d={dim}':34} {clipped:8.1%} {few * 1e6:8.1f} "
-                f"{all_rows * 1e6:9.1f} {all_rows / few:6.1f}x"
-            )
-
-
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
     passes()
-    inner_sums()

@@ -20,7 +20,6 @@ import functools
 import itertools
 import math
 import sys
-import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -38,12 +37,12 @@ from dpmc.fits import Fit
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.types import Array, DpmcError
 from exact_regressions import Prior, causes, named
-from rivals_of_tables import DELTA, DIFFPRIVLIB, EPSILONS, GRADIENT, NULL, append, read
+from rivals_of_tables import DELTA, DIFFPRIVLIB, EPSILONS, GRADIENT, append, read
 from table_rows import OWN, RARE, Rows, drawn, drawn_own, model, rare
 
 FIELDS = (
     *("case", "epsilon", "seed", "held_out", "family", "rows", "errors", "own", "inside"),
-    *("width", "limit", "score", "exact_score", "seconds", "causes", "failed", "remarks"),
+    *("width", "limit", "score", "exact_score", "causes", "failed", "remarks"),
 )
 # Draws of each chain for rare rows: noise displaces means of a million rows by more than the mean
 # of draws is off.
@@ -72,7 +71,6 @@ class Record:
     limit: float
     score: float
     exact_score: float
-    seconds: float
     causes: str
     failed: str
     remarks: str
@@ -84,7 +82,7 @@ class Record:
         def numbers(name: str) -> Array:
             return np.array([float(one) for one in line[name].split()])
 
-        reals = ("width", "limit", "score", "exact_score", "seconds")
+        reals = ("width", "limit", "score", "exact_score")
         return cls(
             line["case"],
             float(line["epsilon"]),
@@ -157,9 +155,8 @@ def prior_of(fit: Fit, family: str) -> Prior:
     return Prior(mean, precision)
 
 
-def fitted(rows: Rows, epsilon: float, seed: int, num_draws: int) -> tuple[Fit, float]:
-    """A fit, and its processor seconds."""
-    started = time.process_time()
+def fitted(rows: Rows, epsilon: float, seed: int, num_draws: int) -> Fit:
+    """One fit, by the model of the rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpmc.PosteriorWarning)
         options: dict[str, Any] = {
@@ -174,7 +171,7 @@ def fitted(rows: Rows, epsilon: float, seed: int, num_draws: int) -> tuple[Fit, 
             names = ("intercept", *rows.names)
             options |= {"likelihood": rows.family, "names": names, "num_draws": num_draws}
             fit = dpmc.regression(rows.x, rows.y, **options)
-    return fit, time.process_time() - started
+    return fit
 
 
 @functools.lru_cache(maxsize=2)
@@ -203,7 +200,7 @@ def measure(case: Case, epsilon: float, seed: int) -> dict[str, Any]:
         "remarks": "",
     }
     try:
-        fit, seconds = fitted(rows, epsilon, seed, case.num_draws)
+        fit = fitted(rows, epsilon, seed, case.num_draws)
     except (DpmcError, np.linalg.LinAlgError, ArithmeticError) as fault:
         return line | {"failed": f"{type(fault).__name__}: {fault}"}
     draws = fit.draws.reshape(-1, fit.draws.shape[-1])
@@ -216,7 +213,7 @@ def measure(case: Case, epsilon: float, seed: int) -> dict[str, Any]:
     def held(truth: Array) -> str:
         return shown(np.where(np.isnan(truth), np.nan, (low <= truth) & (truth <= high)))
 
-    line |= {"seconds": f"{seconds:.3g}", "remarks": " / ".join(fit.remarks)}
+    line["remarks"] = " / ".join(fit.remarks)
     if case.truth is not None:
         return line | {"inside": held(case.truth(seed))}
     prior = prior_of(fit, rows.family)
@@ -352,8 +349,7 @@ def of_tables(found: dict[Key, list[Record]], rivals: list[dict[str, str]]) -> N
     def line(key: Key, records: Sequence[Record]) -> list[Any]:
         first = records[0]
         gradient, other = (beside.get((*key, one), nothing) for one in (GRADIENT, DIFFPRIVLIB))
-        null = beside.get((*key, NULL), nothing)
-        scores = (_median(records, "exact_score"), gradient[1], other[1], null[1])
+        scores = (_median(records, "exact_score"), gradient[1], other[1])
         return [
             f"{key[0]}, {first.family}" + ("" if first.held_out else " (tuning)"),
             f"{first.rows:,}, {len(first.errors)}",
@@ -372,13 +368,12 @@ def of_tables(found: dict[Key, list[Record]], rivals: list[dict[str, str]]) -> N
             first.causes,
             f"{_remarked(records):.0%}",
             sum(record.far and not record.remarks for record in records),
-            _median(records, "seconds"),
         ]
 
     heads = (
         "table | n, d | epsilon | fits | error | worst | limit | gradient | diffprivlib | own "
-        "| inside 90 % | widest / exact | score | exact, gradient, diffprivlib, null | causes "
-        "| remarks | silent | s"
+        "| inside 90 % | widest / exact | score | exact, gradient, diffprivlib | causes "
+        "| remarks | silent"
     )
     _table(heads, (line(key, records) for key, records in found.items()))
     near, alone, scored, better, large, every = [], [], [], [], [], []

@@ -1,4 +1,4 @@
-"""Rivals of `dpmc.regression` on real tables: noisy gradient ascent, diffprivlib, the null model.
+"""Rivals of `dpmc.regression` on real tables: noisy gradient ascent, and diffprivlib.
 
 ``uv run --group bench python benchmarks/rivals_of_tables.py --output rivals.csv`` writes one line
 per table, epsilon and rival, and skips those that are in the file.
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import math
 import os
 import subprocess
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,8 @@ from table_rows import Rows
 
 DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 4.0)
-GRADIENT, DIFFPRIVLIB, NULL = "noisy gradient", "diffprivlib", "null model"
-FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "seconds", "setting")
+GRADIENT, DIFFPRIVLIB = "noisy gradient", "diffprivlib"
+FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "setting")
 SETTINGS, FINALISTS, REPEATS, UNITS = 100, 3, 5, 4
 # diffprivlib runs in an environment of its own, since current scikit-learn breaks it.
 PYTHON = ">=3.11,<3.13"
@@ -51,12 +51,12 @@ PACKAGES = ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "numpy==2.3.5", "scipy=
 # Pure epsilon under substitution of one row, as its papers have it: objective perturbation and the
 # functional mechanism, for rows with features and linear responses in [-1, 1].
 SCRIPT = """
-import sys, time, warnings
+import sys, warnings
 import numpy as np
 from diffprivlib.models import LinearRegression, LogisticRegression
 
 rows = np.load(sys.argv[1])
-x, y, found, seconds = rows["x"], rows["y"], [], []
+x, y, found = rows["x"], rows["y"], []
 for epsilon in rows["epsilons"]:
     for seed in rows["seeds"]:
         given = {"epsilon": epsilon, "random_state": int(seed)}
@@ -64,15 +64,12 @@ for epsilon in rows["epsilons"]:
             model = LogisticRegression(data_norm=np.sqrt(x.shape[1]), **given)
         else:
             model = LinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), **given)
-        started = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(x, y)
-        seconds.append(time.process_time() - started)
         found.append(np.append(np.ravel(model.intercept_), np.ravel(model.coef_)))
 shape = len(rows["epsilons"]), len(rows["seeds"])
-found, seconds = np.reshape(found, (*shape, -1)), np.reshape(seconds, shape)
-np.savez(sys.argv[2], coefficients=found, seconds=seconds)
+np.savez(sys.argv[2], coefficients=np.reshape(found, (*shape, -1)))
 """
 
 
@@ -197,8 +194,8 @@ def error(theta: Array, posterior: Posterior) -> float:
 
 def best_gradient(
     rows: Rows, prior: Prior, posterior: Posterior, epsilon: float
-) -> tuple[list[Array], str, float]:
-    """Fits of the best of many settings on fresh noise, the setting, and seconds of one."""
+) -> tuple[list[Array], str]:
+    """Fits of the best of many settings on fresh noise, and the setting."""
     mu = GaussianBudget.of(epsilon, DELTA).mu
     units: list[float | None] = [None]
     if rows.family in SCALED:
@@ -217,16 +214,14 @@ def best_gradient(
 
     tried = sorted((error(fits(index, range(1))[0], posterior), index) for index in range(SETTINGS))
     # The least of many errors is luck, too: a few are run again.
-    started = time.process_time()
     again = {index: fits(index, range(1, 1 + REPEATS)) for _, index in tried[:FINALISTS]}
-    seconds = (time.process_time() - started) / (FINALISTS * REPEATS)
     best = min(again, key=lambda index: np.median([error(one, posterior) for one in again[index]]))
     steps, clip, rate = ascents[best % len(ascents)].setting(rows.name, best)
-    return again[best], f"{steps} steps of {rate:.3g}, clip bound {clip:.3g}", seconds
+    return again[best], f"{steps} steps of {rate:.3g}, clip bound {clip:.3g}"
 
 
-def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array], float]]:
-    """Fits of diffprivlib, and seconds of one, for each epsilon."""
+def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[list[Array]]:
+    """Fits of diffprivlib for each epsilon."""
     ranged = Ranged(rows)
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "rows.npz"), Path(folder, "found.npz")
@@ -242,52 +237,36 @@ def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array]
         command = ["uv", "run", "--no-project", "--quiet", "--python", PYTHON, *needed]
         subprocess.run([*command, "python", "-c", SCRIPT, given, found], check=True)
         with np.load(found) as results:
-            coefficients, seconds = results["coefficients"], results["seconds"]
-    for fits, spent in zip(coefficients, seconds, strict=True):
+            coefficients = results["coefficients"]
+    for fits in coefficients:
         ends = []
         for theta in fits:
             if rows.family == LINEAR:
                 residual = ranged.y - ranged.design @ theta
                 theta = np.append(theta, math.log(max(float(residual.std()), 1e-12)))
             ends.append(ranged.back(theta))
-        yield ends, float(np.median(spent))
+        yield ends
 
 
-def measured(rows: Rows, epsilons: list[float], rivals: list[str]) -> Iterator[dict[str, Any]]:
-    """One line for each epsilon and rival."""
-    dim = 1 + rows.x.shape[1] + (rows.family in SCALED)
+def measured(rows: Rows, epsilons: list[float], rival: str) -> Iterator[dict[str, Any]]:
+    """One line for each epsilon."""
     prior = Prior.in_units(rows.family, rows.x, rows.y)
     posterior = regressions.exact(rows.family, rows.design, rows.y, prior)
-
-    def line(
-        epsilon: float, rival: str, fits: list[Array], seconds: float, setting: str
-    ) -> dict[str, Any]:
+    found: Iterable[tuple[list[Array], str]]
+    if rival == DIFFPRIVLIB:
+        found = ((fits, "") for fits in diffprivlib(rows, epsilons))
+    else:
+        found = (best_gradient(rows, prior, posterior, epsilon) for epsilon in epsilons)
+    for epsilon, (fits, setting) in zip(epsilons, found, strict=True):
         errors = [error(theta, posterior) for theta in fits]
         with np.errstate(all="ignore"):
             scores = [
                 regressions.log_score(rows.family, theta[None], rows.test_design, rows.test_y)
                 for theta in fits
             ]
-        values = (float(np.median(errors)), max(errors), float(np.median(scores)), seconds)
+        values = (float(np.median(errors)), max(errors), float(np.median(scores)))
         shown = (f"{value:.6g}" for value in values)
-        return dict(zip(FIELDS, (rows.name, epsilon, rival, *shown, setting), strict=True))
-
-    if NULL in rivals:
-        # The response alone, without privacy: what a fit must beat to be of any use.
-        null = Prior.fixed(rows.family, 1 + (rows.family in SCALED), 1e9, 1e9)
-        mode = regressions.exact(rows.family, rows.design[:, :1], rows.y, null).mean
-        theta = np.concatenate([mode[:1], np.zeros(rows.x.shape[1]), mode[1:]])
-        assert len(theta) == dim
-        for epsilon in epsilons:
-            yield line(epsilon, NULL, [theta], 0.0, "")
-    if DIFFPRIVLIB in rivals and rows.family in (LINEAR, LOGISTIC):
-        found = diffprivlib(rows, epsilons)
-        for epsilon, (fits, seconds) in zip(epsilons, found, strict=True):
-            yield line(epsilon, DIFFPRIVLIB, fits, seconds, "")
-    if GRADIENT in rivals:
-        for epsilon in epsilons:
-            fits, setting, seconds = best_gradient(rows, prior, posterior, epsilon)
-            yield line(epsilon, GRADIENT, fits, seconds, setting)
+        yield dict(zip(FIELDS, (rows.name, epsilon, rival, *shown, setting), strict=True))
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -311,18 +290,16 @@ def append(path: Path, fields: tuple[str, ...], line: dict[str, Any]) -> None:
 def main() -> None:
     """Write the errors and scores of rivals."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    known = list(table_rows.specifications())
+    tables = table_rows.specifications()
     parser.add_argument("names", nargs="*", help="tables; all by default")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--rivals", nargs="+", default=[NULL, DIFFPRIVLIB, GRADIENT])
     given = parser.parse_args()
     done = {(one["table"], one["rival"], float(one["epsilon"])) for one in read(given.output)}
-    for rival in given.rivals:
-        for name in dict.fromkeys(given.names or known):
-            epsilons = [epsilon for epsilon in EPSILONS if (name, rival, epsilon) not in done]
-            if not epsilons:
-                continue
-            for line in measured(table_rows.load(name), epsilons, [rival]):
+    for rival, name in itertools.product((DIFFPRIVLIB, GRADIENT), given.names or tables):
+        if rival == DIFFPRIVLIB and tables[name]["family"] not in (LINEAR, LOGISTIC):
+            continue
+        if epsilons := [epsilon for epsilon in EPSILONS if (name, rival, epsilon) not in done]:
+            for line in measured(table_rows.load(name), epsilons, rival):
                 append(given.output, FIELDS, line)
                 print(*line.values(), sep=" | ", flush=True)
 
