@@ -33,7 +33,7 @@ BOUND = 1e3
 
 
 def exact(x: Array, old: Array, new: Array) -> tuple[float, float, Array, Array]:
-    """Return ratio and gradient in extended precision, and sums of absolute terms of both."""
+    """Ratio and gradient in extended precision, and sums of absolute terms of both."""
     signed = x[:, :-1].astype(np.longdouble) * (2 * x[:, -1:] - 1)
 
     def log_likelihood(theta: Array) -> Array:
@@ -46,7 +46,7 @@ def exact(x: Array, old: Array, new: Array) -> tuple[float, float, Array, Array]
 
 
 def peer(x: Array, old: Array, new: Array) -> dict[str, Callable[[], object]]:
-    """Return the same sums in JAX; nothing where it is not installed."""
+    """The same sums in JAX; nothing where it is not installed."""
     try:
         import jax
         import jax.numpy as jnp
@@ -68,7 +68,7 @@ def peer(x: Array, old: Array, new: Array) -> dict[str, Callable[[], object]]:
 
 
 def nanoseconds(functions: list[Callable[[], object]]) -> list[float]:
-    """Return the least processor time of each function for a row; they take turns."""
+    """The least processor time of each function for a row; they take turns."""
     least = [np.inf] * len(functions)
     for function in functions:
         function()

@@ -45,7 +45,7 @@ LINEAR = ("mcmc_fixed_s", "mcmc_normal_x", "mcmc_bs")
 
 
 def digest(fit: Any) -> str:
-    """Return a digest of the draws of a fit, and of the kinds and numbers of its releases."""
+    """A digest of the draws of a fit, and of the kinds and numbers of its releases."""
     # Chain after chain: older commits have the axis of the chains, which are fewer, second.
     draws = np.moveaxis(fit.draws, int(np.argmin(fit.draws.shape[:2])), 0)
     told = np.ascontiguousarray(draws).tobytes() + repr(fit.ledger).encode()
@@ -53,7 +53,7 @@ def digest(fit: Any) -> str:
 
 
 def fits() -> Iterator[tuple[str, str]]:
-    """Yield every fit by name, and its digest."""
+    """Every fit by name, and its digest."""
     import dpmc
     from dpmc import statsel
     from dpmc.models import banana, gaussian_mean
@@ -88,7 +88,7 @@ def fits() -> Iterator[tuple[str, str]]:
 
 
 def printed(source: Path) -> dict[str, str]:
-    """Return the digests of all fits by the code in a folder."""
+    """The digests of all fits by the code in a folder."""
     command = [sys.executable, __file__, "--print"]
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,6 @@
-"""Exact posteriors of regressions, without privacy: Newton steps, then importance sampling.
+"""Exact posteriors of regressions, without privacy, and what can be wrong with one on some rows.
+
+Posteriors are found by Newton steps, then importance sampling.
 
 Families are those of `dpmc.regression`: theta has the coefficients, that of the constant first, and
 for ``linear`` and ``student_t`` the logarithm of the scale last. Priors are normal.
@@ -7,6 +9,7 @@ for ``linear`` and ``student_t`` the logarithm of the scale last. Priors are nor
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +29,35 @@ SCORED_ROWS, SCORED_DRAWS = 20_000, 200
 LARGEST = 40.0
 MOST_STEPS = 200
 
+BUDGET, RARE_CLASS, RARE_FEATURE = "budget", "rare class", "rare feature"
+COLLINEAR, PRIOR, TAILS, VARIANCE = "collinear columns", "prior", "heavy tails", "variance"
+# What a remark that names a cause has in it.
+WORDS = {
+    BUDGET: r"budget|epsilon|more rows|few rows",
+    RARE_CLASS: r"rare|few (ones|zeros|counts|events)",
+    RARE_FEATURE: r"rare|few rows",
+    COLLINEAR: r"collinear|constant|combination|depend",
+    PRIOR: r"prior_sd|units",
+    TAILS: r"tail|outl|student_t",
+    VARIANCE: r"var(y|ies|ia)|dispers|robust",
+}
+# A search that ended early is true of every fit that is far off.
+SEARCH = r"search|arrived"
+# Displacement by noise at best from which on the budget is a cause, in posterior deviations.
+FAR = 1
+# Shares of ones, and of rows with a binary feature, that are rare.
+FEW_ONES, FEW_FEATURES = 0.05, 0.02
+# Condition number of standardised features.
+CONDITION = 30
+# Prior deviations of the mode.
+PRIOR_DEVIATIONS = 3
+# Deviations of a feature that one row in a thousand exceeds.
+LONG = 8
+# Variance of a score over that of the model, or the other way round.
+RATIO = 1.5
+# Deviations of residuals that one row in a thousand exceeds, where the model has no such tails.
+LONG_RESIDUALS = {LINEAR: 5, POISSON: 8}
+
 
 @dataclass(frozen=True, eq=False)
 class Prior:
@@ -42,7 +74,7 @@ class Prior:
 
     @classmethod
     def fixed(cls, family: str, dim: int, sd: float = 10.0, log_scale_sd: float = 3.0) -> Prior:
-        """Return the prior with one standard deviation of coefficients in raw units."""
+        """The prior with one standard deviation of coefficients in raw units."""
         sds = np.full(dim, sd)
         if family in SCALED:
             sds[-1] = log_scale_sd
@@ -50,7 +82,7 @@ class Prior:
 
     @classmethod
     def in_units(cls, family: str, x: Array, y: Array) -> Prior:
-        """Return a weak prior in the units of rows, read off them without privacy.
+        """A weak prior in the units of rows, read off them without privacy.
 
         A standard deviation of a feature moves the predictor by 2.5 (times the standard deviation
         of the response, where it has a unit); the predictor at mean features has 10 of these.
@@ -107,13 +139,13 @@ class Slopes:
 
 
 def _parts(family: str, theta: Array, design: Array) -> tuple[Array, float]:
-    """Return the predictor of each row, and the logarithm of the scale."""
+    """The predictor of each row, and the logarithm of the scale."""
     log_scale = float(theta[-1]) if family in SCALED else 0.0
     return design @ theta[: design.shape[1]], log_scale
 
 
 def values(family: str, theta: Array, design: Array, y: Array) -> Array:
-    """Return the log likelihood of each row."""
+    """The log likelihood of each row."""
     predictor, log_scale = _parts(family, theta, design)
     if family == LOGISTIC:
         return y * predictor - np.logaddexp(0, predictor)
@@ -128,7 +160,7 @@ def values(family: str, theta: Array, design: Array, y: Array) -> Array:
 
 
 def slopes(family: str, theta: Array, design: Array, y: Array) -> Slopes:
-    """Return the derivatives of the log likelihood of each row."""
+    """The derivatives of the log likelihood of each row."""
     predictor, log_scale = _parts(family, theta, design)
     if family == LOGISTIC:
         chance = expit(predictor)
@@ -154,7 +186,7 @@ def slopes(family: str, theta: Array, design: Array, y: Array) -> Slopes:
 
 
 def precision_of(found: Slopes, design: Array) -> Array:
-    """Return minus the second derivative of the log likelihood, shape (d, d)."""
+    """Minus the second derivative of the log likelihood, shape (d, d)."""
     inner = (design.T * found.curvature) @ design
     if found.cross is None or found.scale_curvature is None:
         return inner
@@ -163,13 +195,13 @@ def precision_of(found: Slopes, design: Array) -> Array:
 
 
 def row_gradients(found: Slopes, design: Array) -> Array:
-    """Return the gradient of each row, shape (n, d)."""
+    """The gradient of each row, shape (n, d)."""
     inner = design * found.slope[:, None]
     return inner if found.scale_slope is None else np.column_stack([inner, found.scale_slope])
 
 
 def null_start(family: str, y: Array, dim: int) -> Array:
-    """Return theta of the model that knows the mean response alone."""
+    """Theta of the model that knows the mean response alone."""
     theta = np.zeros(dim)
     if family == LOGISTIC:
         share = np.clip(y.mean(), 0.5 / len(y), 1 - 0.5 / len(y))
@@ -182,7 +214,7 @@ def null_start(family: str, y: Array, dim: int) -> Array:
 
 
 def mode(family: str, design: Array, y: Array, prior: Prior) -> tuple[Array, Array]:
-    """Return the mode given rows of a design with a constant first, and a root of the covariance.
+    """The mode given rows of a design with a constant first, and a root of the covariance.
 
     Newton steps are in standardised features: raw units make second derivatives singular.
     """
@@ -214,13 +246,13 @@ def mode(family: str, design: Array, y: Array, prior: Prior) -> tuple[Array, Arr
 
 
 def log_density(family: str, theta: Array, design: Array, y: Array, prior: Prior) -> float:
-    """Return the log density of the posterior up to a constant."""
+    """The log density of the posterior up to a constant."""
     away = theta - prior.mean
     return float(values(family, theta, design, y).sum() - 0.5 * away @ prior.precision @ away)
 
 
 def exact(family: str, design: Array, y: Array, prior: Prior) -> Posterior:
-    """Return the posterior given rows of a design with a constant first."""
+    """The posterior given rows of a design with a constant first."""
     top, root = mode(family, design, y, prior)
     half = stream(0, "exact", family, len(top), len(y)).standard_normal((DRAWS // 2, len(top)))
     # Both signs: nothing of a normal posterior's mean is left to chance.
@@ -241,7 +273,7 @@ def exact(family: str, design: Array, y: Array, prior: Prior) -> Posterior:
 
 
 def log_score(family: str, draws: Array, design: Array, y: Array) -> float:
-    """Return the mean log predictive density of rows under draws of theta, shape (k, d)."""
+    """The mean log predictive density of rows under draws of theta, shape (k, d)."""
     design, y = design[:SCORED_ROWS], y[:SCORED_ROWS]
     some = draws[:: max(1, len(draws) // SCORED_DRAWS)]
     logs = np.array([values(family, theta, design, y) for theta in some])
@@ -249,7 +281,7 @@ def log_score(family: str, draws: Array, design: Array, y: Array) -> float:
 
 
 def limit(family: str, posterior: Posterior, design: Array, y: Array, mu: float) -> float:
-    """Return by how much noise displaces a mean at best, in posterior deviations.
+    """By how much noise displaces a mean at best, in posterior deviations.
 
     One release of the gradient at the exact mean, whitened by the exact covariance: substitution of
     a row moves it by 2 c, where c is the norm that 99.9 % of the rows do not exceed, so that noise
@@ -262,7 +294,7 @@ def limit(family: str, posterior: Posterior, design: Array, y: Array, mu: float)
 
 
 def limit_of_rare(family: str, posterior: Posterior, design: Array, y: Array, mu: float) -> float:
-    """Return by how much noise displaces a mean where sensitivity does not follow the point.
+    """By how much noise displaces a mean where sensitivity does not follow the point.
 
     A row whose whitened features have the norm R, and whose residual is b at most whatever theta
     is, moves a whitened gradient by 2 R b under substitution. Rows with mean curvature w then have
@@ -283,3 +315,44 @@ def limit_of_rare(family: str, posterior: Posterior, design: Array, y: Array, mu
     bounds = np.quantile(sizes, 1 - np.geomspace(1e-6, 0.1, 40))
     lost = [float((np.maximum(sizes - bound, 0.0) ** 2).sum()) / information for bound in bounds]
     return math.sqrt(float(np.min((noise * bounds) ** 2 + lost)))
+
+
+def causes(
+    family: str, posterior: Posterior, prior: Prior, design: Array, y: Array, limit: float
+) -> list[str]:
+    """What is true of these rows, of the most general kind first."""
+    found = []
+    if limit > FAR:
+        found.append(BUDGET)
+    share = min(y.mean(), 1 - y.mean()) if family == LOGISTIC else y.mean()
+    if family in (LOGISTIC, POISSON) and share < FEW_ONES:
+        found.append(RARE_CLASS)
+    x = design[:, 1:]
+    binary = ((x == x.min(axis=0)) | (x == x.max(axis=0))).all(axis=0)
+    shares = (x > x.min(axis=0)).mean(axis=0)
+    if np.any(binary & (np.minimum(shares, 1 - shares) < FEW_FEATURES)):
+        found.append(RARE_FEATURE)
+    spread = x.std(axis=0)
+    standard = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    if (spread == 0).any() or np.linalg.cond(standard) > CONDITION:
+        found.append(COLLINEAR)
+    away = posterior.mean - prior.mean
+    if away @ prior.precision @ away > PRIOR_DEVIATIONS**2 * len(away):
+        found.append(PRIOR)
+    parts = slopes(family, posterior.mean, design, y)
+    residuals = parts.slope / max(float(parts.slope.std()), 1e-300)
+    long = bool((np.quantile(np.abs(standard[:, ~binary]), 0.999, axis=0) > LONG).any())
+    if long or np.quantile(np.abs(residuals), 0.999) > LONG_RESIDUALS.get(family, np.inf):
+        found.append(TAILS)
+    gradients = row_gradients(parts, design)
+    whole = np.linalg.cholesky(posterior.covariance)
+    ratio = float(np.mean(np.sum((gradients @ whole) ** 2, axis=0)))
+    if not 1 / RATIO <= ratio <= RATIO:
+        found.append(VARIANCE)
+    return found
+
+
+def named(remarks: str, true: list[str]) -> bool:
+    """Whether remarks name one of the causes."""
+    words = [SEARCH, *(WORDS[cause] for cause in true if cause)]
+    return any(re.search(one, remarks, re.IGNORECASE) for one in words)

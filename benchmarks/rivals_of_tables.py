@@ -1,4 +1,4 @@
-"""Rivals of `dpmc.regression` on real tables: noisy gradient ascent, diffprivlib, the null model.
+"""Rivals of `dpmc.regression` on real tables: noisy gradient ascent, and diffprivlib.
 
 ``uv run --group bench python benchmarks/rivals_of_tables.py --output rivals.csv`` writes one line
 per table, epsilon and rival, and skips those that are in the file.
@@ -19,33 +19,58 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import math
 import os
 import subprocess
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import exact_regressions as regressions
-import real_tables
+import table_rows
 from dpmc.families.regression import LINEAR, LOGISTIC, SCALED, built
 from dpmc.privacy.budgets import GaussianBudget
 from dpmc.rng import stream
 from dpmc.rows.sums import RowSums
 from dpmc.types import Array, Dataset
 from exact_regressions import Posterior, Prior
-from real_tables import Rows
+from table_rows import Rows
 
 DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 4.0)
-GRADIENT, DIFFPRIVLIB, NULL = "noisy gradient", "diffprivlib", "null model"
-FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "seconds", "setting")
+GRADIENT, DIFFPRIVLIB = "noisy gradient", "diffprivlib"
+FIELDS = ("table", "epsilon", "rival", "error", "worst", "score", "setting")
 SETTINGS, FINALISTS, REPEATS, UNITS = 100, 3, 5, 4
-DIFFPRIVLIB_SCRIPT = Path(__file__).with_name("run_diffprivlib.py")
+# diffprivlib runs in an environment of its own, since current scikit-learn breaks it.
+PYTHON = ">=3.11,<3.13"
+PACKAGES = ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "numpy==2.3.5", "scipy==1.17.1")
+# Pure epsilon under substitution of one row, as its papers have it: objective perturbation and the
+# functional mechanism, for rows with features and linear responses in [-1, 1].
+SCRIPT = """
+import sys, warnings
+import numpy as np
+from diffprivlib.models import LinearRegression, LogisticRegression
+
+rows = np.load(sys.argv[1])
+x, y, found = rows["x"], rows["y"], []
+for epsilon in rows["epsilons"]:
+    for seed in rows["seeds"]:
+        given = {"epsilon": epsilon, "random_state": int(seed)}
+        if rows["logistic"]:
+            model = LogisticRegression(data_norm=np.sqrt(x.shape[1]), **given)
+        else:
+            model = LinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), **given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(x, y)
+        found.append(np.append(np.ravel(model.intercept_), np.ravel(model.coef_)))
+shape = len(rows["epsilons"]), len(rows["seeds"])
+np.savez(sys.argv[2], coefficients=np.reshape(found, (*shape, -1)))
+"""
 
 
 class Ranged:
@@ -81,11 +106,11 @@ class Ranged:
             self.offset[0], self.offset[-1] = (low + high) / 2, math.log(unit)
 
     def back(self, theta: Array) -> Array:
-        """Return theta in the units of the rows."""
+        """Theta in the units of the rows."""
         return self.moved @ theta + self.offset
 
     def there(self, theta: Array) -> Array:
-        """Return theta of the ranged rows."""
+        """Theta of the ranged rows."""
         return np.linalg.solve(self.moved, theta - self.offset)
 
 
@@ -129,7 +154,7 @@ class NoisyGradient:
         return max(float(np.linalg.eigvalsh(precision)[-1]), 1e-9)
 
     def setting(self, name: str, index: int) -> tuple[int, float, float]:
-        """Return a number of steps, a clip bound and a length of steps, drawn at random."""
+        """A number of steps, a clip bound and a length of steps, drawn at random."""
         rng = stream(0, "noisy gradient", name, index)
 
         def between(low: float, high: float) -> float:
@@ -144,7 +169,7 @@ class NoisyGradient:
         return int(between(10, 500)), clip, between(0.03, 5) / steepest
 
     def run(self, setting: tuple[int, float, float], rng: np.random.Generator) -> Array:
-        """Return where a setting ends, in the units of the rows; NaN if it runs away."""
+        """Where a setting ends, in the units of the rows; NaN if it runs away."""
         steps, clip, rate = setting
         theta = np.zeros_like(self.goal)
         points = []
@@ -162,15 +187,15 @@ class NoisyGradient:
 
 
 def error(theta: Array, posterior: Posterior) -> float:
-    """Return the root mean square error in deviations of the posterior; infinite for NaN."""
+    """The root mean square error in deviations of the posterior; infinite for NaN."""
     found = float(np.sqrt(np.mean(((theta - posterior.mean) / posterior.sd) ** 2)))
     return found if math.isfinite(found) else math.inf
 
 
 def best_gradient(
     rows: Rows, prior: Prior, posterior: Posterior, epsilon: float
-) -> tuple[list[Array], str, float]:
-    """Return fits of the best of many settings on fresh noise, the setting, and seconds of one."""
+) -> tuple[list[Array], str]:
+    """Fits of the best of many settings on fresh noise, and the setting."""
     mu = GaussianBudget.of(epsilon, DELTA).mu
     units: list[float | None] = [None]
     if rows.family in SCALED:
@@ -189,16 +214,14 @@ def best_gradient(
 
     tried = sorted((error(fits(index, range(1))[0], posterior), index) for index in range(SETTINGS))
     # The least of many errors is luck, too: a few are run again.
-    started = time.process_time()
     again = {index: fits(index, range(1, 1 + REPEATS)) for _, index in tried[:FINALISTS]}
-    seconds = (time.process_time() - started) / (FINALISTS * REPEATS)
     best = min(again, key=lambda index: np.median([error(one, posterior) for one in again[index]]))
     steps, clip, rate = ascents[best % len(ascents)].setting(rows.name, best)
-    return again[best], f"{steps} steps of {rate:.3g}, clip bound {clip:.3g}", seconds
+    return again[best], f"{steps} steps of {rate:.3g}, clip bound {clip:.3g}"
 
 
-def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array], float]]:
-    """Yield fits of diffprivlib, and seconds of one, for each epsilon."""
+def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[list[Array]]:
+    """Fits of diffprivlib for each epsilon."""
     ranged = Ranged(rows)
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "rows.npz"), Path(folder, "found.npz")
@@ -210,59 +233,44 @@ def diffprivlib(rows: Rows, epsilons: list[float]) -> Iterator[tuple[list[Array]
             epsilons=epsilons,
             seeds=range(REPEATS),
         )
-        command = ["uv", "run", "--no-project", "--quiet", "--script", DIFFPRIVLIB_SCRIPT]
-        subprocess.run([*command, given, found], check=True)
+        needed = [part for package in PACKAGES for part in ("--with", package)]
+        command = ["uv", "run", "--no-project", "--quiet", "--python", PYTHON, *needed]
+        subprocess.run([*command, "python", "-c", SCRIPT, given, found], check=True)
         with np.load(found) as results:
-            coefficients, seconds = results["coefficients"], results["seconds"]
-    for fits, spent in zip(coefficients, seconds, strict=True):
+            coefficients = results["coefficients"]
+    for fits in coefficients:
         ends = []
         for theta in fits:
             if rows.family == LINEAR:
                 residual = ranged.y - ranged.design @ theta
                 theta = np.append(theta, math.log(max(float(residual.std()), 1e-12)))
             ends.append(ranged.back(theta))
-        yield ends, float(np.median(spent))
+        yield ends
 
 
-def measured(rows: Rows, epsilons: list[float], rivals: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield one line for each epsilon and rival."""
-    dim = 1 + rows.x.shape[1] + (rows.family in SCALED)
+def measured(rows: Rows, epsilons: list[float], rival: str) -> Iterator[dict[str, Any]]:
+    """One line for each epsilon."""
     prior = Prior.in_units(rows.family, rows.x, rows.y)
     posterior = regressions.exact(rows.family, rows.design, rows.y, prior)
-
-    def line(
-        epsilon: float, rival: str, fits: list[Array], seconds: float, setting: str
-    ) -> dict[str, Any]:
+    found: Iterable[tuple[list[Array], str]]
+    if rival == DIFFPRIVLIB:
+        found = ((fits, "") for fits in diffprivlib(rows, epsilons))
+    else:
+        found = (best_gradient(rows, prior, posterior, epsilon) for epsilon in epsilons)
+    for epsilon, (fits, setting) in zip(epsilons, found, strict=True):
         errors = [error(theta, posterior) for theta in fits]
         with np.errstate(all="ignore"):
             scores = [
                 regressions.log_score(rows.family, theta[None], rows.test_design, rows.test_y)
                 for theta in fits
             ]
-        values = (float(np.median(errors)), max(errors), float(np.median(scores)), seconds)
+        values = (float(np.median(errors)), max(errors), float(np.median(scores)))
         shown = (f"{value:.6g}" for value in values)
-        return dict(zip(FIELDS, (rows.name, epsilon, rival, *shown, setting), strict=True))
-
-    if NULL in rivals:
-        # The response alone, without privacy: what a fit must beat to be of any use.
-        null = Prior.fixed(rows.family, 1 + (rows.family in SCALED), 1e9, 1e9)
-        mode = regressions.exact(rows.family, rows.design[:, :1], rows.y, null).mean
-        theta = np.concatenate([mode[:1], np.zeros(rows.x.shape[1]), mode[1:]])
-        assert len(theta) == dim
-        for epsilon in epsilons:
-            yield line(epsilon, NULL, [theta], 0.0, "")
-    if DIFFPRIVLIB in rivals and rows.family in (LINEAR, LOGISTIC):
-        found = diffprivlib(rows, epsilons)
-        for epsilon, (fits, seconds) in zip(epsilons, found, strict=True):
-            yield line(epsilon, DIFFPRIVLIB, fits, seconds, "")
-    if GRADIENT in rivals:
-        for epsilon in epsilons:
-            fits, setting, seconds = best_gradient(rows, prior, posterior, epsilon)
-            yield line(epsilon, GRADIENT, fits, seconds, setting)
+        yield dict(zip(FIELDS, (rows.name, epsilon, rival, *shown, setting), strict=True))
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a file of results, none if it is not there."""
+    """The lines of a file of results, none if it is not there."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -282,18 +290,16 @@ def append(path: Path, fields: tuple[str, ...], line: dict[str, Any]) -> None:
 def main() -> None:
     """Write the errors and scores of rivals."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    known = list(real_tables.specifications())
+    tables = table_rows.specifications()
     parser.add_argument("names", nargs="*", help="tables; all by default")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--rivals", nargs="+", default=[NULL, DIFFPRIVLIB, GRADIENT])
     given = parser.parse_args()
     done = {(one["table"], one["rival"], float(one["epsilon"])) for one in read(given.output)}
-    for rival in given.rivals:
-        for name in dict.fromkeys(given.names or known):
-            epsilons = [epsilon for epsilon in EPSILONS if (name, rival, epsilon) not in done]
-            if not epsilons:
-                continue
-            for line in measured(real_tables.load(name), epsilons, [rival]):
+    for rival, name in itertools.product((DIFFPRIVLIB, GRADIENT), given.names or tables):
+        if rival == DIFFPRIVLIB and tables[name]["family"] not in (LINEAR, LOGISTIC):
+            continue
+        if epsilons := [epsilon for epsilon in EPSILONS if (name, rival, epsilon) not in done]:
+            for line in measured(table_rows.load(name), epsilons, rival):
                 append(given.output, FIELDS, line)
                 print(*line.values(), sep=" | ", flush=True)
 

@@ -34,7 +34,7 @@ PROBLEMS = {"logistic, 3 coefficients": (3, 20_000), "logistic, 10 coefficients"
 
 
 def problem(dim: int, num_rows: int) -> tuple[Model, Array]:
-    """Return a logistic regression and rows of it."""
+    """A logistic regression and rows of it."""
     rng = stream(0, "data", "which_method", dim)
     x = rng.standard_normal((num_rows, dim))
     theta = rng.standard_normal(dim) / np.sqrt(dim)
@@ -43,7 +43,7 @@ def problem(dim: int, num_rows: int) -> tuple[Model, Array]:
 
 
 def posterior(model: Model, rows: Array) -> tuple[Array, Array]:
-    """Return means and standard deviations, by a long chain."""
+    """Means and standard deviations, by a long chain."""
     spread = 1 / np.sqrt(len(rows) / 5)
     chain = dpmc.fit(
         model, rows, method="hmc", num_iterations=1500, num_chains=2, progress=False, seed=0,
@@ -56,7 +56,7 @@ def posterior(model: Model, rows: Array) -> tuple[Array, Array]:
 def measure(
     model: Model, rows: Array, method: str, epsilon: float
 ) -> tuple[Array, Array, float, float]:
-    """Return means, deviations, R-hat and processor time of one fit."""
+    """Means, deviations, R-hat and processor time of one fit."""
     begun = time.process_time()
     fit = dpmc.fit(model, rows, method=method, epsilon=epsilon, delta=DELTA, progress=False)
     seconds = time.process_time() - begun
@@ -88,7 +88,7 @@ def linear(epsilon: float, repeats: int) -> None:
 
 
 def judged(way: Callable[[], Fit], mean: Array, sd: Array, repeats: int) -> str:
-    """Return error and width of fits of three coefficients, medians over repeats."""
+    """Error and width of fits of three coefficients, medians over repeats."""
     errors, widths = [], []
     for _ in range(repeats):
         kept = way().kept()[:, :, :3]

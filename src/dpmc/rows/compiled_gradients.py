@@ -17,7 +17,7 @@ from dpmc.types import Array, Model
 # fewest and most rows that they may be: what Python adds to each piece is felt by few rows.
 PIECE, LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 10, 1 << 14
 # The largest number of coordinates for which steps of a sum are fused: beyond it the library of
-# linear algebra whitens faster, see benchmarks/measure_growth.py --fused.
+# linear algebra whitens faster.
 FUSED = 24
 
 

@@ -5,8 +5,7 @@ time to compile unrolled code grows faster than the number of features (0.5 s fo
 and 13 s for 200, for each model anew), and code that long is not compiled well: 21, 345 and 745 ns
 of a row, where a loop over the features of a block of rows takes 10, 89 and 208, and is compiled
 once. It needs a model that says that a row enters by one inner product (`slope` of
-:class:`dpmc.types.Model`): its gradient is then a number times its features. Both are printed by
-``benchmarks/measure_growth.py --wide``.
+:class:`dpmc.types.Model`): its gradient is then a number times its features.
 """
 
 from __future__ import annotations
