@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from dpmc.automatic.glm import counts, kernels, search
 from dpmc.automatic.glm.normal import Observed
@@ -37,21 +37,23 @@ def exact(rows, prior, iterations=60):
     [(10_000, 0.5, 1.0), (10_000, 0.03, 4.0), (10_000, 0.03, 1.0), (100_000, 0.01, 1.0)],
 )
 def test_errors_of_rare_outcomes_follow_the_formula(num_rows, rate, epsilon):
-    """Root mean square errors of 8 fits, below 1.5 times the formula.
+    """Root mean square errors of 16 fits, not clearly above 1.5 times the formula.
 
-    Of 24 independent normal errors as large as the formula the root mean square exceeds 1.5 times
-    it with a probability of 4e-4.
+    Errors of one fit are correlated and count as one: if they are normal and 1.5 times as large as
+    the formula, 16 of them fail with a probability of 1e-3. Over 144 seeds of the last case they
+    are 1.42 times as large.
     """
     rows = rows_of("logistic", num_rows, rate=rate)
     share = rows[:, -1].mean()
     mu = GaussianBudget.of(epsilon, 1e-6).mu
     formula = 2 * 1.5 * math.sqrt(3) / (mu * math.sqrt(num_rows * share * (1 - share)))
     errors = []
-    for seed in range(8):
+    for seed in range(16):
         fit, mean, _ = fitted(rows, "logistic", epsilon=epsilon, seed=seed)
         theta, sd = exact(rows, fit.plan.prior)
         errors.append((mean - theta) / sd)
-    assert np.sqrt(np.mean(np.square(errors))) < 1.5 * formula
+    chance = math.sqrt(chi2.ppf(0.999, len(errors)) / len(errors))
+    assert np.sqrt(np.mean(np.square(errors))) < 1.5 * formula * chance
 
 
 def covered(likelihood, epsilon, num_rows, repeats, wrong=False, **options):
