@@ -124,7 +124,7 @@ ELSEWHERE = {
         dpmc_league/simulate.py::regression_features standard_normal
     """,
     "made-up rows, or rows that a user names as not private, on which a plan is simulated": """
-        dpmc/planning/made_up.py::columns standard_normal
+        dpmc/planning/made_up.py::columns standard_normal 2
         dpmc/planning/made_up.py::columns uniform
         dpmc/planning/made_up.py::responses gamma
         dpmc/planning/made_up.py::responses poisson

@@ -158,7 +158,7 @@ def test_one_row_moves_a_step_of_a_stochastic_gradient_by_its_sensitivity(module
         posterior = Posterior(gaussian_model(2), Dataset("far", np.vstack([near, far])))
         ledger, streams = Silent(), Streams.of(4, "sensitivity")
         run = module.sampler(posterior, params)(np.zeros((1, 2)), steps, [streams], ledger)
-        ends.append(run.draws[0, -1])
+        ends.append(run.draws[-1, 0])
         assert ledger.told[2] is streams.noise
     moved = float(np.linalg.norm(ends[0] - ends[1]))
     moved /= module.batches(params, ROWS).step if module is dp_sgnht else 1.0
