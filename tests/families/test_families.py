@@ -161,9 +161,7 @@ def test_the_selected_statistic_has_the_posterior_of_quadrature():
         population, candidates[1], mechanism, x, 5.0, stream(1, "noise", "select_statistic")
     )
     assert released.y == fit.plan.details["released"]
-    exact = statsel.reference(
-        population, candidates[1], mechanism, released, epsilon=5.0, prior=(0.0, 100.0)
-    )
+    exact = statsel.reference(released, prior=(0.0, 100.0))
     ess = fit.summary().to_dataframe().loc["theta", "ess"]
     assert abs(fit.kept().mean() - exact.mean) < 6 * exact.sd / math.sqrt(ess)
 

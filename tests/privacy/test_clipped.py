@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpmc
 from dpmc.automatic import purse
 from dpmc.privacy import clipped
 from dpmc.privacy.budgets import GaussianBudget
@@ -17,26 +16,26 @@ from dpmc.privacy.clipped import Clip, Clipped
 from dpmc.privacy.ledger import Ledger
 from dpmc.rows.vectors import clip_rows, clipped_mean
 
-SOURCE = Path(dpmc.__file__).parent
+SOURCE = Path(__file__).parents[2] / "src"  # every package of the project
 # Where rows are clipped, counted or averaged, beside the bound that it is done with; and where a
 # user, a regression whose statistics name their bounds, or a target without rows states one.
 MAKERS = {
-    "row_sum": {"rows/sums.py", "automatic/whitened.py", "automatic/glm/rows.py"},
-    "row_span": {"automatic/glm/rows.py"},
-    "row_matrices": {"automatic/glm/rows.py"},
-    "row_histogram": {"automatic/glm/rows.py"},
-    "row_counts": {"automatic/glm/units.py"},
-    "row_mean": {"rows/vectors.py"},
+    "row_sum": {"dpmc/rows/sums.py", "dpmc/automatic/whitened.py", "dpmc/automatic/glm/rows.py"},
+    "row_span": {"dpmc/automatic/glm/rows.py", "dpmc/automatic/whitened.py"},
+    "row_matrices": {"dpmc/automatic/glm/rows.py"},
+    "row_histogram": {"dpmc/automatic/glm/rows.py"},
+    "row_counts": {"dpmc/automatic/glm/units.py"},
+    "row_mean": {"dpmc/rows/vectors.py"},
     "row_count": {
-        "automatic/whitened.py",
-        *(f"automatic/glm/{name}.py" for name in ("rows", "run", "units")),
-        "league/sep_clips.py",
+        "dpmc/automatic/whitened.py",
+        *(f"dpmc/automatic/glm/{name}.py" for name in ("rows", "run", "units")),
+        "dpmc_league/sep_clips.py",
     },
-    "row_shares": {"mcmc/clip_shares.py"},
-    "Clipped": {"privacy/clipped.py", "mcmc/batch_ratios.py"},
-    "BarkerRatio": {"mcmc/batch_ratios.py"},
-    "Clip": {"rows/batches.py", "ep/settings.py"},
-    "asserted": {"privacy/single_releases.py", "linreg/nodes.py", "league/price.py"},
+    "row_shares": {"dpmc/mcmc/clip_shares.py"},
+    "Clipped": {"dpmc/privacy/clipped.py", "dpmc/mcmc/batch_ratios.py"},
+    "BarkerRatio": {"dpmc/mcmc/batch_ratios.py"},
+    "Clip": {"dpmc/rows/batches.py", "dpmc/ep/settings.py"},
+    "asserted": {"dpmc/privacy/single_releases.py", "dpmc/linreg/nodes.py", "dpmc_league/price.py"},
     "_replace": set(),
 }
 

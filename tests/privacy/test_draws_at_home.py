@@ -11,196 +11,207 @@ from pathlib import Path
 
 import pytest
 
-import dpmc
 from tests.support.random_draws import draws
 
-SOURCE = Path(dpmc.__file__).parent
-HOME = "privacy/"
-DATA = "experiments/data/"  # simulated, and split into training and test rows
+SOURCE = Path(__file__).parents[2] / "src"  # every package of the project
+HOME = "dpmc/privacy/"
+DATA = "dpmc_papers/data/"  # simulated, and split into training and test rows
 
 ELSEWHERE = {
     "moves of a Markov chain: proposals, momenta, step sizes and acceptance tests, of what is "
     "released already or of rows in a run without privacy": """
-        league/gaussian_laws.py::approximate standard_normal
-        league/references.py::Candidates.extend random
-        league/references.py::Proposals.draw chisquare
-        league/references.py::Proposals.draw integers
-        league/references.py::Proposals.draw standard_normal
-        league/rivals/kinetic_langevin.py::chain standard_normal
-        league/rivals/penalty.py::chain standard_normal
-        league/trajectories.py::steps standard_normal
-        mcmc/barker_correction.py::Correction.draw random
-        mcmc/barker_correction.py::Correction.sample random
-        mcmc/methods/dp_sgnht.py::sampler.init standard_normal
-        mcmc/moves.py::Mass.momentum standard_normal
-        mcmc/moves.py::Walk.direction choice
-        mcmc/moves.py::accept random
-        mcmc/moves.py::guided_walk integers
-        mcmc/moves.py::guided_walk standard_normal 2
-        mcmc/moves.py::random_walk integers
-        mcmc/moves.py::random_walk standard_normal 2
-        mcmc/moves.py::step_sizes random
-        linreg/gibbs/conditionals.py::accepts random
-        linreg/gibbs/conditionals.py::propose_variance standard_normal
-        linreg/gibbs/covariance_moves.py::move_jointly random 2
-        linreg/gibbs/scale_moves.py::scale_move standard_normal
-        statsel/chains/common.py::accepts random
-        statsel/chains/mean.py::make_averaged_ratio.averaged_ratio standard_normal 2
-        statsel/chains/mean.py::make_metropolis.metropolis standard_normal
-        statsel/chains/mean.py::make_pseudo_marginal.pseudo_marginal standard_normal
-        statsel/chains/order.py::make_averaged_ratio.averaged_ratio standard_normal
-        statsel/chains/records.py::make_averaged_ratio.averaged_ratio standard_normal
+        dpmc_league/gaussian_laws.py::approximate standard_normal
+        dpmc_league/references.py::Candidates.extend random
+        dpmc_league/references.py::Proposals.draw chisquare
+        dpmc_league/references.py::Proposals.draw integers
+        dpmc_league/references.py::Proposals.draw standard_normal
+        dpmc_league/rivals/kinetic_langevin.py::chain standard_normal
+        dpmc_league/rivals/penalty.py::chain standard_normal
+        dpmc_league/trajectories.py::steps standard_normal
+        dpmc/mcmc/barker_correction.py::Correction.draw random
+        dpmc/mcmc/barker_correction.py::Correction.sample random
+        dpmc/mcmc/methods/dp_sgnht.py::sampler.init standard_normal
+        dpmc/mcmc/moves.py::Mass.momentum standard_normal
+        dpmc/mcmc/moves.py::Walk.direction choice
+        dpmc/mcmc/moves.py::accept random
+        dpmc/mcmc/moves.py::guided_walk integers
+        dpmc/mcmc/moves.py::guided_walk standard_normal 2
+        dpmc/mcmc/moves.py::random_walk integers
+        dpmc/mcmc/moves.py::random_walk standard_normal 2
+        dpmc/mcmc/moves.py::step_sizes random
+        dpmc/linreg/gibbs/conditionals.py::accepts random
+        dpmc/linreg/gibbs/conditionals.py::propose_variance standard_normal
+        dpmc/linreg/gibbs/covariance_moves.py::move_jointly random 2
+        dpmc/linreg/gibbs/scale_moves.py::scale_move standard_normal
+        dpmc/statsel/chains/common.py::accepts random
+        dpmc/statsel/chains/mean.py::make_averaged_ratio.averaged_ratio standard_normal 2
+        dpmc/statsel/chains/mean.py::make_metropolis.metropolis standard_normal
+        dpmc/statsel/chains/mean.py::make_pseudo_marginal.pseudo_marginal standard_normal
+        dpmc/statsel/chains/order.py::make_averaged_ratio.averaged_ratio standard_normal
+        dpmc/statsel/chains/records.py::make_averaged_ratio.averaged_ratio standard_normal
     """,
     "Gibbs draws of parameters and latent variables, given what is released": """
-        linreg/gibbs/conditionals.py::draw_coefficients standard_normal
-        linreg/gibbs/covariance_moves.py::draw_parameter random 3
-        linreg/gibbs/gaussian_moves.py::draw_deviation standard_normal 2
-        linreg/gibbs/latent_sums.py::direct_conditional standard_normal
-        linreg/gibbs/latent_sums.py::elliptical_slice random 3
-        linreg/gibbs/latent_sums.py::smooth standard_normal
-        linreg/gibbs/latent_sums.py::turned_conditional standard_normal
-        linreg/gibbs/conditionals.py::draw_conjugate standard_gamma
-        linreg/gibbs/conditionals.py::draw_conjugate standard_normal
-        linreg/gibbs/conditionals.py::draw_independent standard_gamma
-        linreg/gibbs/conditionals.py::draw_independent standard_normal
-        linreg/methods/data_augmentation.py::_sweep standard_normal 2
-        linreg/methods/data_augmentation.py::fit standard_normal 2
-        linreg/methods/mcmc_fixed_s.py::draw_theta standard_normal
-        numerics/small_matrices.py::bartlett standard_gamma
-        numerics/small_matrices.py::bartlett standard_normal
-        statsel/chains/common.py::pick random
-        statsel/chains/mean.py::make_pseudo_marginal.log_estimate standard_normal
-        statsel/chains/records.py::draw_base random 2
-        statsel/chains/records.py::draw_base standard_normal
-        statsel/order_draws.py::draw_centre standard_exponential 2
-        statsel/order_draws.py::draw_centre standard_gamma 2
-        statsel/order_draws.py::next_exponential standard_exponential
+        dpmc/linreg/gibbs/conditionals.py::draw_coefficients standard_normal
+        dpmc/linreg/gibbs/covariance_moves.py::draw_parameter random 3
+        dpmc/linreg/gibbs/gaussian_moves.py::draw_deviation standard_normal 2
+        dpmc/linreg/gibbs/latent_sums.py::direct_conditional standard_normal
+        dpmc/linreg/gibbs/latent_sums.py::elliptical_slice random 3
+        dpmc/linreg/gibbs/latent_sums.py::smooth standard_normal
+        dpmc/linreg/gibbs/latent_sums.py::turned_conditional standard_normal
+        dpmc/linreg/gibbs/conditionals.py::draw_conjugate standard_gamma
+        dpmc/linreg/gibbs/conditionals.py::draw_conjugate standard_normal
+        dpmc/linreg/gibbs/conditionals.py::draw_independent standard_gamma
+        dpmc/linreg/gibbs/conditionals.py::draw_independent standard_normal
+        dpmc/linreg/methods/data_augmentation.py::_sweep standard_normal 2
+        dpmc/linreg/methods/data_augmentation.py::fit standard_normal 2
+        dpmc/linreg/methods/mcmc_fixed_s.py::draw_theta standard_normal
+        dpmc/numerics/small_matrices.py::bartlett standard_gamma
+        dpmc/numerics/small_matrices.py::bartlett standard_normal
+        dpmc/statsel/chains/common.py::pick random
+        dpmc/statsel/chains/mean.py::make_pseudo_marginal.log_estimate standard_normal
+        dpmc/statsel/chains/records.py::draw_base random 2
+        dpmc/statsel/chains/records.py::draw_base standard_normal
+        dpmc/statsel/order_draws.py::draw_centre standard_exponential 2
+        dpmc/statsel/order_draws.py::draw_centre standard_gamma 2
+        dpmc/statsel/order_draws.py::next_exponential standard_exponential
     """,
     "exact draws from a posterior in closed form: of a reference, or given releases": """
-        league/catalogue/circle_v1.py::build.draw rvs
-        league/catalogue/circle_v1.py::build.draw uniform
-        league/catalogue/hierarchical_10_v1.py::sample random
-        league/catalogue/hierarchical_10_v1.py::sample standard_normal 2
-        league/families.py::bent.draw standard_normal
-        league/families.py::gaussian.draw standard_normal
-        league/gaussian_laws.py::run standard_normal
-        league/rivals/hmc_releases.py::run standard_normal
-        families/mixture.py::_draws standard_normal
-        families/network.py::_draws gamma
-        families/network.py::_draws standard_normal
-        automatic/glm/run.py::_draws standard_normal
-        automatic/noise_aware.py::NoiseAware.draws random
-        automatic/noise_aware.py::NoiseAware.draws standard_normal
-        linreg/methods/bayes_fixed_s_fast.py::fit standard_normal
-        linreg/methods/posterior.py::fit standard_gamma
-        linreg/methods/posterior.py::fit standard_normal
-        models/banana.py::build.reference standard_normal
-        models/circle.py::build.reference rvs
-        models/circle.py::build.reference uniform
-        models/gaussian_mean.py::build.reference standard_normal
+        dpmc_league/catalogue/circle_v1.py::build.draw rvs
+        dpmc_league/catalogue/circle_v1.py::build.draw uniform
+        dpmc_league/catalogue/hierarchical_10_v1.py::sample random
+        dpmc_league/catalogue/hierarchical_10_v1.py::sample standard_normal 2
+        dpmc_league/families.py::bent.draw standard_normal
+        dpmc_league/families.py::gaussian.draw standard_normal
+        dpmc_league/gaussian_laws.py::run standard_normal
+        dpmc_league/rivals/hmc_releases.py::run standard_normal
+        dpmc/families/mixture.py::_draws standard_normal
+        dpmc/families/network.py::_draws gamma
+        dpmc/families/network.py::_draws standard_normal
+        dpmc/automatic/glm/run.py::_draws standard_normal
+        dpmc/automatic/noise_aware.py::NoiseAware.draws random
+        dpmc/automatic/noise_aware.py::NoiseAware.draws standard_normal
+        dpmc/linreg/methods/bayes_fixed_s_fast.py::fit standard_normal
+        dpmc/linreg/methods/posterior.py::fit standard_gamma
+        dpmc/linreg/methods/posterior.py::fit standard_normal
+        dpmc/models/banana.py::build.reference standard_normal
+        dpmc/models/circle.py::build.reference rvs
+        dpmc/models/circle.py::build.reference uniform
+        dpmc/models/gaussian_mean.py::build.reference standard_normal
     """,
     "responses of new rows, which are not private, under draws that are released": """
-        fits/predictive.py::_linear standard_normal
-        fits/predictive.py::_logistic logistic
-        fits/predictive.py::_mixture choice
-        fits/predictive.py::_mixture standard_normal
-        fits/predictive.py::_network standard_normal
-        fits/predictive.py::_poisson normal
-        fits/predictive.py::_poisson poisson
-        fits/predictive.py::_student_t standard_t
+        dpmc/fits/predictive.py::_linear standard_normal
+        dpmc/fits/predictive.py::_logistic logistic
+        dpmc/fits/predictive.py::_mixture choice
+        dpmc/fits/predictive.py::_mixture standard_normal
+        dpmc/fits/predictive.py::_network standard_normal
+        dpmc/fits/predictive.py::_poisson normal
+        dpmc/fits/predictive.py::_poisson poisson
+        dpmc/fits/predictive.py::_student_t standard_t
     """,
     "simulated rows of tasks, which are nobody's": """
-        league/catalogue/circle_v1.py::build standard_normal
-        league/catalogue/hierarchical_10_v1.py::build standard_normal 2
-        league/catalogue/linear_5_v1.py::build standard_normal
-        league/catalogue/logistic_3_v1.py::build random
-        league/catalogue/mixture_2_v1.py::build random
-        league/catalogue/mixture_2_v1.py::build standard_normal
-        league/catalogue/network_6_v1.py::build standard_normal
-        league/catalogue/network_6_v1.py::build uniform
-        league/catalogue/poisson_3_v1.py::build poisson
-        league/catalogue/student_location_v1.py::build standard_t
-        league/families.py::bent standard_normal
-        league/families.py::gaussian standard_normal
-        league/simulate.py::regression_features standard_normal
+        dpmc_league/catalogue/circle_v1.py::build standard_normal
+        dpmc_league/catalogue/hierarchical_10_v1.py::build standard_normal 2
+        dpmc_league/catalogue/linear_5_v1.py::build standard_normal
+        dpmc_league/catalogue/logistic_3_v1.py::build random
+        dpmc_league/catalogue/mixture_2_v1.py::build random
+        dpmc_league/catalogue/mixture_2_v1.py::build standard_normal
+        dpmc_league/catalogue/network_6_v1.py::build standard_normal
+        dpmc_league/catalogue/network_6_v1.py::build uniform
+        dpmc_league/catalogue/poisson_3_v1.py::build poisson
+        dpmc_league/catalogue/student_location_v1.py::build standard_t
+        dpmc_league/families.py::bent standard_normal
+        dpmc_league/families.py::gaussian standard_normal
+        dpmc_league/simulate.py::regression_features standard_normal
+    """,
+    "made-up rows, or rows that a user names as not private, on which a plan is simulated": """
+        dpmc/planning/made_up.py::columns standard_normal 2
+        dpmc/planning/made_up.py::columns uniform
+        dpmc/planning/made_up.py::responses gamma
+        dpmc/planning/made_up.py::responses poisson
+        dpmc/planning/made_up.py::responses random
+        dpmc/planning/made_up.py::responses standard_normal
+        dpmc/planning/made_up.py::responses standard_t
+        dpmc/planning/simulated.py::Simulation.drawn integers
+        dpmc/planning/simulated.py::Simulation.drawn standard_normal
     """,
     "the order of reference draws, directions of a score, seeds, and coins of attacks": """
-        league/attack.py::attack integers
-        league/attack.py::attack random
-        league/measures.py::sliced_wasserstein standard_normal
-        league/references.py::make permutation
-        league/table.py::_key integers
-        statsel/posterior/quadrature.py::OrderTable.__init__ integers
-        experiments/studies/_league.py::terms integers
-        experiments/studies/league_price.py::run integers
+        dpmc_league/attack.py::attack integers
+        dpmc_league/attack.py::attack random
+        dpmc_league/measures.py::sliced_wasserstein standard_normal
+        dpmc_league/references.py::make permutation
+        dpmc_league/table.py::_key integers
+        dpmc/statsel/posterior/quadrature.py::OrderTable.__init__ integers
+        dpmc_papers/studies/_league.py::terms integers
+        dpmc_papers/studies/league_price.py::run integers
     """,
     "which published runs are made again, and from which last digits": """
-        experiments/commands.py::_rerun randbits
-        experiments/pipeline/published_runs.py::one_of_each integers
-        experiments/pipeline/published_runs.py::sample choice
-        experiments/pipeline/rerun.py::moved integers
+        dpmc_papers/__main__.py::_rerun randbits
+        dpmc_papers/pipeline/published_runs.py::one_of_each integers
+        dpmc_papers/pipeline/published_runs.py::sample choice
+        dpmc_papers/pipeline/rerun.py::moved integers
     """,
     "which rows a step uses, and in what order": """
-        league/rivals/hmc_batches.py::batch_gradient.gradient choice
-        ep/network/vi.py::_one_pass permutation
-        ep/settings.py::pass_orders integers
-        ep/settings.py::pass_orders permutation
-        mcmc/batch_ratios.py::BatchRatios.sums random_raw
-        mcmc/stochastic_gradient.py::sampler.chain integers
+        dpmc_league/rivals/hmc_batches.py::batch_gradient.gradient choice
+        dpmc/automatic/glm/rows.py::Rows.one_of integers
+        dpmc/ep/network/vi.py::_one_pass permutation
+        dpmc/ep/settings.py::pass_orders integers
+        dpmc/ep/settings.py::pass_orders permutation
+        dpmc/mcmc/batch_ratios.py::BatchRatios.sums random_raw
+        dpmc/mcmc/stochastic_gradient.py::sampler.chain integers
     """,
     "dropped at once: the generator is to stand where that of the public code does": """
-        ep/mixture/published.py::legacy_stream standard_normal
-        ep/network/engine.py::_run standard_normal
+        dpmc/ep/mixture/published.py::legacy_stream standard_normal
+        dpmc/ep/network/engine.py::_run standard_normal
     """,
     "Monte Carlo integrals and simulations of public quantities": """
-        diagnostics/mmd.py::cross_width integers 3
-        ep/network/vi.py::_one_pass standard_normal
-        ep/network/vi.py::fit standard_normal 2
-        ep/perturbation/noise.py::_symmetric standard_normal
-        ep/perturbation/noise.py::example_covariance standard_normal
-        ep/perturbation/noise.py::simulate standard_normal
-        ep/perturbation/noise.py::simulate_natural standard_normal
-        statsel/fisher/monte_carlo.py::estimate laplace
-        statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
-        statsel/fisher/order_statistics.py::simulate uniform
-        statsel/fisher/order_statistics.py::sorted_latents uniform 2
-        experiments/outputs/_league_table.py::_ratios integers
-        experiments/verdicts/bootstrap.py::resample integers
-        experiments/verdicts/power.py::_dealt permutation
+        dpmc/diagnostics/mmd.py::cross_width integers 3
+        dpmc/ep/network/vi.py::_one_pass standard_normal
+        dpmc/ep/network/vi.py::fit standard_normal 2
+        dpmc/ep/perturbation/noise.py::_symmetric standard_normal
+        dpmc/ep/perturbation/noise.py::example_covariance standard_normal
+        dpmc/ep/perturbation/noise.py::simulate standard_normal
+        dpmc/ep/perturbation/noise.py::simulate_natural standard_normal
+        dpmc/statsel/fisher/monte_carlo.py::estimate laplace
+        dpmc/statsel/fisher/monte_carlo.py::of_mean.draw standard_normal
+        dpmc/statsel/fisher/order_statistics.py::simulate uniform
+        dpmc/statsel/fisher/order_statistics.py::sorted_latents uniform 2
+        dpmc_papers/outputs/_league_table.py::_ratios integers
+        dpmc_papers/verdicts/bootstrap.py::resample integers
+        dpmc_papers/verdicts/power.py::_dealt permutation
     """,
     "start points, priors and simulated records": """
-        league/footing.py::_by_mean standard_normal
-        league/footing.py::_search standard_normal
-        league/price.py::Normal.of standard_normal
-        ep/network/engine.py::first_arrays standard_normal
-        linreg/profiles.py::make_prior standard_normal
-        numerics/covariances.py::random_covariance gamma
-        numerics/covariances.py::random_covariance uniform
-        statsel/types.py::Population.draw_base standard_normal
-        statsel/types.py::Population.draw_base uniform
-        experiments/config/problems.py::start_points standard_normal
+        dpmc_league/footing.py::_by_mean standard_normal
+        dpmc_league/footing.py::_search standard_normal
+        dpmc_league/price.py::Normal.of standard_normal
+        dpmc/ep/network/engine.py::first_arrays standard_normal
+        dpmc/linreg/profiles.py::make_prior standard_normal
+        dpmc/numerics/covariances.py::random_covariance gamma
+        dpmc/numerics/covariances.py::random_covariance uniform
+        dpmc/statsel/types.py::Population.draw_base standard_normal
+        dpmc/statsel/types.py::Population.draw_base uniform
+        dpmc_papers/config/problems.py::start_points standard_normal
     """,
     "which rows are compared with each other, by a public seed": """
-        automatic/glm/units.py::find permutation
+        dpmc/automatic/glm/units.py::find permutation
     """,
     "made-up rows and parameters on which a model is checked before it sees private rows": """
-        automatic/normal_prior.py::_is_normal choice
-        rows/model_checks.py::_check_affine integers
-        rows/model_checks.py::_check_affine random
-        rows/model_checks.py::_check_affine standard_normal
-        rows/model_checks.py::_check_gradient.compare standard_normal
-        rows/probes.py::Probes.pairs permutation
-        rows/probes.py::bounded_rows standard_normal
-        rows/probes.py::rows choice 2
-        rows/probes.py::rows integers
-        rows/probes.py::rows poisson
-        rows/probes.py::rows random 2
-        rows/probes.py::rows standard_normal 2
-        rows/probes.py::thetas standard_normal
-        rows/regressions.py::example_rows standard_normal
+        dpmc/automatic/prior.py::_is_normal choice
+        dpmc/rows/model_checks.py::_check_affine integers
+        dpmc/rows/model_checks.py::_check_affine random
+        dpmc/rows/model_checks.py::_check_affine standard_normal
+        dpmc/rows/model_checks.py::_check_gradient.compare standard_normal
+        dpmc/rows/probes.py::Probes.pairs permutation
+        dpmc/rows/probes.py::bounded_rows standard_normal
+        dpmc/rows/probes.py::rows choice 2
+        dpmc/rows/probes.py::rows integers
+        dpmc/rows/probes.py::rows poisson
+        dpmc/rows/probes.py::rows random 2
+        dpmc/rows/probes.py::rows standard_normal 2
+        dpmc/rows/probes.py::thetas standard_normal
+        dpmc/rows/regressions.py::example_rows standard_normal
     """,
     "the key of a generator": """
-        random_bits.py::cryptographic urandom
+        dpmc/random_bits.py::cryptographic urandom
     """,
 }
 # What may be given the stream of privacy noise: a ledger, or a function that takes a ledger too.
@@ -273,46 +284,46 @@ def test_noise_is_drawn_at_home(every):
     ("file", "text", "planted", "expected"),
     [
         (
-            "linreg/release_terms.py",
+            "dpmc/linreg/release_terms.py",
             None,
             "def add(s, rng):\n    return s + rng.laplace(size=s.shape)\n",
-            "linreg/release_terms.py::add laplace",
+            "dpmc/linreg/release_terms.py::add laplace",
         ),
         (
-            "statsel/releases.py",
+            "dpmc/statsel/releases.py",
             None,
             "def add(s, rng):\n    draw = rng.normal\n    return s + draw()\n",
-            "statsel/releases.py::add normal",
+            "dpmc/statsel/releases.py::add normal",
         ),
         (
-            "statsel/mechanisms.py",
+            "dpmc/statsel/mechanisms.py",
             None,
             "def add(s, rng):\n    return s + getattr(rng, 'laplace')()\n",
-            "statsel/mechanisms.py::add laplace",
+            "dpmc/statsel/mechanisms.py::add laplace",
         ),
         (
-            "ep/mixture/states.py",
+            "dpmc/ep/mixture/states.py",
             None,
             "from numpy.random import normal\n",
-            "ep/mixture/states.py::module normal",
+            "dpmc/ep/mixture/states.py::module normal",
         ),
         (
-            "rows/kernels.py",
+            "dpmc/rows/kernels.py",
             None,
             "BODY = 'total += scale * rng.standard_normal()'\n",
-            "rows/kernels.py::module standard_normal",
+            "dpmc/rows/kernels.py::module standard_normal",
         ),
         (  # one more where one is listed
-            "mcmc/moves.py",
+            "dpmc/mcmc/moves.py",
             "    return math.log1p(-rng.random()) < log_ratio",
             "    return math.log1p(-rng.random()) < log_ratio + rng.random()",
-            "mcmc/moves.py::accept random",
+            "dpmc/mcmc/moves.py::accept random",
         ),
         (  # where noise was once drawn
-            "ep/mixture/published.py",
+            "dpmc/ep/mixture/published.py",
             "        give_back(used)",
             "        give_back(used)\n        normals += rng.standard_normal(normals.shape)",
-            "ep/mixture/published.py::fit standard_normal",
+            "dpmc/ep/mixture/published.py::fit standard_normal",
         ),
     ],
 )

@@ -25,7 +25,7 @@ from tests.support.posteriors import gaussian_model, rows
 ROWS = 12
 NOISE = {"ratio_noise_multiplier": 0.4, "gradient_noise_multiplier": 0.3}
 CASES = {
-    "dp_penalty": {"proposal_sd": 0.3, "noise_multiplier": 0.2, "clip_bound": 1.5},
+    "dp_penalty": {"proposal_sd": 0.3, "ratio_noise_multiplier": 0.2, "ratio_clip_bound": 1.5},
     "dp_hmc": {
         "step_size": 0.2,
         "num_leapfrog_steps": 2,
@@ -37,8 +37,8 @@ CASES = {
     "minibatch_penalty": {
         "proposal_sd": 0.3,
         "batch_size": ROWS,
-        "noise_multiplier": 0.2,
-        "clip_bound": 1.5,
+        "ratio_noise_multiplier": 0.2,
+        "ratio_clip_bound": 1.5,
     },
 }
 # A third of the rows, whose sum is scaled to all of them.
@@ -150,7 +150,7 @@ def test_one_row_moves_a_step_of_a_stochastic_gradient_by_its_sensitivity(module
     SGNHT, which moves its position one step later.
     """
     more = {"friction": 2.0} if module is dp_sgnht else {}
-    params = module.Params(batch_size=ROWS, clip_bound=0.8, step_size=0.1, **more)
+    params = module.Params(batch_size=ROWS, gradient_clip_bound=0.8, step_size=0.1, **more)
     steps = 2 if module is dp_sgnht else 1
     near = 0.1 * rows("sensitivity", ROWS - 1, 2).x
     ends = []
@@ -226,7 +226,7 @@ def log_posterior(x: np.ndarray, theta: np.ndarray, tempering: float) -> float:
 
 QUIET = {
     "rwmh": {"proposal_sd": 0.2},
-    "dp_penalty": {"proposal_sd": 0.2, "noise_multiplier": 1e-13, "clip_bound": 50.0},
+    "dp_penalty": {"proposal_sd": 0.2, "ratio_noise_multiplier": 1e-13, "ratio_clip_bound": 50.0},
     "hmc": {"step_size": 0.3, "num_leapfrog_steps": 3},
     "dp_hmc": {
         "step_size": 0.3,
@@ -239,8 +239,8 @@ QUIET = {
     "minibatch_penalty": {
         "proposal_sd": 0.05,
         "batch_size": ROWS,
-        "noise_multiplier": 1e-13,
-        "clip_bound": 50.0,
+        "ratio_noise_multiplier": 1e-13,
+        "ratio_clip_bound": 50.0,
         "finite_population": True,
     },
 }

@@ -28,7 +28,7 @@ _ORDINARY = frozenset({"random", "f", "power", "gamma", "beta", "bytes", "choice
 _NAMED, _OTHERS = ("|".join(sorted(names)) for names in (METHODS - _ORDINARY, _ORDINARY))
 _IN_TEXT = re.compile(rf"\.({_NAMED})\(|\brng\.({_OTHERS})\(")
 # Where moves and batches may be drawn from streams of their own: no list names new methods.
-METHODS_AT, PUBLIC = "mcmc/methods", {"streams.chain", "streams.batches"}
+METHODS_AT, PUBLIC = "dpmc/mcmc/methods", {"streams.chain", "streams.batches"}
 _NO_GENERATORS = ("dpmc", "numpy", "math")
 
 
