@@ -18,7 +18,6 @@ from dpmc.rng import stream
 from dpmc.rows import model_checks
 from dpmc.types import DpmcError, UnavailableError
 from dpmc_league import references
-from dpmc_league import task as tasks_module
 from dpmc_league.catalogue import hierarchical_10_v1
 from dpmc_league.references import (
     Candidates,
@@ -28,6 +27,9 @@ from dpmc_league.references import (
     Source,
     independence_chains,
 )
+
+# The package has a function of the same name.
+tasks_module = importlib.import_module("dpmc_league.task")
 
 NUM, LIMIT = 500, 5.0
 # Tasks whose references take longest.

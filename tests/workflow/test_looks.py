@@ -30,7 +30,7 @@ main(sys.argv[1:])
 def test_only_a_limit_that_is_asked_for_makes_a_run_look_later(tmp_path, options, look) -> None:
     project = copy_tiny(tmp_path / "project")
     done = subprocess.run(
-        [sys.executable, "-c", TELLING, "-c1", "--until", "data", *options, "--config", *TINY],
+        [sys.executable, "-c", TELLING, "-c1", "--until", "problem", *options, "--config", *TINY],
         cwd=project.folder,
         env=project.environment(),
         text=True,

@@ -141,6 +141,12 @@ def published_files(wildcards):
     return [path for path in all_targets() if path != SITE.format(scale=SCALE)]
 
 
+def cores_of_study(wildcards):
+    """All cores for a study of run times, so that no other job runs beside it; the job uses one."""
+    study = settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
+    return workflow.cores if study.timed else 1
+
+
 def doubling(number):
     """Memory or minutes of a job, twice as much at every attempt."""
     return lambda wildcards, attempt: number * 2 ** (attempt - 1)

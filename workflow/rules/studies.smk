@@ -1,12 +1,6 @@
 # Studies, of which measurements are kept and no draws, and what accountants allow.
 
 
-def cores_of_study(wildcards):
-    """All cores for a study of run times, so that no other job runs beside it; the job uses one."""
-    study = settings(wildcards.scale).papers[wildcards.paper].studies[wildcards.experiment]
-    return workflow.cores if study.timed else 1
-
-
 rule study:
     """A study on one problem: a batch of replicates of all its points and methods."""
     input:

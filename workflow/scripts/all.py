@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from _job import configuration
+from _job import Log, configuration
 from dpmc.types import DpmcError
 from dpmc_papers.data._uci import FOLDER_VARIABLE
 from dpmc_papers.pipeline import stale
@@ -34,11 +34,13 @@ if scale != "paper":
         "The published grids: `make docs` makes a site of the results that are kept, "
         "`uv run snakemake --cores all --config scale=paper` runs them."
     )
-print("\n".join(lines), file=sys.stderr)
 if found:
     told = [f"  {path}: {why}" for path, why in list(found.items())[:SHOWN]]
     more = [f"  and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     end = f"Remove them: `uv run python -m dpmc_papers clean --scale {scale}`"
     head = f"{len(found)} files are not what the configuration asks for:"
-    print("\n".join([head, *told, *more, end]), file=sys.stderr)
+    lines += [head, *told, *more, end]
+text = "\n".join(lines)
+print(text, file=sys.stderr)
+Log(snakemake.log[0]).line(text)
 sys.exit(any(why == stale.OTHERWISE for why in found.values()))

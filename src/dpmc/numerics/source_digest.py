@@ -1,6 +1,6 @@
 """Digest of the code that a result depends on: what imports show, comments and docstrings aside.
 
-Versions of other packages are told by `versions`: they are no part of `code_digest`.
+Versions of other packages are no part of it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import ast
 import functools
 import hashlib
 import json
-import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +17,6 @@ from dpmc.types import DpmcError
 
 # The library, and what stands on it in a checkout.
 PACKAGES = ("dpmc", "dpmc_league", "dpmc_papers")
-# Distributions whose modules have another name.
-DISTRIBUTIONS = {
-    "dp_accounting": "dp-accounting",
-    "markdown_it": "markdown-it-py",
-    "yaml": "pyyaml",
-}
-# They read settings, find folders or show progress: no number and no picture depends on them.
-WITHOUT_EFFECT = {"jsonschema", "msgspec", "platformdirs", "pooch", "tqdm", "yaml"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -87,47 +77,6 @@ def closure(*module_names: str) -> tuple[str, ...]:
             reached.add(name)
             waiting.extend(imported(name))
     return tuple(sorted(reached))
-
-
-@functools.cache
-def versions(*module_names: str) -> dict[str, str]:
-    """Versions of the other packages that modules and what they import rest on.
-
-    Parameters
-    ----------
-    *module_names : str
-        Dotted names inside the package.
-
-    Returns
-    -------
-    dict of str to str
-        Exact version by the name of a distribution, sorted. Packages that are not installed,
-        parts of the standard library and packages that determine no result are left out.
-    """
-    names = {name for module in closure(*module_names) for name in _others(module)}
-    names -= WITHOUT_EFFECT | set(sys.stdlib_module_names) | {*PACKAGES}
-    found = {DISTRIBUTIONS.get(name, name): _version(name) for name in sorted(names)}
-    return {name: version for name, version in found.items() if version is not None}
-
-
-@functools.cache
-def _others(name: str) -> frozenset[str]:
-    """Top names of all that a module imports, wherever the import stands."""
-    found: set[str] = set()
-    for node in _statements(module_tree(name)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.add((node.module or "").partition(".")[0])
-    return frozenset(found)
-
-
-@functools.cache
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(DISTRIBUTIONS.get(name, name))
-    except metadata.PackageNotFoundError:
-        return None
 
 
 @functools.cache

@@ -13,8 +13,8 @@ from dpmc.types import DpmcError
 from dpmc_papers.pipeline import provenance, store
 from dpmc_papers.pipeline.workload import Workload
 
-# Folders that hold no results.
-ASIDE = ("logs", "benchmarks")
+# Folders that hold no results: what jobs said and took, and pages, which are copies of outputs.
+ASIDE = ("logs", "benchmarks", "page")
 PROVENANCE = "provenance.json"
 OTHERWISE, UNASKED = "made with other settings", "nothing asks for it"
 

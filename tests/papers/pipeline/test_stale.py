@@ -34,8 +34,10 @@ def work(config: Config) -> Workload:
             Path(path).touch()
     record = {"outputs": {name: job.digest for name, job in work.outputs.items()}}
     Path(work.folder, stale.PROVENANCE).write_text(json.dumps(record), encoding="utf-8")
-    (Path(work.folder) / "logs").mkdir()
-    (Path(work.folder) / "logs" / "figure1.log").touch()
+    for name in ("logs/figure1.log", "page/index.md"):
+        path = Path(work.folder, name)
+        path.parent.mkdir()
+        path.touch()
     return work
 
 
