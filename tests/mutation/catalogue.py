@@ -13,7 +13,7 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PACKAGE = Path("src") / "dpmc"
+SOURCES = Path("src")
 KEYS = {"id", "file", "find", "replace", "why", "tests"}
 
 
@@ -28,7 +28,7 @@ class Bug:
     area : str
         Name of the file that lists it.
     file : str
-        Path of the changed file below ``src/dpmc``.
+        Path of the changed file below ``src``.
     find, replace : str
         Text that occurs there exactly once, and what takes its place.
     why : str
@@ -101,7 +101,7 @@ def problems(bugs: tuple[Bug, ...], root: Path = ROOT) -> Iterator[str]:
     Of a text that has moved to another file of the package, the new place is named.
     """
     for bug in bugs:
-        path = root / PACKAGE / bug.file
+        path = root / SOURCES / bug.file
         source = path.read_text(encoding="utf-8") if path.is_file() else ""
         try:
             bug.planted(source)
@@ -114,7 +114,7 @@ def problems(bugs: tuple[Bug, ...], root: Path = ROOT) -> Iterator[str]:
 
 
 def _homes(bug: Bug, root: Path) -> list[str]:
-    package = root / PACKAGE
+    package = root / SOURCES
     return [
         path.relative_to(package).as_posix()
         for path in sorted(package.rglob("*.py"))

@@ -28,7 +28,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from dpmc.numerics import compiled as cache
-from tests.mutation.catalogue import PACKAGE, ROOT, Bug, problems, read, sample
+from tests.mutation.catalogue import ROOT, SOURCES, Bug, problems, read, sample
 
 # What tests read besides the package: no results, no caches.
 COPIED = ("src", "tests", "config", "workflow", "docs", "profiles", "benchmarks", "envs", ".ci")
@@ -116,7 +116,7 @@ class Tree:
     @contextmanager
     def planted(self, bug: Bug) -> Iterator[None]:
         """Plant `bug` for as long as the context lasts."""
-        path = self.folder / PACKAGE / bug.file
+        path = self.folder / SOURCES / bug.file
         source, written = path.read_text(encoding="utf-8"), path.stat().st_mtime_ns
         try:
             path.write_text(bug.planted(source), encoding="utf-8")
