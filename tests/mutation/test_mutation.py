@@ -32,7 +32,7 @@ def a_bug(**changes) -> Bug:
     given = {
         "id": "x",
         "area": "a",
-        "file": "m.py",
+        "file": "dpmc/m.py",
         "find": "1",
         "replace": "2",
         "why": "w",
@@ -61,9 +61,9 @@ def test_the_new_place_of_a_text_is_told(tmp_path):
     (package / "sub" / "new.py").write_text("a = 1\n")
     (tmp_path / "t.py").write_text("")
     assert list(problems((a_bug(),), tmp_path)) == [
-        "x: `find` occurs 0 times in m.py, allowed once; it is in sub/new.py"
+        "x: `find` occurs 0 times in dpmc/m.py, allowed once; it is in dpmc/sub/new.py"
     ]
-    moved = a_bug(file="sub/new.py", tests=("t.py::test_gone", "u.py"))
+    moved = a_bug(file="dpmc/sub/new.py", tests=("t.py::test_gone", "u.py"))
     assert list(problems((moved,), tmp_path)) == [
         "x: no test t.py::test_gone",
         "x: no test u.py",
