@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,17 @@ def test_helpers_are_not_offered(kind):
     names = registry.names(kind)
     assert names == tuple(sorted(names))
     assert not any(name.startswith("_") for name in names)
+
+
+def test_what_the_library_looks_up_is_there_without_the_packages_that_stand_on_it():
+    """In a process of its own: here others have added their kinds."""
+    code = (
+        "import sys\nfrom dpmc import registry\nfrom dpmc.statsel.sampling import DEFAULTS, KIND\n"
+        "assert 'dpmc_papers' not in sys.modules\n"
+        "assert set(DEFAULTS.values()) <= set(registry.names(KIND))\n"
+        "assert all(map(registry.names, registry.KINDS))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("data", "_threefry"), ("output", "_tables")])

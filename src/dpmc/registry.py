@@ -22,6 +22,7 @@ KINDS = {
     "model": "dpmc.models",
     "method": "dpmc.mcmc.methods",
     "accountant": "dpmc.privacy.accountants",
+    "statsel_posterior": "dpmc.statsel.chains.methods",
 }
 
 
