@@ -30,7 +30,8 @@ def contents(results: Path) -> dict[str, bytes]:
     folder = results / PAPER
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
     found = {str(path.relative_to(folder)): path for path in paths}
-    aside = ("logs/", "benchmarks/", "provenance.json")
+    # Pages are copies of the rest, and tell the date of the run.
+    aside = ("logs/", "benchmarks/", "page/", "provenance.json")
     return {name: path.read_bytes() for name, path in found.items() if not name.startswith(aside)}
 
 

@@ -33,9 +33,9 @@ OUTPUTS = [
 ]
 # What follows any output.
 PAGES = [
-    "front page at scale tiny",
-    "page about raisa2021dphmc",
+    "pages about raisa2021dphmc",
     "provenance of raisa2021dphmc",
+    "site at scale tiny",
 ]
 METRICS = "metrics of comparison on plane"
 AFTER_CHAINS = sorted([METRICS, *OUTPUTS, *PAGES])

@@ -24,8 +24,8 @@ PAPER = "raisa2021dphmc"
 SECONDS = 1800
 # Whose jobs are submitted.
 RULES = ("rows", "problem", "chain", "metrics", "study", "accounting", "figure", "table", "verdict")
-# What differs between two runs: times, hosts, and logs.
-RECORDS = {"benchmarks", "logs", "provenance.json", "site", "report.html"}
+# What differs between two runs: times, hosts, and logs; pages tell them too.
+RECORDS = {"benchmarks", "logs", "page", "provenance.json", "site", "report.html"}
 
 pytestmark = [
     pytest.mark.slow,
