@@ -141,13 +141,13 @@ TRACED = {
 }
 
 FIT = dpmc.Fit(
-    np.zeros((40, 1, 3)),
+    np.zeros((1, 40, 3)),
     {},
     {},
     "complete",
     (),
     dpmc.Guarantee(1.0, 1e-6),
-    {"likelihood": {"name": "linear", "intercept": False}},
+    dpmc.types.Plan(likelihood={"name": "linear", "intercept": False}),
 )
 
 

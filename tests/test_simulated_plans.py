@@ -32,20 +32,20 @@ def logistic_rows(rng, num_rows, rate=0.3):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_errors_are_as_planned_within_a_factor_of_two(epsilon):
-    """Of 9 fits; seeds are fixed, and nothing is left to chance."""
+def test_errors_are_as_planned_within_a_factor_of_three(epsilon):
+    """Of 27 fits, beside a plan that rests on a few data sets; seeds are fixed."""
     older, rows = (logistic_rows(stream(0, "plans", k), 3000) for k in range(2))
     planned = dpmc.plan("logistic", rows.shape, epsilon=epsilon, delta=1e-6, rows=older)
     model, _ = built("logistic", 2, True, prior_sd=100.0, freedom=4.0)
     exact, sd = Exact(model, rows).posterior(Prior.of(model), np.zeros(3), np.eye(3) / 20)
     errors = []
-    for seed in range(9):
+    for seed in range(27):
         fit = dpmc.regression(
             rows[:, :2], rows[:, 2], likelihood="logistic", epsilon=epsilon, delta=1e-6, seed=seed
         )
         away = (fit.draws.mean(axis=(0, 1)) - exact) / sd
         errors.append(np.sqrt(np.mean(away**2)))
-    assert 0.5 < np.median(errors) / planned.error < 2
+    assert 1 / 3 < np.median(errors) / planned.error < 3
     assert planned.rows == "public, as given"
 
 

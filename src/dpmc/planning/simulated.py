@@ -159,7 +159,7 @@ class Simulation:
             point = starting_point(self.what, prior, None)
             centre = locate(WhitenedRows(self.what, dataset), prior, Purse(ledger, rng), point)
             draws, _ = NoiseAware.of(centre, prior).draws(DRAWS, 1, rng)
-            mean, sd = draws[:, 0].mean(axis=0), draws[:, 0].std(axis=0)
+            mean, sd = draws[0].mean(axis=0), draws[0].std(axis=0)
             return lambda fit: (mean, sd)
         intercept = bool(self.options.get("intercept", True))
         freedom = float(self.options.get("degrees_of_freedom", 4.0))
@@ -198,7 +198,7 @@ class Outcome:
     def of(cls, fit: Fit, mean: Array, sd: Array) -> Outcome:
         """Return it for a fit, and the exact posterior."""
         assert fit.draws is not None
-        draws = fit.draws[:, 0]
+        draws = fit.draws[0]
         error = float(np.sqrt(np.mean(((draws.mean(axis=0) - mean) / sd) ** 2)))
         return cls(error, float((draws.std(axis=0) / sd).max()), fit.remarks)
 
