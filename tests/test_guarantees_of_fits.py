@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 
 import pytest
 
@@ -18,8 +17,7 @@ PARAMS = {
 
 def fit(method: str, seed: int | None = 3):
     """Fit with exact diagnostics."""
-    exact = "diagnostics" in inspect.signature(dpmc.fit).parameters
-    more = {"diagnostics": "exact"} if exact else {}
+    more = {"diagnostics": "exact"}
     return dpmc.fit(
         gaussian_model(),
         rows("fit", 500, 2),

@@ -16,9 +16,7 @@ def load(root, change=("", "")):
     for name in ("papers", "scales"):
         (root / "config" / name).mkdir(parents=True)
     shutil.copy(HERE / f"{KEY}.yaml", root / "config/papers")
-    (root / "config/scales/full.yaml").write_text(
-        "seeds_per_job: 2\nseconds_per_job: 60\npapers: {}\n"
-    )
+    (root / "config/scales/full.yaml").write_text("seeds_per_job: 2\npapers: {}\n")
     path = root / f"config/papers/{KEY}.yaml"
     path.write_text(path.read_text().replace(*change))
     return reader.load_config({"papers": [KEY], "scale": "full", "results_dir": "results"}, root)
