@@ -5,11 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from dpmc import registry
 from dpmc.types import DpmcError
-from dpmc_papers.config import reader
+from dpmc_papers import outputs
+from dpmc_papers.config import code, reader
 
 HERE = Path(__file__).parent
 KEY = "lovelace2026walk"
+
+
+@pytest.fixture(autouse=True)
+def figures(tmp_path, monkeypatch):
+    """A module of figures with the name of the paper, as it would stand in dpmc_papers/outputs."""
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    shutil.copy(HERE.parent / "figure" / "acceptance.py", folder / f"{KEY}.py")
+    monkeypatch.setattr(outputs, "__path__", [*outputs.__path__, str(folder)])
+    monkeypatch.setattr(code, "defined", lambda module: {"acceptance"})
+    registry.names.cache_clear()
+    yield
+    registry.names.cache_clear()
 
 
 def load(root, change=("", "")):
