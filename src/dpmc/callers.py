@@ -8,7 +8,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def stacklevel() -> int:
-    """Return the ``stacklevel`` at which a warning names the first line outside of the package."""
+    """``stacklevel`` at which a warning names the first line outside of the package."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1

@@ -118,7 +118,7 @@ def real_numbers(value: Any) -> Array:
 
 
 def scales(name: str, value: float | Sequence[float], dim: int) -> Array:
-    """Return one scale for each dimension, shape (d,)."""
+    """One scale for each dimension, shape (d,)."""
     entries = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if entries.size not in (1, dim):
         raise DpmcError(f"`{name}` must have 1 or {dim} entries, got {entries.size}")

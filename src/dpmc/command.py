@@ -122,7 +122,7 @@ def _check_output(path: Path, output: Path) -> None:
 
 
 def plan_file(path: str | Path) -> str:
-    """Return what to expect of the fit that a YAML file asks for; only rows are counted."""
+    """What to expect of the fit that a YAML file asks for; only rows are counted."""
     path = Path(path)
     settings = read(path)
     file = _opened(path, settings)
@@ -290,7 +290,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def _attribute(path: Path, module: ModuleType, name: str) -> Any:
-    """Return what a Python file calls `name`."""
+    """What a Python file calls `name`."""
     if not hasattr(module, name):
         raise DpmcError(f"{path}: `{name}` must be defined there")
     return getattr(module, name)

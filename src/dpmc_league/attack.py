@@ -98,7 +98,7 @@ def of(method: Any, task: Task, runs: int) -> Attacked:
 
 
 def identity(method: Any) -> str | None:
-    """Return what tells a method from others and from what it was; None where nothing does.
+    """What tells a method from others and from what it was; None where nothing does.
 
     That is the code of a file of :mod:`dpmc_league.rivals`, or what ``method.identity()`` says.
     """
@@ -205,7 +205,7 @@ def _outcomes(
 def _handed(
     method: Any, tasks: Sequence[Task], terms: Sequence[Terms]
 ) -> Iterator[Submission | Exception]:
-    """Yield what each run hands in, or how it fails; one that cannot be is soon known."""
+    """What each run hands in, or how it fails; one that cannot be is soon known."""
     if not getattr(method, "many", False):
         for task, one in zip(tasks, terms, strict=True):
             try:

@@ -133,7 +133,7 @@ Params = Foreign
 
 
 def _read(place: Path) -> Submission | DpmcError:
-    """Return what a command has left in a folder, or what is wrong with it."""
+    """What a command has left in a folder, or what is wrong with it."""
     try:
         records, outside = read_ledger(place)
         return Submission(read_draws(place), records, outside)
@@ -166,7 +166,7 @@ def write_task(place: Path, task: Task, terms: Terms) -> None:
 
 
 def read_draws(place: Path) -> Array:
-    """Return what a foreign method has written for draws."""
+    """What a foreign method has written for draws."""
     binary, text = place / "draws.npy", place / "draws.csv"
     try:
         if binary.is_file():
@@ -219,7 +219,7 @@ class ForeignMethod(Settings, frozen=True):
     ) = None
 
     def given(self, folder: Path) -> dict[str, Any]:
-        """Return what `Foreign` is told, without what is its default."""
+        """What `Foreign` is told, without what is its default."""
         others = {"time_limit": self.time_limit, "many": self.many}
         told = {name: value for name, value in others.items() if value is not None}
         return {"command": self.command, **told, "folder": str(folder)}

@@ -68,7 +68,7 @@ def deviation_ratios(draws: Array, reference: Array) -> Array:
 
 
 def effective_draws(errors: Array) -> float:
-    """Return how many independent exact draws have means with such an error.
+    """Number of independent exact draws that have means with such an error.
 
     That is 1 over the mean square of the errors of the means, in posterior standard deviations.
     From one run it has the relative error of 1 over a chi-square with d degrees of freedom: average

@@ -111,7 +111,7 @@ def passes(
 
 
 def longer(rows: Array, model: MixtureModel, place: MixtureFit, length: float) -> Clipped[float]:
-    """Return how many rows have a factor longer than this, private.
+    """Number of rows that have a factor longer than this, private.
 
     The cavity is that of SEP at a released fit, which steps of size 0 leave as it is.
     """

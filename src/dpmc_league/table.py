@@ -215,7 +215,7 @@ class Standing:
 
 
 def standings(rows: Sequence[Row]) -> list[Standing]:
-    """Return one standing for each task, method and budget, in the order of the rows."""
+    """One standing for each task, method and budget, in the order of the rows."""
     from statistics import median
 
     groups: dict[tuple[str, str, float], list[Score]] = {}

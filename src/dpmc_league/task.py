@@ -145,7 +145,7 @@ class Task:
         return self._draws(num_draws)[0]
 
     def quality(self) -> Quality:
-        """Return how the reference draws were made, and what was checked of them."""
+        """How the reference draws were made, and what was checked of them."""
         return self._draws(1)[1]
 
     def _draws(self, num_draws: int) -> tuple[Array, Quality]:
@@ -210,7 +210,7 @@ def _probed(task: Task) -> list[float]:
 
 
 def described(name: str) -> str:
-    """Return what a task is, in a line, without making its rows."""
+    """What a task is, in a line, without making its rows."""
     module = importlib.import_module(f"{CATALOGUE}.{name.replace('-', '_')}")
     return (module.__doc__ or "").partition("\n")[0]
 

@@ -88,7 +88,7 @@ def hmc(k: float, dim: int, gradients: int = 1) -> float:
 
 
 def batch_share(num_iterations: float, rate: float, noise_multiplier: float, mu: float) -> float:
-    """Return what noisy sums over batches say of a mode, over what the budget buys of all rows.
+    """What noisy sums over batches say of a mode, over what the budget buys of all rows.
 
     Parameters
     ----------

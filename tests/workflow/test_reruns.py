@@ -94,7 +94,7 @@ def test_what_changes_no_result_makes_nothing_anew(project: Project) -> None:
             "def run_chains(\n    setup: ChainSetup,",
             'def run_chains(\n    setup: "ChainSetup",',
         ),
-        ("src/dpmc_papers/pipeline/chain_metrics.py", '"""Return one row of metrics', '"""Rows'),
+        ("src/dpmc_papers/pipeline/chain_metrics.py", '"""One row of metrics', '"""Rows'),
         ("src/dpmc_papers/pipeline/chain_metrics.py", "as the reference, ", "like the reference, "),
         (PAPER, "step_size: 0.01", "step_size: 1.0e-2"),
         (PAPER, "num_chains: 2", "num_chains: 2.0"),

@@ -113,7 +113,7 @@ def _redate(snakemake: Any) -> None:
 
 
 def _read(snakemake: Any) -> Iterator[tuple[str, str]]:
-    """Yield the results that a job reads, with the digests of what they should be made from."""
+    """Results that a job reads, with the digests of what they should be made from."""
     expected = snakemake.params.get("reads", {})
     for path in snakemake.input if expected else ():
         inside = in_paper(snakemake, path)

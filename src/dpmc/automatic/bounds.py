@@ -85,12 +85,12 @@ class Bounds:
     curvature: float
 
     def rescaled(self, typical: float) -> Bounds:
-        """Return them in a basis where curvatures are smaller by a factor, given as its log2."""
+        """Bounds in a basis where curvatures are smaller by a factor, given as its log2."""
         return Bounds(self.gradient - 0.5 * typical, self.curvature - typical)
 
 
 def count_cost(known: bool, cost: float, last: bool, num_rows: int, total: float) -> float:
-    """Return what counts of a stage cost, in parts of mu^2.
+    """What counts of a stage cost, in parts of mu^2.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def find(
 def _target(
     rows: WhitenedRows | FederatedRows, noise: float, known: bool, last_left: float | None
 ) -> float:
-    """Return how many rows to clip.
+    """How many rows to clip.
 
     The bias of m clipped rows is at most about m bounds, the noise of the gradient 2 / mu of them
     in each direction: m of 2 sqrt(d) / mu makes them alike.

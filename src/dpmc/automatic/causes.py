@@ -56,7 +56,7 @@ class Causes:
 
     @classmethod
     def of(cls, centre: Centre, posterior: NoiseAware) -> Causes:
-        """Return what was found."""
+        """Causes that a search and its posterior show."""
         curvature, dim = centre.curvature, len(centre.theta)
         inverse = in_basis(centre.basis, np.eye(dim))
         sizes = np.sqrt(np.einsum("ij,ik,kj->j", inverse, curvature.for_steps(), inverse))
@@ -130,7 +130,7 @@ class Causes:
         return float(stats.chi2.isf(DOUBTS, len(self.sizes)))
 
     def ties(self, names: tuple[str, ...]) -> str:
-        """Return which components the unknown directions are of, if most directions are known."""
+        """Which components the unknown directions are of, if most directions are known."""
         most = 2 * self.unknown > len(self.sizes) or len(self.tied) == len(self.sizes)
         if most or not self.tied:
             return ""

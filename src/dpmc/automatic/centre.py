@@ -237,7 +237,7 @@ class _Search:
             self.measurements = []  # the model is not linear over such a distance
 
     def centre(self) -> Centre:
-        """Return what is known after the last stage."""
+        """What is known after the last stage."""
         return Centre(
             self.theta,
             self.basis,
@@ -312,7 +312,7 @@ class _Search:
         return step, math.sqrt(max(0.0, float(np.sum(error * steps))))
 
     def _look(self, score: Array, step: Array) -> float:
-        """Return how far rows are from what the last stage says of them, a step away.
+        """How far rows are from what the last stage says of them, a step away.
 
         The clip bound is the largest of all stages, in units of the first: it covers rows that
         later ones may have clipped to where they do not count.

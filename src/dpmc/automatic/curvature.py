@@ -66,14 +66,14 @@ class Curvature:
         return self._with(self.values)
 
     def for_steps(self) -> Array:
-        """Return it with the size of eigenvalues, of at least the floor.
+        """Curvature with the size of eigenvalues, of at least the floor.
 
         Steps are rather too short, and climb where the log-likelihood bends upwards.
         """
         return self._with(np.maximum(np.abs(self.values), self.floor))
 
     def for_inference(self) -> Array:
-        """Return it with eigenvalues shrunk by what noise adds to them: widths are rather large.
+        """Curvature with eigenvalues shrunk by what noise adds to them: widths are rather large.
 
         A direction whose curvature drowns in noise is one that the release says nothing of, and
         the prior has the word. One eigenvalue e above all others is seen as v = e + r^2 / (4 e), r
@@ -101,7 +101,7 @@ def in_basis(basis: Array, other: Array) -> Array:
 
 
 def combine(released: list[NoisyCurvature]) -> Curvature:
-    """Return what the last release and those before it say together.
+    """What the last release and those before it say together.
 
     An earlier one counts by its noise and by how far it is from the last one, beyond what noise
     explains: curvature changes as the point moves.

@@ -79,7 +79,7 @@ def combine(
     tail: Tail,
     bending: float = 0.0,
 ) -> Estimate:
-    """Return what all measurements say together.
+    """What all measurements say together.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Cost:
     def of(
         cls, centre: Centre, posterior: NoiseAware, mu: float, num_rows: int, delta: float
     ) -> Cost:
-        """Return what was found."""
+        """Cost of privacy in a posterior."""
         step, covariance = posterior.approximation()
         theta = centre.theta + centre.basis @ step
         without = inverse_of_sum(
@@ -86,7 +86,7 @@ class Cost:
         return epsilon, math.ceil(self.num_rows * max(factor, 1.0) ** 2)
 
     def remarks(self, causes: Causes, names: tuple[str, ...] = ()) -> Iterator[str]:
-        """Return what a user has to know before using the posterior.
+        """What a user has to know before using the posterior.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Cost:
 
 
 def nothing_known(num_rows: int, mu: float, spread: float, delta: float) -> str:
-    """Return what a user has to know of a budget whose counts are noise."""
+    """What a user has to know of a budget whose counts are noise."""
     enough = fewest_rows(mu, spread)
     epsilon = gaussian.epsilon({events.gaussian(num_rows / (mu * enough)): 1}, delta)
     return (

@@ -83,7 +83,7 @@ class Tail:
         basis: Array,
         cost: float,
     ) -> Tail:
-        """Return what is known after one more release.
+        """What is known after one more release.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Tail:
         return growth, max(exponent, 1e-3)
 
     def clipped(self, size: float, most: float) -> float:
-        """Return how many rows a clip bound of a size clips, at most so many."""
+        """How many rows a clip bound of a size clips, at most so many."""
         if not self.cost:
             return most
         growth, exponent = self._law
@@ -143,7 +143,7 @@ class Tail:
         return math.exp(min(max(_log_size(bound, basis) - self.log_bound, -50.0), 50.0))
 
     def lost(self, size: float, most: float) -> float:
-        """Return what clipping takes from all rows together, in bounds of the size given.
+        """What clipping takes from all rows together, in bounds of the size given.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Tail:
         return self.clipped(size, most) * min(excess, MOST_EXCESS * max(1.0, 1 / size))
 
     def taken(self, bound: float, basis: Array, most: float) -> tuple[Array, float]:
-        """Return what clipping took from a whitened score together, and the variance of the rest.
+        """What clipping took from a whitened score together, and the variance of the rest.
 
         Parameters
         ----------

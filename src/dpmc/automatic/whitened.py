@@ -47,7 +47,7 @@ class WhitenedRows:
     def gradients_beyond(
         self, theta: Array, basis: Array, lengths: Sequence[float]
     ) -> dict[float, Clipped[float]]:
-        """Return how many whitened row gradients are longer than each of some lengths, > 0.
+        """Number of whitened row gradients that are longer than each of some lengths, > 0.
 
         One whose square overflows is; a row that will count as zero is not.
         """
@@ -68,7 +68,7 @@ class WhitenedRows:
     def large_sum(
         self, theta: Array, basis: Array, low: float, high: float
     ) -> tuple[Clipped[float], Clipped[float], Clipped[Array]]:
-        """Return how many whitened row gradients exceed two norms, and the sum of directions.
+        """Number of whitened row gradients that exceed two norms, and the sum of directions.
 
         Each beyond the higher norm contributes a vector of length 1 to the sum, shape (d,).
         """
@@ -84,7 +84,7 @@ class WhitenedRows:
     def curvatures_beyond(
         self, theta: Array, basis: Array, lengths: Sequence[float]
     ) -> dict[float, Clipped[float]]:
-        """Return how many whitened row curvatures have a Frobenius norm beyond some, > 0."""
+        """Number of whitened row curvatures that have a Frobenius norm beyond some, > 0."""
         steps = np.array(sorted(lengths))
         counts = self._passes.total(_curvatures_beyond, self._wide_block, theta, basis, steps)
         return dict(zip(steps.tolist(), map(row_count, counts), strict=True))
@@ -222,7 +222,7 @@ def _clipped_sum(rows: Array, bound: float) -> Array:
 
 
 def _beyond(found: Array, lengths: Array) -> Array:
-    """Return how many norms exceed each of some lengths, in order; NaN exceeds none."""
+    """Number of norms that exceed each of some lengths, in order; NaN exceeds none."""
     places = np.searchsorted(lengths, np.where(np.isnan(found), 0.0, found), side="left")
     exactly = np.bincount(places, minlength=len(lengths) + 1)
     counts: Array = np.cumsum(exactly[::-1])[::-1][1:].astype(np.float64)

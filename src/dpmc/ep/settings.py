@@ -139,7 +139,7 @@ class UpdateSettings:
 def pass_orders(
     order: Order, num_rows: int, rng: np.random.Generator, block: int
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the rows of the steps of one pass, at most `block` at a time.
+    """Rows of the steps of one pass, at most `block` at a time.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ MANY_ENTRIES = 200_000
 
 
 def number_of_threads(given: int | None, num_chains: int, num_entries: int) -> int:
-    """Return how many threads to use: as given, at most one for each chain.
+    """How many threads to use: as given, at most one for each chain.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class _Together:
         self._done = [0] * num_chains
 
     def of(self, chain: int) -> Progress:
-        """Return what one chain tells its own progress."""
+        """What one chain tells its own progress."""
 
         def report(done: int, total: int, info: str) -> None:
             with self._lock:

@@ -117,7 +117,7 @@ class _Compile:
         with _turn(self._folder):
             try:
                 return self._compile(signature)
-            except numba.core.errors.NumbaError:
+            except numba.errors.NumbaError:
                 raise
             except Exception:  # of a file that is damaged, or a disk that is full
                 shutil.rmtree(self._compiled.stats.cache_path, ignore_errors=True)

@@ -23,9 +23,9 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import extending as _extending
+from numba import types as _types
 from numba.core import cgutils as _cgutils
 from numba.core import imputils as _imputils
-from numba.core import types as _types
 from numba.core.typing import templates as _templates
 from numba.np import arrayobj as _arrayobj
 

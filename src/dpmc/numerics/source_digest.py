@@ -90,14 +90,14 @@ def file_digest(path: Path, *helpers: Path) -> str:
     *helpers : Path
         Files that it imports from its own folder.
     """
-    text = [_dump(_tree(file)) for file in (path, *helpers)]
+    text = [text_of(_tree(file)) for file in (path, *helpers)]
     return hashlib.sha256(canonical(text).encode()).hexdigest()
 
 
 @functools.cache
 def module_digest(name: str) -> str:
     """SHA-256 digest of one module's code, in hexadecimal."""
-    return hashlib.sha256(_dump(module_tree(name)).encode()).hexdigest()
+    return hashlib.sha256(text_of(module_tree(name)).encode()).hexdigest()
 
 
 @functools.cache
@@ -159,7 +159,7 @@ def _file(name: str) -> Path | None:
 
 
 def _statements(node: Any) -> Iterator[Any]:
-    """Yield a module, and all statements and clauses in it at any depth, but no expressions."""
+    """Module, and all statements and clauses in it at any depth, but no expressions."""
     yield node
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         for entry in getattr(node, field, ()):
@@ -217,15 +217,16 @@ def _with_parents(name: str, asked: bool = False) -> Iterator[str]:
         yield ".".join(parts[:length])
 
 
-def _dump(node: object) -> str:
+def text_of(node: object) -> str:
+    """Text of a syntax tree that is the same for every supported version of Python."""
     # ast.dump writes empty fields or not, by the version of Python; here they never count.
     if isinstance(node, ast.AST):
         fields = [
-            f"{key}={_dump(value)}"
+            f"{key}={text_of(value)}"
             for key, value in ast.iter_fields(node)
             if key not in ("type_comment", "kind") and value is not None and value != []
         ]
         return f"{type(node).__name__}({','.join(fields)})"
     if isinstance(node, list):
-        return f"[{','.join(map(_dump, node))}]"
+        return f"[{','.join(map(text_of, node))}]"
     return repr(node)

@@ -131,7 +131,7 @@ def plan(
     diagnostics: Diagnostics | None,
     params: Mapping[str, Any],
 ) -> MethodPlan:
-    """Return what chains of a method are for a budget; arguments are as of `dpmc.plan`."""
+    """What chains of a method are for a budget; arguments are as of `dpmc.plan`."""
     module = chosen(method, params, plan)
     assert module is not None  # the automatic method is planned by fits
     diagnostics = "private" if diagnostics is None else diagnostics
@@ -188,7 +188,7 @@ def plan(
 
 
 def _scale(model: Model, num_rows: int, mu: float, num_chains: int) -> Scale:
-    """Return what chains are scaled by if all directions are one posterior deviation wide."""
+    """What chains are scaled by if all directions are one posterior deviation wide."""
     bound = BOUND_OVERHEAD * _bound(num_rows, model.dim, mu)
     identity = np.eye(model.dim)
     centre = np.zeros(model.dim)

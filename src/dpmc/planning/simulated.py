@@ -75,7 +75,7 @@ class Simulation:
         return callable(rows) or (rows is not None and rows.shape[1] == self.num_columns)
 
     def drawn(self, num_rows: int, number: int) -> Array:
-        """Return one data set, shape (n, p)."""
+        """One data set, shape (n, p)."""
         rng = stream(0, "plan", num_rows, number)
         rows = self.rows
         if callable(rows):
@@ -103,7 +103,7 @@ class Simulation:
         return found
 
     def size(self, num_rows: int) -> tuple[int, int]:
-        """Return how many data sets stand for so many private rows, and the rows of each."""
+        """How many data sets stand for so many private rows, and the rows of each."""
         kind = isinstance(self.what, Model)
         some = min(num_rows, MOST_ROWS[kind])
         return min(max(ALL_ROWS[kind] // some, FEWEST), DATA_SETS), some
@@ -139,7 +139,7 @@ class Simulation:
             return regression(rows[:, :-1], rows[:, -1], epsilon=epsilon, delta=self.delta, **given)
 
     def fits(self, num_rows: int, epsilons: Sequence[float]) -> dict[float, list[Outcome]]:
-        """Return what came of all data sets of so many rows, by epsilon."""
+        """What came of all data sets of so many rows, by epsilon."""
         found: dict[float, list[Outcome]] = {epsilon: [] for epsilon in epsilons}
         count, some = self.size(num_rows)
         for number in range(count):
@@ -151,7 +151,7 @@ class Simulation:
         return found
 
     def _exact(self, rows: Array) -> Callable[[Fit], tuple[Array, Array]]:
-        """Return what gives mean and deviations of the posterior under the prior of a fit."""
+        """What gives mean and deviations of the posterior under the prior of a fit."""
         ledger = Ledger(GaussianBudget.of(NO_NOISE, self.delta))
         rng, dataset = stream(0, "plan", "exact"), Dataset.of("rows", rows)
         if isinstance(self.what, Model):
@@ -196,7 +196,7 @@ class Outcome:
 
     @classmethod
     def of(cls, fit: Fit, mean: Array, sd: Array) -> Outcome:
-        """Return it for a fit, and the exact posterior."""
+        """Outcome of a fit beside the exact posterior."""
         assert fit.draws is not None
         draws = fit.draws[0]
         error = float(np.sqrt(np.mean(((draws.mean(axis=0) - mean) / sd) ** 2)))

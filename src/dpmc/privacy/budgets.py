@@ -103,7 +103,7 @@ class GaussianBudget:
         return Guarantee(gaussian.epsilon(self.worst(), delta), delta, accountant="gaussian")
 
     def worst(self) -> dict[Event, int]:
-        """Return one release that is as dear as all of the budget."""
+        """One release that is as dear as all of the budget."""
         return {events.gaussian(self.multiplier): 1}
 
 

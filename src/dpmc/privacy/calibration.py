@@ -79,7 +79,7 @@ class Plan:
 def plan(
     releases: Releases, budget: Budget, num_chains: int = 1, max_iterations: int | None = None
 ) -> Plan:
-    """Return what `budget` buys.
+    """What `budget` buys.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ def row_counts(numbers: Array) -> Clipped[Array]:
 
 
 def row_histogram(numbers: Array) -> Clipped[Array]:
-    """Return how many rows are in each of some bins: a substituted one leaves one for another."""
+    """Number of rows that are in each of some bins: a substituted one leaves one for another."""
     return Clipped(numbers, math.sqrt(2))
 
 

@@ -197,7 +197,7 @@ def _check_batch(batch_size: int, num_rows: int) -> None:
 
 
 def noise_of(event: Event) -> tuple[float, float] | None:
-    """Return what the accountants of this package read of a Gaussian event.
+    """What the accountants of this package read of a Gaussian event.
 
     Returns
     -------
@@ -311,7 +311,7 @@ class Releases:
             raise DpmcError("`per_iteration` must have at least one release, got none")
 
     def counts(self, num_iterations: int, num_chains: int) -> dict[Event, int]:
-        """Return how often each event occurs in `num_chains` chains of `num_iterations` each."""
+        """How often each event occurs in `num_chains` chains of `num_iterations` each."""
         total: dict[Event, int] = {}
         for event, count in self.once:
             total[event] = total.get(event, 0) + count

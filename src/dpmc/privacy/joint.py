@@ -86,7 +86,7 @@ def compose(
 
 
 def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "replace") -> Guarantee:
-    """Return what `compose` does, of parts whose noise is known to be independent."""
+    """What `compose` does, of parts whose noise is known to be independent."""
     total = _Total(neighbours)
     for index, part in enumerate(parts):
         _take(part, f"part {index}", total)
@@ -106,7 +106,7 @@ def together(parts: Iterable[Any], delta: float, neighbours: Neighbours = "repla
 
 
 def _with_one_seed(parts: Iterable[Any]) -> Iterator[Any]:
-    """Yield parts, refusing a second one with a seed."""
+    """Parts, refusing a second one with a seed."""
     first = None
     for index, part in enumerate(parts):
         guarantee = part if isinstance(part, Guarantee) else getattr(part, "guarantee", None)

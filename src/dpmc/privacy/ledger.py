@@ -288,7 +288,7 @@ class Ledger:
         return noise
 
     def grid(self, clip: Clip, noise_multiplier: float) -> float:
-        """Return what a compiled loop rounds its sums to before noise is added, 0 for nothing."""
+        """What a compiled loop rounds its sums to before noise is added, 0 for nothing."""
         if self._discrete is None:
             return 0.0
         return float(self._discrete.grid_of(clip.sensitivity * noise_multiplier))

@@ -96,7 +96,7 @@ def _calibrated(
 
 
 def _root(excess: Callable[[float], float], guess: float, logarithm: float) -> float | None:
-    """Return where `excess`, decreasing, is zero, to a few units of the fifth digit.
+    """Where `excess`, decreasing, is zero, to a few units of the fifth digit.
 
     With `logarithm` that of 1 / delta of the budget: the square root of it, as spent, is nearly
     a straight line, so that few values are enough.

@@ -101,7 +101,7 @@ class Schedule:
 
 
 def sensitivity(step: float, clip_bound: float, clip: Clip = "joint", num_blocks: int = 1) -> float:
-    """Return how far replacing the row of one step can move the released vector.
+    """How far replacing the row of one step can move the released vector.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def combined_multiplier(noise_multipliers: Sequence[float]) -> float:
 
 
 def counts(schedule: Schedule, noise_multiplier: float) -> dict[events.Event, int]:
-    """Return what a run releases: what its ledger has to hold.
+    """What a run releases: what its ledger has to hold.
 
     Returns
     -------

@@ -77,7 +77,7 @@ class Batches:
         return math.sqrt(self.noise_scale * self.step) / self.sensitivity
 
     def releases(self) -> Releases:
-        """Return one Gaussian release of a sampled batch per iteration."""
+        """One Gaussian release of a sampled batch per iteration."""
         event = sampled_gaussian(self.noise_multiplier, self.batch_size, self.num_rows)
         return Releases((), ((event, 1),))
 
@@ -119,7 +119,7 @@ class Draws:
         return int(np.ceil(draws / (64 // self.bits)))
 
     def scratch(self) -> tuple[npt.NDArray[np.uint64], ...]:
-        """Return what :func:`draw_distinct` works on: mask, candidates and batch.
+        """What :func:`draw_distinct` works on: mask, candidates and batch.
 
         The mask has one bit for each row, and one beyond them, which is set.
         """

@@ -47,7 +47,7 @@ class RowGradients:
         self.piece = min(max(1 << fitting.bit_length() >> 1, LEAST_ROWS), MOST_ROWS)
 
     def features(self, x: Array, nan_rows: bool) -> Array:
-        """Return what the row functions read of rows, shape (q, m), `piece` rows at a time.
+        """What the row functions read of rows, shape (q, m), `piece` rows at a time.
 
         Rows that begin at a multiple of `piece` have the same features alone as among others.
         """
@@ -111,7 +111,7 @@ class RowGradients:
     def beyond(
         self, features: Array, theta: Array, first: int, last: int, basis: Array, lengths: Array
     ) -> Array:
-        """Return how many gradients of rows, times `basis`, are longer than each length.
+        """Number of gradients of rows, times `basis`, that are longer than each length.
 
         Parameters
         ----------

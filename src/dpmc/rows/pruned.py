@@ -232,7 +232,7 @@ class InnerSums:
     def ratio(
         self, theta: Array, theta_new: Array, bound: float, outside: Callable[..., Any]
     ) -> tuple[float, int]:
-        """Return what :attr:`dpmc.rows.sums.RowSums.ratio` does.
+        """What :attr:`dpmc.rows.sums.RowSums.ratio` does.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class InnerSums:
     def gradient(
         self, theta: Array, bound: float, outside: Callable[..., Any]
     ) -> tuple[Array, int]:
-        """Return what `RowSums.gradient` does; `outside` as in :meth:`ratio`, `c` at theta."""
+        """What `RowSums.gradient` does; `outside` as in :meth:`ratio`, `c` at theta."""
         c, first, total, whole = self._gradient(self._none, theta, bound, *self._rows)
         clipped = 0
         for low, high in () if whole else self._ranges(first):

@@ -53,7 +53,7 @@ class Source(Protocol):
         """Refuse rows that are not those which were first seen."""
 
     def run(self, work: Callable[[Any], Array], tasks: Iterator[Any]) -> Iterator[Array]:
-        """Return what becomes of tasks, in their order, by whatever workers there are."""
+        """What becomes of tasks, in their order, by whatever workers there are."""
 
 
 class InMemory:

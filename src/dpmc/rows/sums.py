@@ -29,7 +29,7 @@ WIDE = 4
 def feature_rows(
     model: Model, dataset: Dataset, order: Literal["features", "rows"], consume: bool = False
 ) -> Array:
-    """Return what the row functions read of each row, contiguous float64.
+    """What the row functions read of each row, contiguous float64.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def feature_rows(
 
 
 def part_features(model: Model, x: Array, nan_rows: bool) -> Array:
-    """Return what the row functions read of some of the rows, shape (q, m), contiguous float64.
+    """What the row functions read of some of the rows, shape (q, m), contiguous float64.
 
     The same as `feature_rows` gives for them, if they begin at a multiple of `CHUNK`.
 
@@ -261,7 +261,7 @@ def compiled(model: Model, num_features: int, kernel: Any, *arguments: Any) -> N
     kernel, *arguments
         The compiled function, and what it is called with.
     """
-    errors = numba.core.errors
+    errors = numba.errors
     try:
         kernel(*arguments)
     except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:

@@ -49,7 +49,7 @@ class Federation:
         return "data" if "data" in sources else "public"
 
     def node_noise(self, seed: int | None, name: str) -> NodeNoise:
-        """Return how nodes add noise, from a stream of each that `name` and `seed` key."""
+        """How nodes add noise, from a stream of each that `name` and `seed` key."""
         generators = [Streams.of(seed, name, "node", k).noise for k in range(len(self.nodes))]
         return NodeNoise(generators, self.sharing, self.colluding)
 

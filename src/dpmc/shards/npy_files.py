@@ -18,7 +18,7 @@ AHEAD = 3
 
 
 def content(path: Path) -> Content:
-    """Return what a file holds."""
+    """Contents of a file."""
     x = _mapped(path)
     if x.ndim != 2 or 0 in x.shape:
         raise DpmcError(f"shard {path.name}: must hold rows and columns, got shape {x.shape}")

@@ -21,7 +21,7 @@ BATCH = 1 << 16
 
 
 def content(path: Path) -> Content:
-    """Return what a file holds."""
+    """Contents of a file."""
     with _opened(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         places, index = arrow_schema.columns(schema, f"shard {path.name}:")

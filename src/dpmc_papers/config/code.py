@@ -10,10 +10,9 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
-from dpmc.numerics.source_digest import short_digest
+from dpmc.numerics.source_digest import short_digest, text_of
 from dpmc.types import DpmcError
 
 SOURCES = Path(__file__).parents[2]
@@ -79,7 +78,7 @@ def _private(name: str) -> tuple[str, ...]:
 @functools.cache
 def _of_file(path: Path) -> str:
     tree = _Bare().visit(_tree(path))
-    return hashlib.sha256(_text(tree).encode()).hexdigest()
+    return hashlib.sha256(text_of(tree).encode()).hexdigest()
 
 
 def _file(name: str) -> Path:
@@ -136,18 +135,3 @@ def _is_text(node: ast.AST) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
-
-
-def _text(node: object) -> str:
-    """Text of a tree that is the same for every version of Python, which differ in empty fields."""
-    if isinstance(node, ast.AST):
-        return f"{type(node).__name__}({','.join(_fields(node))})"
-    if isinstance(node, list):
-        return f"[{','.join(map(_text, node))}]"
-    return repr(node)
-
-
-def _fields(node: ast.AST) -> Iterator[str]:
-    for key, value in ast.iter_fields(node):
-        if key not in ("type_comment", "kind") and value is not None and value != []:
-            yield f"{key}={_text(value)}"

@@ -13,13 +13,13 @@ SHORT = {"epsilon": "eps", "num_nodes": "J"}
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the points of a grid: one value of each key; for an empty grid one empty point."""
+    """Points of a grid: one value of each key; for an empty grid one empty point."""
     for values in itertools.product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
 
 
 def each_value(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield points of a grid that have every value of every key, far fewer than all points."""
+    """Points of a grid that have every value of every key, far fewer than all points."""
     first = {key: values[0] for key, values in grid.items()}
     yield first
     for key, values in grid.items():
@@ -29,7 +29,7 @@ def each_value(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
 def points(
     method: Method, budgets: Sequence[float | None]
 ) -> Iterator[tuple[str, float | None, dict[str, Any]]]:
-    """Yield the points of the grid of a method: name, epsilon or None, parameters.
+    """Points of the grid of a method: name, epsilon or None, parameters.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def points(
 def together(
     grid: Mapping[str, Sequence[Any]], inner: Sequence[str]
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield groups of points: those that differ in the keys `inner` alone.
+    """Groups of points: those that differ in the keys `inner` alone.
 
     Each comes with the name of what its points share.
     """

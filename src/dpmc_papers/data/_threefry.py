@@ -27,7 +27,7 @@ def seed_key(seed: int) -> Words:
 
 
 def hash_pairs(key: Words, first: Words, second: Words) -> tuple[Words, Words]:
-    """Return the 20 rounds of Threefry-2x32 on pairs of counters, each of shape (m,)."""
+    """20 rounds of Threefry-2x32 on pairs of counters, each of shape (m,)."""
     schedule = (key[0], key[1], key[0] ^ key[1] ^ PARITY)
     a, b = first + schedule[0], second + schedule[1]
     for group in range(5):

@@ -23,7 +23,7 @@ class InterruptedDownloadError(UnavailableError):
 
 
 def cache_folder() -> Path:
-    """Return where downloads are kept: the user's cache, a folder for each data set in it."""
+    """Where downloads are kept: the user's cache, a folder for each data set in it."""
     return user_cache.folder()
 
 

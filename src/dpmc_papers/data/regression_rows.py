@@ -69,7 +69,7 @@ class RegressionTruth(NamedTuple):
 
 
 def truth(params: Params) -> RegressionTruth:
-    """Return what generates the rows: a function of `dim` and `draw` alone.
+    """What generates the rows: a function of `dim` and `draw` alone.
 
     It has a stream of its own, so that it is available without the rows, and so that all
     sizes and noise levels share it.

@@ -24,7 +24,7 @@ MIXTURE = (
 
 
 def table1(context: Context) -> pd.DataFrame:
-    """Return how far each method on the mixture ends from the exact posterior.
+    """How far each method on the mixture ends from the exact posterior.
 
     Returns
     -------

@@ -79,7 +79,7 @@ class Facts:
         )
 
     def outside(self, experiment: str, variant: str | None = None) -> str:
-        """Return which uses of the data no guarantee of the experiment covers."""
+        """Which uses of the data no guarantee of the experiment covers."""
         rows = self._rows(experiment, variant)
         uses = [part for text in rows["outside"].unique() for part in text.split("; ") if part]
         return "; ".join(dict.fromkeys([*uses, *ALWAYS_OUTSIDE]))
@@ -109,7 +109,7 @@ class Facts:
         return lines
 
     def study(self, name: str) -> list[str]:
-        """Return one line of settings per method of a study: replicates, grid and parameters.
+        """One line of settings per method of a study: replicates, grid and parameters.
 
         Parameters are those that the study or the method has, with the defaults of the method.
         """
@@ -137,7 +137,7 @@ class Facts:
         return list(dict.fromkeys(lines))
 
     def curves(self, name: str) -> list[str]:
-        """Return one line of parameters per setting of which accounting curves are drawn."""
+        """One line of parameters per setting of which accounting curves are drawn."""
         settings = self.config["accounting"][name]["settings"]
         return [
             f"{method_label(algorithm(label))} ({label}): {_listed(entry['params'])}"
@@ -149,7 +149,7 @@ class Facts:
         return str(self.config.get("problems", {}).get(name, {}).get("label", name))
 
     def runs(self, experiment: str, method: str | None = None) -> int:
-        """Return how many replicates an experiment, or one method of it, has at most."""
+        """How many replicates an experiment, or one method of it, has at most."""
         rows = self._rows(experiment, None)
         rows = rows if method is None else rows[rows["method"] == method]
         return int(rows["runs"].max()) if len(rows) else 0
@@ -161,7 +161,7 @@ class Facts:
         problems: Sequence[str] = (),
         algorithms: Sequence[str] = (),
     ) -> str:
-        """Return how many runs each result has: the usual number, then those with another.
+        """How many runs each result has: the usual number, then those with another.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Facts:
         return f"{usual} runs" + (f" ({others})" if others else "")
 
     def capped(self, experiment: str) -> str:
-        """Return which methods are cut off before their budget is spent, and where."""
+        """Which methods are cut off before their budget is spent, and where."""
         entry = self.config.get("experiments", {}).get(experiment, {})
         found: dict[str, int] = {}
         for methods in entry.get("methods", {}).values():

@@ -23,7 +23,7 @@ NONE = "none"
 def summary(
     metrics: pd.DataFrame, config: Mapping[str, Any] = privacy_mark.NOTHING
 ) -> pd.DataFrame:
-    """Return one row per experiment, problem, method and epsilon that was asked for.
+    """One row per experiment, problem, method and epsilon that was asked for.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def _frontier(axis: Axes, points: pd.DataFrame) -> None:
 
 
 def _held_looks(rows: pd.DataFrame) -> dict[str, tuple[Look, dict[str, Any]]]:
-    """Return how each label is drawn: colour and marker of its algorithm, fill by variant."""
+    """How each label is drawn: colour and marker of its algorithm, fill by variant."""
     pairs = rows[["label", "algorithm", "variant"]].drop_duplicates()
     looks: dict[str, tuple[Look, dict[str, Any]]] = {}
     order = style.ordered(pairs["algorithm"], style.METHODS)
@@ -226,7 +226,7 @@ def _held_looks(rows: pd.DataFrame) -> dict[str, tuple[Look, dict[str, Any]]]:
 
 
 def _clipped(rows: pd.DataFrame) -> str:
-    """Return which shares of ratios were clipped, where they reach ``MUCH`` on some model."""
+    """Which shares of ratios were clipped, where they reach ``MUCH`` on some model."""
     if "ratio_clip_fraction" not in rows:
         return ""
     medians = rows.groupby(["problem", "epsilon"])["ratio_clip_fraction"].median().dropna()

@@ -116,7 +116,7 @@ class Layout:
         return FORMS[self.form][0].format(*values) if all(values) else values[0] or NOTHING
 
     def best(self, cells: Sequence[Cell]) -> list[bool]:
-        """Return which cells of a row are bold: the least of several that are not all the same."""
+        """Which cells of a row are bold: the least of several that are not all the same."""
         shown = [cell.texts(cell.ours)[:1] for cell in cells]
         numbers = [float(text[0]) if text and text[0] else math.nan for text in shown]
         known = [value for value in numbers if not math.isnan(value)]

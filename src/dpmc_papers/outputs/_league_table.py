@@ -49,7 +49,7 @@ def ordered(names: set[str]) -> list[str]:
 
 
 def standings(context: Context) -> pd.DataFrame:
-    """Return what the runs of each method on each task at each budget come to.
+    """What the runs of each method on each task at each budget come to.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def standings(context: Context) -> pd.DataFrame:
 
 
 def attacks(context: Context) -> pd.DataFrame:
-    """Return what attacks on the methods have found.
+    """What attacks on the methods have found.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def attacks(context: Context) -> pd.DataFrame:
 
 
 def nearest(rows: pd.DataFrame) -> dict[tuple[str, float, str], bool]:
-    """Return which methods have the least median distance of a task and budget, or may have it.
+    """Which methods have the least median distance of a task and budget, or may have it.
 
     A method may be as near as the one with the least median unless the bootstrap ratio of the two
     medians, replicates resampled together, is above 1 in all but `LEVEL` of the resamples. Methods

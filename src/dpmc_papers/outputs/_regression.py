@@ -51,7 +51,7 @@ def interval(values: pd.Series[float]) -> tuple[float, float, float]:
 
 
 def cells(context: Context, rows: pd.DataFrame) -> Iterator[tuple[str, int, str, pd.DataFrame]]:
-    """Yield problem, number of nodes, profile and their runs, in the order of the document."""
+    """Problem, number of nodes, profile and their runs, in the order of the document."""
     for problem in context.problems(rows):
         panel_rows = rows[rows["problem"] == problem]
         for nodes in sorted(panel_rows["num_nodes"].unique()):
@@ -64,7 +64,7 @@ def cells(context: Context, rows: pd.DataFrame) -> Iterator[tuple[str, int, str,
 
 
 def looks(rows: pd.DataFrame, names: Sequence[str] = METHODS) -> dict[str, Look]:
-    """Return how the methods of `rows` are drawn, in the order of `names`."""
+    """How the methods of `rows` are drawn, in the order of `names`."""
     present = set(rows["method"])
     return {name: style.look(name) for name in names if name in present}
 

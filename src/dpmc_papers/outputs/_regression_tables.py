@@ -48,7 +48,7 @@ def table7_2(context: Context) -> pd.DataFrame:
 
 
 def table_profiles(context: Context) -> pd.DataFrame:
-    """Return what each profile asks for and the privacy that its results really have.
+    """What each profile asks for and the privacy that its results really have.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def table_profiles(context: Context) -> pd.DataFrame:
 
 
 def table_convergence(context: Context) -> pd.DataFrame:
-    """Return how far apart two chains on one release end which started far apart.
+    """How far apart two chains on one release end which started far apart.
 
     Parameters
     ----------

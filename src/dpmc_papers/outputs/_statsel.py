@@ -108,13 +108,13 @@ def statistics(rows: pd.DataFrame) -> list[str]:
 
 
 def noiseless(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows are about releases without noise."""
+    """Which rows are about releases without noise."""
     flags: pd.Series[bool] = ~np.isfinite(rows["epsilon"])
     return flags
 
 
 def panels_by_epsilon(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of each epsilon, ascending, and last those without noise; with a title."""
+    """Rows of each epsilon, ascending, and last those without noise; with a title."""
     without = noiseless(rows)
     for epsilon, panel_rows in rows[~without].groupby("epsilon", sort=True):
         yield f"ε = {float(str(epsilon)):g}", panel_rows
@@ -131,7 +131,7 @@ class Lead(NamedTuple):
 
 
 def leads(rows: pd.DataFrame, x: str, value: str = "information") -> list[Lead]:
-    """Return where the largest of several curves changes from one statistic to another.
+    """Where the largest of several curves changes from one statistic to another.
 
     Crossings are interpolated between neighbouring points, logarithms of values over
     logarithms of places.
@@ -231,7 +231,7 @@ def key(label: str, look: Look, **options: Any) -> Line2D:
 
 
 def powers(counts: Iterable[str]) -> pd.Series[float]:
-    """Return how often each power was selected, over all of the JSON texts `counts`."""
+    """How often each power was selected, over all of the JSON texts `counts`."""
     total: dict[float, float] = {}
     for text in counts:
         for power, count in json.loads(text).items():

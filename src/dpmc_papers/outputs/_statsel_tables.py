@@ -79,7 +79,7 @@ def table6_2(context: Context) -> pd.DataFrame:
 
 
 def table_prior_bound(context: Context) -> pd.DataFrame:
-    """Return how mean squared errors depend on where a flat prior ends.
+    """How mean squared errors depend on where a flat prior ends.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def table_errors(context: Context) -> pd.DataFrame:
 
 
 def table_leads(context: Context) -> pd.DataFrame:
-    """Return where another statistic becomes the most informative, along theta or epsilon.
+    """Where another statistic becomes the most informative, along theta or epsilon.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def write(table: pd.DataFrame, path: Path | str) -> None:
 
 
 def budget_table(context: Context) -> pd.DataFrame:
-    """Return what each budget bought and the privacy that its result really has.
+    """What each budget bought and the privacy that its result really has.
 
     Parameters
     ----------

@@ -162,6 +162,6 @@ def _look(accountant: str) -> Look:
 
 
 def _setting(label: str) -> str:
-    """Return what a label says beyond its algorithm."""
+    """What a label says beyond its algorithm."""
     rest = label.partition("-")[2]
     return f"settings: {SETTINGS.get(rest, rest.replace('_', ' ').replace('-', ', '))}"

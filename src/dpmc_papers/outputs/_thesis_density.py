@@ -156,7 +156,7 @@ class Proposal:
 
     @property
     def arc(self) -> float:
-        """Return how far round the origin its end lies from its start, in degrees."""
+        """How far round the origin its end lies from its start, in degrees."""
         angles = np.unwrap(np.arctan2(self.points[:, 1], self.points[:, 0]))
         return float(np.degrees(abs(angles[-1] - angles[0])))
 

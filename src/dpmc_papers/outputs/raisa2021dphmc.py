@@ -203,7 +203,7 @@ def _with_privacy(rows: pd.DataFrame, problem: str, method: str) -> str:
 
 
 def _places(columns: Any) -> dict[str, str]:
-    """Return what the three runs are: the middle one of an even number is the upper of two."""
+    """What the three runs are: the middle one of an even number is the upper of two."""
     counts = {count for samples in columns.values() for *_, count in samples.values()}
     if len(counts) != 1:
         return {"best": "best run", "median": "middle run", "worst": "worst run"}

@@ -70,7 +70,7 @@ def evaluate(
     experiment: str,
     label: str,
 ) -> pd.DataFrame:
-    """Return one row of metrics per run.
+    """One row of metrics per run.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def compared(
 
 
 def outcome_of(largest: float, moved: Iterable[float]) -> Outcome:
-    """Return what a run is that comes out otherwise.
+    """What a run is that comes out otherwise.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class _Data:
 
 
 def _why(run: Run, here: pd.DataFrame, largest: float, data: _Data, seed: int) -> Outcome:
-    """Return what a run is that comes out otherwise."""
+    """What a run is that comes out otherwise."""
     alone = elsewhere(run, data.of(run.setup), data.reference, seed)
     if difference(here, alone)[0] > TOLERANCE:
         return "history"
@@ -209,7 +209,7 @@ def _why(run: Run, here: pd.DataFrame, largest: float, data: _Data, seed: int) -
 
 
 def elsewhere(*arguments: Any, kernels: str | None = None) -> pd.DataFrame:
-    """Return what `measured` returns in a process of its own.
+    """What `measured` returns in a process of its own.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Context:
         return str(entry.get("label", name))
 
     def problem_setup(self, name: str) -> ProblemSetup:
-        """Return what determines the rows, the model and the start points of a problem."""
+        """What determines the rows, the model and the start points of a problem."""
         return ProblemSetup.read(name, self.config["problems"][name])
 
     def exact(self, problem: str, metric: str) -> list[float]:

@@ -23,7 +23,7 @@ from dpmc_papers.config.setups import ChainSetup, canonical
 
 
 def row_order(setup: ChainSetup) -> Literal["features", "rows"]:
-    """Return how the method of `setup` reads the rows, so that they are laid out once."""
+    """How the method of `setup` reads the rows, so that they are laid out once."""
     order: Literal["features", "rows"] = registry.load("method", setup.method).ROW_ORDER
     return order
 

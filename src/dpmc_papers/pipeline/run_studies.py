@@ -43,7 +43,7 @@ class Part:
 
 
 def parts(given: Mapping[str, Any]) -> Iterator[Part]:
-    """Yield the parts of a study on one problem, in the order of the configuration.
+    """Parts of a study on one problem, in the order of the configuration.
 
     Parameters
     ----------

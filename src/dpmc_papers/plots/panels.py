@@ -130,7 +130,7 @@ def _grid(table: pd.DataFrame, x: str) -> list[float]:
 def _by_group(
     axis: Axes, x: str, y: str, hue: str, looks: Mapping[Any, Look], grid: Sequence[float]
 ) -> dict[str, Any]:
-    """Return what seaborn is told of a panel: groups side by side, whichever of them is drawn."""
+    """What seaborn is told of a panel: groups side by side, whichever of them is drawn."""
     colours = {name: look.colour for name, look in looks.items()}
     return {
         "x": x, "y": y, "hue": hue, "order": list(grid), "hue_order": list(looks),
@@ -148,7 +148,7 @@ def _on_grid(axis: Axes, grid: Sequence[float]) -> None:
 def _cells(
     table: pd.DataFrame, x: str, hue: str, looks: Mapping[str, Look], grid: Sequence[float]
 ) -> Iterator[tuple[str, float, float, pd.DataFrame]]:
-    """Yield the group, the place on the axis, the grid point and the runs of each box."""
+    """Group, the place on the axis, the grid point and the runs of each box."""
     for k, name in enumerate(looks):
         rows = table[table[hue] == name]
         for i, value in enumerate(grid):

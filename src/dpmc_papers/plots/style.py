@@ -165,7 +165,7 @@ SPARE = ("#F0E442", "#999999", "#332288", "#44AA99", "#AA4499", "#117733")
 
 
 def look(name: str) -> Look:
-    """Return how a method, variant or statistic is drawn; a new name gets a spare colour."""
+    """How a method, variant or statistic is drawn; a new name gets a spare colour."""
     known = {**METHODS, **VARIANTS, **STATISTICS}
     if name in known:
         return known[name]

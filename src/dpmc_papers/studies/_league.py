@@ -170,7 +170,7 @@ def _measured(found: Score, point: StudyPoint, delta: float) -> dict[str, Any]:
 
 
 def _guarantee(found: Score, delta: float) -> Guarantee:
-    """Return what a submission has proved: by mu where all releases are Gaussian."""
+    """What a submission has proved: by mu where all releases are Gaussian."""
     if found.status.startswith(ABSENT):  # nothing was read
         return Guarantee(0.0, delta)
     if math.isfinite(found.mu):

@@ -91,7 +91,7 @@ class Chosen(NamedTuple):
 
 
 def released_at(point: StudyPoint, params: Params) -> Chosen:
-    """Return what is released at a point."""
+    """What is released at a point."""
     for key in ("statistic", "epsilon"):
         if key not in point.point:
             raise DpmcError(f"`{key}` must be given at every point")

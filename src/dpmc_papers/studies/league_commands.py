@@ -44,7 +44,7 @@ def check(point: StudyPoint) -> None:
 
 
 def reads(params: Mapping[str, Any]) -> list[str]:
-    """Return what determines a result beside settings and code: the files that a command names.
+    """What determines a result beside settings and code: the files that a command names.
 
     It also counts whether there is such a program: installing it makes its rows anew. Of the
     examples of the checkout that does not count, whose published rows are right wherever they are.

@@ -29,8 +29,6 @@ METHODS = "dpmc.ep.network.methods"
 
 # Methods that keep a site for each row: the mean and natural parameters of every weight.
 SITES = ("ep",)
-# Of the rows of a table, those of a split that are learnt from.
-LEARNT = 0.9
 
 # How the status of a fit begins that this machine has no memory for.
 REFUSED = "refused"
@@ -167,7 +165,7 @@ def _hidden(problem: ProblemSetup, own: Params) -> int:
 
 
 def make_task(point: StudyPoint, dataset: Dataset, own: Params) -> Task:
-    """Return what is public of a problem."""
+    """What is public of a problem."""
     table, hidden = table_of(point.problem), _hidden(point.problem, own)
     noise = own.published_noise.get(table)
     pair = None if noise is None else (float(noise[0]), float(noise[1]))

@@ -157,7 +157,7 @@ def check(point: StudyPoint) -> None:
 def _rows(
     point: StudyPoint, dataset: Dataset, replicates: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is measured of each replicate of one point."""
+    """What is measured of each replicate of one point."""
     problem, exact, prior = prepared(point, dataset)
     reference = None
     if problem.truth is not None:
@@ -243,7 +243,7 @@ def released(
     dataset: Dataset,
     replicate: int,
 ) -> NoisyStatistics | NodeStatistics:
-    """Return what the method of a study is given: for one that is not private, all.
+    """What the method of a study is given: for one that is not private, all.
 
     Noise depends on the problem, the profile, the number of nodes, epsilon, the replicate and
     what is released, and on nothing else: the same for all methods that need the same release.

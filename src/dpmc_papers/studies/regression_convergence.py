@@ -143,7 +143,7 @@ def _row(
 
 
 def compared(draws: dict[str, Array]) -> dict[str, Any]:
-    """Return how two chains, by start, agree with themselves and with each other."""
+    """How two chains, by start, agree with themselves and with each other."""
     if not draws:
         return {}
     both = convergence.diagnose(list(draws.values()))

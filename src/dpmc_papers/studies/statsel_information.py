@@ -84,7 +84,7 @@ def check(point: StudyPoint) -> None:
 
 
 def setting(point: StudyPoint) -> ReleaseSetting:
-    """Return what is released at one point."""
+    """What is released at one point."""
     chosen = point.point
     for key in ("statistic", "epsilon"):
         if key not in chosen:

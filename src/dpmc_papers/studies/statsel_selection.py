@@ -136,7 +136,7 @@ def check(point: StudyPoint) -> None:
 
 
 def make_task(point: StudyPoint, own: Params) -> SelectionTask:
-    """Return what all methods are given at one point."""
+    """What all methods are given at one point."""
     data = point.problem.data.params
     num_rows = int(data["num_rows"])
     if not own.num_initial < num_rows:

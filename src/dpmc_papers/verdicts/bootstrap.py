@@ -74,7 +74,7 @@ def measured(name: str, estimates: Array, rows: pd.DataFrame, scale: Scale = PLA
 
 
 def replicates_of(rows: pd.DataFrame) -> int:
-    """Return how many replicates there are."""
+    """Number of replicates there that are."""
     return len(np.unique(rows["replicate"].to_numpy()))
 
 

@@ -125,7 +125,7 @@ def _faults(entry: Any, known: Mapping[str, Kind]) -> Iterator[str]:
 
 
 def _fault_of_output(entry: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the form of `output`, None if nothing is."""
+    """What is wrong with the form of `output`, None if nothing is."""
     names = entry["output"]
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, list) or not listed or not all(isinstance(n, str) for n in listed):

@@ -83,7 +83,7 @@ def _faults(
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each key and value at any depth; a rule of a row holds those of its cells."""
+    """Each key and value at any depth; a rule of a row holds those of its cells."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield str(key), part
@@ -94,7 +94,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _filtered(values: Iterable[Any]) -> Iterator[str]:
-    """Yield the columns that filters, or lists of them, ask about."""
+    """Columns that filters, or lists of them, ask about."""
     for value in values:
         if isinstance(value, Mapping):
             yield from map(str, value)
@@ -130,7 +130,7 @@ def _names(paper: Paper) -> dict[str, set[str]]:
 
 
 def _columns(paper: Paper) -> Iterator[str]:
-    """Yield the columns of all runs of a paper, and of its curves."""
+    """Columns of all runs of a paper, and of its curves."""
     yield from chain_metrics.COLUMNS
     yield from accounting_curves.COLUMNS
     for study in paper.studies.values():

@@ -130,7 +130,7 @@ def student(runs: int, level: float) -> float:
 
 
 def _runs_in_words(needed: float, inside: bool) -> str:
-    """Return what an undecided claim lacks: certainty, on the side where it is measured."""
+    """What an undecided claim lacks: certainty, on the side where it is measured."""
     side = "not sure to hold" if inside else "not sure to be false"
     return f"{side}: {runs_in_words(needed)}"
 
@@ -160,7 +160,7 @@ def _runs_at(entry: Measurement, margin: float, level: float) -> float:
 
 
 def _margin(entry: Measurement, low: float, high: float) -> float:
-    """Return how far the estimate is inside the limits on its scale, negative outside."""
+    """How far the estimate is inside the limits on its scale, negative outside."""
     value, low, high = (entry.scale.of(number) for number in (entry.estimate, low, high))
     # An infinite value is well inside where there is no limit on that side.
     sides = [high - value] * (high < math.inf) + [value - low] * (low > -math.inf)

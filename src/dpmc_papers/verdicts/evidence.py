@@ -88,7 +88,7 @@ class Evidence:
         return select(self.metrics if self.parts is None else self.parts.of(filters), filters)
 
     def resample(self, groups: Sequence[pd.DataFrame], metric: str, statistic: str) -> list[Array]:
-        """Return what :func:`dpmc_papers.verdicts.bootstrap.resample` does.
+        """What :func:`dpmc_papers.verdicts.bootstrap.resample` does.
 
         The runs are kept in `used`: they are those that a verdict rests on.
         """
@@ -138,7 +138,7 @@ def with_fallback(rows: pd.DataFrame, variant: str, filters: Mapping[str, Any]) 
 
 
 def grid(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Yield the values of the columns `by` and the runs that have them."""
+    """Values of the columns `by` and the runs that have them."""
     if rows.empty:
         return
     if not by:

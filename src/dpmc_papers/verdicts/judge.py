@@ -162,7 +162,7 @@ def evidence_for(
     parts: Parts,
     context: Context,
 ) -> Evidence:
-    """Return what an entry is judged on: its random numbers depend on it and the variant alone."""
+    """What an entry is judged on: its random numbers depend on it and the variant alone."""
     rng = stream(published["seed"], "bootstrap", entry["id"], variant)
     resamples = published["resamples"]
     return Evidence(parts.whole, context.config, rng, resamples, curves=context.curves, parts=parts)
@@ -190,7 +190,7 @@ def measurements_of(
 def decision_on(
     entry: Mapping[str, Any], variant: str, published: Mapping[str, Any], evidence: Evidence
 ) -> Decision:
-    """Return what the runs establish of an entry, without what is told beside it."""
+    """What the runs establish of an entry, without what is told beside it."""
     try:
         measurements = measurements_of(entry, variant, published, evidence)
     except NotRunError as lacking:

@@ -58,7 +58,7 @@ class Kind:
     uncertain: str = ""
 
     def __call__(self, rule: Rule, evidence: Evidence, variant: str) -> list[Measurement]:
-        """Return what `rule` measures on the runs of `variant`."""
+        """What `rule` measures on the runs of `variant`."""
         return self.measure(rule, evidence, variant)
 
 

@@ -74,7 +74,7 @@ class _Cell:
 
     @property
     def width(self) -> float:
-        """Return how far rounding may move the number on its scale."""
+        """How far rounding may move the number on its scale."""
         scale = self.measurement.scale
         return (scale.of(self.entry["high"]) - scale.of(self.entry["low"])) / 2
 
@@ -111,7 +111,7 @@ def table(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
 
 
 def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
-    """Return what becomes of reproduced numbers once print is changed, by metric and change.
+    """What becomes of reproduced numbers once print is changed, by metric and change.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def of_print(published: Mapping[str, Any], context: Context) -> pd.DataFrame:
 
 
 def of_dealt_runs(published: Mapping[str, Any], context: Context, draws: int = 10) -> pd.DataFrame:
-    """Return how claims about orders are judged on runs that were dealt at random.
+    """How claims about orders are judged on runs that were dealt at random.
 
     Within each experiment and problem, what was measured is dealt anew to the runs, whatever
     their method and setting. Claims that groups are equal are true of such runs, and are counted
@@ -237,7 +237,7 @@ def _changed(
 
 
 def _reversed(cells: list[_Cell], error_rate: float) -> Iterator[tuple[str, str]]:
-    """Yield what becomes of each row with a reproduced number once its axis is reversed.
+    """What becomes of each row with a reproduced number once its axis is reversed.
 
     It is contradicted if one of its numbers is, and reproduced if all that were still are.
     """

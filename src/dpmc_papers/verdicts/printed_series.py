@@ -26,7 +26,7 @@ def judged(published: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def expand(block: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one entry per printed cell of a series.
+    """One entry per printed cell of a series.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _fault_of_cells(block: Mapping[str, Any], several: Cell | None) -> str | Non
 
 
 def _rows(cells: Any, depth: int, names: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """Yield the nested keys and what is below them."""
+    """Nested keys and what is below them."""
     if len(names) == depth or not isinstance(cells, Mapping):
         yield names, cells
         return
@@ -202,7 +202,7 @@ def _short(axis: str, point: Any) -> str:
 
 
 def _rounding(cells: list[dict[str, Any]]) -> float:
-    """Return how far rounding may move the mean of numbers, on their scale."""
+    """How far rounding may move the mean of numbers, on their scale."""
     scales = [scale_of(cell["rule"]["metric"], cell["rule"]["unit"]) for cell in cells]
     widths = [
         scale.of(max(cell["high"], cell["low"])) - scale.of(cell["low"])

@@ -38,7 +38,7 @@ class Scale:
             return np.asarray(np.log((numbers + self.unit) / (1 - numbers + self.unit)))
 
     def of(self, value: float) -> float:
-        """Return one number on this scale."""
+        """One number on this scale."""
         return float(self(value))
 
     def back(self, value: float) -> float:

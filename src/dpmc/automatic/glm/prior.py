@@ -36,7 +36,7 @@ class Frame:
     def of(
         cls, location: Array, scale: Array, response: tuple[float, float], constant: bool
     ) -> Frame:
-        """Return it for units of columns, and the location and scale of responses."""
+        """Frame for units of columns, and the location and scale of responses."""
         centre, size = response
         dim = len(location) + constant
         matrix, offset = np.zeros((dim, dim)), np.zeros(dim)

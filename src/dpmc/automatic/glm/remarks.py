@@ -75,7 +75,7 @@ class Judged:
 
 
 def remarks(judged: Judged) -> Iterator[str]:
-    """Yield what is wrong with a fit, a remark each."""
+    """What is wrong with a fit, a remark each."""
     yield from _units(judged)
     yield from _columns(judged)
     yield from _budget(judged)

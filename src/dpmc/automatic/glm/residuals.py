@@ -39,7 +39,7 @@ class Residuals:
 
     @classmethod
     def of(cls, counts: Array, noise: float, unit: float) -> Residuals:
-        """Return them from noisy counts between `EDGES` times a unit."""
+        """Residuals from noisy counts between `EDGES` times a unit."""
         clear = np.where(counts > CLEAR * noise, counts, 0.0)
         half = len(clear) // 2
         sizes = unit * np.append(SIZES[0] / 2, SIZES * 2**0.25)

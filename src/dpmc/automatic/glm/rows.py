@@ -84,7 +84,7 @@ class Rows:
         return len(self.location) + self.constant
 
     def one_of(self, several: int, seed: int) -> Rows:
-        """Return one row of each so many that follow each other: which is public."""
+        """One row of each so many that follow each other; which of them is public."""
         if several == 1:
             return self
         places = np.arange(len(self.x) // several) * several
@@ -98,7 +98,7 @@ class Rows:
             yield rows, self.location, inverse
 
     def ones(self) -> Clipped[float]:
-        """Return how many responses are 1."""
+        """Number of responses that are 1."""
         return row_count(int(np.sum(self.x[:, -1] == 1)))
 
     def responses(self, cap: float) -> Clipped[float]:
@@ -113,7 +113,7 @@ class Rows:
         return _packed(total, bound**2)
 
     def lengths(self, basis: Array) -> Clipped[Array]:
-        """Return how many rows have whitened features of each length, see `Lengths`."""
+        """Number of rows that have whitened features of each length, see `Lengths`."""
         found = np.zeros(len(shape.EDGES) + 1)
         squares, basis = shape.EDGES**2 * self.dim, kernels.padded(basis)
         for rows, location, inverse in self._parts():
@@ -121,7 +121,7 @@ class Rows:
         return row_histogram(found)
 
     def residuals(self, beta: Array, numbers: Array, unit: float) -> Clipped[Array]:
-        """Return how many rows have a residual of each size, see `Residuals`."""
+        """Number of rows that have a residual of each size, see `Residuals`."""
         found = np.zeros(len(residuals.EDGES) + 1)
         edges = residuals.EDGES * unit
         for rows, location, inverse in self._parts():

@@ -165,7 +165,7 @@ def search(
     start: Array | None = None,
     progress: Progress = silent,
 ) -> tuple[Found, Frame, Units, Normal]:
-    """Return what a search finds: all that is computed from rows and not released by others."""
+    """What a search finds: all that is computed from rows and not released by others."""
     x = dataset.x
     num_rows = float(len(x))
     if dataset.invalid_rows == "zero":

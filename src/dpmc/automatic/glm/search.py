@@ -156,7 +156,7 @@ class Search:
     distance: float = 1.0
 
     def run(self, start: Array | None) -> Found:
-        """Return what is found, with all of the budget."""
+        """What is found, with all of the budget."""
         kind, dim = self.rows.kind, self.rows.dim
         alpha, mean = self._null()
         bound = math.sqrt(LONG * dim)
@@ -346,7 +346,7 @@ class Search:
         return reach * bound
 
     def _usual_excess(self, bound: float) -> tuple[float, float]:
-        """Return what residuals of the null model have beyond a bound, above less below, and all.
+        """What residuals of the null model have beyond a bound, above less below, and all.
 
         In all rows; of counts, whose residuals are skewed, nearly all is above.
         """
@@ -362,7 +362,7 @@ class Search:
         return float(self.numbers[kernels.GRADIENT])
 
     def _target(self, num_rows: float) -> float:
-        """Return how near, in the linear predictor, the last stage should begin.
+        """How near, in the linear predictor, the last stage should begin.
 
         There the bend of the likelihood costs less than the noise of the last gradient.
         """
@@ -397,7 +397,7 @@ class Search:
         cost: float,
         last: bool = False,
     ) -> Observed:
-        """Return what is released at a point."""
+        """What is released at a point."""
         kind, dim, numbers = self.rows.kind, self.rows.dim, self.numbers
         sigma = float(numbers[kernels.SIGMA])
         robust = self.robust and last

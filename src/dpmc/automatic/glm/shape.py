@@ -51,7 +51,7 @@ class Whitening:
 
     @classmethod
     def of(cls, noisy: Array, noise: float, num_rows: float) -> Whitening:
-        """Return it for noisy second moments, a sum over rows, with noise of one diagonal entry."""
+        """Whitening for noisy second moments, a sum over rows, with noise of one diagonal entry."""
         dim = len(noisy)
         moments, spread = noisy / num_rows, noise / num_rows
         known = EXPECTED**2 / (EXPECTED**2 + spread**2 / 2)
@@ -81,7 +81,7 @@ class Lengths:
 
     @classmethod
     def of(cls, counts: Array, noise: float, dim: int) -> Lengths:
-        """Return them; those of a normal distribution where noise hides the counts."""
+        """Lengths; those of a normal distribution where noise hides the counts."""
         middles = np.append(EDGES[0] / 2, EDGES * 2 ** (1 / 8)) * math.sqrt(dim)
         clear = np.where(counts > CLEAR * noise, counts, 0.0)
         if clear.sum() < 5 * noise:

@@ -135,7 +135,7 @@ def scale(h_weight: float, precision_weight: float, out: Any) -> None:
 
 @compiled
 def squared_norms(state: Any) -> tuple[float, float]:
-    """Return those of h and of the precisions, all components together."""
+    """Squared norms of h and of the precisions, all components together."""
     first, second = 0.0, 0.0
     for j in range(state.h.shape[0]):
         first += inner(state.h[j], state.h[j])

@@ -140,7 +140,7 @@ def estimate(
 
 
 def _draw(sampler: LatentSampler, number: int, rng: np.random.Generator) -> LatentDraws:
-    """Return one row of latent draws, drawn in blocks."""
+    """One row of latent draws, drawn in blocks."""
     block = max(1, _HELD // sampler.cost)
     blocks = [
         sampler.draw(rng, (1, min(block, number - first))) for first in range(0, number, block)

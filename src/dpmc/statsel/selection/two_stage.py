@@ -161,7 +161,7 @@ def draw_noise(mechanism: Mechanism, rng: np.random.Generator, runs: int) -> Arr
 def exact_means(
     statistics: Sequence[Statistic], plan: SelectionPlan, x: Array, index: Indices
 ) -> Array:
-    """Return one mean of each data set, that of its statistic: private.
+    """One mean of each data set, that of its statistic: private.
 
     `x`, shape (R, m): of any floats: NaN counts as 0, and all are clipped to the support. `index`,
     shape (R,): which statistic of each data set is released.
