@@ -223,6 +223,26 @@ def test_a_loop_that_lets_them_through_is_told_apart(name, text, by, monkeypatch
     assert worst > SLACK
 
 
+def test_prefix_sums_with_half_the_digits_are_told_apart(monkeypatch):
+    """Sums from the first row on, of one number each: what made one row swamp the others."""
+    from dpmc.rows import sorted as sorted_sums
+
+    def naive(feature: np.ndarray) -> sorted_sums.Column:
+        values = np.sort(feature)
+        blocks = np.add.reduceat(values, np.arange(0, values.size, sorted_sums.BLOCK))
+        before = np.zeros((blocks.size + 1, 2))
+        before[1:, 0] = np.cumsum(blocks)
+        return sorted_sums.Column(values, values[:: sorted_sums.BLOCK].copy(), before)
+
+    monkeypatch.setattr(sorted_sums.Column, "of", staticmethod(naive))
+    monkeypatch.setattr(sorted_sums.Column, "middle", 0)
+    monkeypatch.setattr(sorted_sums, "TOLERANCE", math.inf)
+    base = make_rows("swamped", 2000, 1).x
+    other = base.copy()
+    other[5] = -1e17
+    assert Change("gaussian_mean of one", base).largest(other) > SLACK
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     values=st.lists(st.floats(), min_size=1, max_size=6),

@@ -17,10 +17,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from dpmc.numerics.compiled import compile_once, compile_source, identity, njit
+from dpmc.numerics.exact_sums import add_product
 from dpmc.rows.kernels import tuple_text
 from dpmc.types import Array, Model
 
@@ -34,32 +33,6 @@ SAMPLED = 8192
 MARGIN = 1e-9
 # Where slopes are measured: a power of two, far out, so that what is there at zero rounds little.
 REACH = 2.0**20
-
-
-@intrinsic
-def _fused(_: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return ``a * b + c``, rounded once."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fma(*args)
-
-    return types.float64(types.float64, types.float64, types.float64), codegen
-
-
-_fma: Any = _fused  # it has no types
-
-
-@njit
-def add_product(high: float, low: float, a: float, b: float) -> tuple[float, float]:
-    """Return ``high + low + a * b`` as two numbers, without error [Ogita, Rump and Oishi 2005].
-
-    No operation may be reordered or fused.
-    """
-    product = a * b
-    total = high + product
-    shift = total - high
-    low += (high - (total - shift)) + (product - shift)
-    return total, low + _fma(a, b, -product)
 
 
 @njit

@@ -18,6 +18,7 @@ from dpmc.privacy.clipped import Clipped, row_sum
 from dpmc.rows.kernels import gradient_kernel, ratio_kernel
 from dpmc.rows.model_checks import check_rows
 from dpmc.rows.pruned import InnerSums
+from dpmc.rows.sorted import SortedSums
 from dpmc.types import Array, Dataset, DpmcError, Model
 
 # Rows whose features are computed at once.
@@ -118,8 +119,8 @@ def _attempt(model: Model, x: Array, count: int) -> Array | None:
 class RowSums:
     """The sums over all rows that a method may ask of one posterior.
 
-    They are passes over the rows. Those of affine models look at few rows, up to rounding:
-    :class:`dpmc.rows.pruned.InnerSums`.
+    They are passes over the rows. Those of affine models need few of them or none, up to
+    rounding: :class:`dpmc.rows.sorted.SortedSums`, :class:`dpmc.rows.pruned.InnerSums`.
 
     Parameters
     ----------
@@ -144,11 +145,14 @@ class RowSums:
         self._gradient = gradient_kernel(model.gradient, model.dim, count, len(self.features))
         self._none = np.empty(0)
         self._probe = probe
+        self._sorted: SortedSums | None = None
         self._inner: InnerSums | None = None
         self._borrowed = not consume and np.shares_memory(self.features, dataset.x)
         # Rows that are not finite are for passes alone, which clip each by itself.
         with np.errstate(over="ignore", invalid="ignore"):
             self._fast = model.affine and bool(np.isfinite(self.features.sum()))
+        if self._fast:
+            self._sorted = SortedSums(model, self.features, count)
 
     def coefficients(self, theta: Array) -> Array:
         """Coefficients of `theta`, shape (m,)."""
@@ -180,6 +184,9 @@ class RowSums:
         return clipped
 
     def _any_ratio(self, theta: Array, theta_new: Array, bound: float) -> tuple[float, int]:
+        found = self._sorted and self._sorted.ratio(theta, theta_new, bound)
+        if found:
+            return found
         if self._inner is None or len(self.features) < WIDE:
             return self.plain_ratio(theta, theta_new, bound)
         return self._inner.ratio(theta, theta_new, bound, self._outer_ratio)
@@ -221,6 +228,9 @@ class RowSums:
         return clipped
 
     def _any_gradient(self, theta: Array, bound: float) -> tuple[Array, int]:
+        found = self._sorted and self._sorted.gradient(theta, bound)
+        if found:
+            return found
         if self._inner is None:
             return self.plain_gradient(theta, bound)
         return self._inner.gradient(theta, bound, self._outer_gradient)

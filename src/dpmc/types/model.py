@@ -44,8 +44,9 @@ class Model:
         Whether `log_likelihood` is linear in the coefficients. One evaluation at
         their difference then replaces two at the coefficients themselves.
     affine : bool
-        Whether `log_likelihood` and `gradient` are also affine in the features. Rows
-        that cannot be clipped are then added up at once, see :mod:`dpmc.rows.pruned`.
+        Whether `log_likelihood` and `gradient` are also affine in the features. A move
+        that changes the weight of one feature only then costs O(log n), see
+        :mod:`dpmc.rows.sorted`.
     slope : function ``(s, x) -> float``, optional
         Where a row enters by the inner product s of theta and its last d features alone: the
         derivative of `log_likelihood` with respect to s, given the tuple of the features before
