@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import dpmc
 from tests.support.random_draws import draws
 
-SOURCE = Path(__file__).parents[2] / "src"  # every package of the project
+SOURCE = Path(dpmc.__file__).parents[1]  # every package of the project
 HOME = "dpmc/privacy/"
 DATA = "dpmc_papers/data/"  # simulated, and split into training and test rows
 

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 import dpmc
+import dpmc_league
+import dpmc_papers
 from tests.workflow import conda
 from tests.workflow.conftest import ROOT, TINY, Project, copy_finished
 
 pytestmark = pytest.mark.slow
 
+PACKAGES = (dpmc, dpmc_league, dpmc_papers)
 FIGURE = "results/tiny/raisa2021dphmc/figure1.svg"
 IMPORT_ALL = """
 import importlib, sys
@@ -28,13 +31,14 @@ for name in sys.argv[1:]:
 
 
 def modules() -> list[str]:
-    """Return all modules of the package."""
-    found = pkgutil.walk_packages(dpmc.__path__, "dpmc.")
-    return [module.name for module in found if not module.name.endswith("__main__")]
+    """Return all modules of the library, of the reproduction and of the league."""
+    packages = [(package.__path__, f"{package.__name__}.") for package in PACKAGES]
+    found = [module.name for each in packages for module in pkgutil.walk_packages(*each)]
+    return [name for name in found if not name.endswith("__main__")]
 
 
 def imported(environment: Path) -> subprocess.CompletedProcess[str]:
-    """Import all modules of the package in an environment that has nothing else."""
+    """Import all modules of the project in an environment that has nothing else."""
     return subprocess.run(
         [environment / "bin" / "python", "-c", IMPORT_ALL, *modules()],
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.environ["PATH"], "MPLBACKEND": "Agg"},
@@ -63,7 +67,7 @@ def test_a_job_in_an_environment_of_its_own_gives_the_same_bytes(
 def test_a_package_that_is_not_in_the_list_is_noticed(tmp_path: Path) -> None:
     listed = (ROOT / "envs" / "dpmc.yaml").read_text(encoding="utf-8")
     file = tmp_path / "short.yaml"
-    file.write_text(listed.replace("  - jinja2 =3.1\n", ""), encoding="utf-8")
+    file.write_text(listed.replace("  - msgspec =0.22\n", ""), encoding="utf-8")
     conda.create(file, tmp_path / "environment")
     done = imported(tmp_path / "environment")
-    assert "No module named 'jinja2'" in done.stderr
+    assert "No module named 'msgspec'" in done.stderr

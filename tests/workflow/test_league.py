@@ -64,7 +64,7 @@ def test_what_is_wrong_with_a_command_is_its_row_and_the_rest_is_there(league: P
             assert float(table[name, epsilon]["median"]) > 0
     for name in ("winners.pdf", "price.png", "rows.svg", "verdict.csv", "guarantees.csv"):
         assert (league.of_paper("league") / name).stat().st_size > 0
-    page = league.folder / "results" / "smoke" / "site" / "results" / "league" / "index.html"
+    page = league.folder / "results" / "smoke" / "site" / "results" / "league" / "standings.html"
     assert "overspends" in page.read_text(encoding="utf-8")
 
 

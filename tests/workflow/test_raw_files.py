@@ -194,7 +194,7 @@ def test_a_download_that_failed_can_be_asked_for_again(project: Project, server:
     assert data(project, "-n")[1] == []
     done = project.snakemake("--forcerun", "raw", "--until", "raw", config=CONFIG)
     assert done.returncode == 0, done.stdout
-    assert [sorted(one) for one in records(project)] == [["file", "sha256"]]
+    assert [sorted(one) for one in records(project)] == [["file", "search", "sha256"]]
     code, jobs, told = data(project)
     assert code == 0, told
     assert jobs == [DATA]

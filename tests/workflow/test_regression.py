@@ -30,7 +30,7 @@ def test_without_files_all_else_runs_and_they_are_looked_for_again(
     assert cells["reason"].str.startswith(UNAVAILABLE).all()
     assert (folder / "figure7_1.png").stat().st_size > 10_000
     site = finished.folder / "results" / "smoke" / "site"
-    page = (site / "results" / "alparslan2023thesis" / "index.html").read_text(encoding="utf-8")
+    page = (site / "results" / "alparslan2023thesis" / "settings.html").read_text(encoding="utf-8")
     assert "addition or removal of one row" in page
     assert finished.planned(config=CONFIG) == []
     # A file appears: its rows, and only what is made from them, are asked for again.
