@@ -23,7 +23,7 @@ SOURCE = ROOT / "src"
 EXPERIMENTS = [*(SOURCE / "dpmc_papers").rglob("*.py"), *(SOURCE / "dpmc_league").rglob("*.py")]
 LIBRARY = [*(SOURCE / "dpmc").rglob("*.py")]
 # Brought by the extra, imported by the library where it is first needed.
-DEFERRED = {"arviz", "matplotlib"}
+DEFERRED = {"arviz", "matplotlib", "seaborn"}
 # Distributions whose modules have another name.
 MODULES = {"pyyaml": "yaml"}
 

@@ -66,7 +66,7 @@ def main(figure="docs/images/statistic_selection.png", seed=1):
     """Rank, release each candidate of the same records, and compare posteriors."""
     ranking = rank()
     print(ranking)
-    save(ranking.figure(), figure)
+    save(ranking.plot(), figure)
     x = records(seed)
     print("statistic   chain mean   sd     quadrature mean   sd     efficient   guarantee")
     for statistic in candidates:

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dpmc import checks
+from dpmc import checks, plots
 from dpmc.automatic.run import NAME as AUTOMATIC_NAME
-from dpmc.checks import require_extra
 from dpmc.fits import Fit
+from dpmc.fits.remarks import RHAT
 from dpmc.fitting import AUTOMATIC, check_names, chosen, fit, is_automatic
 from dpmc.mcmc.own_methods import name_of
 from dpmc.privacy.joint import together
@@ -34,8 +32,6 @@ from dpmc.types import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Ends of the intervals that are shown.
-INTERVAL = 0.05, 0.95
 # Arguments that all fits of a comparison have in common.
 SHARED = "epsilon", "delta", "names"
 
@@ -84,38 +80,26 @@ class Comparison:
         table.index.names = ["method", "component"]
         return table
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Means and 90 % intervals, a panel for each component, a line for each method.
+
+        The epsilon that holds stands beside the name, and R-hat where chains have not converged.
+        Fits with remarks are hollow: a narrow interval of theirs says nothing.
 
         Raises
         ------
         DpmcError
-            If matplotlib is not installed.
+            If a fit has no draws, or seaborn is not installed.
         """
-        require_extra("matplotlib", "Comparison.figure", "plot")
-        from matplotlib.figure import Figure
-
-        names = next(iter(self.fits.values())).summary().names
-        columns = min(len(names), 4)
-        rows = math.ceil(len(names) / columns)
-        height = rows * (0.6 + 0.22 * len(self.fits))
-        figure = Figure(figsize=(1.2 + 1.9 * columns, 0.4 + height), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
-        for k, panel in enumerate(panels.flat):
-            if k >= len(names):
-                panel.set_axis_off()
-                continue
-            for height, one in enumerate(self.fits.values()):
-                values = one.kept()[:, :, k].ravel()
-                low, high = np.quantile(values, INTERVAL)
-                color = f"C{height % 10}"
-                panel.plot([low, high], [height, height], color=color, linewidth=1.5)
-                panel.plot(values.mean(), height, "o", color=color, markersize=4)
-            panel.set_title(names[k], fontsize=8)
-            panel.tick_params(labelsize=7)
-            panel.set_yticks(range(len(self.fits)), list(self.fits), fontsize=8)
-            panel.set_ylim(len(self.fits) - 0.5, -0.5)
-        return figure
+        tables = [one.summary() for one in self.fits.values()]
+        labels = []
+        for (label, one), table in zip(self.fits.items(), tables, strict=True):
+            largest = table.to_dataframe()["rhat"].max()
+            spread = f", R-hat {largest:.3g}" if largest > RHAT else ""
+            labels.append(f"{label} (ε = {one.guarantee.epsilon:.3g}{spread})")
+        draws = [one.kept().reshape(-1, one.kept().shape[2]) for one in self.fits.values()]
+        failed = [bool(table.remarks) for table in tables]
+        return plots.intervals(labels, tables[0].names, draws, failed)
 
     def __str__(self) -> str:
         lines = []
@@ -169,7 +153,7 @@ def compare(
     Returns
     -------
     Comparison
-        With a table, a figure, and the guarantee of all fits together.
+        With a table, a picture, and the guarantee of all fits together.
 
     Raises
     ------

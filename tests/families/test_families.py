@@ -316,7 +316,7 @@ def test_a_comparison_has_a_table_a_figure_and_a_joint_guarantee(tmp_path):
     table = both.table()
     assert list(table.index.get_level_values("component")) == ["a", "b", "a", "b"]
     assert both.guarantee.epsilon > max(fit.guarantee.epsilon for fit in both.fits.values())
-    both.figure().savefig(tmp_path / "figure.png")
+    both.plot().savefig(tmp_path / "figure.png")
     assert str(both.guarantee) in str(both)
     with pytest.raises(DpmcError, match="`methods` must name at least one"):
         dpmc.compare(model, rows, [], **BUDGET)

@@ -94,20 +94,20 @@ def test_the_median_beats_the_maximum_above_a_point_below_one():
 
 def test_the_picture_marks_the_epsilons_at_which_the_best_changes():
     found = ranked(candidates=[*POWERS, lookup.statistic("abs_0.5")])
-    left, right = found.figure().axes
+    left, right = found.plot().axes
     assert [text.get_text() for text in left.texts] == ["2.09", "11.4"]
     assert len(right.lines) == 4  # three curves and where the ranking is
     assert left.get_xlim()[0] < 2 < 12 < left.get_xlim()[1]
     low, high = right.lines[0].get_xdata()[[0, -1]]
     assert 0 < low < 2 < high
-    assert [t.get_text() for t in found.figure().legends[0].get_texts()] == list(found.curves)
+    assert [t.get_text() for t in found.plot().legends[0].get_texts()] == list(found.curves)
 
 
 def test_the_picture_stays_inside_of_the_domain_of_theta():
     found = ranked(population=MEAN, candidates=[lookup.statistic("pow_1")], theta=9.0)
-    places = found.figure().axes[1].lines[0].get_xdata()
+    places = found.plot().axes[1].lines[0].get_xdata()
     assert places.max() < 10
-    assert np.isfinite(found.figure().axes[1].lines[0].get_ydata()).all()
+    assert np.isfinite(found.plot().axes[1].lines[0].get_ydata()).all()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -27,6 +27,8 @@ from dpmc.types import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dpmc.fits.summary import Summary
 
 
@@ -205,6 +207,36 @@ class Fit:
             checks.at_least("seed", seed, 0)
         rng = np.random.default_rng(seed)
         return responses(self.plan.likelihood, draws, x, rng)
+
+    def plot(self, components: Sequence[str] = ()) -> Figure:
+        """Marginal densities: with the interval of 90 %, the prior, and the width without noise.
+
+        Parameters
+        ----------
+        components : sequence of str, optional
+            Names of those to draw; by default the first 12.
+
+        Raises
+        ------
+        DpmcError
+            If there is no such component, the run has no draws, or seaborn is not installed.
+        """
+        from dpmc.fits.pictures import posterior
+
+        return posterior(self, components)
+
+    def plot_budget(self) -> Figure:
+        """Shares of the budget, by what was released with them.
+
+        Raises
+        ------
+        DpmcError
+            If nothing was released, not all of it was Gaussian noise on sums over all rows, or
+            seaborn is not installed.
+        """
+        from dpmc.fits.pictures import budget
+
+        return budget(self)
 
     def save(self, path: str | Path) -> None:
         """Write the fit to one Parquet file, which `load` reads back.

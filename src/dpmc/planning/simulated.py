@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dpmc import checks
+from dpmc import checks, plots
 from dpmc.automatic import run as automatic
 from dpmc.automatic.centre import locate
 from dpmc.automatic.glm import run as glm
@@ -29,6 +29,9 @@ from dpmc.privacy.budgets import GaussianBudget
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.types import Array, Dataset, DpmcError, Model, as_numbers, check_epsilon
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Data sets, more of them than the fewest as long as they have no more than all rows together, and
 # rows of one at most: of regressions, and of other models, whose search takes longer. Errors of
@@ -296,6 +299,27 @@ class Plan:
         ]
         names = "num_rows", "epsilon", "error", "large_error", "width", "large_width"
         return pd.DataFrame([{name: getattr(one, name) for name in names} for one in plans])
+
+    def plot(self, *, epsilon: Sequence[float] = (), num_rows: Sequence[int] = ()) -> Figure:
+        """Errors and widths over budgets, and over numbers of private rows.
+
+        Parameters
+        ----------
+        epsilon, num_rows : sequence, optional
+            By default a quarter to four times those of the plan. Each is a `curve` of its own, with
+            the other one as in the plan.
+
+        Raises
+        ------
+        DpmcError
+            If a value is refused, or seaborn is not installed.
+        """
+        checks.require_extra("seaborn", "Plan.plot", "plot")
+        epsilons = epsilon or [self.epsilon * factor for factor in (0.25, 0.5, 1, 2, 4)]
+        sizes = num_rows or [max(1, self.num_rows * 2**k // 4) for k in range(5)]
+        panels = {"epsilon": self.curve(epsilon=epsilons), "num_rows": self.curve(num_rows=sizes)}
+        marked = {"epsilon": self.epsilon, "num_rows": float(self.num_rows)}
+        return plots.curves(panels, marked)
 
     def _lines(self) -> Iterator[str]:
         yield (

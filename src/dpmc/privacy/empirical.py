@@ -20,17 +20,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
-from dpmc import checks
+from dpmc import checks, plots
 from dpmc.privacy.accountants.gaussian import epsilon_of_loss
 from dpmc.privacy.outcomes import Labels, Outcomes, Raised, Score, candidates
 from dpmc.privacy.runs import outcomes_of
 from dpmc.types import Array, DpmcError, Guarantee, is_real
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Method = Literal["counts", "trade_off"]
 
@@ -95,6 +98,27 @@ class AuditResult:
         if self.claim_mu is not None and self.mu_lower is not None:
             return self.mu_lower > self.claim_mu
         return self.claim is not None and self.epsilon_lower > self.claim
+
+    def plot(self) -> Figure:
+        """Trade-off curves [Dong, Roth and Su 2022] of the claim and of what was found.
+
+        A claim whose curve is above the one that was found is refuted.
+
+        Raises
+        ------
+        DpmcError
+            If seaborn is not installed.
+        """
+        found = plots.of_epsilon(self.epsilon_lower, self.delta)
+        lines = {f"found, epsilon >= {self.epsilon_lower:.3g}": found}
+        if self.mu_lower is not None:
+            lines = {f"found, mu >= {self.mu_lower:.3g}": plots.of_mu(self.mu_lower)}
+        if self.claim_mu is not None and math.isfinite(self.claim_mu):
+            lines[f"claim, mu = {self.claim_mu:.3g}"] = plots.of_mu(self.claim_mu)
+        elif self.claim is not None:
+            curve = plots.of_epsilon(self.claim, self.delta)
+            lines[f"claim, epsilon = {self.claim:.3g}"] = curve
+        return plots.trade_off(lines)
 
     def __repr__(self) -> str:
         how = "by counts" if self.method == "counts" else f"if GDP, mu >= {self.mu_lower:.3g}"

@@ -117,9 +117,9 @@ class Ranking:
             + (lines or f"no crossover between epsilon {low:g} and {high:g}")
         )
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Information against epsilon, with crossovers, and against theta."""
-        checks.require_extra("matplotlib", "Ranking.figure", "plot")
+        checks.require_extra("matplotlib", "Ranking.plot", "plot")
         return draw(self)
 
 
