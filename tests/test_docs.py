@@ -251,6 +251,16 @@ def test_the_tutorial_runs_from_rows_to_a_figure(tmp_path, monkeypatch, capsys):
     assert "(1, 1e-06)-DP, substitution of one row" in capsys.readouterr().out
 
 
+def test_the_gallery_draws_each_picture_that_it_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks("docs/gallery.md"):
+        exec(block, names)
+    shown = re.findall(r"\(images/(gallery_\w+\.png)\)", page_text("docs/gallery.md"))
+    assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
+    assert names["result"].violates_claim
+
+
 def test_the_study_of_the_guide_is_accepted():
     """In a document that has its problem."""
     text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
@@ -313,6 +323,7 @@ def test_the_examples_of_shards_and_nodes_run():
 def test_every_python_block_of_the_documentation_is_run():
     """Pages and the number of their blocks, all of them run by the tests of this file."""
     run = {"README.md": 1, "library.md": 2, "audit.md": 1, "privacy.md": 2, "extending.md": 1}
+    run |= {"gallery.md": len(blocks("docs/gallery.md"))}
     run |= {"league.md": 1, "shards.md": 2, "tutorial.md": len(blocks("docs/tutorial.md"))}
     counts = {page.name: page.read_text(encoding="utf-8").count("```python\n") for page in pages()}
     assert {name: count for name, count in counts.items() if count} == run

@@ -77,7 +77,7 @@ def test_a_fit_that_failed_is_hollow_and_its_r_hat_is_told(fit):
     assert bad.get_markerfacecolor() == "white" != good.get_markerfacecolor()
     first, second = (text.get_text() for text in figure.axes[0].get_yticklabels())
     assert first == "good (ε = 1)"
-    assert second.startswith("bad (ε = 1, R-hat ")
+    assert second.startswith("bad* (ε = 1, R-hat ")
     assert "hollow" in figure.get_suptitle()
 
 

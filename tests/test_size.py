@@ -19,7 +19,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc/diagnostics": 810,
     "src/dpmc/ep": 4729,
     "src/dpmc/families": 1273,
-    "src/dpmc/fits": 793,
+    "src/dpmc/fits": 898,
     "src/dpmc/linreg": 5344,
     "src/dpmc/mcmc": 3501,
     "src/dpmc/models": 839,
@@ -44,7 +44,7 @@ ROOMS: dict[str, int] = {
     "workflow": 1108,
     "benchmarks": 1973,
     "tests": 49621,
-    "src/dpmc/*.py": 2660,
+    "src/dpmc/*.py": 2889,
     "src/dpmc_league/*.py": 2952,
     "src/dpmc_papers/*.py": 239,
 }

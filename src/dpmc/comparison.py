@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpmc import checks, plots
 from dpmc.automatic.run import NAME as AUTOMATIC_NAME
 from dpmc.fits import Fit
-from dpmc.fits.remarks import RHAT
+from dpmc.fits.remarks import FEW_DRAWS, RHAT
 from dpmc.fitting import AUTOMATIC, check_names, chosen, fit, is_automatic
 from dpmc.mcmc.own_methods import name_of
 from dpmc.privacy.joint import together
@@ -83,23 +83,26 @@ class Comparison:
     def plot(self) -> Figure:
         """Means and 90 % intervals, a panel for each component, a line for each method.
 
-        The epsilon that holds stands beside the name, and R-hat where chains have not converged.
-        Fits with remarks are hollow: a narrow interval of theirs says nothing.
+        The epsilon that holds stands beside the name, a star where the summary has remarks, and
+        R-hat where chains disagree. Chains that disagree, are short or stopped early are hollow: a
+        narrow interval of theirs says nothing.
 
         Raises
         ------
         DpmcError
             If a fit has no draws, or seaborn is not installed.
         """
-        tables = [one.summary() for one in self.fits.values()]
-        labels = []
+        tables = [one.summary().to_dataframe() for one in self.fits.values()]
+        labels, failed = [], []
         for (label, one), table in zip(self.fits.items(), tables, strict=True):
-            largest = table.to_dataframe()["rhat"].max()
-            spread = f", R-hat {largest:.3g}" if largest > RHAT else ""
-            labels.append(f"{label} (ε = {one.guarantee.epsilon:.3g}{spread})")
+            apart = table["rhat"].max() > RHAT
+            few = table["ess"].min() < FEW_DRAWS
+            failed.append(bool(apart or few or one.status != "complete"))
+            told = f"ε = {one.guarantee.epsilon:.3g}"
+            told += f", R-hat {table['rhat'].max():.3g}" if apart else ""
+            labels.append(f"{label}{'*' if one.remarks else ''} ({told})")
         draws = [one.kept().reshape(-1, one.kept().shape[2]) for one in self.fits.values()]
-        failed = [bool(table.remarks) for table in tables]
-        return plots.intervals(labels, tables[0].names, draws, failed)
+        return plots.intervals(labels, list(tables[0].index), draws, failed)
 
     def __str__(self) -> str:
         lines = []

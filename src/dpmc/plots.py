@@ -89,7 +89,7 @@ def intervals(
         One for each component.
     draws : sequence of ndarray of shape (k, d)
     failed : sequence of bool
-        Fits that should not be trusted, which are drawn hollow and pale.
+        Fits that should not be trusted, which are drawn hollow and dotted.
     """
 
     def draw(axes: Sequence[Any], sns: Any) -> None:
@@ -107,7 +107,7 @@ def intervals(
             ax.locator_params(axis="x", nbins=3)
             sns.despine(ax=ax)
 
-    title = "hollow: not to be trusted, see the summary" if any(failed) else ""
+    title = "hollow: not to be trusted" if any(failed) else ""
     return _figure(len(names), draw, title, 0.9 + 0.26 * len(labels))
 
 
