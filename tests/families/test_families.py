@@ -248,12 +248,12 @@ def test_noise_that_hides_the_features_is_said():
     assert any("no larger than the privacy noise" in remark for remark in fit.remarks)
 
 
-def test_a_fit_of_a_model_of_ones_own_predicts_nothing():
+def test_a_fit_of_a_model_of_ones_own_predicts_by_functions_alone():
     from dpmc.models import gaussian_mean
 
     model = gaussian_mean.build(gaussian_mean.Params(1, [[1]], prior_variance=100))
     fit = dpmc.fit(model, np.zeros((500, 1)), **BUDGET, num_draws=20)
-    with pytest.raises(DpmcError, match="`predict` must have the fit of a family"):
+    with pytest.raises(DpmcError, match="`kind` must be a function of theta and rows"):
         fit.predict([[0.0]])
 
 

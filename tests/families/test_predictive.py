@@ -7,6 +7,7 @@ tests with a probability below 1e-7.
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -138,3 +139,100 @@ def test_columns_of_a_data_frame_are_taken_by_their_names():
     assert (fit.predict(new.to_numpy()[:, ::-1], seed=1) != right).any()
     with pytest.raises(DpmcError, match="`x` must have the column 'dose' of the fit, and has not"):
         fit.predict(new[["age"]])
+
+
+def fit_of(likelihood, draws, **more):
+    plan = dpmc.types.Plan(likelihood={"name": likelihood, "intercept": True, **more})
+    guarantee = dpmc.types.Guarantee(1.0, 1e-6)
+    return dpmc.Fit(np.asarray(draws)[None], {}, {}, "complete", (), guarantee, plan)
+
+
+def coefficients(seed=0, k=4000):
+    return np.array([0.2, -0.5, 0.3]) + 0.1 * np.random.default_rng(seed).normal(size=(k, 3))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "link"), [("logistic", lambda eta: 1 / (1 + np.exp(-eta))), ("poisson", np.exp)]
+)
+def test_means_are_those_of_responses(likelihood, link):
+    fit = fit_of(likelihood, coefficients())
+    eta = fit.predict(X, kind="linear")
+    assert np.allclose(eta, fit.kept()[0] @ np.column_stack([np.ones(2), X]).T)
+    means = fit.predict(X, kind="mean")
+    assert np.allclose(means, link(eta))
+    found = fit.predict(X, seed=1)
+    assert close(found - means, 0.0, found.std(axis=0) * math.sqrt(K / len(found)))
+    if likelihood == "logistic":
+        assert np.array_equal(fit.predict(X, kind="probability"), means)
+
+
+def test_intervals_hold_their_share_of_draws():
+    """Of all draws; a share of one in four of them is within 0.01 of it, or 5 deviations."""
+    fit = fit_of("poisson", coefficients(k=40_000))
+    found = fit.predict(X, kind="mean", interval=0.8)
+    values = fit.predict(X, kind="mean")
+    held = ((found.low <= values) & (values <= found.high)).mean(axis=0)
+    assert np.all(np.abs(held - 0.8) < 5 * math.sqrt(0.16 / 1000))
+    assert np.allclose(found.mean, values.mean(axis=0), rtol=0.02)
+    wider = fit.predict(X, interval=0.8, seed=1)
+    assert np.all(wider.high - wider.low > found.high - found.low)
+
+
+def test_intervals_of_many_rows_need_memory_for_some(monkeypatch):
+    fit = fit_of("logistic", coefficients(k=1000))
+    x = np.random.default_rng(0).normal(size=(20_000, 2))
+    whole = fit.predict(x, kind="probability", interval=0.9)
+    monkeypatch.setattr(predictive, "AT_ONCE", 1 << 17)
+    tracemalloc.start()
+    try:
+        some = fit.predict(x, kind="probability", interval=0.9)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    for one, other in zip(whole, some, strict=True):
+        assert np.allclose(one, other, rtol=1e-12)
+    assert most < 16 << 20  # all numbers would be 160 MB
+
+
+def test_an_offset_of_new_rows_is_added():
+    fit = fit_of("poisson", coefficients(), offset=True)
+    there = fit.predict(X, kind="linear", offset=[0.0, 2.0])
+    assert np.allclose(
+        there - [0.0, 2.0], fit_of("poisson", coefficients()).predict(X, kind="linear")
+    )
+    for offset in (None, [1.0], [np.nan, 0.0]):
+        with pytest.raises(DpmcError, match="`offset` must be"):
+            fit.predict(X, offset=offset)
+    with pytest.raises(DpmcError, match="`offset` must be None"):
+        fit_of("poisson", coefficients()).predict(X, offset=[0.0, 1.0])
+
+
+def test_a_model_of_ones_own_predicts_by_a_function():
+    guarantee = dpmc.types.Guarantee(1.0, 1e-6)
+    fit = dpmc.Fit(coefficients()[None], {}, {}, "complete", (), guarantee)
+
+    def survival(theta, x):
+        return np.exp(-np.exp(theta[0] + x @ theta[1:]))
+
+    found = fit.predict(X, kind=survival)
+    assert found.shape == (4000, 2)
+    assert found[7] == pytest.approx(survival(fit.kept()[0, 7], X))
+    ends = fit.predict(X, kind=survival, interval=0.9)
+    assert np.all((ends.low < ends.mean) & (ends.mean < ends.high))
+    with pytest.raises(DpmcError, match="`kind` must be a function of theta and rows"):
+        fit.predict(X)
+    with pytest.raises(DpmcError, match="`kind` must give a number for each of 2 rows"):
+        fit.predict(X, kind=lambda theta, x: theta)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"kind": "proba"}, "`kind` must be one of"),
+        ({"kind": "probability"}, "`kind` must not be 'probability' of responses"),
+        ({"interval": 90}, "`interval` must be between 0 and 1, got 90"),
+    ],
+)
+def test_predictions_that_there_are_none_of_are_refused(options, match):
+    with pytest.raises(DpmcError, match=match):
+        fit_of("poisson", coefficients()).predict(X, **options)

@@ -35,9 +35,10 @@ def rows_of(
     y: Any,
     invalid_rows: InvalidRows,
     names: Sequence[str] = (),
-    possible: Callable[[Array], Array] = lambda responses: responses,
+    possible: Callable[..., Array] = lambda responses: responses,
+    beside: Mapping[str, Any] | None = None,
 ) -> tuple[Dataset, tuple[str, ...]]:
-    """Rows of features and a response, the response last, and names of the features.
+    """Rows of features and what comes behind them, the response last, and names of the features.
 
     Parameters
     ----------
@@ -50,7 +51,10 @@ def rows_of(
     names : sequence of str
         Names that the components are given in the place of those of the columns.
     possible : callable
-        Makes responses, shape (n, 1), that there are none of NaN, or refuses them.
+        Gives what comes behind the features, shape (n, k), from responses, shape (n, 1), and what
+        is `beside` them, by name: NaN, or a refusal, where there are no such numbers.
+    beside : mapping of str to array_like of shape (n,), optional
+        Further columns, None for those that are not given.
     """
     if invalid_rows not in ("refuse", "zero"):
         raise DpmcError(f"`invalid_rows` must be 'refuse' or 'zero', got {invalid_rows!r}")
@@ -60,21 +64,33 @@ def rows_of(
     if y is None or isinstance(y, str):
         got = "None" if y is None else f"the text {y!r}"
         raise DpmcError(f"`y` must be one response for each of {len(features)} rows, got {got}")
-    response = as_numbers("data 'y':", y, invalid_rows)
-    response = response[:, None] if response.ndim == 1 else response
-    if response.shape != (len(features), 1):
+    response = _column_beside("y", y, "response", x, len(features), invalid_rows)
+    others = {
+        name: _column_beside(name, given, "number", x, len(features), invalid_rows)
+        for name, given in (beside or {}).items()
+        if given is not None
+    }
+    joined = np.concatenate([features, possible(response, **others)], axis=1)
+    return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1], names)
+
+
+def _column_beside(
+    name: str, given: Any, what: str, x: Any, num_rows: int, invalid_rows: InvalidRows
+) -> Array:
+    """Column of an argument beside features `x`, shape (n, 1)."""
+    column = as_numbers(f"data {name!r}:", given, invalid_rows)
+    column = column[:, None] if column.ndim == 1 else column
+    if column.shape != (num_rows, 1):
         raise DpmcError(
-            f"`y` must have one response for each of {len(features)} rows of `x`, got "
-            f"{response.shape}"
+            f"`{name}` must have one {what} for each of {num_rows} rows of `x`, got {column.shape}"
         )
-    indexes: list[Any] = [getattr(part, "index", None) for part in (x, y)]
+    indexes: list[Any] = [getattr(part, "index", None) for part in (x, given)]
     if all(hasattr(one, "equals") for one in indexes) and not indexes[0].equals(indexes[1]):
         raise DpmcError(
-            "`y` must have the index of `x`, label for label, got another: align them, or give "
-            "y.to_numpy() to go by the order of rows"
+            f"`{name}` must have the index of `x`, label for label, got another: align them, or "
+            f"give {name}.to_numpy() to go by the order of rows"
         )
-    joined = np.concatenate([features, possible(response)], axis=1)
-    return Dataset.of("rows", joined, invalid_rows), column_names(x, features.shape[1], names)
+    return column
 
 
 def fields_of(module: Any) -> tuple[str, ...]:

@@ -44,6 +44,8 @@ def regression(
     epsilon: float,
     delta: float,
     likelihood: str = LINEAR,
+    offset: Any = None,
+    exposure: Any = None,
     intercept: bool = True,
     prior_sd: float | Sequence[float] | None = None,
     degrees_of_freedom: float = 4.0,
@@ -73,6 +75,11 @@ def regression(
     likelihood : {"linear", "student_t", "logistic", "poisson"}
         Of a response: normal with unknown standard deviation; Student-t with unknown scale;
         Bernoulli with the logit, or Poisson with the logarithm, as link.
+    offset : array_like of shape (n,), optional
+        Known part of the linear predictor of each row, private as the features are.
+    exposure : array_like of shape (n,), optional
+        Of counts, positive: time or population that each row counts in. Its logarithm is added to
+        the offset.
     intercept : bool
         Whether a constant comes before the features.
     prior_sd : float or sequence of float, optional
@@ -121,8 +128,16 @@ def regression(
     checks.one_of("likelihood", likelihood, tuple(MODELS))
     checks.flag("intercept", intercept)
     checks.one_of("covariance", covariance, COVARIANCES)
-    possible = partial(_possible, likelihood, invalid_rows)
-    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, possible)
+    if exposure is not None and likelihood != POISSON:
+        raise DpmcError(f"`exposure` must be None with likelihood {likelihood!r}, which has none")
+    shifted = offset is not None or exposure is not None
+    if shifted and not automatic and likelihood not in SCALED:
+        raise DpmcError(
+            f"`offset` and `exposure` must be None beside a `method` with likelihood {likelihood!r}"
+        )
+    behind = partial(_behind, likelihood, invalid_rows)
+    beside = {"offset": offset, "exposure": exposure}
+    dataset, columns = _arrays.rows_of(x, y, invalid_rows, names, behind, beside)
     coefficients = (*(("intercept",) if intercept else ()), *columns)
     scale = ("log_sigma",) if likelihood in SCALED else ()
     named = (*_arrays.named(names, coefficients, scale), *scale)
@@ -150,6 +165,7 @@ def regression(
                 float(epsilon),
                 delta,
                 intercept=intercept,
+                offset=shifted and likelihood not in SCALED,
                 prior_sd=sds,
                 freedom=float(degrees_of_freedom),
                 robust=covariance == "robust",
@@ -182,7 +198,7 @@ def regression(
             names=named,
             **params,
         )
-    told = _arrays.with_columns(predictive, x)
+    told = _arrays.with_columns(predictive, x) | ({"offset": True} if shifted else {})
     return replace(fitted, plan=replace(fitted.plan, family="regression", likelihood=told))
 
 
@@ -197,20 +213,36 @@ def _deviations(prior_sd: Any, count: int) -> Array:
     return np.broadcast_to(given, (count,)).copy()
 
 
-def _possible(likelihood: str, invalid_rows: InvalidRows, y: Array) -> Array:
-    """Responses, those that a likelihood has none of refused or marked as invalid."""
-    if likelihood not in RESPONSES:
+def _behind(
+    likelihood: str,
+    invalid_rows: InvalidRows,
+    y: Array,
+    offset: Array | None = None,
+    exposure: Array | None = None,
+) -> Array:
+    """Columns behind the features: an offset, where a response cannot take it in, and responses."""
+    if likelihood in RESPONSES:
+        wanted, allowed = RESPONSES[likelihood]
+        wanted += f" with likelihood {likelihood!r}"
+        y = _possible("y", y, wanted, np.asarray(allowed(y)), invalid_rows)
+    if exposure is not None:
+        positive = _possible("exposure", exposure, "positive", exposure > 0, invalid_rows)
+        offset = np.log(positive) + (0.0 if offset is None else offset)
+    if offset is None:
         return y
-    wanted, allowed = RESPONSES[likelihood]
-    wrong = np.isfinite(y) & ~allowed(y)
+    return y - offset if likelihood in SCALED else np.concatenate([offset, y], axis=1)
+
+
+def _possible(
+    name: str, values: Array, wanted: str, allowed: Any, invalid_rows: InvalidRows
+) -> Array:
+    """Numbers, those that are not allowed refused or marked as invalid."""
+    wrong = np.isfinite(values) & ~allowed
     if not wrong.any():
-        return y
+        return values
     if invalid_rows != "zero":
-        raise DpmcError(
-            f"`y` must be {wanted} with likelihood {likelihood!r}, unless `invalid_rows` is "
-            "'zero', got others"
-        )
-    return np.where(wrong, np.nan, y)
+        raise DpmcError(f"`{name}` must be {wanted}, unless `invalid_rows` is 'zero', got others")
+    return np.where(wrong, np.nan, values)
 
 
 def built(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,13 @@ from dpmc.types import (
     DpmcError,
     Guarantee,
     Plan,
+    is_real,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dpmc.fits.predictive import Prediction
     from dpmc.fits.summary import Summary
 
 
@@ -101,7 +103,7 @@ class Fit:
             raise DpmcError(f"the fit must have draws, got none (status {self.status!r})")
         return self.draws[:, self.warm_up :]
 
-    def to_arviz(self, x: Any = None, *, seed: int | None = None) -> Any:
+    def to_arviz(self, x: Any = None, *, offset: Any = None, seed: int | None = None) -> Any:
         """Draws after warm-up as ArviZ has them: variable ``theta``, components named.
 
         Of `info` it holds what is a function of released numbers, and clip counts where the
@@ -109,7 +111,7 @@ class Fit:
 
         Parameters
         ----------
-        x, seed
+        x, offset, seed
             As of `predict`: with new rows there is a group ``posterior_predictive`` as well, with
             the variable ``response``.
 
@@ -136,7 +138,7 @@ class Fit:
         if stats:
             groups["sample_stats"] = stats
         if x is not None:
-            responses = self.predict(x, seed=seed)
+            responses = self.predict(x, offset=offset, seed=seed)
             shaped = responses.reshape(*self.kept().shape[:2], *responses.shape[1:])
             groups["posterior_predictive"] = {"response": shaped}
         named: dict[str, Any] = {}
@@ -175,38 +177,91 @@ class Fit:
 
         return summarise(self)
 
-    def predict(self, x: Any, *, seed: int | None = None) -> Array:
-        """Responses of new rows under the draws after warm-up.
+    @overload
+    def predict(
+        self,
+        x: Any,
+        *,
+        kind: str | Callable[[Array, Array], Any] = ...,
+        interval: None = ...,
+        offset: Any = ...,
+        seed: int | None = ...,
+    ) -> Array: ...
+    @overload
+    def predict(
+        self,
+        x: Any,
+        *,
+        kind: str | Callable[[Array, Array], Any] = ...,
+        interval: float,
+        offset: Any = ...,
+        seed: int | None = ...,
+    ) -> Prediction: ...
+    def predict(
+        self,
+        x: Any,
+        *,
+        kind: str | Callable[[Array, Array], Any] = "response",
+        interval: float | None = None,
+        offset: Any = None,
+        seed: int | None = None,
+    ) -> Array | Prediction:
+        """Responses of new rows, or what is expected of them, under the draws after warm-up.
 
         Parameters
         ----------
         x : array_like of shape (m, p) or int
             Features of new rows, which are not private; of a mixture how many rows to draw.
+        kind : {"response", "mean", "probability", "linear"} or callable
+            Drawn responses; their means; probabilities of a response of 1; linear predictors. Of a
+            model of one's own, and of any other, a function of a draw of theta, shape (d,), and
+            of rows, shape (m, p), that gives numbers, shape (m,).
+        interval : float, optional
+            Share of the posterior that intervals hold, such as 0.9: there are means and intervals
+            then in place of draws, of at most 1,000 draws, and memory for some of the rows at a
+            time.
+        offset : array_like of shape (m,), optional
+            Of the new rows, if the fit has one; of a fit with an exposure its logarithm is part
+            of it.
         seed : int, optional
             Makes the responses repeatable.
 
         Returns
         -------
-        ndarray of shape (k, m)
-            One row for each draw, one chain after the other; of a mixture (k, m, p).
+        ndarray of shape (k, m), or Prediction
+            One row for each draw, one chain after the other; of a mixture (k, m, p). With an
+            `interval` the arrays ``mean``, ``low`` and ``high``, shape (m,).
 
         Raises
         ------
         DpmcError
             If the fit does not know how responses arise, or rows do not fit it.
         """
-        from dpmc.fits.predictive import responses
+        from dpmc.fits import predictive
 
-        if not self.plan.likelihood:
-            raise DpmcError(
-                "`predict` must have the fit of a family, such as `dpmc.regression`, got one of "
-                "a model of your own"
-            )
         draws = self.kept().reshape(-1, self.kept().shape[2])
         if seed is not None:
             checks.at_least("seed", seed, 0)
         rng = np.random.default_rng(seed)
-        return responses(self.plan.likelihood, draws, x, rng)
+        told = self.plan.likelihood
+        if not callable(kind):
+            checks.one_of("kind", kind, predictive.KINDS)
+            if not told:
+                raise DpmcError(
+                    "`kind` must be a function of theta and rows for a model of your own: the fit "
+                    f"of a family, such as `dpmc.regression`, has {kind!r}"
+                )
+        if told.get("name") == predictive.MIXTURE and not callable(kind):
+            if kind != predictive.RESPONSE or interval is not None:
+                raise DpmcError("`kind` must be 'response' of a mixture, without an `interval`")
+            return predictive.responses(told, draws, x, rng)
+        predictor = predictive.Predictor.of(told, kind, draws.shape[1], x, offset)
+        if interval is None:
+            checks.room("x", (len(draws), len(predictor.design)))
+            return predictor.values(draws, slice(None), rng)
+        if not (is_real(interval) and 0 < interval < 1):
+            raise DpmcError(f"`interval` must be between 0 and 1, got {interval!r}")
+        return predictor.intervals(draws, float(interval), rng)
 
     def plot(self, components: Sequence[str] = ()) -> Figure:
         """Marginal densities: with the interval of 90 %, the prior, and the width without noise.

@@ -1,9 +1,10 @@
-"""Responses of new rows under the draws of a fit: the posterior predictive distribution."""
+"""What a fit says of new rows: predictors, means, probabilities and responses under its draws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,130 @@ from dpmc.types import Array, DpmcError, is_frame, labels
 
 LINEAR, STUDENT_T, LOGISTIC, POISSON = "linear", "student_t", "logistic", "poisson"
 NETWORK, MIXTURE = "network", "mixture"
+RESPONSE, MEAN, PROBABILITY, PREDICTOR = "response", "mean", "probability", "linear"
+KINDS = RESPONSE, MEAN, PROBABILITY, PREDICTOR
 # Largest rate of NumPy's counts: from 1e15 on they spread too widely, and beyond 1e18 there are
 # none. A rounded normal number cannot be told from a count of skewness 1e-5.
 LARGEST = 1e10
+# Draws that intervals are made of at most, and numbers that are in memory at once, about.
+FEWER_DRAWS, AT_ONCE = 1000, 1 << 21
+
+
+class Prediction(NamedTuple):
+    """Posterior means of what is predicted for new rows, and ends of intervals.
+
+    Parameters
+    ----------
+    mean, low, high : ndarray of shape (m,)
+    """
+
+    mean: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """What is predicted for rows of one design.
+
+    Parameters
+    ----------
+    likelihood : mapping
+        What a fit says of it in its plan: a ``name``, and what the name needs. Empty for a model
+        of one's own.
+    kind : str or callable
+        One of `KINDS`, or a function of a draw, shape (d,), and of rows, shape (m, p), that gives
+        numbers of shape (m,).
+    design : ndarray of shape (m, p)
+        Features, the constant among them.
+    offset : ndarray of shape (m,)
+    """
+
+    likelihood: Mapping[str, Any]
+    kind: str | Callable[[Array, Array], Any]
+    design: Array
+    offset: Array
+
+    @classmethod
+    def of(
+        cls,
+        likelihood: Mapping[str, Any],
+        kind: str | Callable[[Array, Array], Any],
+        num_components: int,
+        x: Any,
+        offset: Any = None,
+    ) -> Predictor:
+        """Predictor for new rows, which are checked.
+
+        Parameters
+        ----------
+        likelihood, kind
+            As above.
+        num_components : int
+            Of a draw.
+        x : array_like of shape (m, p)
+        offset : array_like of shape (m,), optional
+        """
+        name = likelihood.get("name")
+        rows = _in_order(likelihood, checks.real_array("x", x), x)
+        if rows.ndim != 2:
+            raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
+        if not np.isfinite(rows).all():
+            raise DpmcError("`x` must hold finite numbers only, got others")
+        known = _offset(likelihood, offset, len(rows))
+        if callable(kind):
+            return cls(likelihood, kind, rows, known)
+        if kind == PROBABILITY and name != LOGISTIC:
+            raise DpmcError(
+                f"`kind` must not be 'probability' of responses that are {name!r}: give 'mean'"
+            )
+        if name == NETWORK:
+            return cls(likelihood, kind, rows, known)
+        given = rows.shape[1]
+        if likelihood["intercept"]:
+            rows = np.column_stack([np.ones(len(rows)), rows])
+        num_coefficients = num_components - LAWS[str(name)].scaled
+        if rows.shape[1] != num_coefficients:
+            wanted = num_coefficients - bool(likelihood["intercept"])
+            raise DpmcError(f"`x` must have {wanted} columns, got {given}")
+        return cls(likelihood, kind, rows, known)
+
+    def values(self, draws: Array, rows: slice, rng: np.random.Generator) -> Array:
+        """Numbers for some of the rows under draws, shape (k, m)."""
+        design, offset = self.design[rows], self.offset[rows]
+        if callable(self.kind):
+            found = [checks.real_array("kind(theta, x)", self.kind(one, design)) for one in draws]
+            for one in found:
+                if one.shape != (len(design),):
+                    raise DpmcError(
+                        f"`kind` must give a number for each of {len(design)} rows, got {one.shape}"
+                    )
+            return np.array(found)
+        if self.likelihood["name"] == NETWORK:
+            return _network(self.likelihood, draws, design, self.kind == RESPONSE, rng)
+        law = LAWS[self.likelihood["name"]]
+        predictor = draws[:, : self.design.shape[1]] @ design.T
+        if "offset" in self.likelihood:
+            predictor += offset
+        if self.kind == PREDICTOR:
+            return predictor
+        if self.kind != RESPONSE:
+            return law.mean(predictor)
+        scale = np.exp(draws[:, -1:]) if law.scaled else np.empty(0)
+        return law.draw(predictor, scale, self.likelihood, rng)
+
+    def intervals(self, draws: Array, level: float, rng: np.random.Generator) -> Prediction:
+        """Means and intervals, a block of rows at a time."""
+        draws = draws[:: -(-len(draws) // FEWER_DRAWS)]
+        size = max(AT_ONCE // len(draws), 1)
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        found = np.empty((3, len(self.design)))
+        for first in range(0, len(self.design), size):
+            block = slice(first, first + size)
+            values = np.ascontiguousarray(self.values(draws, block, rng).T)
+            found[0, block] = values.mean(axis=1)
+            found[1:, block] = np.quantile(values, ends, axis=1)
+        return Prediction(*found)
 
 
 def responses(
@@ -25,7 +147,7 @@ def responses(
     Parameters
     ----------
     likelihood : mapping
-        What a fit says of it in its plan: a ``name``, and what the name needs.
+        As of a `Predictor`.
     draws : ndarray of shape (k, d)
         Of theta.
     x : array_like of shape (m, p) or int
@@ -36,27 +158,22 @@ def responses(
     -------
     ndarray of shape (k, m), or (k, m, p) of a mixture
     """
-    name = likelihood["name"]
-    if name == MIXTURE:
+    if likelihood["name"] == MIXTURE:
         return _mixture(likelihood, draws, x, rng)
-    rows = _in_order(likelihood, checks.real_array("x", x), x)
-    if rows.ndim != 2:
-        raise DpmcError(f"`x` must have shape (m, p), got {rows.shape}")
-    if not np.isfinite(rows).all():
-        raise DpmcError("`x` must hold finite numbers only, got others")
-    if name == NETWORK:
-        return _network(likelihood, draws, rows, rng)
-    given = rows.shape[1]
-    if likelihood["intercept"]:
-        rows = np.column_stack([np.ones(len(rows)), rows])
-    scaled = name in (LINEAR, STUDENT_T)
-    num_coefficients = draws.shape[1] - scaled
-    if rows.shape[1] != num_coefficients:
-        wanted = num_coefficients - bool(likelihood["intercept"])
-        raise DpmcError(f"`x` must have {wanted} columns, got {given}")
-    predictor = draws[:, :num_coefficients] @ rows.T
-    scale = np.exp(draws[:, -1:]) if scaled else np.empty(0)
-    return _REGRESSIONS[name](predictor, scale, likelihood, rng)
+    return Predictor.of(likelihood, RESPONSE, draws.shape[1], x).values(draws, slice(None), rng)
+
+
+def _offset(likelihood: Mapping[str, Any], offset: Any, num_rows: int) -> Array:
+    wanted = "offset" in likelihood
+    if (offset is not None) != wanted:
+        must = "be given, as to the fit" if wanted else "be None, as of the fit"
+        raise DpmcError(f"`offset` must {must}")
+    if offset is None:
+        return np.zeros(num_rows)
+    known = checks.real_array("offset", offset)
+    if known.shape != (num_rows,) or not np.isfinite(known).all():
+        raise DpmcError(f"`offset` must be {num_rows} finite numbers, one for each row of `x`")
+    return known
 
 
 def _in_order(likelihood: Mapping[str, Any], rows: Array, x: Any) -> Array:
@@ -94,8 +211,7 @@ def _poisson(
     predictor: Array, scale: Array, likelihood: Mapping[str, Any], rng: np.random.Generator
 ) -> Array:
     """Counts; infinite ones where a rate is beyond floats, NaN where it is none."""
-    with np.errstate(over="ignore"):
-        rates = np.exp(predictor)
+    rates = _rate(predictor)
     counts: Array = rng.poisson(np.where(rates <= LARGEST, rates, 0.0)).astype(np.float64)
     large = (rates > LARGEST) & np.isfinite(rates)
     if large.any():
@@ -104,19 +220,53 @@ def _poisson(
     return counts
 
 
-_Regression = Callable[[Array, Array, Mapping[str, Any], np.random.Generator], Array]
-_REGRESSIONS: Mapping[str, _Regression] = {
-    LINEAR: _linear,
-    STUDENT_T: _student_t,
-    LOGISTIC: _logistic,
-    POISSON: _poisson,
+def _chance(predictor: Array) -> Array:
+    small = np.exp(-np.abs(predictor))
+    chance: Array = np.where(predictor >= 0, 1.0, small) / (1.0 + small)
+    return chance
+
+
+def _rate(predictor: Array) -> Array:
+    with np.errstate(over="ignore"):
+        rate: Array = np.exp(predictor)
+    return rate
+
+
+@dataclass(frozen=True)
+class Law:
+    """How responses arise from a linear predictor.
+
+    Parameters
+    ----------
+    mean : callable
+        Of a response, given predictors of shape (k, m).
+    draw : callable
+        Responses, given these, scales of shape (k, 1), what the plan says, and a generator.
+    scaled : bool
+        Whether the last component of theta is the logarithm of a scale.
+    """
+
+    mean: Callable[[Array], Array]
+    draw: Callable[[Array, Array, Mapping[str, Any], np.random.Generator], Array]
+    scaled: bool = False
+
+
+LAWS: Mapping[str, Law] = {
+    LINEAR: Law(np.positive, _linear, scaled=True),
+    STUDENT_T: Law(np.positive, _student_t, scaled=True),
+    LOGISTIC: Law(_chance, _logistic),
+    POISSON: Law(_rate, _poisson),
 }
 
 
 def _network(
-    likelihood: Mapping[str, Any], draws: Array, rows: Array, rng: np.random.Generator
+    likelihood: Mapping[str, Any],
+    draws: Array,
+    rows: Array,
+    noisy: bool,
+    rng: np.random.Generator,
 ) -> Array:
-    """Outputs of networks with one hidden layer of rectified units, with noise.
+    """Outputs of networks with one hidden layer of rectified units, with noise or without.
 
     A draw holds the weights into each hidden unit, its bias last; the weights out of them, the
     bias last; and the logarithm of the standard deviation of the noise.
@@ -131,7 +281,8 @@ def _network(
         inner, outer = draw[: hidden * width].reshape(hidden, width), draw[hidden * width : -1]
         active = np.maximum(inputs @ inner.T / np.sqrt(width), 0.0)
         outputs[number] = (active @ outer[:-1] + outer[-1]) / np.sqrt(hidden + 1)
-    outputs += np.exp(draws[:, -1:]) * rng.standard_normal(outputs.shape)
+    if noisy:
+        outputs += np.exp(draws[:, -1:]) * rng.standard_normal(outputs.shape)
     return scaled_back(outputs, likelihood["y_low"], likelihood["y_high"])
 
 

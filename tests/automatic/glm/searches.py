@@ -38,12 +38,13 @@ def search(
     answers: Transcript | None = None,
     invalid_rows: str = "refuse",
     robust: bool = False,
+    offset: bool = False,
 ) -> Sensed:
     """Return the ledger of a search on rows, with its transcript."""
     ledger = Sensed(GaussianBudget(mu), answers)
     till = Till(ledger, np.random.default_rng(seed))
     dataset = Dataset.of("rows", rows, invalid_rows)
-    run.search(till, dataset, run.KINDS[likelihood], True, None, 4.0, robust)
+    run.search(till, dataset, run.KINDS[likelihood], True, None, 4.0, robust, offset=offset)
     return ledger
 
 

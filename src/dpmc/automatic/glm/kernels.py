@@ -20,7 +20,9 @@ from dpmc.types import Array
 LINEAR, STUDENT_T, LOGISTIC, POISSON = range(4)
 # Places in the array of numbers that a pass reads: of the response, the likelihood and the bounds.
 Y_LOCATION, Y_INVERSE, SIGMA, FREEDOM, RATE, RESIDUAL, CURVATURE, LENGTH, LONGEST, SCORE = range(10)
-SAFE, GRADIENT, NUMBERS = 10, 11, 12
+SAFE, GRADIENT = 10, 11
+# Column of the offset, 0 where there is none, and the public number it is taken from.
+OFFSET, CENTRE, NUMBERS = 12, 13, 14
 # Logarithms of a rate beyond this have rates beyond any bound on a residual.
 LARGEST = 300.0
 # Where the table of mean clipped counts begins, and its entries per unit.
@@ -100,6 +102,13 @@ def lengths(
 
 
 @njit
+def _offset(x: Any, numbers: Any) -> float:
+    """What is known of the linear predictor of a row."""
+    column = int(numbers[OFFSET])
+    return x[column] - numbers[CENTRE] if column else 0.0
+
+
+@njit
 def _usual_size(rate: float, numbers: Any) -> float:
     """Size of a residual of a count, over that at the mean rate; at least 1."""
     return max(1.0, math.sqrt(rate / numbers[RATE]))
@@ -173,7 +182,7 @@ def residuals(
     v = np.empty(dim)
     for i in range(x.shape[0]):
         _described(x[i], location, inverse, constant, v)
-        eta = 0.0
+        eta = _offset(x[i], numbers)
         for j in range(dim):
             eta += v[j] * beta[j]
         y = x[i, x.shape[1] - 1]
@@ -214,9 +223,9 @@ def scores(
         y = x[i, x.shape[1] - 1]
         _described(x[i], location, inverse, constant, v)
         length = _whitened(v, basis, u)
-        if not (math.isfinite(length) and math.isfinite(y)):
+        eta = _offset(x[i], numbers)
+        if not (math.isfinite(length) and math.isfinite(y) and math.isfinite(eta)):
             continue
-        eta = 0.0
         for k in range(len(phi)):
             eta += u[k] * phi[k]
         if math.isnan(eta):

@@ -16,7 +16,7 @@ from dpmc.automatic.glm.remarks import Judged, remarks
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.search import Found, Search
 from dpmc.automatic.glm.till import Till
-from dpmc.automatic.glm.units import Units
+from dpmc.automatic.glm.units import Offset, Units
 from dpmc.automatic.statement import Cost
 from dpmc.fits import Fit
 from dpmc.fits.remarks import few
@@ -47,6 +47,7 @@ def fit(
     delta: float,
     *,
     intercept: bool = True,
+    offset: bool = False,
     prior_sd: Array | None = None,
     freedom: float = 4.0,
     robust: bool = False,
@@ -63,11 +64,13 @@ def fit(
     Parameters
     ----------
     dataset : Dataset
-        Private: features, and the response in the last column.
+        Private: features, the offset if there is one, and the response in the last column.
     likelihood : {"linear", "student_t", "logistic", "poisson"}
     epsilon, delta : float
         The budget under substitution of one row: all of it is spent.
     intercept : bool
+    offset : bool
+        Whether a column behind the features is a known part of the linear predictor.
     prior_sd : ndarray of shape (d,), optional
         Of the coefficients, around 0; by default the prior is in units of the columns.
     freedom : float
@@ -102,8 +105,9 @@ def fit(
     checks.room("num_draws", (num_draws, num_chains, dataset.x.shape[1] + intercept))
     with told(guarantee, ledger.records):
         found, frame, units_, prior = search(
-            till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress
-        )
+            till, dataset, kind, intercept, prior_sd, freedom, robust, start, progress,
+            offset,
+        )  # fmt: skip
     mean, covariance = posterior(found, frame, prior_sd is not None)
     without = _without(found, frame, prior)
     widening = np.sqrt(np.diag(covariance)[: len(without)] / np.diag(without))
@@ -164,6 +168,7 @@ def search(
     robust: bool,
     start: Array | None = None,
     progress: Progress = silent,
+    offset: bool = False,
 ) -> tuple[Found, Frame, Units, Normal]:
     """What a search finds: all that is computed from rows and not released by others."""
     x = dataset.x
@@ -173,11 +178,12 @@ def search(
         noisy, _ = till.release("valid rows", valid, 0.002 * till.total)
         num_rows = min(max(noisy, 1.0), num_rows)
     scaled = kind in SCALED
-    wide = x.shape[1] - (not scaled)
-    found_units = units.find(till, x[:, :wide], intercept)
-    features = slice(0, x.shape[1] - 1)
+    num_features = x.shape[1] - 1 - offset
+    found_units = units.find(till, x[:, : num_features + scaled], intercept)
+    known = Offset.find(till, x, num_features * offset, intercept)
+    features = slice(0, num_features)
     location, scale = found_units.location[features], found_units.scale[features]
-    response = (found_units.location[-1], found_units.scale[-1]) if scaled else (0.0, 1.0)
+    response = (found_units.location[-1], found_units.scale[-1]) if scaled else (-known.centre, 1.0)
     frame = Frame.of(location, scale, response, intercept)
     priors = frame.usual(intercept) if prior_sd is None else frame.given(prior_sd)
     rows = Rows(x, location, scale, intercept, kind)
@@ -185,7 +191,7 @@ def search(
         count = rows.dim
         away = start[:count] - frame.offset
         start = np.asarray(np.linalg.solve(frame.matrix, away), dtype=np.float64)
-    one = Search(rows, found_units, till, priors, freedom, robust, num_rows, progress)
+    one = Search(rows, found_units, till, priors, freedom, robust, num_rows, progress, known)
     return one.run(start), frame, found_units, priors[0]
 
 

@@ -35,7 +35,7 @@ from dpmc.automatic.glm.residuals import EDGES, MEDIAN, Residuals
 from dpmc.automatic.glm.rows import Rows
 from dpmc.automatic.glm.shape import Lengths, Whitening
 from dpmc.automatic.glm.till import Till
-from dpmc.automatic.glm.units import Units
+from dpmc.automatic.glm.units import Offset, Units
 from dpmc.progress import Progress
 from dpmc.types import Array
 
@@ -138,6 +138,7 @@ class Search:
     num_rows : float
         Rows that are valid.
     progress : Callable
+    offset : Offset
     """
 
     rows: Rows
@@ -148,6 +149,7 @@ class Search:
     robust: bool
     num_rows: float
     progress: Progress
+    offset: Offset = field(default_factory=Offset)
     numbers: Array = field(default_factory=lambda: np.zeros(kernels.NUMBERS))
     variance: float = 1.0
     tails: Residuals | None = None
@@ -255,6 +257,7 @@ class Search:
         kind, numbers = self.rows.kind, self.numbers
         numbers[kernels.SIGMA], numbers[kernels.Y_INVERSE] = 1.0, 1.0
         numbers[kernels.FREEDOM] = self.freedom
+        numbers[[kernels.OFFSET, kernels.CENTRE]] = self.offset.column, self.offset.centre
         n = self.num_rows
         if kind == LOGISTIC:
             cost = self.till.part(1.0, 0.002 * n, 0.0005, 0.01)
@@ -264,7 +267,7 @@ class Search:
                 rate = 0.5
             numbers[kernels.RESIDUAL], numbers[kernels.CURVATURE] = 1.0, 0.25
             self.variance = rate * (1 - rate)
-            return math.log(rate / (1 - rate)), rate
+            return math.log(rate / (1 - rate)) - self.offset.middle, rate
         if kind == POISSON:
             cost = self.till.part(1.0, 0.003 * n, 0.0005, 0.01)
             cap = units.upper(self.till, self.rows.x[:, -1], 0.01, cost)
@@ -272,7 +275,9 @@ class Search:
             noisy, noise = self.till.release("mean response", self.rows.responses(cap), cost)
             mean = max(noisy, noise, 1.0) / n
             self.variance = numbers[kernels.RATE] = mean
-            return math.log(mean), mean
+            # A normal offset multiplies the mean by the exponential of half its variance.
+            usual = self.offset.middle + min(self.offset.spread**2 / 2, TRUST[POISSON])
+            return math.log(mean) - usual, mean
         numbers[kernels.Y_LOCATION] = self.units.location[-1]
         numbers[kernels.Y_INVERSE] = 1 / self.units.scale[-1]
         if kind == LINEAR:
@@ -470,8 +475,9 @@ class Search:
             centre = white.basis @ white.moments[:, 0]
         spread = positive(white.whitened - np.outer(centre, centre))
         along = spread @ phi
-        deviation = math.sqrt(max(float(phi @ along), 1e-12))
-        return centre, spread, along / deviation, float(centre @ phi), deviation
+        deviation = math.sqrt(max(float(phi @ along) + self.offset.spread**2, 1e-12))
+        middle = float(centre @ phi) + self.offset.middle
+        return centre, spread, along / deviation, middle, deviation
 
     def _sigma(
         self, observed: Observed, found: Normal, white: Whitening, cost: float

@@ -124,6 +124,39 @@ def find(till: Till, x: Array, centred: bool, noise: float = NOISE) -> Units:
     return Units(location, scale, still, True)
 
 
+@dataclass(frozen=True)
+class Offset:
+    """Part of the linear predictor that rows have as a column.
+
+    Parameters
+    ----------
+    column : int
+        0 where there is none.
+    centre : float
+        What it is taken from, and the intercept is larger by.
+    middle, spread : float
+        Mean and standard deviation of what is left, as far as they are known.
+    """
+
+    column: int = 0
+    centre: float = 0.0
+    middle: float = 0.0
+    spread: float = 0.0
+
+    @classmethod
+    def find(cls, till: Till, x: Array, column: int, constant: bool) -> Offset:
+        """Offset of rows, shape (n, q), for some of the budget."""
+        if not column:
+            return cls()
+        found = find(till, x[:, [column]], True)
+        location = float(found.location[0])
+        # The median difference of two normal numbers is 0.95 of their deviations.
+        spread = 0.0 if found.still[0] or not found.seen else float(found.scale[0]) / 0.95
+        return (
+            cls(column, location, 0.0, spread) if constant else cls(column, 0.0, location, spread)
+        )
+
+
 def _beyond_half(beyond: Array, whole: Array, deviation: float, place: Array) -> NDArray[np.bool_]:
     """Whether more than half of some rows are beyond a place, given as its log2.
 
