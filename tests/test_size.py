@@ -42,7 +42,7 @@ ROOMS: dict[str, int] = {
     "src/dpmc_papers/studies": 2438,
     "src/dpmc_papers/verdicts": 2789,
     "workflow": 1108,
-    "benchmarks": 1973,
+    "benchmarks": 1733,
     "tests": 49621,
     "src/dpmc/*.py": 2660,
     "src/dpmc_league/*.py": 2952,
