@@ -423,3 +423,8 @@ def test_event_is_checked_in_one_line(values, message):
     with pytest.raises(DpmcError, match=message) as caught:
         barker(*values)
     assert "\n" not in str(caught.value)
+
+
+def test_counts_by_the_better_conversion():
+    counts = [count_of(SMALL, epsilon, "barker_rdp") for epsilon in (1, 4, 6)]
+    assert counts == [1741, 73475, 211952]

@@ -151,3 +151,15 @@ def test_counts_of_the_thesis_for_minibatch_penalty(setting):
         budget = Budget(epsilon, 0.1 / num_rows, name)
         slack = 0 if expected < 5000 else 3e-4 * expected
         assert abs(accounting.max_iterations(releases, budget, 1) - expected) <= slack
+
+
+@pytest.mark.parametrize(
+    ("variance", "correct"), [(0.9, (0, 5, 262, 638, 1062, 1537)), (0.7, (0, 0, 52, 272, 583, 961))]
+)
+def test_figure_6_1_with_the_whole_sum(variance, correct):
+    """And where the two differ, the rule of the code promises more than its budget holds."""
+    for epsilon, expected in zip(range(1, 7), correct, strict=True):
+        budget = Budget(epsilon, DELTA, "rdp_integer")
+        assert accounting.max_iterations(minibatch(variance), budget, 1) == expected
+    released = {minibatch(variance).per_iteration[0][0]: FIGURE["minibatch, rdp"][2][1]}
+    assert rdp_integer.epsilon(released, DELTA) > 2

@@ -409,3 +409,7 @@ def _calibrate(schedule, accountant):
 def test_bad_values_are_refused(call, message):
     with pytest.raises(DpmcError, match=message):
         call()
+
+
+def test_noise_that_is_never_added_is_worth_nothing():
+    assert epsilon_of_blocks((2.43982,) * 4, network("wine"), DELTA, noise_added=False) == math.inf

@@ -215,3 +215,11 @@ def test_frequencies_that_are_left_out_are_negligible(monkeypatch, counts):
     every = [compose(pairs, epsilon) for epsilon in (0.0, 0.3, 2.0)]
     assert some == pytest.approx(every, rel=1e-9, abs=0)
     assert some[0] > 0
+
+
+def test_grows_with_the_count_and_falls_with_epsilon():
+    event = events.sampled_gaussian(1.5, 500, 10000)
+    by_count = [subsampled.delta({event: count}, 2.0) for count in (1, 10, 100, 1000, 10000)]
+    by_epsilon = [subsampled.delta({event: 100}, epsilon) for epsilon in (0, 0.1, 0.5, 2, 5)]
+    assert by_count == sorted(by_count)
+    assert by_epsilon == sorted(by_epsilon, reverse=True)
