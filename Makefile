@@ -43,8 +43,8 @@ smoke:  ## Run the workflow on small data
 quick:  ## Make every figure on thinner grids
 	uv run snakemake --cores all
 
-bench:  ## Time sums over rows against reading the data once
-	uv run python benchmarks/bench_rows.py
+bench:  ## Time sums over rows beside JAX
+	uv run --group bench python benchmarks/bench_glm.py
 
 docs:  ## Build documentation, API reference and published results as one site in build/docs
 	uv run python -m dpmc_papers.site build/docs

@@ -16,8 +16,6 @@ import pytest
 
 import dpmc
 from dpmc.models import logistic
-from dpmc.privacy import calibration
-from dpmc.privacy.events import Releases, gaussian
 from dpmc.types import Budget
 from tests.support.bad_input import OK, judge, labelled
 
@@ -35,6 +33,7 @@ HMC = {
     "gradient_clip_bound": 1.0,
     "ratio_clip_bound": 5.0,
 }
+SGLD = {"gradient_clip_bound": 1.0, "step_size": 1e-4}
 
 
 def run(method="dp_penalty", model=MODEL, rows=ROWS, **changes):
@@ -159,15 +158,6 @@ BUDGETS = {
     "delta None": (lambda: run(delta=None), "`delta` must be a number for dp_penalty"),
     "delta 1/n": (lambda: run(delta=1 / N), OK),  # with a warning: see below
     "delta 0.5": (lambda: run(delta=0.5), OK),
-    "Budget delta 2": (lambda: Budget(4, 2, "gaussian"), DELTA),
-    "Budget epsilon text": (lambda: Budget("4", 1e-5, "gaussian"), EPSILON + "'4'"),
-    "Budget flag": (lambda: Budget(True, 1e-5, "gaussian"), EPSILON + "True"),
-    "Budget accountant": (
-        lambda: calibration.plan(
-            Releases((), ((gaussian(30.0), 1),)), Budget(4, 1e-5, "foo"), 1, None
-        ),
-        "`accountant` must be one of ",
-    ),
     "Budget accountant no text": (
         lambda: Budget(4, 1e-5, None),
         "`accountant` must be the name of an accountant, got None",
@@ -181,7 +171,6 @@ BUDGETS = {
         "`epsilon` must be None for hmc, which has no privacy guarantee, got 4",
     ),
     "accountant typo": (lambda: run(accountant="rdpp"), "`accountant` must be one of "),
-    "accountant no text": (lambda: run(accountant=3), "`accountant` must be one of "),
     "accountant that is too small": (
         lambda: run(accountant="rdp_truncated"),
         "`accountant` must be one of barker_pld, barker_rdp, ",
@@ -198,28 +187,15 @@ ARGUMENTS = {
     "method capitals": (lambda: run("DP_PENALTY"), METHODS),
     "method nuts": (lambda: run("nuts"), METHODS),
     "parameter typo": (lambda: run(proposal_std=1), "(did you mean proposal_sd?)"),
-    "parameter text": (lambda: run(proposal_sd="0.01"), "`proposal_sd` must be "),
     "parameter None": (lambda: run(proposal_sd=None), "`proposal_sd` must be "),
-    "parameter flag": (lambda: run(proposal_sd=True), "`proposal_sd` must be "),
-    "parameter complex": (lambda: run(proposal_sd=1j), "`proposal_sd` must be "),
-    "multiplier text": (
-        lambda: run(ratio_noise_multiplier="30"),
-        "`ratio_noise_multiplier` must be positive and finite, got '30'",
-    ),
     "multiplier float32": (lambda: run(ratio_noise_multiplier=np.float32(30)), OK),
     "multiplier int64": (lambda: run(ratio_noise_multiplier=np.int64(30)), OK),
     "multiplier array of one": (lambda: run(ratio_noise_multiplier=np.array(30.0)), OK),
-    "multiplier flag": (
-        lambda: run(ratio_noise_multiplier=True),
-        "`ratio_noise_multiplier` must be positive and finite, got True",
-    ),
-    "proposal -1": (lambda: run(proposal_sd=-1), "`proposal_sd` must be a positive number"),
     "proposal of other length": (
         lambda: run(proposal_sd=[1, 2]),
         "`proposal_sd` must have 1 or 3 entries, got 2",
     ),
     "chains 0": (lambda: run(num_chains=0), "`num_chains` must be an integer of at least 1"),
-    "chains 2.0": (lambda: run(num_chains=2.0), "`num_chains` must be an integer of at least 1"),
     "chains int64": (lambda: run(num_chains=np.int64(2)), OK),
     "chains flag": (lambda: run(num_chains=True), "`num_chains` must be an integer"),
     "draws int64": (
@@ -238,7 +214,6 @@ ARGUMENTS = {
         "`num_iterations` must be None",
     ),
     "seed text": (lambda: run(seed="1"), "`seed` must be an integer or None, got '1'"),
-    "seed 1.5": (lambda: run(seed=1.5), "`seed` must be an integer or None, got 1.5"),
     "seed generator": (lambda: run(seed=np.random.default_rng(1)), "`seed` must be an integer"),
     "seed -1": (lambda: run(seed=-1), OK),
     "seed int64": (lambda: run(seed=np.int64(1)), OK),
@@ -248,11 +223,9 @@ ARGUMENTS = {
     ),
     "start nan": (lambda: run(start=[0.0, math.nan, 0.0]), "`start` must be finite"),
     "start text": (lambda: run(start=["a", "b", "c"]), "`start` must be numbers"),
-    "start number text": (lambda: run(start=["0", "0", "0"]), "`start` must be numbers"),
     "start complex": (lambda: run(start=[0j, 0j, 0j]), "`start` must be numbers"),
     "start masked": (lambda: run(start=np.ma.zeros(3)), "`start` must be numbers"),
     "start list": (lambda: run(start=[0.0, 0.0, 0.0]), OK),
-    "start integers": (lambda: run(start=[0, 0, 0]), OK),
     "noise typo": (lambda: run(noise="discreet"), "`noise` must be 'continuous' or 'discrete'"),
     "diagnostics typo": (lambda: run(diagnostics="all"), "`diagnostics` must be one of "),
     "invalid_rows typo": (lambda: run(invalid_rows="drop"), "`invalid_rows` must be 'refuse'"),
@@ -272,27 +245,31 @@ ARGUMENTS = {
         lambda: run(num_draws=5),
         "`num_draws` must be left out beside a `method`, whose draws are its iterations",
     ),
-    "parameter that is not known": (
-        lambda: run(ratio_noise=30.0),
-        "`ratio_noise` must be a parameter of dp_penalty (guided, one_component, proposal_sd, "
-        "ratio_clip_bound, ratio_noise_multiplier)",
-    ),
     "progress text": (lambda: run(progress="no"), "`progress` must be True or False, got 'no'"),
+    "threads": (lambda: run(num_threads=0), "`num_threads` must be an integer of at least 1"),
+    "proposal of too many scales": (
+        lambda: run(proposal_sd=[1, 2]),
+        "`proposal_sd` must have 1 or 3",
+    ),
+    "budget of no iteration": (lambda: run(epsilon=1e-3), "`epsilon` must be at least 0."),
+    "mass that is not positive": (lambda: run("dp_hmc", **HMC, mass=-1.0), "`mass` must be a "),
+    "jitter typo": (
+        lambda: run("dp_hmc", **HMC, jitter="some"),
+        "`jitter` must be 'halton' or 'none'",
+    ),
+    "Barker noise variance": (
+        lambda: run("dp_barker", proposal_sd=0.1, batch_size=10, noise_variance=3.3),
+        "`noise_variance` must be positive and below pi^2/3 = 3.2899",
+    ),
+    "accountant of another noise": (
+        lambda: run("dp_sgld", accountant="gaussian", batch_size=9, **SGLD),
+        "sampled_gaussian",
+    ),
     "names too few": (lambda: run(names=["a"]), "`names` must be 3 different names"),
     "names a text": (lambda: run(names="abc"), "`names` must be 3 different names"),
-    "names no sequence": (lambda: run(names=3), "`names` must be 3 different names, got 3"),
-    "names numbers": (lambda: run(names=[1, 2, 3]), "`names` must be 3 different names"),
     "clip bound missing": (
         lambda: run(ratio_clip_bound=None),
         "`ratio_clip_bound` must be positive, got None (model 'logistic' declares no Lipschitz",
-    ),
-    "hmc clip bound missing": (
-        lambda: run("dp_hmc", **{**HMC, "gradient_clip_bound": -1.0}),
-        "`gradient_clip_bound` must be positive",
-    ),
-    "leapfrog steps 4.0": (
-        lambda: run("dp_hmc", **{**HMC, "num_leapfrog_steps": 4.0}),
-        "`num_leapfrog_steps` must be an integer of at least 1, got 4.0",
     ),
     "mass of other shape": (lambda: run("dp_hmc", **HMC, mass=[1.0, 2.0]), "`mass` must "),
     "mass text": (lambda: run("dp_hmc", **HMC, mass="a"), "`mass` must "),
@@ -319,7 +296,6 @@ COLUMN = "data 'data': column 'a' must hold real numbers, got others"
 DATA = {
     "one dimension": (lambda: run(rows=ROWS[:, 0]), "`x` must have rows and columns, got shape"),
     "list of lists": (lambda: run(rows=ROWS.tolist()), OK),
-    "integers": (lambda: run(rows=np.ones((N, D + 1), dtype=np.int64)), OK),
     "Dataset of integers": (
         lambda: run(rows=dpmc.Dataset("d", np.ones((N, D + 1), dtype=np.int64))),
         OK,
@@ -344,9 +320,7 @@ DATA = {
         "`data` must have 4 columns for model 'logistic', got 3",
     ),
     "three dimensions": (lambda: run(rows=ROWS[None]), "`x` must have rows and columns"),
-    "Fortran order": (lambda: run(rows=np.asfortranarray(ROWS)), OK),
     "float32": (lambda: run(rows=ROWS.astype(np.float32)), OK),
-    "a view with steps": (lambda: run(rows=np.repeat(ROWS, 2, axis=0)[::2]), OK),
     "complex": (lambda: run(rows=ROWS.astype(complex)), NUMBERS),
     "Dataset complex": (
         lambda: dpmc.Dataset("d", ROWS.astype(complex)),
@@ -383,10 +357,6 @@ DATA = {
         ),
         OK,
     ),
-    "columns of several types": (
-        lambda: run(rows=FRAME.assign(a=1, b=True).to_numpy(dtype=object)),
-        OK,
-    ),
     "pandas series": (lambda: run(rows=FRAME["a"]), "`x` must have rows and columns"),
     "polars": (lambda: run(rows=pl.DataFrame(ROWS)), OK),
     "polars with text": (
@@ -404,10 +374,6 @@ DATA = {
     ),
     "masked": (lambda: run(rows=np.ma.masked_array(ROWS)), "got a masked one"),
     "a model": (lambda: run(rows=MODEL), "data 'data': must be rows of numbers, got Model"),
-    "Dataset without a name": (
-        lambda: dpmc.Dataset(ROWS, "rows"),
-        "`name` must be a text, got ndarray",
-    ),
     "Dataset of a list": (lambda: run(rows=dpmc.Dataset("d", ROWS.tolist())), OK),
     "Dataset bounds nan": (
         lambda: dpmc.Dataset("d", ROWS, bounds={"row_norm": math.nan}),
@@ -424,12 +390,8 @@ DIM = "`dim` must be an integer of at least 1, got "
 MODELS = {
     "dim 0": (lambda: own(dim=0), DIM + "0"),
     "dim text": (lambda: own(dim="4"), DIM + "'4'"),
-    "dim 4.0": (lambda: own(dim=4.0), DIM + "4.0"),
-    "dim flag": (lambda: own(dim=True), DIM + "True"),
     "dim int64": (lambda: run_own(dim=np.int64(1)), OK),
     "lipschitz text": (lambda: own(lipschitz="3"), "`lipschitz` must be positive"),
-    "lipschitz nan": (lambda: own(lipschitz=math.nan), "`lipschitz` must be positive"),
-    "lipschitz flag": (lambda: own(lipschitz=True), "`lipschitz` must be positive"),
     # Which rows are admissible is not known, and rows are clipped whatever they are.
     "lipschitz too small": (lambda: run_own(lipschitz=0.001), OK),
     "lipschitz too small for rows of a known norm": (
@@ -488,10 +450,6 @@ MODELS = {
     ),
     "log_prior array": (
         lambda: run_own(log_prior=lambda theta: -0.5 * np.array([1.0, 2.0])),
-        "`log_prior` must return a number",
-    ),
-    "log_prior text": (
-        lambda: run_own(log_prior=lambda theta: "a"),
         "`log_prior` must return a number",
     ),
     "log_prior array of one": (lambda: run_own(log_prior=lambda theta: -0.5 * theta**2), OK),

@@ -129,8 +129,9 @@ def test_the_version_is_told(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
-@pytest.mark.parametrize("version", ["3.11", "3.12"])
+@pytest.mark.parametrize(
+    ("version", "resolution"), [("3.11", "lowest-direct"), ("3.12", "highest")]
+)
 def test_a_plain_installation_fits_saves_and_loads(folder, version, resolution):
     """From the project alone, with the oldest versions that it allows, and with the newest."""
     uv = shutil.which("uv")

@@ -127,8 +127,3 @@ def test_methods_are_listed_with_a_line_each():
     listed = dpmc.methods()
     assert set(listed) >= {"auto", *ALL}
     assert all(line and "\n" not in line for line in listed.values())
-
-
-def test_the_old_order_is_refused():
-    with pytest.raises(TypeError, match="positional"):
-        dpmc.fit("rwmh", gaussian_model(), X, num_iterations=3, proposal_sd=0.1)

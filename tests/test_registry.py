@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpmc import registry
 from dpmc.mcmc import fit as fitting
-from dpmc.types import DpmcError
 from dpmc_papers.config import problems
 from dpmc_papers.pipeline import run_chains
 from tests.mcmc.test_fit import PROBLEM, chain_settings
@@ -36,39 +33,6 @@ def test_what_the_library_looks_up_is_there_without_the_packages_that_stand_on_i
         "assert all(map(registry.names, registry.KINDS))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.parametrize(("kind", "name"), [("data", "_threefry"), ("output", "_tables")])
-def test_helpers_cannot_be_loaded(kind, name):
-    with pytest.raises(DpmcError, match=f"`{kind}` must be one of .*, got {name!r}"):
-        registry.load(kind, name)
-
-
-def empty_params(source):
-    """Return the lines at which a class called Params has no field of its own or of a base."""
-    return [
-        node.lineno
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ClassDef)
-        and node.name == "Params"
-        and not node.bases
-        and not any(isinstance(entry, ast.AnnAssign) for entry in node.body)
-    ]
-
-
-def test_no_class_called_params_is_empty():
-    """A method without parameters says ``Params = NoParams``."""
-    sources = sorted(Path(registry.__file__).parent.rglob("*.py"))
-    assert len(sources) > 200
-    empty = {path: empty_params(path.read_text(encoding="utf-8")) for path in sources}
-    assert {path.name: lines for path, lines in empty.items() if lines} == {}
-
-
-@pytest.mark.parametrize("body", ["pass", '"""Nothing to set."""', "..."])
-def test_an_empty_params_class_is_found(body):
-    assert empty_params(f"class Params:\n    {body}\n") == [1]
-    assert empty_params(f"class Params(ChainParams):\n    {body}\n") == []
-    assert empty_params(f"class Params:\n    {body}\n    size: int = 1\n") == []
 
 
 def test_every_replicate_and_chain_has_streams_of_its_own(monkeypatch):

@@ -8,7 +8,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 import dpmc
 from dpmc import priors
@@ -16,7 +16,6 @@ from dpmc.autodiff import source
 from dpmc.autodiff.expression import Tape, gradient
 from dpmc.autodiff.tracing import OPERATIONS, symbolic, where
 from dpmc.models import dot, linear, logistic, poisson
-from dpmc.numerics.vector_math import digamma
 from dpmc.rng import stream
 from dpmc.types import DpmcError
 
@@ -79,21 +78,6 @@ def test_what_is_not_chosen_makes_no_nan():
     value, (slope,) = value_and_slope(lambda x: where(x > 0.0, math.log(x), x), 0.0)
     assert value == 0.0
     assert slope == 1.0
-
-
-def test_an_operation_is_made_once():
-    tape = Tape()
-    a, b = tape.input("x", 0), tape.input("x", 1)
-    assert (a * b).index == (a * b).index
-    assert (a * 1.0).index == a.index
-    assert (a * 0.0).number == 0.0
-    assert tape.constant(0.0).index != tape.constant(-0.0).index
-
-
-@pytest.mark.parametrize("x", [1e-3, 0.2, 1.0, 3.5, 9.99, 10.0, 1e3, 1e8])
-def test_digamma(x):
-    assert digamma(x) == pytest.approx(float(mpmath.digamma(x)), rel=1e-13, abs=1e-14)
-    assert math.isnan(digamma(-x))
 
 
 # --- models ----------------------------------------------------------------------------------
@@ -277,13 +261,6 @@ def test_draws_are_shown_on_the_scale_of_the_parameters():
     assert (np.abs(fit.kept().mean(axis=(0, 1)) - exact) < 6 * sd).all()
 
 
-def test_special_functions_of_numpy_and_math_are_known():
-    value, (slope,) = value_and_slope(lambda x: np.exp(x) + np.tanh(x) + math.erf(x), 0.3)
-    assert value == pytest.approx(math.exp(0.3) + math.tanh(0.3) + special.erf(0.3))
-    bell = 2 / math.sqrt(math.pi) * math.exp(-0.09)
-    assert slope == pytest.approx(math.exp(0.3) + 1 - math.tanh(0.3) ** 2 + bell)
-
-
 def counts(p, row, scale=1.0):
     return scale * (row[0] * p.a - math.exp(p.a))
 
@@ -395,21 +372,6 @@ def test_what_cannot_be_differentiated_is_refused(function, given, match):
     with pytest.raises(DpmcError, match=match) as refused:
         dpmc.model(function, given, num_columns=1)
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (lambda: priors.normal(0, -1.0), "`sd` must be"),
-        (lambda: priors.uniform(1.0, 0.0), "`low` must be below `high`, got 1.0 and 0.0"),
-        (lambda: priors.dirichlet([1.0]), "`size` must be"),
-        (lambda: priors.lkj(1), "`size` must be"),
-        (lambda: priors.normal(size=0), "`size` must be"),
-    ],
-)
-def test_priors_refuse_what_is_none(call, match):
-    with pytest.raises(DpmcError, match=match):
-        call()
 
 
 def test_a_model_is_shown_by_its_parameters():

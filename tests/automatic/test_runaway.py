@@ -66,14 +66,6 @@ def test_the_mass_of_a_funnel_is_not_at_its_mode():
     assert normal.precision[1, 1] == pytest.approx(1, rel=0.2)
 
 
-def test_a_normal_prior_is_taken_as_it_is():
-    prior = Prior.of(gaussian_model())
-    normal = NormalPrior.of(prior, np.ones(2))
-    np.testing.assert_array_equal(normal.mean, prior.mode(np.ones(2)))
-    np.testing.assert_array_equal(normal.precision, prior.precision(normal.mean))
-    np.testing.assert_allclose(normal.gradient(np.ones(2)), prior.gradient(np.ones(2)), rtol=1e-6)
-
-
 def _flat(theta: np.ndarray) -> float:
     return 0.0
 
@@ -88,13 +80,6 @@ def _heavy(theta: np.ndarray) -> float:
 
 def _heavy_gradient(theta: np.ndarray) -> np.ndarray:
     return -2 * theta / (1 + theta * theta)
-
-
-def test_a_flat_prior_is_proper_for_a_search():
-    flat = dataclasses.replace(gaussian_model(), log_prior=_flat, log_prior_gradient=_flat_gradient)
-    normal = NormalPrior.of(Prior.of(flat), np.zeros(2))
-    np.testing.assert_allclose(normal.precision, prior.FARTHEST**-2 * np.eye(2))
-    np.testing.assert_allclose(normal.basis @ normal.basis.T, np.eye(2))
 
 
 def test_the_mode_is_found_where_a_newton_step_overshoots():

@@ -84,13 +84,6 @@ def test_what_cannot_be_known_is_the_prior_and_is_said(tmp_path):
     assert dpmc.Fit.load(tmp_path / "prior.parquet").plan.widening == (math.inf,) * 2
 
 
-def test_the_remark_names_a_budget_that_would_tell_something():
-    fit, _ = fitted(100, 0.1, 0)
-    epsilon = float(fit.remarks[0].split("about epsilon ")[1].split(",")[0])
-    assert fitted(100, 1.05 * epsilon, 0)[0].ledger
-    assert not fitted(100, 0.95 * epsilon, 0)[0].ledger
-
-
 def wrong_bounds(num_rows: float) -> float:
     """Return the share of first searches that miss the norm of all rows by a factor of four."""
     wrong = 0

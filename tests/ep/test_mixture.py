@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 from dpmc.ep.mixture import engine as mixture_engine
-from dpmc.ep.mixture import model as mixture_model
 from dpmc.ep.mixture import published as mixture_published
 from dpmc.ep.mixture.engine import fit
 from dpmc.ep.mixture.factor import factor
 from dpmc.ep.mixture.loops import COUNTERS, REPAIRED, MixtureLoopSettings, shared_pass
-from dpmc.ep.mixture.model import MixtureFit, MixtureModel
+from dpmc.ep.mixture.model import MixtureModel
 from dpmc.ep.mixture.published import PublishedSettings
 from dpmc.ep.mixture.scores import published_scores
-from dpmc.ep.mixture.settings import MixtureSettings
 from dpmc.ep.mixture.states import (
     JOINT,
     NO_CLIP,
@@ -29,7 +27,6 @@ from dpmc.ep.mixture.states import (
     add_noise,
 )
 from dpmc.ep.mixture.states import clip as clip_state
-from dpmc.ep.settings import pass_orders
 from dpmc.numerics.small_matrices import raise_eigenvalues
 from dpmc.privacy import events
 from dpmc.privacy.clipped import asserted
@@ -368,21 +365,6 @@ def test_runs_repeat_with_their_stream_and_leave_their_input_as_it_is():
     np.testing.assert_array_equal(rows, before)
 
 
-def test_orders_are_what_they_are_called():
-    rng = stream(3, "orders")
-
-    def drawn_order(order, num_rows, block=200):
-        return np.concatenate(list(pass_orders(order, num_rows, rng, block)))
-
-    assert drawn_order("cyclic", 5).tolist() == drawn_order("cyclic", 5, 2).tolist()
-    assert drawn_order("cyclic", 5).tolist() == [0, 1, 2, 3, 4]
-    permutation = drawn_order("permutation", 100)
-    assert sorted(permutation.tolist()) == list(range(100)) != permutation.tolist()
-    drawn = drawn_order("independent", 70_000, 1 << 15)
-    assert len(set(drawn.tolist())) < drawn.size == 70_000
-    assert set(drawn.tolist()) <= set(range(70_000))
-
-
 def test_clips_bound_what_rows_can_do():
     """Without noise all evidence is at most that of N factors of norm C."""
     model, rows = a_model(), some_rows()
@@ -465,14 +447,6 @@ def test_the_edge_of_the_noise_is_that_of_what_the_steps_have_gathered():
     np.testing.assert_allclose(np.concatenate(edges), found, rtol=1e-12)
 
 
-def test_noise_alone_has_eigenvalues_up_to_its_edge():
-    """The largest of 300 is within 3 % of it; its own deviation is below 1 %."""
-    noise = MixtureState.zeros(1, 300)
-    add_noise(stream(10, "edge").standard_normal(300 + 300 * 301 // 2), noise)
-    largest = np.linalg.eigvalsh(noise.precision[0])[-1]
-    assert largest == pytest.approx(math.sqrt(2 * 300), rel=0.03)
-
-
 def test_a_repair_to_the_edge_of_the_noise_keeps_means_near_the_prior_without_evidence():
     model = MixtureModel.isotropic(0.5, np.zeros((2, 3)), 0.1)
     rows, terms = np.zeros((50, 3)), ("joint", 1e-3, 50.0)
@@ -530,100 +504,10 @@ def symmetric(upper):
     return out
 
 
-def test_the_generator_is_left_where_the_public_code_leaves_it():
-    model = MixtureModel.isotropic(0.5, mixture_rows.prior_means(), 0.1)
-    found, rng = published(model, 0.449414, 0.631581, passes=1)
-    used = 16 + 80 * (found.counters["steps"] - found.counters["skipped"])
-    fresh = np.random.RandomState(0)
-    fresh.standard_normal(used)
-    assert found.counters["skipped"] > 0
-    assert rng.standard_normal() == fresh.standard_normal()
-
-
-def test_equal_multipliers_of_the_public_code_count_together():
-    model = MixtureModel.isotropic(0.5, mixture_rows.prior_means(), 0.1)
-    found, _ = published(model, 2.0, 2.0, passes=1)
-    assert found.releases == (("gaussian(2.0)", 2),)
-
-
 # --- predictions
 
 
-def test_a_fit_has_the_moments_of_its_natural_parameters():
-    model = a_model(2, 3)
-    made = MixtureFit.of(*prior_state(model), {}, (), "complete")
-    np.testing.assert_allclose(made.means, model.prior_means, rtol=1e-12)
-    np.testing.assert_allclose(
-        made.covariances @ model.prior_precision, [np.eye(3)] * 2, atol=1e-11
-    )
-
-
 # --- errors
-
-
-PLAIN = {"clip": "none", "clip_bound": None, "noise_multiplier": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"sites": "all"}, "sites.*'all'"),
-        ({"num_passes": 2.5}, r"num_passes.*2\.5"),
-        ({"step": None}, r"`step` must be a number in \(0, 1\], got None"),
-        ({"step": 0.0}, r"`step` must be a number in \(0, 1\], got 0.0"),
-        ({"step": 1.5}, r"`step` must be a number in \(0, 1\], got 1.5"),
-        ({"clip": "both"}, "clip.*'both'"),
-        ({"clip_bound": -1.0}, "clip_bound.*-1.0"),
-        ({"clip_bound": math.nan}, "clip_bound.*nan"),
-        ({"clip_bound": None}, "`clip_bound` must be a number with clip='joint', got None"),
-        ({"clip": "none"}, "`clip_bound` must be None with clip='none', got 1.0"),
-        ({"clip": "none", "clip_bound": None}, "`clip` must be 'joint' or 'per_block' with noise"),
-        ({"noise_multiplier": -1.0}, "`noise_multiplier` must be a finite number >= 0, got -1.0"),
-        ({"noise_multiplier": math.inf}, "`noise_multiplier` must be a finite .*, got inf"),
-        ({"noise_multiplier": None}, "`noise_multiplier` must be .*, got None"),
-        ({"sites": "per_row"}, "`clip` must be 'none' with sites='per_row', got 'joint'"),
-        (
-            {"sites": "none", "clip": "none", "clip_bound": None},
-            "`noise_multiplier` must be 0 with sites='none', got 1.0",
-        ),
-        ({"order": "random"}, "order.*'random'"),
-        ({"invalid": "drop"}, "invalid.*'drop'"),
-        ({"invalid": "skip"}, "`invalid` must be 'no_change' with noise, got 'skip'"),
-        ({"repair": "none"}, "repair.*'none'"),
-        ({"clip_prior": 2}, r"clip_prior.*\b2\b"),
-        ({"debias": None}, "debias.*None"),
-        ({**PLAIN, "clip_prior": True}, "`clip_prior` must be False with clip='none', got True"),
-        ({**PLAIN, "repair": "noise"}, "`repair` must be 'prior' or 'factor_sum' without noise"),
-        ({**PLAIN, "sites": "none", "debias": True}, "`debias` must be False with sites='none'"),
-    ],
-)
-def test_settings_that_make_no_run_are_refused(changed, message):
-    given = {
-        "num_passes": 1,
-        "step": 0.1,
-        "clip": "joint",
-        "clip_bound": 1.0,
-        "noise_multiplier": 1.0,
-    }
-    with pytest.raises(DpmcError, match=message):
-        MixtureSettings(**{**given, **changed})
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"num_passes": 0}, r"num_passes.*\b0\b"),
-        ({"step": 2.0}, "`step` must be .*, got 2.0"),
-        ({"clip_bound": 0.0}, "clip_bound.*0.0"),
-        ({"h_multiplier": -1.0}, "h_multiplier.*-1.0"),
-        ({"precision_multiplier": math.inf}, "precision_multiplier.*inf"),
-    ],
-)
-def test_settings_that_make_no_published_run_are_refused(changed, message):
-    given = {"num_passes": 1, "step": 0.1, "clip_bound": 1.0}
-    given |= {"h_multiplier": 1.0, "precision_multiplier": 1.0}
-    with pytest.raises(DpmcError, match=message):
-        PublishedSettings(**{**given, **changed})
 
 
 @pytest.mark.parametrize(
@@ -654,46 +538,6 @@ def test_models_that_are_no_mixture_are_refused(changed, message):
     }
     with pytest.raises(DpmcError, match=message):
         MixtureModel(**{**given, **changed})
-
-
-def test_priors_that_are_not_symmetric_are_refused():
-    with pytest.raises(DpmcError, match="`prior_precision` must hold symmetric matrices"):
-        MixtureModel(np.ones(1), 1.0, np.zeros((1, 2)), np.array([[[1.0, 0.5], [0.0, 1.0]]]))
-    with pytest.raises(DpmcError, match=r"precision.*\b0\b"):
-        MixtureModel.isotropic(1.0, [[0.0]], 0)
-    with pytest.raises(DpmcError, match=r"`prior_means` must have shape \(J, d\), got \(1,\)"):
-        MixtureModel.isotropic(1.0, [0.0], 1.0)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (np.ones((3, 1)), r"`rows` must have shape \(>= 1, 2\), got \(3, 1\)"),
-        (np.ones((0, 2)), r"`rows` must have .*, got \(0, 2\)"),
-        (np.ones(2), r"`rows` must have .*, got \(2,\)"),
-        (np.array([[0.0, math.nan]]), "column 1 of `rows` must hold finite numbers only"),
-    ],
-)
-def test_rows_that_do_not_fit_the_model_are_refused(rows, message):
-    model, params = a_model(), mixture_settings("adf", 1, 1.0)
-    with pytest.raises(DpmcError, match=message):
-        fit(rows, model, params, stream(9, "rows"))
-    with pytest.raises(DpmcError, match=message):
-        mixture_published.fit(
-            rows,
-            model,
-            PublishedSettings(1, 0.1, 1.0, 1.0, 1.0),
-            mixture_published.legacy_stream(model),
-        )
-
-
-def test_a_model_keeps_what_it_was_made_from():
-    means = np.zeros((1, 1))
-    model = MixtureModel.isotropic(1.0, means, 2.0)
-    means += 1
-    assert model.prior_means[0, 0] == 0
-    assert not model.prior_means.flags.writeable
-    assert mixture_model.checked_rows(np.ones((2, 1), dtype=np.float32), model).dtype == np.float64
 
 
 @pytest.mark.parametrize("step", [0.5, 1.0])

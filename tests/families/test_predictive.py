@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 import dpmc
-from dpmc.fits import predictive
 from dpmc.fits.predictive import responses
 from dpmc.types import DpmcError
 
@@ -75,16 +74,6 @@ def test_counts_of_large_rates_have_their_mean_and_spread(rate):
     assert np.allclose(values, rate, rtol=1e-3)
 
 
-def test_a_rate_beyond_all_numbers_is_told():
-    likelihood = {"name": "poisson", "intercept": False}
-    draws = np.array([[800.0], [math.inf], [math.nan], [-math.inf], [2.0]])
-    values = responses(likelihood, draws, np.array([[1.0]]), np.random.default_rng(0))
-    assert values[:2].tolist() == [[math.inf], [math.inf]]
-    assert np.isnan(values[2])
-    assert values[3] == 0
-    assert np.isfinite(values[4])
-
-
 def test_mixture():
     likelihood = {"name": "mixture", "weights": [0.25, 0.75], "sigma_x": 0.5}
     values = drawn(likelihood, np.array([-2.0, 0.0, 2.0, 1.0]), 1)[:, 0]
@@ -105,12 +94,6 @@ def test_network_by_hand():
     output = (2.0 * unit + 0.25) / math.sqrt(3)
     values = responses(likelihood, theta[None], [[x]], np.random.default_rng(0))
     assert values[0, 0] == pytest.approx(output * 2 / math.sqrt(12), rel=1e-12)
-
-
-def test_scales_are_inverse():
-    x = np.linspace(-3, 9, 7)
-    there = predictive.scaled_to_unit(x, -3.0, 9.0)
-    assert np.allclose(predictive.scaled_back(there, -3.0, 9.0), x)
 
 
 @pytest.mark.parametrize(

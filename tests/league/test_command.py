@@ -45,28 +45,3 @@ def test_wrong_arguments_are_one_line(given, message, tmp_path, capsys) -> None:
     assert main(["run", *given, "--output", str(tmp_path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
-
-
-@pytest.mark.parametrize(
-    "text", ["methods: {mine: {comand: [x]}}", "methods: {mine: {command: []}}", "mine: 3"]
-)
-def test_a_file_of_commands_that_says_something_else_is_refused(text, tmp_path, capsys) -> None:
-    (tmp_path / "mine.yaml").write_text(text)
-    asked = ["run", "--foreign", str(tmp_path / "mine.yaml"), "--output", str(tmp_path)]
-    assert main(asked) == 1
-    assert "mine.yaml" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--repeats", "0"], "`repeats` must be an integer of at least 1, got 0"),
-        (["--passes", "0"], "`max_passes` must be an integer of at least 1, got 0"),
-        (["--epsilon", "-1"], "`epsilon` must be positive and finite, got -1.0"),
-    ],
-)
-def test_a_league_without_a_result_is_refused(tmp_path, arguments, told, capsys):
-    output = tmp_path / "league.csv"
-    assert main(["run", "--output", str(output), *arguments]) == 1
-    assert told in capsys.readouterr().err
-    assert not output.exists()

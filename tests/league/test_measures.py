@@ -10,12 +10,10 @@ from scipy.stats import norm
 
 import dpmc_league
 from dpmc.diagnostics.mmd import Reference
-from dpmc.privacy.events import sampled_gaussian, text
 from dpmc.types import DpmcError
 from dpmc_league import gate, measures
 
 RNG = np.random.default_rng(20261124)
-SAMPLED = text(sampled_gaussian(2.0, 100, 10_000))
 BASE = RNG.standard_normal((4000, 3)) @ np.array([[2.0, 0.3, 0], [0, 1.0, 0.2], [0, 0, 0.1]])
 REFERENCE = Reference.of(BASE)
 
@@ -133,12 +131,6 @@ def test_a_ledger_of_exactly_its_budget_passes_and_of_one_percent_more_does_not(
         assert passed.mu == pytest.approx(1 / multiplier)
         with pytest.raises(DpmcError, match="must come to epsilon"):
             gate.ledger([(f"gaussian({multiplier * 9.9})", 100)], 1e-6, epsilon)
-
-
-def test_sampled_releases_have_an_epsilon_and_no_mu() -> None:
-    passed = gate.ledger([(SAMPLED, 10)], 1e-6)
-    assert 0 < passed.epsilon < 1
-    assert math.isnan(passed.mu)
 
 
 def test_a_score_is_given_to_draws_alone() -> None:

@@ -12,11 +12,11 @@ import pytest
 
 import dpmc_league
 from dpmc.types import DpmcError
-from dpmc_league import measures, table
+from dpmc_league import measures
 from dpmc_league.foreign import Foreign, read_draws, read_ledger
 from dpmc_league.rivals import exact_draws, noisy_statistic
 from dpmc_league.submission import Submission, Terms, rival, rivals
-from dpmc_league.table import entry, play, standings, summary, write
+from dpmc_league.table import entry, play, standings, write
 from tests.support.languages import has_r
 
 TASK = "gaussian-2-v1"
@@ -142,23 +142,12 @@ def test_a_command_that_hangs_is_stopped_with_its_children(task, tmp_path) -> No
     assert not sign.exists()
 
 
-def test_a_command_that_is_not_there_is_a_row(task) -> None:
-    found = entry(task, Foreign(["/not/there"]), Terms(1.0, task.delta))
-    assert "failed: `command` must start, got No such file" in found.status
-
-
 def test_a_method_that_raises_is_a_row_and_the_rest_of_the_table_is_there(monkeypatch) -> None:
     module = rival("exact_draws")
     monkeypatch.setattr(module, "run", lambda task, terms: 1 / 0)
     rows = play([TASK], ["exact_draws", "noisy_statistic"], [1.0], num_draws=200)
     assert rows[0].score.status == "failed: division by zero"
     assert rows[1].score.scored
-
-
-def test_methods_that_cannot_take_part_say_why() -> None:
-    rows = play(["student-location-v1"], ["noisy_statistic", "exact_draws"], [1.0])
-    assert [row.score.status.startswith(table.ABSENT) for row in rows] == [True, True]
-    assert "no low-dimensional sufficient statistic" in summary(rows)
 
 
 def test_unknown_methods_and_wrong_settings_are_refused_before_anything_runs() -> None:

@@ -12,7 +12,7 @@ import pytest
 from dpmc import registry
 from dpmc.linreg import methods
 from dpmc.linreg.methods import adassp
-from dpmc.linreg.profiles import PROFILES, make_prior, profile
+from dpmc.linreg.profiles import PROFILES, make_prior
 from dpmc.linreg.release import release
 from dpmc.linreg.sufficient_statistics import node_statistics
 from dpmc.linreg.types import NodeStatistics
@@ -28,14 +28,6 @@ SHORT = {"num_iterations": 200, "burn_in": 100}
 STATISTICS = NodeStatistics(
     np.array([9]), np.eye(2)[None], np.ones((1, 2)), np.ones(1), bounds=(1.0, 1.0)
 )
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_every_override_is_a_parameter_of_a_method(name):
-    for method in PROFILES[name].overrides:
-        values = PROFILES[name].parameters(method, 0.9)
-        params = registry.parameters(METHODS[method], values)
-        assert {key: getattr(params, key) for key in values} == values
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -128,13 +120,3 @@ def test_which_methods_the_prior_of_the_last_version_moves(method):
         found.append(module.fit(noisy, prior, params, stream(7, "chain", method)).coefficients)
     moved = method in ("mcmc_fixed_s", "bayes_fixed_s_fast")
     assert np.isclose(*found, rtol=1e-3).all() != moved
-
-
-def test_names_that_are_refused():
-    assert profile("correct") is PROFILES["correct"]
-    with pytest.raises(DpmcError, match=r"profile.*'matlab'"):
-        profile("matlab")
-    with pytest.raises(DpmcError, match=r"statistics.*'exact'"):
-        PROFILES["correct"].release_settings("exact")
-    with pytest.raises(DpmcError, match=r"dim.*\b0\b"):
-        make_prior(PROFILES["correct"], 0, np.random.default_rng())

@@ -11,7 +11,6 @@ from scipy import stats
 from dpmc.diagnostics import mmd
 from dpmc.linreg import scores
 from dpmc.rng import stream
-from dpmc.types import DpmcError
 
 
 def brute_force(x, y, kernel):
@@ -116,39 +115,3 @@ def test_an_interval_of_fifty_runs_has_forty_nine_degrees_of_freedom():
     assert interval.high == pytest.approx(values.mean() + half)
     wider = scores.t_interval(values, 0.99)
     assert wider.low < interval.low < interval.high < wider.high
-
-
-ROWS = np.ones((3, 2))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: scores.prediction_error(np.ones(3), ROWS, np.ones(3)),
-            r"`x` must have shape \(m, 3\), got \(3, 2\)",
-        ),
-        (
-            lambda: scores.prediction_error(np.ones(2), ROWS, np.ones(4)),
-            r"`y` must have shape \(3,\), got \(4,\)",
-        ),
-        (
-            lambda: scores.prediction_error(np.array([1.0, np.nan]), ROWS, np.ones(3)),
-            r"coefficients.*finite numbers",
-        ),
-        (lambda: scores.coefficient_errors(np.ones(2), np.ones(3), np.eye(2)), r"truth.*\(3,\)"),
-        (
-            lambda: scores.coefficient_errors(np.ones(2), np.ones(2), np.eye(3)),
-            r"feature_covariance.*\(3, 3\)",
-        ),
-        (lambda: scores.t_interval(np.ones(1)), "`values` must be at least 2 numbers, got 1"),
-        (lambda: scores.t_interval(np.ones(5), 1.0), r"`level` must be in \(0, 1\), got 1.0"),
-        (lambda: mmd.gaussian_mmd(ROWS, np.ones((4, 3))), r"samples.*\(4, 3\)"),
-        (lambda: mmd.rank_one_mmd(ROWS, ROWS[:1]), "at least 2 points each, got 3 and 1"),
-        (lambda: mmd.gaussian_mmd(ROWS, ROWS, 0.0), r"squared_width.*0\.0"),
-        (lambda: mmd.posterior_mmd(ROWS, ROWS), "got a median distance of 0"),
-    ],
-)
-def test_what_cannot_be_scored_is_refused(call, message):
-    with pytest.raises(DpmcError, match=message):
-        call()

@@ -10,21 +10,17 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-import dpmc
-from dpmc import registry
 from dpmc.mcmc import barker_correction, batch_ratios, moves
 from dpmc.mcmc.batch_ratios import BatchRatios
-from dpmc.mcmc.methods import dp_barker, dp_penalty, minibatch_penalty, rwmh
+from dpmc.mcmc.methods import dp_barker, dp_penalty, minibatch_penalty
 from dpmc.mcmc.posterior import Posterior
 from dpmc.privacy.ledger import Ledger
 from dpmc.rng import Streams, stream
 from dpmc.rows.batches import Draws, draw_distinct
-from dpmc.types import Dataset, DpmcError, Model
+from dpmc.types import Dataset, Model
 from tests.support.posteriors import rows
 from tests.support.running import (
-    PARAMS,
     START,
-    START_3,
     banana_model,
     cauchy_model,
     gaussian_model,
@@ -240,65 +236,6 @@ def test_a_batch_of_all_rows_is_the_penalty_method(monkeypatch, one_component, g
     assert runs[0].totals["ratio_clipped"].tolist() == runs[1].totals["ratio_clipped"].tolist()
     assert runs[0].totals["ratio_clipped"][0] > 0
     assert 0.2 < runs[0].totals["accepted"][0] / k < 0.95
-
-
-def test_a_batch_of_all_rows_without_noise_is_metropolis_hastings(monkeypatch):
-    monkeypatch.setattr(minibatch_penalty, "BatchRatios", OtherStream)
-    model, dataset, k = banana_model(), rows("methods", 60, 3), 300
-    params = minibatch_penalty.Params(0.3, 60, 1e-13, 0.8, finite_population=True)
-    runs = [
-        module.sampler(Posterior(model, dataset), settings)(
-            START_3, k, [Streams.of(9, "whole")], Ledger()
-        )
-        for module, settings in ((minibatch_penalty, params), (rwmh, rwmh.Params(0.3, 0.8)))
-    ]
-    np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
-    assert 0.1 < runs[0].totals["accepted"][0] / k < 0.9
-
-
-@pytest.mark.parametrize("guided", [False, True])
-def test_with_one_dimension_one_component_is_all_of_them(guided):
-    run, ledger = run_method(
-        "minibatch_penalty",
-        gaussian_model(1),
-        rows("methods", 60, 1),
-        [[0.0]],
-        100,
-        one_component=True,
-        guided=guided,
-        ratio_noise_multiplier=0.02,
-    )
-    assert run.draws.shape == (100, 1, 1)
-    assert 0 < run.totals["accepted"][0] < 100
-    assert [count for _, count in ledger.records()] == [100]
-
-
-def forbidden(x):
-    raise AssertionError("rows are used")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_batch_larger_than_the_data_is_refused_before_any_work(method):
-    model = gaussian_model()
-    untouchable = Model(
-        "untouchable",
-        2,
-        model.log_likelihood,
-        model.gradient,
-        model.log_prior,
-        model.log_prior_gradient,
-        features=forbidden,
-    )
-    dataset = rows("methods", 60, 2)
-    values = PARAMS[method] | {"batch_size": 61}
-    with pytest.raises(
-        DpmcError, match="`batch_size` must be from 1 to num_rows = 60, got"
-    ) as caught:
-        dpmc.fit(untouchable, dataset, method=method, epsilon=1.0, delta=1e-5, **values)
-    assert "\n" not in str(caught.value)
-    module = registry.load("method", method)
-    with pytest.raises(DpmcError, match=r"`batch_size` must be .* 60.*, got 61"):
-        module.sampler(Posterior(untouchable, dataset), module.Params(**values))
 
 
 def test_barker_without_batch_variance_accepts_as_its_correction_says():

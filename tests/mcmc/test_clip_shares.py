@@ -18,8 +18,7 @@ from dpmc.privacy import accounting, calibration
 from dpmc.privacy.accountants.gaussian import affordable_mean_loss
 from dpmc.privacy.events import Releases, barker, gaussian, parse, sampled_gaussian
 from dpmc.privacy.ledger import Ledger
-from dpmc.types import CLIPS_OUTSIDE, Budget, Dataset, Diagnostic, DpmcError
-from dpmc_papers.pipeline import store
+from dpmc.types import CLIPS_OUTSIDE, Budget, Dataset, DpmcError
 from tests.support.posteriors import gaussian_model, rows
 
 LOUD = {"ratio_noise_multiplier": 15.0, "gradient_noise_multiplier": 30.0}
@@ -102,13 +101,6 @@ def test_a_method_without_privacy_counts_exactly():
     assert result.guarantee.outside == ()
 
 
-def test_other_diagnostics_are_refused():
-    with pytest.raises(
-        DpmcError, match="`diagnostics` must be one of 'private', 'none', 'exact', got 'all'"
-    ):
-        fit(diagnostics="all")
-
-
 @pytest.mark.parametrize("method", ["dp_penalty", "dp_hmc"])
 def test_arviz_gets_only_what_was_released(method):
     public = {"accepted", "diverged"} & {*fit(method).info}
@@ -126,14 +118,6 @@ def test_arviz_gets_only_what_was_released(method):
     assert set(unnamed.to_arviz().sample_stats.data_vars) == public
     unknown = replace(exact, info={**exact.info, "largest_row": exact.info["accepted"]})
     assert "largest_row" not in unknown.to_arviz().sample_stats
-
-
-def test_diagnostics_are_stored(tmp_path):
-    result = fit()
-    store.write_fits(tmp_path / "fits.parquet", [(0, result)], {})
-    _, [(_, back)] = store.read_fits(tmp_path / "fits.parquet")
-    assert back.diagnostics == result.diagnostics
-    assert isinstance(back.diagnostics["ratio_clipped"], Diagnostic)
 
 
 # --- what it costs ---------------------------------------------------------------------------

@@ -23,8 +23,6 @@ from dpmc_papers.pipeline import store
 from tests.mcmc.test_clip_shares import METHODS
 from tests.support.posteriors import gaussian_model
 
-SECRET = 31.25
-
 
 def make_rows(n=500):
     return np.random.default_rng(11).standard_normal((n, 2))
@@ -37,44 +35,6 @@ def fit(method, x, model=None, **changes):
 
 
 # --- rows that are refused -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("row", [0, 17, 499])
-def test_a_refusal_names_the_column_and_neither_row_nor_value(bad, row):
-    """Of two data sets that are refused for one column the messages are the same."""
-    x = make_rows()
-    x[row, 1] = bad
-    x[3, 0] = SECRET
-    with pytest.raises(DpmcError) as caught:
-        Dataset("x", x)
-    expected = "data 'x': column 1 must hold finite numbers only, unless `invalid_rows` is 'zero'"
-    assert str(caught.value) == expected
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda x: x + 0j, "must be real numbers, got others"),
-        (lambda x: np.ma.masked_less(x, 0.0), "an ordinary array"),
-        (lambda x: x.astype(str), "must be real numbers, got others"),
-        (lambda x: [["a name"], ["another"]], "must be real numbers, got others"),
-    ],
-)
-def test_what_are_no_numbers_is_refused_without_a_value(make, message):
-    x = make_rows(4)
-    x[1, 1] = SECRET
-    with pytest.raises(DpmcError, match=message) as caught:
-        fit("dp_penalty", make(x))
-    assert str(SECRET) not in str(caught.value)
-    assert "name" not in str(caught.value)
-
-
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint32, np.float32, np.float16])
-def test_other_real_numbers_are_converted(kind):
-    x = np.eye(2).repeat(30, axis=0)
-    as_float = fit("dp_penalty", x)
-    np.testing.assert_array_equal(fit("dp_penalty", x.astype(kind)).draws, as_float.draws)
 
 
 def test_finite_rows_with_a_sum_that_overflows_are_rows():
@@ -143,16 +103,6 @@ def test_features_that_fail_make_a_row_nan_and_no_error(order):
     by_row = features.T if order == "features" else features
     assert np.isnan(by_row[7]).all()
     np.testing.assert_array_equal(np.delete(by_row, 7, axis=0), np.delete(x, 7, axis=0))
-
-
-def test_features_that_overflow_warn_of_nothing():
-    model = replace(gaussian_model(), features=lambda x: np.square(x).T)
-    x = make_rows(40)
-    x[7] = 1e200
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        features = sums.feature_rows(model, Dataset("x", x), "features")
-    assert np.isinf(features[:, 7]).all()
 
 
 @numba.njit

@@ -7,7 +7,6 @@ import textwrap
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import dpmc
@@ -246,10 +245,3 @@ def test_two_packages_that_offer_one_name_are_refused(install):
     install("other_package", "walk = other_package")
     with pytest.raises(dpmc.DpmcError, match=r"one package, got one.package, other.package$"):
         own_methods.resolve("walk")
-
-
-def test_a_method_is_named_by_what_it_is():
-    assert own_methods.name_of(dp_penalty) == "dp_penalty"
-    assert own_methods.name_of(Walk()) == "walk_of_a_class"
-    assert own_methods.name_of(Walk) == "walk_of_a_class"
-    assert own_methods.name_of(np.random.default_rng()) == "Generator"

@@ -147,11 +147,6 @@ def test_a_chain_that_diverges_stops_and_says_so():
     assert run.draws is None or np.isfinite(run.draws).all()
 
 
-def test_a_batch_larger_than_the_data_is_refused():
-    with pytest.raises(DpmcError, match="`batch_size` must be at most 60 rows, got 61"):
-        dp_sgld.releases(dp_sgld.Params(61, 1.0, 1.0), 60)
-
-
 def test_a_tempered_posterior_is_refused():
     posterior = Posterior(gaussian_model(tempering=0.5), rows("tempered", 60, 2))
     with pytest.raises(DpmcError, match=r"`tempering` must be 1 .* got 0\.5"):

@@ -155,15 +155,6 @@ def test_releases_of_all_threads_are_counted():
     assert dict(ledger.records()) == {"gaussian(10.0)": 200_000}
 
 
-def test_progress_counts_all_chains():
-    told: list[tuple[int, int]] = []
-    run = chains.threaded(lambda: walk(lambda state, ledger, streams: (state, Info(True, 0))), 3)
-    streams = [Streams.of(1, "progress", c) for c in range(3)]
-    run(np.zeros((3, 1)), 300, streams, Ledger(), lambda done, total, _: told.append((done, total)))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (900, 900)
-
-
 def test_a_chain_that_stopped_early_cuts_the_others():
     def one(length: int, status: str) -> Run:
         draws = np.arange(length, dtype=float).reshape(length, 1, 1)
@@ -184,9 +175,3 @@ def test_a_chain_that_stopped_early_cuts_the_others():
 )
 def test_few_rows_take_one_thread(given, num_chains, entries, expected):
     assert chains.number_of_threads(given, num_chains, entries) == expected
-
-
-@pytest.mark.parametrize("given", [0, 2.0, "2", True])
-def test_a_number_of_threads_is_an_integer(given):
-    with pytest.raises(dpmc.DpmcError, match="`num_threads` must be an integer of at least 1"):
-        chains.number_of_threads(given, 4, 10)

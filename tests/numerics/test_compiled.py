@@ -19,7 +19,6 @@ import pytest
 
 from dpmc.numerics import compiled, source_digest
 from dpmc.numerics.compiled import FASTMATH, compile_source, njit
-from dpmc.rows import tuples
 
 
 def hits(function):
@@ -130,24 +129,6 @@ def test_functions_that_may_reorder_sums_are_part_of_their_callers(options, stay
     assert any("4long" in line and "linkonce" in line for line in heads) == stays
 
 
-@pytest.mark.parametrize("compiler", [njit, numba.njit])
-def test_a_function_has_flags_of_its_own(compiler):
-    """Those of Numba's, the broken variant, are the flags of whoever calls it first."""
-    inner = compiler(lambda a, b, c: a + b + c)
-    njit(fastmath=True)(lambda a: inner(a, a, a))(1.0)
-    (text,) = inner.inspect_llvm().values()
-    assert ("fadd fast" in text) == (compiler is numba.njit)
-
-
-def test_helpers_of_tuples_have_a_name_for_each_pair_of_lengths():
-    """Two of one name from two processes would be one in a third."""
-    made = [tuples._dot((1.0,) * n, (1.0,) * n).__qualname__ for n in (2, 3)]
-    made += [tuples._scale(1.0, (1.0, 2.0)).__qualname__]
-    made += [tuples._subtract((1.0, 2.0), (1.0, 2.0)).__qualname__]
-    made += [tuples._tail((1.0, 2.0), (1.0,)).__qualname__]
-    assert len({*made}) == len(made)
-
-
 def of_numba(text):
     """Return the lines of a module that name a decorator of Numba's own."""
     names = {"cfunc", "generated_jit", "guvectorize", "jit", "njit", "vectorize"}
@@ -181,14 +162,6 @@ def test_what_is_not_known_is_compiled_and_not_kept(kept_here):
     assert not files(kept_here)
     assert compiled.described(one) is None
     assert compiled.described(object()) is None
-
-
-@pytest.mark.parametrize(
-    ("value", "other"),
-    [(1, 1.0), (True, 1), ("a", "b"), (np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(2))],
-)
-def test_constants_are_told_apart(value, other):
-    assert compiled.described(value) != compiled.described(other)
 
 
 def test_functions_of_others_keep_numbas_own_cache(kept_here, tmp_path, monkeypatch):
@@ -241,14 +214,6 @@ def test_a_damaged_file_is_compiled_anew(kept_here, damage, suffix):
     assert (again(3.0), hits(again)) == (6.0, 0)
     last = closure(2.0)
     assert (last(3.0), hits(last)) == (6.0, 1)
-
-
-def test_a_text_that_is_damaged_is_written_anew(kept_here):
-    assert kernel(2.0)(3.0) == 6.0
-    (path,) = kept_here.rglob("k_*.py")
-    path.write_text("def kernel(x):\n    return 0.0\n")
-    assert kernel(2.0)(3.0) == 6.0
-    assert path.read_text() == TEXT
 
 
 def test_code_that_cannot_be_compiled_is_refused_and_keeps_nobody_waiting(kept_here):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dpmc.numerics import source_digest
-from dpmc.types import DpmcError
 
 FILES = {
     "__init__.py": "from dpmc import everything\n",
@@ -25,9 +24,6 @@ FILES = {
     "alone.py": "import importlib\nimportlib.import_module('dpmc.b')\n",
     "top.py": "from dpmc import name_of_the_package\n",
 }
-
-
-KNOWN = r"must be one of dpmc, dpmc_league, dpmc_papers, got 'dpmc\.nothing'"
 
 
 @pytest.fixture
@@ -61,12 +57,6 @@ def changed(path: Path, text: str, name: str = "dpmc.a") -> bool:
 def test_closure_follows_imports_of_modules_and_names() -> None:
     reached = ("dpmc.a", "dpmc.b", "dpmc.sub", "dpmc.sub.c", "dpmc.sub.d")
     assert source_digest.closure("dpmc.a") == reached
-
-
-@pytest.mark.usefixtures("package")
-def test_closure_leaves_out_the_top_package_unless_a_name_of_it_is_used() -> None:
-    assert "dpmc" not in source_digest.closure("dpmc.a")
-    assert {"dpmc", "dpmc.everything"} <= set(source_digest.closure("dpmc.top"))
 
 
 @pytest.mark.usefixtures("package")
@@ -112,20 +102,6 @@ def test_docstrings_of_functions_and_classes_do_not_count(package: Path) -> None
     other = body.replace("Say.", "Tell.").replace("Hold.", "Keep.")
     assert not changed(package / "b.py", other)
     assert changed(package / "b.py", other.replace("return x", "return -x"))
-
-
-@pytest.mark.usefixtures("package")
-def test_modules_of_a_folder_are_found_by_their_files() -> None:
-    assert source_digest.module_names("dpmc.bare") == ("e",)
-    assert source_digest.module_names("dpmc.sub") == ("c", "d")
-    with pytest.raises(DpmcError, match=rf"`package` {KNOWN}"):
-        source_digest.module_names("dpmc.nothing")
-
-
-@pytest.mark.usefixtures("package")
-def test_an_unknown_module_is_refused() -> None:
-    with pytest.raises(DpmcError, match=rf"`module` {KNOWN}"):
-        source_digest.code_digest("dpmc.nothing")
 
 
 def test_canonical_text_knows_neither_order_nor_notation() -> None:

@@ -166,11 +166,6 @@ def test_a_sum_at_the_edge_of_an_integer_is_refined(tail, monkeypatch):
     assert len(refined) == 1
 
 
-def test_the_first_word_may_be_zero():
-    drawn = discrete._rounded_one(0.0, 2.0**24, discrete._GAUSSIAN, given(1, 12345))
-    assert 8.5 * 2**24 < drawn < 15 * 2**24
-
-
 def test_quantiles_are_as_exact_as_is_relied_on():
     rng = np.random.default_rng(2)
     uniform = np.concatenate(
@@ -355,10 +350,3 @@ def test_loops_that_do_not_round_are_refused():
     ):
         ledger.record(BARKER, 1)
     assert ledger.records() == ()
-
-
-def test_an_unknown_noise_is_refused():
-    with pytest.raises(
-        DpmcError, match="`noise` must be 'continuous' or 'discrete', got 'snapped'"
-    ):
-        Ledger(noise="snapped")

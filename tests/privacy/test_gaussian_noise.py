@@ -27,22 +27,6 @@ def delta_by_its_formula(sigma, epsilon):
     return ndtr(low) - math.exp(epsilon) * ndtr(high)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "expected"),
-    [
-        (1, 1 / 7655, 3.11852),
-        (1, 1 / 13904, 3.26735),
-        (1, 1 / 7486, 3.11287),
-        (1, 1e-5, 3.73063),
-        (0.1, 1e-5, 30.74957),
-        (10, 1e-5, 0.49989),
-        (1, 1 / 347900, 4.00368),
-    ],
-)
-def test_analytic_multiplier_at_reference_values(epsilon, delta, expected):
-    assert analytic_multiplier(epsilon, delta) == pytest.approx(expected, abs=5.1e-6)
-
-
 @pytest.mark.parametrize(("epsilon", "delta"), GRID)
 def test_analytic_multiplier_is_enough_and_no_more(epsilon, delta):
     sigma = analytic_multiplier(epsilon, delta)
@@ -99,12 +83,6 @@ def test_what_the_published_noise_is_worth():
     assert true_epsilon(sigma, 1 / 7655) == pytest.approx(2.34, abs=0.005)
 
 
-def test_published_multiplier_hardly_knows_delta():
-    sigmas = [published_multiplier(1, delta) for delta in (1e-3, 1e-6, 1e-12)]
-    assert max(sigmas) / min(sigmas) < 1.003
-    assert analytic_multiplier(1, 1e-12) / analytic_multiplier(1, 1e-3) > 2.5
-
-
 def test_noise_for_adding_a_row_is_not_enough_for_replacing_one():
     """From two features on, the sensitivity is sqrt(2) times as large at least."""
     sigma = analytic_multiplier(1, 1 / 7655)
@@ -119,23 +97,6 @@ def test_multipliers_by_name():
         DpmcError, match="`calibration` must be 'analytic' or 'published', got 'exact'"
     ):
         multiplier("exact", 1, 1e-5)
-
-
-@pytest.mark.parametrize("rule", [analytic_multiplier, published_multiplier])
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "message"),
-    [
-        (0, 1e-5, "`epsilon` must be positive and finite, got 0"),
-        (math.inf, 1e-5, "`epsilon` must be positive and finite, got inf"),
-        (math.nan, 1e-5, "`epsilon` must be positive and finite, got nan"),
-        (1, 0, r"`delta` must be in \(0, 1\), got 0"),
-        (1, 1, r"`delta` must be in \(0, 1\), got 1"),
-        (1, math.nan, r"`delta` must be in \(0, 1\), got nan"),
-    ],
-)
-def test_budgets_that_are_refused(rule, epsilon, delta, message):
-    with pytest.raises(DpmcError, match=message):
-        rule(epsilon, delta)
 
 
 def test_arguments_that_are_refused():

@@ -154,11 +154,6 @@ def test_a_fit_counts_with_all_that_it_was_to_release():
     assert compose([fit.ledger], 1e-6).epsilon < 0.97 * fit.guarantee.epsilon
 
 
-def test_nothing_costs_nothing():
-    assert compose([], DELTA).epsilon == 0
-    assert compose([Ledger(), ()], DELTA).epsilon == 0
-
-
 def test_relations_have_to_agree():
     add_remove = pure(1.0, "add_remove")
     with pytest.raises(DpmcError, match=r"part 1 must be private under .* got addition or removal"):

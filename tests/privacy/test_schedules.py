@@ -12,10 +12,9 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
 from dpmc.privacy import connect_dots, events, noise_calibration
-from dpmc.privacy.accountants import _renyi
 from dpmc.privacy.accountants.gaussian import log_delta
 from dpmc.privacy.noise_calibration import calibrate
-from dpmc.privacy.published_noise import autodp_published, autodp_published_epsilon
+from dpmc.privacy.published_noise import autodp_published
 from dpmc.privacy.schedules import (
     SAMPLED,
     Schedule,
@@ -57,7 +56,6 @@ RENYI = {
     "protein": 0.7113,
     "year": 0.6323,
 }
-RENYI_MIXTURE = {1: 2.659, 5: 0.7731, 50: 0.4347}
 # What it is worth for four blocks, were rows drawn independently and the noise added. Coarser
 # grids give 0.808, 1.571, 1.961, 2.591, 4.542, which are upper bounds too.
 WORTH = {"wine": 0.7508, "kin8nm": 1.497, "power": 1.905, "naval": 2.553, "protein": 4.505}
@@ -106,19 +104,6 @@ def test_published_noise_of_the_mixture_comes_out(epsilon):
     """Also 8130.86, where the bound with sampling cannot get below that without."""
     ours = [autodp_published(f * epsilon, f * DELTA, 1000, 100_000) for f in (0.8, 0.2)]
     np.testing.assert_allclose(ours, MIXTURE[epsilon], rtol=2e-6)
-
-
-def test_published_accountant_is_above_a_direct_evaluation_of_neither_bound():
-    """At integer orders by hand, and at the real orders that the bound without sampling allows."""
-    sigma, n, k = 8130.859, 1000, 100_000
-    order = np.arange(2, 400)
-    by_order = k * order / (2 * sigma**2) + math.log(1 / 2e-6) / (order - 1)
-    ours = autodp_published_epsilon(sigma, 2e-6, n, k)
-    assert by_order.min() * (1 - 1e-4) < ours <= by_order.min()
-    assert ours == pytest.approx(0.2, rel=1e-5)
-    whole = _renyi.orders(256) / (2 * 0.5**2)
-    sampled = _renyi.amplified(1 / n, whole) * k + math.log(1e5) / (_renyi.orders(256) - 1)
-    assert autodp_published_epsilon(0.5, DELTA, n, k) == pytest.approx(sampled.min(), rel=1e-12)
 
 
 def test_published_noise_is_loose_for_what_it_covers():
@@ -170,30 +155,7 @@ def test_what_is_drawn_independently_is_worth_by_another_accountant():
     assert high < DELTA < low
 
 
-def test_independent_draws_with_the_published_noise_of_year():
-    ours = epsilon_of_blocks((PUBLISHED["year"],) * 4, network("year"), DELTA, accountant="rdp")
-    assert ours == pytest.approx(7.485, rel=0.01)
-
-
-def test_noise_that_is_never_added_is_worth_nothing():
-    assert epsilon_of_blocks((2.43982,) * 4, network("wine"), DELTA, noise_added=False) == math.inf
-
-
 # Noise for a budget
-
-
-@pytest.mark.parametrize("name", RENYI)
-def test_renyi_noise_of_networks(name):
-    schedule, sigma = network(name), RENYI[name]
-    assert epsilon_at("rdp", schedule, 1.005 * sigma, DELTA) < 1
-    assert epsilon_at("rdp", schedule, 0.995 * sigma, DELTA) > 1
-
-
-@pytest.mark.parametrize("epsilon", RENYI_MIXTURE)
-def test_renyi_noise_of_the_mixture(epsilon):
-    sigma = RENYI_MIXTURE[epsilon]
-    assert epsilon_at("rdp", mixture(), 1.005 * sigma, DELTA) < epsilon
-    assert epsilon_at("rdp", mixture(), 0.995 * sigma, DELTA) > epsilon
 
 
 @pytest.mark.parametrize(
@@ -209,13 +171,6 @@ def test_renyi_noise_of_the_mixture(epsilon):
 def test_numerical_noise(schedule, epsilon, sigma):
     assert delta_at("connect_dots", schedule, 1.01 * sigma, epsilon, DELTA) < DELTA
     assert delta_at("connect_dots", schedule, 0.99 * sigma, epsilon, DELTA) > DELTA
-
-
-@pytest.mark.parametrize("order", ["permutation", "cyclic"])
-def test_noise_without_amplification(order):
-    assert calibrate(network("year", order), 1, DELTA).noise_multiplier == 23.6
-    found = [calibrate(mixture(order), epsilon, DELTA).noise_multiplier for epsilon in (1, 5, 50)]
-    assert found == [37.31, 8.919, 1.498]
 
 
 @pytest.mark.parametrize(
@@ -239,13 +194,6 @@ def test_calibration_keeps_the_budget_by_the_last_digit(
     assert 0.99 * epsilon < found.guarantee.epsilon <= epsilon
     assert found.guarantee.accountant == accountant
     assert found.guarantee.outside == ("a choice",)
-
-
-def test_guarantee_is_that_of_its_accountant():
-    found = guarantee(mixture("cyclic"), 37.31, DELTA)
-    assert (found.accountant, found.neighbours, found.delta) == ("gaussian", "replace", DELTA)
-    assert found.epsilon == pytest.approx(1, rel=1e-3)
-    assert guarantee(mixture(), 2.659, DELTA).accountant == "subsampled"
 
 
 @pytest.mark.parametrize("quick_rows", [0, 60_000])
@@ -291,12 +239,6 @@ def test_masses_are_those_of_dp_accounting():
     assert abs(ours[0] - theirs._probs[0]) < 1e-6
     assert infinite == theirs._infinity_mass == above[-1]
     assert sum(ours) + infinite == pytest.approx(1, abs=1e-14)
-
-
-def test_profile_without_sampling_is_that_of_the_gaussian_release():
-    loss = np.array([0.0, 0.3, 2.0, 6.0])
-    expected = [math.exp(log_delta(epsilon, 1 / (2 * 0.8**2))) for epsilon in loss]
-    np.testing.assert_allclose(connect_dots.profile(0.8, 1.0, loss), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [1, 50])
@@ -397,12 +339,6 @@ def test_sensitivity_is_attained_by_opposite_factors():
     assert moved == pytest.approx(sensitivity(0.02, 0.3, "per_block", 4))
 
 
-def test_combined_multiplier():
-    assert combined_multiplier((3.0,) * 9) == pytest.approx(1.0)
-    assert combined_multiplier((3.0, 4.0)) == pytest.approx(2.4)
-    assert combined_multiplier((0.7, 1e6)) == pytest.approx(0.7)
-
-
 def test_counts_are_what_a_ledger_holds():
     assert counts(mixture(), 2.0) == {events.sampled_gaussian(2.0, 1, 1000): 100_000}
     for order in ("permutation", "cyclic"):
@@ -461,56 +397,19 @@ def _calibrate(schedule, accountant):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "gaussian"),
-            "must be subsampled or connect_dots or rdp with order 'independent', where",
-        ),
-        (
-            lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "zcdp"),
-            "`accountant` must be one of 'subsampled', 'connect_dots', 'rdp',",
-        ),
-        (
-            lambda: guarantee(Schedule(9, 2), 0.0, DELTA),
-            "`noise_multiplier` must be positive and finite, got 0.0",
-        ),
-        (lambda: guarantee(Schedule(9, 2), 1.0, 1.0), r"`delta` must be in \(0, 1\), got 1.0"),
-        (
-            lambda: calibrate(Schedule(9, 2), math.inf, DELTA),
-            "`epsilon` must be positive and finite, got inf",
-        ),
-        (
-            lambda: calibrate(Schedule(9, 2), 0.01, DELTA, "rdp"),
-            "`epsilon` must be what accountant rdp proves at delta 1e-05 with a noise",
-        ),
-        (lambda: sensitivity(0.0, 1.0), "`step` must be positive and finite, got 0.0"),
+        (lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "gaussian"), "with order 'independent', w"),
+        (lambda: guarantee(Schedule(9, 2), 1.0, DELTA, "zcdp"), "`accountant` must be one of 'sub"),
+        (lambda: guarantee(Schedule(9, 2), 0.0, DELTA), "`noise_multiplier` must be positive and"),
+        (lambda: calibrate(Schedule(9, 2), 0.01, DELTA, "rdp"), "`epsilon` must be what accountan"),
         (lambda: sensitivity(1.0, math.inf), "`clip_bound` must be positive and finite, got inf"),
-        (
-            lambda: sensitivity(1.0, 1.0, "layer"),
-            "`clip` must be 'joint' or 'per_block', got 'layer'",
-        ),
-        (
-            lambda: sensitivity(1.0, 1.0, "per_block", 0),
-            "`num_blocks` must be an integer of at least 1, got 0",
-        ),
-        (
-            lambda: combined_multiplier(()),
-            "`noise_multipliers` must have at least one entry, got none",
-        ),
-        (
-            lambda: combined_multiplier((1.0, -1.0)),
-            "`noise_multipliers` must be positive and finite, got -1.0",
-        ),
-        (
-            lambda: autodp_published(0.0, DELTA, 9, 2),
-            "`epsilon` must be positive and finite, got 0.0",
-        ),
-        (
-            lambda: autodp_published_epsilon(1.0, DELTA, 1, 2),
-            "`num_rows` must be an integer of at least 2, got 1",
-        ),
+        (lambda: sensitivity(1.0, 1.0, "layer"), "`clip` must be 'joint' or 'per_block', got"),
+        (lambda: combined_multiplier(()), "`noise_multipliers` must have at least one entry"),
     ],
 )
-def test_bad_values_are_refused_in_one_line(call, message):
-    with pytest.raises(DpmcError, match=message) as caught:
+def test_bad_values_are_refused(call, message):
+    with pytest.raises(DpmcError, match=message):
         call()
-    assert "\n" not in str(caught.value)
+
+
+def test_noise_that_is_never_added_is_worth_nothing():
+    assert epsilon_of_blocks((2.43982,) * 4, network("wine"), DELTA, noise_added=False) == math.inf

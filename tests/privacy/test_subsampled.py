@@ -14,10 +14,9 @@ from dpmc.privacy.accountants import _composition, gaussian, poisson_pair, rdp, 
 from dpmc.privacy.accountants._composition import compose
 from dpmc.privacy.accountants._pairs import PoissonSubstitution, WithoutReplacement, profile
 from dpmc.privacy.audit import audit
-from dpmc.types import Budget, DpmcError
+from dpmc.types import Budget
 
 SGLD_BANANA = 1000 / (2 * 0.2 * math.sqrt(1e5))
-SGNHT_BANANA = 1000 * math.sqrt(2 * 50) / (2 * 0.2 * math.sqrt(100 * 1e5))
 SGLD_GAUSS = 1000 / (2 * 15 * math.sqrt(0.008 * 1e5))
 SGNHT_GAUSS = 1000 * math.sqrt(2 * 30) / (2 * 12 * math.sqrt(0.2 * 1e5))
 SETTINGS = {
@@ -109,27 +108,6 @@ def test_pair_in_removal_units_is_no_upper_bound(sigma, count, epsilon, authors,
     counts = {events.sampled_gaussian(sigma / 2, 10, 1000): count}
     assert attained <= subsampled.delta(counts, epsilon) * (1 + 1e-3)
     assert attained <= poisson_pair.delta(counts, epsilon) * (1 + 1e-3)
-
-
-def test_banana_samplers_have_the_same_noise():
-    assert math.isclose(SGLD_BANANA, SGNHT_BANANA, rel_tol=1e-12)
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_counts_of_the_paper_at_epsilon_15(name):
-    """Own counts are closer to the truth than the reference ones, which err by 0.4 % at most.
-
-    The reference grid of 2e-4 raises the variance of a loss of standard deviation
-    1.3e-3 by 0.4 %; ours raises it by less than 0.005 %.
-    """
-    z, valid, authors = SETTINGS[name]
-    releases = events.Releases((), ((events.sampled_gaussian(z, 1000, 100000), 1),))
-    ours = accounting.max_iterations(releases, Budget(15, 1e-6, "subsampled"), 1)
-    theirs = accounting.max_iterations(releases, Budget(15, 1e-6, "poisson_pair"), 1)
-    assert 0.9999 * valid <= ours <= 1.004 * valid
-    assert theirs == pytest.approx(authors, rel=3e-3)
-    event = releases.per_iteration[0][0]
-    assert subsampled.delta({event: ours}, 15) <= 1e-6 < subsampled.delta({event: ours + 1}, 15)
 
 
 @pytest.mark.parametrize(
@@ -227,39 +205,6 @@ def test_mixed_with_whole_releases():
     assert ours > max(subsampled.epsilon({event: n}, 1e-6) for event, n in counts.items())
 
 
-def test_grows_with_the_count_and_falls_with_epsilon():
-    event = events.sampled_gaussian(1.5, 500, 10000)
-    by_count = [subsampled.delta({event: count}, 2.0) for count in (1, 10, 100, 1000, 10000)]
-    by_epsilon = [subsampled.delta({event: 100}, epsilon) for epsilon in (0, 0.1, 0.5, 2, 5)]
-    assert by_count == sorted(by_count)
-    assert by_epsilon == sorted(by_epsilon, reverse=True)
-
-
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0, 600.0])
-@pytest.mark.parametrize("z", [1e-3, 0.02, 0.5, 100.0])
-def test_extreme_settings_are_probabilities(z, epsilon):
-    counts = {events.sampled_gaussian(z, 1, 10**7): 300, events.gaussian(3.0): 4000}
-    for accountant in (subsampled, poisson_pair):
-        assert 0 <= accountant.delta(counts, epsilon) <= 1
-
-
-def test_nothing_costs_nothing():
-    event = events.sampled_gaussian(1.5, 500, 10000)
-    assert subsampled.delta({event: 0}, 1.0) == 0.0
-    assert poisson_pair.delta({}, 1.0) == 0.0
-    assert audit({}, 1e-6).epsilon == 0.0
-
-
-def test_other_events_are_refused():
-    from dp_accounting import LaplaceDpEvent
-
-    for accountant in (subsampled, poisson_pair, rdp):
-        with pytest.raises(DpmcError, match="LaplaceDpEvent"):
-            accountant.delta({LaplaceDpEvent(1.0): 1}, 1.0)
-    with pytest.raises(DpmcError, match="LaplaceDpEvent"):
-        audit({LaplaceDpEvent(1.0): 1}, 1e-6)
-
-
 @pytest.mark.parametrize("counts", [(1, 3), (40, 700), (3000, 0), (500_000, 20)])
 def test_frequencies_that_are_left_out_are_negligible(monkeypatch, counts):
     """Also where two kinds of releases each leave out frequencies of their own."""
@@ -270,3 +215,11 @@ def test_frequencies_that_are_left_out_are_negligible(monkeypatch, counts):
     every = [compose(pairs, epsilon) for epsilon in (0.0, 0.3, 2.0)]
     assert some == pytest.approx(every, rel=1e-9, abs=0)
     assert some[0] > 0
+
+
+def test_grows_with_the_count_and_falls_with_epsilon():
+    event = events.sampled_gaussian(1.5, 500, 10000)
+    by_count = [subsampled.delta({event: count}, 2.0) for count in (1, 10, 100, 1000, 10000)]
+    by_epsilon = [subsampled.delta({event: 100}, epsilon) for epsilon in (0, 0.1, 0.5, 2, 5)]
+    assert by_count == sorted(by_count)
+    assert by_epsilon == sorted(by_epsilon, reverse=True)

@@ -12,7 +12,7 @@ from dpmc import registry
 from dpmc.mcmc.posterior import Posterior
 from dpmc.models import circle, linear, logistic, mixture, poisson, student_t
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError, Model
+from dpmc.types import Dataset, Model
 from tests.support.posteriors import banana_model, gaussian_model, rows
 
 
@@ -165,11 +165,6 @@ def test_circle_ratios_are_those_of_its_formula():
     assert clipped == 0
 
 
-def test_a_circle_that_does_not_close_is_refused():
-    with pytest.raises(DpmcError, match=r"^`scale` must be positive and finite, got 0.0$"):
-        circle.Params(0.0)
-
-
 LAWS = {
     "linear": lambda theta, x, y: stats.norm(theta[0] + x @ theta[1:3], np.exp(theta[3])).logpdf(y),
     "logistic": lambda theta, x, y: stats.bernoulli(
@@ -211,24 +206,6 @@ def test_ratios_of_a_mixture_are_those_of_scipy():
         expected = log_likelihood(new) - log_likelihood(old)
         assert posterior.sums.ratio(old, new, np.inf)[0] == pytest.approx(expected, rel=1e-9)
         assert np.isfinite(posterior.sums.ratio(old, 1e3 + new, np.inf)[0])  # far from all rows
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (([1.0, 2.0],), "`prior_means` must be finite numbers of shape (J, d), got shape (2,)"),
-        (([["a"]],), "`prior_means` must be finite numbers"),
-        (([[0.0], [1.0]], 0.0), "`sigma` must be positive and finite, got 0.0"),
-        (([[0.0], [1.0]], 1.0, [1.0]), "`weights` must be 2 numbers > 0 of sum 1, got [1.0]"),
-        (([[0.0], [1.0]], 1.0, [0.6, 0.6]), "`weights` must be 2 numbers > 0 of sum 1"),
-        (([[0.0], [1.0]], 1.0, [1.5, -0.5]), "`weights` must be 2 numbers > 0 of sum 1"),
-        (([[0.0], [1.0]], 1.0, None, "1"), "`prior_sd` must be positive and finite, got '1'"),
-    ],
-)
-def test_a_mixture_that_is_none_is_refused(given, message):
-    with pytest.raises(DpmcError) as caught:
-        mixture.Params(*given)
-    assert message in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore::dpmc.PosteriorWarning")

@@ -12,7 +12,6 @@ from scipy import stats
 
 from dpmc.mcmc import moves
 from dpmc.rng import stream
-from dpmc.types import DpmcError
 
 MATRIX = [[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.5]]
 
@@ -90,19 +89,6 @@ def test_momenta_have_the_mass_as_covariance(mass):
     dense = np.asarray(mass) if np.ndim(mass) == 2 else np.diag(np.broadcast_to(mass, 3))
     p = np.array([1.0, -2.0, 0.5])
     np.testing.assert_allclose(dense @ value.velocity(p), p)
-
-
-@pytest.mark.parametrize("mass", [0.0, -1.0, [1.0, 0.0, 1.0], [[1.0, 2, 0], [2, 1, 0], [0, 0, 1]]])
-def test_a_mass_that_is_not_positive_is_refused(mass):
-    with pytest.raises(
-        DpmcError, match="`mass` must be a positive number, diagonal or symmetric matrix"
-    ):
-        moves.Mass(mass, 3)
-
-
-def test_a_mass_of_the_wrong_shape_is_refused():
-    with pytest.raises(DpmcError, match=r"`mass` must be a number .* got \(2,\)"):
-        moves.Mass([1.0, 2.0], 3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -214,18 +200,6 @@ def test_langevin_weighs_a_move_by_the_densities_of_both_proposals():
         expected = log_density(theta, end.theta) - log_density(end.theta, theta)
         found = mass.kinetic(momentum) - mass.kinetic(end.momentum)
         assert found == pytest.approx(expected, abs=1e-9)
-
-
-def test_a_langevin_proposal_that_diverges_says_so():
-    end = moves.langevin(np.ones(1), np.ones(1), np.full(1, 1e200), force, 1.0, moves.Mass(1.0, 1))
-    assert not end.finite
-
-
-def test_lengths_of_a_move():
-    old, new = np.array([1.0, 2.0, 3.0]), np.array([2.0, 0.0, 3.5])
-    assert moves.LENGTHS["euclidean"](new, old) == pytest.approx(math.sqrt(5.25))
-    assert moves.LENGTHS["component_sum"](new, old) == pytest.approx(0.5)
-    assert moves.LENGTHS["component_sum"](old, new) == pytest.approx(0.5)
 
 
 def test_jittered_step_sizes_fill_the_interval_evenly():

@@ -115,16 +115,6 @@ def test_what_diverged_is_not_finite_without_a_bound_and_clipped_with_one(theta)
     assert np.linalg.norm(sums.gradient(nowhere, 1.0)[0]) <= NUM_ROWS
 
 
-def test_a_feature_that_is_constant_does_no_harm():
-    x = make_rows("constant", 2000, 2).x
-    x[:, 1] = 3.0
-    sums = RowSums(gaussian_model(2), Dataset("constant", x))
-    for bound in (0.5, 3.5, 100.0):
-        found, expected = (f(np.zeros(2), bound) for f in (sums.gradient, sums.plain_gradient))
-        np.testing.assert_allclose(found[0], expected[0], rtol=1e-11)
-        assert found[1] == expected[1]
-
-
 def test_rows_that_are_not_ours_stay_in_their_order():
     def of_row(c, x):
         return c[0] * x[0] + c[1] * x[1]

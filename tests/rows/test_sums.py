@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmc.mcmc.posterior import Posterior
-from dpmc.numerics import compiled
 from dpmc.rng import stream
 from dpmc.rows import kernels, sums, tuples
 from dpmc.types import Dataset, DpmcError, Model
@@ -155,18 +154,6 @@ def test_not_a_number_counts_as_zero_and_is_not_hidden_without_a_bound(dim):
     assert math.isnan(sums.gradient(nowhere, math.inf)[0][0])
 
 
-@pytest.mark.parametrize("order", ["features", "rows"])
-def test_features_in_place_are_the_same_numbers(order):
-    model = banana_model()
-    dataset = make_rows("place", 40_000, 3)
-    expected = sums.feature_rows(model, dataset, order).copy()
-    x = dataset.x.copy(order="F" if order == "features" else "C")
-    consumed = Dataset("c", x)
-    got = sums.feature_rows(model, consumed, order, consume=True)
-    np.testing.assert_array_equal(got, expected)
-    assert np.shares_memory(got, x)
-
-
 def test_features_that_fail_on_a_row_move_no_other_by_more_than_rounding():
     """In float32 a product of matrices differs with the number of rows: at 1e-7, in all of them."""
     weights = np.linspace(0.1, 1.0, 64 * 2).reshape(64, 2)
@@ -196,22 +183,6 @@ def test_a_model_that_does_not_fit_the_rows_is_refused():
             Model("m", 2, lambda c, x: x[5], lambda c, x: (x[0], x[5]), zero, zeros),
             make_rows("fit", 10, 2),
         )
-
-
-def test_tuple_helpers_mean_the_same_in_python_and_compiled():
-    a, x = (1.0, 2.0, 3.0, 4.0, 5.0), (0.5, -1.0)
-
-    @compiled.compile_once
-    def all_of_them(a, x):
-        return tuples.dot(a, x), tuples.scale(2.0, x), tuples.subtract(x, a), tuples.tail(a, x)
-
-    assert all_of_them(a, x) == (
-        tuples.dot(a, x),
-        tuples.scale(2.0, x),
-        tuples.subtract(x, a),
-        tuples.tail(a, x),
-    )
-    assert all_of_them(a, x) == (-1.5, (1.0, -2.0), (-0.5, -3.0), (3.0, 4.0, 5.0))
 
 
 @pytest.mark.parametrize("dim", [2, 23])

@@ -15,7 +15,6 @@ import pytest
 
 import dpmc
 from dpmc.automatic.whitened import WhitenedRows
-from dpmc.rows import sources
 from dpmc.shards.rows import ShardedRows
 from dpmc.types import DpmcError
 from tests.shards.folders import write
@@ -48,18 +47,6 @@ def column(folder, name, values, file="part-001.parquet"):
 def test_another_schema_is_refused(folder):
     column(folder, "c2", np.zeros(200))
     assert "part-001.parquet: columns must be those of the first shard" in message(folder)
-
-
-def test_another_type_is_refused(folder):
-    column(folder, "c1", np.zeros(200, dtype=np.int32))
-    assert "column 'c1' must have the type that it has in the first shard, got another" in message(
-        folder
-    )
-
-
-def test_a_column_that_holds_no_numbers_is_refused(folder):
-    column(folder, "c1", ["a"] * 200)
-    assert "column 'c1' must hold real numbers, got others" in message(folder)
 
 
 def test_types_that_one_entry_decides_are_not_refused_with_zero(folder):
@@ -136,15 +123,6 @@ def test_names_that_may_be_a_row_are_refused_and_not_shown(tmp_path):
     assert dpmc.open_rows(tmp_path / "2").names == ("0", "1")
 
 
-@pytest.mark.parametrize(
-    "noted", [b"{", b'{"index_columns": 3}', b'{"column_indexes": [3]}', b"\xff"]
-)
-def test_what_is_noted_in_the_place_of_pandas_is_refused_in_one_line(tmp_path, noted):
-    table = pa.table({"a": [1.0], "b": [2.0]}).replace_schema_metadata({b"pandas": noted})
-    pq.write_table(table, tmp_path / "a.parquet")
-    assert "what pandas notes in a file must be its own" in message(tmp_path)
-
-
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
 @pytest.mark.parametrize("kept", [0, 10, 0.5, 0.99])
 def test_a_shard_that_is_cut_off_is_refused(tmp_path, kind, kept):
@@ -173,26 +151,6 @@ def test_folders_that_are_empty_missing_or_mixed_are_refused(folder, tmp_path):
     assert "must hold files of one kind" in message(folder)
     (folder / "more.npy").rename(folder / "part-003.parquet.tmp")
     assert "must hold Parquet or .npy files only, got 'part-003.parquet.tmp'" in message(folder)
-
-
-def test_notes_of_engines_are_not_read(folder):
-    (folder / "_SUCCESS").touch()
-    assert dpmc.open_rows(folder).num_rows == len(X)
-
-
-def test_two_folders_of_one_name_are_refused(folder, tmp_path):
-    other = write(tmp_path / "elsewhere" / "rows", X, [], "parquet")
-    for pair in ((folder, other), (folder, folder)):
-        with pytest.raises(DpmcError, match="must have different names, got 'rows' twice"):
-            dpmc.open_rows(*pair)
-    (tmp_path / "alias").symlink_to(folder)
-    with pytest.raises(DpmcError, match="twice"):
-        dpmc.open_rows(folder, tmp_path / "alias")
-
-
-def test_a_file_that_is_there_twice_is_refused(folder):
-    os.link(folder / "part-001.parquet", folder / "part-009.parquet")
-    assert "must be a file of its own" in message(folder)
 
 
 def changed(folder):
@@ -315,12 +273,3 @@ def test_a_worker_that_is_lost_ends_the_fit_and_tells_nothing_of_rows(folder):
 )
 def test_options_are_checked(folder, options, text):
     assert text in message(folder, **options)
-
-
-def test_methods_that_hold_rows_in_memory_say_so(folder):
-    with pytest.raises(DpmcError, match="rows in memory for a method of your choice, got a path"):
-        dpmc.fit(gaussian_model(2), folder, method="dp_penalty", **BUDGET, ratio_clip_bound=1.0)
-
-
-def test_a_part_is_a_whole_number_of_spans(folder):
-    assert dpmc.open_rows(folder).part_rows % sources.SPAN == 0

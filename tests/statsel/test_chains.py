@@ -15,7 +15,6 @@ from scipy import stats
 import dpmc.statsel as selection
 from dpmc import registry
 from dpmc.diagnostics.autocorrelation import ShortChainWarning
-from dpmc.numerics.compiled import assemble
 from dpmc.numerics.normal_quantile import normal_quantile
 from dpmc.statsel import order_draws, releases, smooth, targets
 from dpmc.statsel.chains.common import RIGHT, ThetaWalk, exponentiate, pick
@@ -151,40 +150,6 @@ def test_sampling_tells_how_sure_it_is():
         )
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"prior": (0.0, math.inf)}, "makes the posterior improper"),
-        ({"prior": (-1.0, 5.0)}, r"`prior` must lie inside \(0, inf\), .*got \(-1, 5\)"),
-        ({"prior": (5.0, 5.0)}, "`prior` must have low < high"),
-        ({"method": "mhaar", "num_particles": 1}, "num_particles.*1"),
-        ({"method": "pmmh", "num_particles": 0}, "`num_particles` must be .*got 0"),
-        ({"method": "exact", "num_particles": 1}, "`num_particles` must be .*got 1"),
-        ({"method": "sequential", "num_particles": 1}, "`num_particles` must be .*got 1"),
-        (
-            {"method": "exact"},
-            "`method` must take a release of shape 'mean', got 'exact', which takes order",
-        ),
-        ({"method": "quadrature"}, "`method` must be a chain, got 'quadrature'"),
-        ({"method": "gibbs"}, "gibbs"),
-        (
-            {"variant": "other"},
-            "`variant` of mh must be one of as_published, corrected, got 'other'",
-        ),
-        ({"start": 200.0}, "`start` must be inside the prior .*got 200.0"),
-        ({"burn_in": 1.0}, r"`burn_in` must be in \[0, 1\), got 1.0"),
-        ({"proposal_sd": 0.0}, "`proposal_sd` must be .*got 0.0"),
-        ({"num_iterations": 0}, "`num_iterations` must be .*got 0"),
-        ({"num_particles": 5}, "`num_particles` must be a parameter of mh"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(change, message):
-    given = {"prior": (0.0, 100.0), "seed": 1, **change}
-    with pytest.raises(DpmcError, match=message) as caught:
-        selection.sample(RELEASE, **given)
-    assert "\n" not in str(caught.value)
-
-
 def test_statistics_that_are_not_monotone_in_the_base_variable_are_refused():
     population = selection.population("normal_mean", bound=10.0, symmetric=True)
     with pytest.raises(DpmcError, match="`statistic` must be monotone in x"):
@@ -195,16 +160,6 @@ def test_statistics_that_are_not_monotone_in_the_base_variable_are_refused():
         )
     with pytest.raises(DpmcError, match=r"`delta` must be in .*got None"):
         order_draws.order_of(POPULATION, selection.statistic("max"), SMOOTH, 5, 1.0)
-
-
-def test_a_loop_is_kept_on_disk():
-    order = order_draws.order_of(POPULATION, selection.statistic("max"), LAPLACE, 5, 5.0)
-    fill = assemble(order_draws.make_fill, POPULATION.generate, ABSOLUTE.transform)
-    particles, out = order_draws.Particles.of(3, 5), np.empty((2, 3))
-    order_draws.stratify(order, particles, order_draws.centres(order, 3))
-    fill(order, particles, 2.0, np.uint64(5), out)
-    assert fill.stats.cache_path is not None
-    assert (np.diff(out[0]) > 0).all()
 
 
 def test_the_likelihood_of_a_mean_has_its_variance_over_the_records():

@@ -12,7 +12,6 @@ from scipy import stats
 
 import dpmc.statsel
 from dpmc.privacy import discrete, single_releases
-from dpmc.privacy.ledger import Ledger
 from dpmc.rng import stream
 from dpmc.statsel import lookup, records, releases, smooth
 from dpmc.statsel.selection import planning, two_stage
@@ -226,18 +225,6 @@ def test_noise_that_floats_do_not_resolve_is_refused():
         for text in ("abs_1", "abs_3"):
             with pytest.raises(DpmcError, match=r"^`support` must give .* a range within"):
                 releases.release(wide, lookup.statistic(text), LAPLACE, [0.0, 1.0], 1.0)
-
-
-def test_other_words_are_refused():
-    given = POPULATIONS[0], lookup.statistic("abs_1"), LAPLACE, [1.0], 1.0
-    with pytest.raises(DpmcError, match="`noise` must be 'continuous' or 'discrete', got 'grid'"):
-        releases.release(*given, noise="grid")
-    with pytest.raises(DpmcError, match="`invalid_rows` must be 'refuse' or 'zero', got 'drop'"):
-        releases.release(*given, invalid_rows="drop")
-    with pytest.raises(
-        DpmcError, match="`ledger` must be None unless the noise is Gaussian, got one with laplace"
-    ):
-        releases.release(*given, ledger=Ledger(), noise="discrete")
 
 
 # --- discrete noise

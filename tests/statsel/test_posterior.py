@@ -17,7 +17,6 @@ from dpmc.statsel.targets import ThetaPrior
 from dpmc.types import DpmcError
 
 VARIANCE = selection.population("normal_variance", bound=10.0)
-ABSOLUTE = selection.statistic("abs_1")
 
 
 def test_panels_integrate_distributions_of_any_width():
@@ -185,37 +184,3 @@ def test_a_likelihood_does_not_depend_on_what_was_asked_before(statistic):
         each = [one(turned) for one in (of if turned is thetas else of[::-1])]
         found.append(each if turned is thetas else [values[::-1] for values in each[::-1]])
     assert np.array_equal(found[0], found[1])
-
-
-@pytest.mark.parametrize(
-    ("y", "mechanism", "statistic", "message"),
-    [
-        (
-            [1.0, 2.0],
-            "laplace",
-            "abs_1",
-            r"`released` must be finite numbers of shape .*got shape \(2,\)",
-        ),
-        (1.0, "per_record_laplace", "abs_1", r"`released` must be .*got shape \(\)"),
-        (math.nan, "laplace", "abs_1", "`released` must be finite numbers"),
-        (
-            1.0,
-            "smooth_laplace",
-            "abs_1",
-            "got 'smooth_laplace', which releases order statistics only",
-        ),
-        (1.0, "smooth_laplace", "median", "`delta` must be in .*got None"),
-    ],
-)
-def test_what_does_not_fit_is_refused(y, mechanism, statistic, message):
-    with pytest.raises(DpmcError, match=message) as caught:
-        targets.target(
-            VARIANCE,
-            selection.statistic(statistic),
-            selection.mechanism(mechanism),
-            y,
-            5,
-            1.0,
-            (0.0, 9.0),
-        )
-    assert "\n" not in str(caught.value)

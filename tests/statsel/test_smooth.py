@@ -157,38 +157,6 @@ def test_many_records_and_a_small_beta_take_no_quadratic_time():
     assert value == pytest.approx(math.exp(-1) / (300_000 * 1e-5), rel=0.02)
 
 
-def test_statistics_give_their_rank_and_their_range():
-    s = np.array([3.0, 0.5, 1.0, 0.2])
-    support = (-10.0, 10.0)
-    median, average = lookup.statistic("median"), lookup.statistic("median", average=True)
-    assert smooth.released(s, median) == 0.5
-    assert smooth.released(s, average) == 0.75
-    assert smooth.released(s[:3], average) == 1.0
-    assert smooth.released(s, lookup.statistic("max")) == 3.0
-    ordered = np.sort(s)
-    expected = by_definition(ordered, 2, 0.0, 10.0, 0.3)
-    assert smooth.of(s, median, support, 0.3) == pytest.approx(expected, rel=1e-12)
-    expected = by_definition(ordered, 2, 0.0, 10.0, 0.3, average=True)
-    assert smooth.of(s, average, support, 0.3) == pytest.approx(expected, rel=1e-12)
-    expected = by_definition(np.sort(s[:3]), 2, 0.0, 10.0, 0.3)
-    assert smooth.of(s[:3], average, support, 0.3) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([11.0], "median", 0.3), r"`s` must be .* from 0 to 10 in a row, got shape \(1,\)"),
-        (([], "median", 0.3), r"`s` must be .* from 0 to 10 in a row, got shape \(0,\)"),
-        (([1.0], "abs_1", 0.3), r"`statistic` must be an order statistic, got '\|x\|'"),
-        (([1.0], "max", -1.0), "`beta` must be finite and >= 0, got -1.0"),
-    ],
-)
-def test_what_has_no_smooth_sensitivity_is_refused(arguments, message):
-    s, name, beta = arguments
-    with pytest.raises(DpmcError, match=message):
-        smooth.of(np.array(s), lookup.statistic(name), (-10.0, 10.0), beta)
-
-
 def test_the_hockey_stick_agrees_with_direct_integration():
     """Adaptive quadrature on pieces without kinks, to 1e-9."""
     rng = np.random.default_rng(3)

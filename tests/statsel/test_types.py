@@ -144,21 +144,6 @@ def test_moments_agree_with_quadrature(name, text):
         assert closed_forms.d_variance(theta) == pytest.approx(expected, rel=1e-7, abs=1e-8)
 
 
-@pytest.mark.parametrize(("name", "text"), [("normal_mean", "pow_3"), ("normal_variance", "abs_1")])
-def test_moments_are_those_of_every_entry_of_an_array(name, text):
-    closed_forms, thetas = (
-        moments.of(population(name), lookup.statistic(text)),
-        np.array(THETAS[name]),
-    )
-    for function in (
-        closed_forms.mean,
-        closed_forms.variance,
-        closed_forms.d_mean,
-        closed_forms.d_variance,
-    ):
-        np.testing.assert_allclose(function(thetas), list(map(function, thetas)), rtol=1e-12)
-
-
 @pytest.mark.parametrize(("name", "text"), MEANS)
 def test_moments_agree_with_clipped_records(name, text):
     """Error rate 1e-6 for each mean and variance; clipping is not to be seen at these bounds."""
@@ -217,12 +202,6 @@ def test_a_sensitivity_of_one_side_is_exceeded_on_two():
     assert cubic.sensitivity((0.0, 2.0)) == 8.0
     low, high = (released(cubic, (-2.0, 2.0), np.array([x, 0.0])) for x in (-2.0, 2.0))
     assert 2 * (high - low) == pytest.approx(16.0) == cubic.sensitivity((-2.0, 2.0))
-
-
-def test_ranges_of_supports_without_zero():
-    assert lookup.statistic("abs_2").range((-3.0, -1.0)) == (1.0, 9.0)
-    assert lookup.statistic("pow_3").range((-3.0, -1.0)) == (-27.0, -1.0)
-    assert lookup.statistic("abs_0.5").range((4.0, 9.0)) == (2.0, 3.0)
 
 
 NOISES = {
@@ -314,14 +293,6 @@ def test_the_printed_laplace_density_is_none():
     assert 2 * printed == pytest.approx(1 / epsilon)
 
 
-def test_without_noise_there_is_no_guarantee():
-    for name in mechanisms.TABLE:
-        found = lookup.mechanism(name).guarantee(math.inf)
-        assert not found.private
-    assert lookup.mechanism("gaussian").scale(1.0, 10, math.inf) == 0.0
-    assert lookup.mechanism("smooth_laplace").scale(1.0, 10, math.inf) == 0.0
-
-
 def test_records_beyond_the_support_are_clipped_and_counted():
     made, mean = population("normal_variance"), lookup.statistic("abs_1")
     exact = releases.before_noise(made, mean, lookup.mechanism("laplace"), [1e9, -11, 3.0, 10], 1.0)
@@ -366,77 +337,6 @@ def release(text="abs_1", name="laplace", x=(1.0, 2.0), epsilon=1.0, delta=None,
     return releases.release(made, statistic, mechanism, x, epsilon, rng, delta=delta)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: release(epsilon=math.inf), "epsilon.*inf"),
-        (lambda: release("median", "smooth_laplace"), r"delta.*None|delta.*smooth_laplace"),
-        (lambda: release("median", "smooth_laplace", delta=1.5), r"delta.*1.5"),
-        (
-            lambda: release("abs_1", "smooth_laplace", delta=1e-4),
-            "`mechanism` must release the mean of .*, got 'smooth_laplace'",
-        ),
-        (
-            lambda: release("bit", "randomised_response", of="bernoulli", x=[0.5]),
-            "`x` must be bits, 0 or 1, for randomised_response, unless invalid_rows='zero'",
-        ),
-        (lambda: release("bit", "randomised_response"), "`sensitivity` must be 1 .*, got 20.0"),
-        (
-            lambda: moments.of(population("normal_mean"), lookup.statistic("pow_2")),
-            r"`statistic` must be x\^a with odd a for normal_mean, got 'x\^2'",
-        ),
-        (
-            lambda: moments.of(population("normal_mean"), lookup.statistic("abs_1")),
-            r"`statistic` must be x\^a with odd a for normal_mean, got '\|x\|\^1'",
-        ),
-        (
-            lambda: moments.of(population("normal_variance"), lookup.statistic("pow_3")),
-            r"`statistic` must be \|x\|\^a or x\^a with even a for normal_variance, .*got 'x\^3'",
-        ),
-        (
-            lambda: moments.of(population("normal_variance"), lookup.statistic("median")),
-            "`statistic` must be a mean of .*got 'median'",
-        ),
-        (
-            lambda: population("normal_variance").check_theta(0.0),
-            r"`theta` must be in \(0, inf\) for normal_variance, got 0.0",
-        ),
-        (
-            lambda: population("uniform_width").check_theta(10.1),
-            r"`theta` must be in \(0, 10\] for uniform_width, got 10.1",
-        ),
-        (
-            lambda: population("bernoulli").draw(1.0, np.random.default_rng(0), 3),
-            r"`theta` must be in \(0, 1\) for bernoulli, got 1.0",
-        ),
-        (lambda: lookup.statistic("abs_-1"), "power.*-1.0"),
-        (lambda: lookup.statistic("abs_inf"), "power.*inf"),
-        (lambda: lookup.statistic("pow_1.5"), "power.*1.5"),
-        (lambda: lookup.population("bernoulli", bound=1.0), "bernoulli.*bound|bound.*bernoulli"),
-        (lambda: lookup.mechanism("smooth_laplace", alpha=-1.0), "alpha.*-1.0"),
-        (
-            lambda: lookup.statistic("median", power=0.5, absolute=False),
-            "`power` must be an integer >= 1 for x.power, got 0.5",
-        ),
-        (lambda: lookup.mechanism("laplace").scale(1.0, 0, 1.0), "n.*0"),
-        (
-            lambda: population_rows.Params("normal_variance", -1.0, 5, 10.0),
-            r"`theta` must be in \(0, inf\) .*got -1.0",
-        ),
-        (lambda: population_rows.Params("normal_variance", 1.0, 0, 10.0), "num_rows.*0"),
-    ],
-)
-def test_an_invalid_argument_is_refused_in_one_line(call, message):
-    with pytest.raises(DpmcError, match=message) as error:
-        call()
-    assert "\n" not in str(error.value)
-
-
-def test_the_widest_uniform_distribution_is_accepted():
-    population("uniform_width").check_theta(10.0)
-    assert population_rows.Params("uniform_width", 10.0, 5, 10.0).theta == 10.0
-
-
 def test_rows_are_records_of_the_population_with_public_bounds():
     """Error rate 1e-6."""
     params = population_rows.Params("normal_variance", 2.0, 3000, 10.0)
@@ -450,10 +350,3 @@ def test_rows_are_records_of_the_population_with_public_bounds():
     np.testing.assert_allclose(population_rows.records(params, 8.0, 50, 3), 2 * one)
     assert not np.allclose(population_rows.records(params, 2.0, 50, 4), one)
     np.testing.assert_array_equal(population_rows.records(params, 2.0, 50, 3), one)
-
-
-def test_the_public_names_are_reached_from_the_package():
-    assert dpmc.statsel.release is releases.release
-    assert dpmc.statsel.statistic is lookup.statistic
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        dpmc.statsel.nothing  # noqa: B018

@@ -157,8 +157,7 @@ def violations(chromium: Browser, page: Path, width: int, scheme: str) -> list[s
 
 
 @needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 def test_pages_are_accessible(chromium: Browser, site: Path, width: int, scheme: str) -> None:
     found = {page: violations(chromium, site / page, width, scheme) for page in KINDS}
     assert {page: faults for page, faults in found.items() if faults} == {}

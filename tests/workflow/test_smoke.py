@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from dpmc_papers.config.reader import load_config
+from dpmc.types import DpmcError
+from dpmc_papers.config.foreign_methods import load_config
 from dpmc_papers.pipeline import files
+from dpmc_papers.verdicts import claim_names
 from tests.workflow.conftest import PAPERS, ROOT, Project, copy_project
 
 pytestmark = pytest.mark.slow
@@ -35,14 +38,6 @@ def test_a_run_makes_everything(finished: Project, paper: str) -> None:
 
 def test_then_nothing_is_to_be_done(finished: Project) -> None:
     assert finished.planned(config=("scale=smoke",)) == []
-
-
-def test_one_figure_by_its_path_at_any_scale(finished: Project) -> None:
-    jobs = finished.planned("results/quick/raisa2021dphmc/figure3.pdf")
-    assert "figure3 of raisa2021dphmc" in jobs
-    chains = [job for job in jobs if "seeds=" in job]
-    assert all("(clipping)" in job for job in chains)
-    assert len(chains) > 10
 
 
 @pytest.fixture(scope="module")
@@ -94,16 +89,33 @@ MISTAKES = {
 }  # fmt: skip
 
 
+def read(project: Project, given: dict[str, str]) -> None:
+    """Look at a configuration as rules/common.smk does."""
+    load_config(given, project.folder)
+    claim_names.check(load_config({**given, "scale": "paper"}, project.folder))
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_stops_before_any_work(fresh_of_module: Project, mistake: str) -> None:
+def test_a_mistake_is_refused_in_one_line(fresh_of_module: Project, mistake: str) -> None:
     config, path, old, new, told = MISTAKES[mistake]
-    if path:
-        with fresh_of_module.edited(path, old, new):
-            line = fresh_of_module.refused("-n", config=(config,))
-        assert Path(path).name in line
-    else:
-        line = fresh_of_module.refused("-n", config=(config,))
-    assert told in line
+    key, _, value = config.partition("=")
+    given = {"scale": "smoke", "papers": "raisa2021dphmc", "results_dir": "results", key: value}
+
+    with ExitStack() as stack:
+        if path:
+            stack.enter_context(fresh_of_module.edited(path, old, new))
+        with pytest.raises(DpmcError) as caught:
+            read(fresh_of_module, given)
+    assert told in str(caught.value)
+    assert Path(path).name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_mistake_stops_a_run_before_any_work(fresh_of_module: Project) -> None:
+    with fresh_of_module.edited(PAPER, f"method: rwmh\n{LONG}", f"method: rwhm\n{LONG}"):
+        assert "(did you mean rwmh?)" in fresh_of_module.refused("-n")
+    with fresh_of_module.edited(CLAIMS, "error_rate: 0.05", "error_rate: 2"):
+        assert "`error_rate` must" in fresh_of_module.refused("-n")
     assert not (fresh_of_module.folder / "results").exists()
 
 

@@ -448,10 +448,3 @@ def test_bad_studies_are_refused_in_one_line(
             {"papers": ["raisa2021dphmc"], "scale": "full", "results_dir": "r"}, folder
         )
     said_so(told, str(caught.value))
-
-
-def test_papers_on_the_command_line_are_separated_by_commas() -> None:
-    source = {"papers": f"{KEY}, {THESIS}", "scale": "smoke", "results_dir": "r"}
-    assert list(reader.load_config(source, ROOT).papers) == [KEY, THESIS]
-    with pytest.raises(DpmcError, match=r"`papers` must be one of .*, got ''"):
-        reader.load_config({**source, "papers": f"{KEY},"}, ROOT)

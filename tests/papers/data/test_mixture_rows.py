@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError
 from dpmc_papers.data import mixture_rows
 from dpmc_papers.data.mixture_rows import Params
 
@@ -73,33 +72,3 @@ def test_labels_and_means_are_recovered_from_the_data_set():
     assert set(made.labels.tolist()) == {0, 1}
     np.testing.assert_array_equal(dataset.truth, made.means.ravel())
     assert dict(dataset.facts) == {"num_components": 2.0, "sigma_x": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"num_rows": 0}, "`num_rows` must be an integer of at least 1, got 0"),
-        ({"source": "code"}, "`source` must be 'paper' or 'authors', got 'code'"),
-        ({"num_components": 0}, "`num_components` must be an integer of at least 1, got 0"),
-        ({"dim": 0}, "`dim` must be an integer of at least 1, got 0"),
-        ({"sigma_x": 0.0}, "`sigma_x` must be positive and finite, got 0.0"),
-        ({"draw": -1}, "`draw` must be an integer of at least 0, got -1"),
-        ({"seed": -1}, "`seed` must be an integer of at least 0, got -1"),
-    ],
-)
-def test_settings_that_make_no_rows_are_refused(changed, message):
-    with pytest.raises(DpmcError, match=message):
-        Params(**changed)
-
-
-def test_a_seed_whose_means_the_public_code_would_draw_again_is_refused(monkeypatch):
-    monkeypatch.setattr(mixture_rows, "LEAST_SUM", 2.0)
-    with pytest.raises(
-        DpmcError, match=r"`seed` must give means whose sums are at least .*, got 60"
-    ):
-        authors()
-
-
-def test_rows_of_another_module_have_no_parts():
-    with pytest.raises(DpmcError, match="must hold rows of 'mixture_rows', got 'other'"):
-        mixture_rows.parts(Dataset("other", np.ones((2, 2))))

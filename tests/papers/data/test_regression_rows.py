@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from dpmc.rng import stream
-from dpmc.types import DpmcError
 from dpmc_papers.data import regression_rows
 from dpmc_papers.data.regression_rows import Params
 
@@ -66,17 +65,3 @@ def test_bounds_are_the_largest_rows_and_said_to_be_data():
     assert dataset.facts["num_train"] == 300
     assert dataset.bounds_source == "data"
     assert all(isinstance(value, float) for value in dataset.bounds.values())
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ((0, 2), "`num_rows` must be an integer of at least 1, got 0"),
-        ((5, 0), "`dim` must be an integer of at least 1, got 0"),
-        ((5, 2, 0.0), "`noise_variance` must be positive and finite, got 0.0"),
-        ((5, 2, 1.0, -1), "`draw` must be an integer of at least 0, got -1"),
-    ],
-)
-def test_sizes_that_make_no_rows_are_refused(values, message):
-    with pytest.raises(DpmcError, match=message):
-        Params(*values)

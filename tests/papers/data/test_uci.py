@@ -76,20 +76,6 @@ def test_a_file_of_the_same_format_is_read_to_the_last_digit(name, folder, monke
     assert np.array_equal(dataset.x, raw.numbers)
 
 
-@pytest.mark.parametrize("name", ["road_3d", "year"])
-def test_a_file_without_a_known_digest_must_have_all_its_rows(name, folder):
-    table = uci.TABLES[name]
-    numbers = tables.some_numbers(table, 5)
-    path = tables.write(folder / name / table.file, table, numbers)
-    with pytest.raises(
-        DpmcError, match=rf"shape \({table.num_rows}.*, got \(5, {len(table.columns)}\)"
-    ):
-        uci.load(name)
-    path.write_text(tables.lines(table, numbers).replace(f"{numbers[3, 2]}", "nan"))
-    with pytest.raises(DpmcError, match="row 3, column 2 must be finite, got nan"):
-        _uci.check_numbers(path, read(table, path), (5, len(table.columns)), None)
-
-
 def test_a_single_changed_digit_is_noticed(folder, monkeypatch):
     table = tables.shrink(monkeypatch, "wine_red", 20)
     numbers = tables.some_numbers(table, 20)
@@ -132,14 +118,6 @@ def test_a_text_file_of_another_form_is_refused_in_one_line(name, change, messag
     with pytest.raises(DpmcError, match=rf"^{path}.*{message}") as caught:
         read(table, path)
     assert "\n" not in str(caught.value)
-
-
-def test_a_mark_before_the_header_is_no_part_of_it(folder):
-    table = uci.TABLES["protein"]
-    numbers = tables.some_numbers(table, 4)
-    path = folder / "file"
-    path.write_text(tables.lines(table, numbers), encoding="utf-8-sig")
-    assert np.array_equal(read(table, path), numbers)
 
 
 def test_cells_of_a_workbook_are_found_by_their_place(folder):
@@ -193,16 +171,6 @@ def test_files_are_found_in_the_folder_then_in_the_cache(folder, monkeypatch):
         DpmcError, match=r"^`DPMC_UCI_DIR` must be a folder of raw files, got '/no/such/folder'$"
     ):
         uci.find("kin8nm")
-
-
-def test_names_are_keys_or_aliases():
-    assert [uci.resolve(name) for name in ("power", "wine", "3droad", "year")] == [
-        *("power_plant", "wine_red", "road_3d", "year"),
-    ]
-    with pytest.raises(
-        DpmcError, match=r"^`dataset` must be one of 3droad, air_quality, .*year, got 'powr'$"
-    ):
-        uci.Params("powr")
 
 
 @pytest.fixture
@@ -267,18 +235,3 @@ def test_a_failed_download_says_in_one_line_what_to_do(name, folder, server, mon
         uci.fetch("year")
     assert "\n" not in str(caught.value)
     assert stored() == []
-
-
-def test_other_contents_are_refused_where_the_digest_decides(folder, server):
-    root, address = server
-    (root / "file").write_text("content")
-    with pytest.raises(
-        UnavailableError, match=r"must be downloadable.*digest must be 00, got ed7002b4"
-    ):
-        _uci.fetch("some", "file", f"{address}/file", "00")
-    digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
-    path = _uci.fetch("some", "file", f"{address}/file", digest)
-    assert path.read_text() == "content"
-    path.write_text("other")
-    with pytest.raises(DpmcError, match=rf"^{path}: the SHA-256 digest must be {digest}, got "):
-        _uci.fetch("some", "file", f"{address}/file", digest)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from dpmc.rng import stream
-from dpmc.types import Dataset, DpmcError
-from dpmc_papers.data import uci, uci_regression
+from dpmc_papers.data import uci
 from dpmc_papers.data._uci_public import RANGES
-from dpmc_papers.data.uci_regression import Params, by_ranges, generate, split
+from dpmc_papers.data.uci_regression import Params, generate, split
 from tests.support import tables
 
 
@@ -124,21 +123,6 @@ def test_a_row_has_no_say_in_others_nor_in_public_bounds(random_tables):
     assert others_that_move("authors", random_tables) == (202, False)
 
 
-def test_ranges_put_the_typical_value_at_zero():
-    numbers = np.array([[2.0, 5.0], [0.0, 9.0], [10.0, -1.0], [-3.0, 5.0]])
-    rows, clipped = by_ranges(numbers, [(0, 2, 10), (-1, 5, 9)])
-    assert rows.tolist() == [[0, 0], [-0.25, 4 / 6], [1, -1], [-0.25, 0]]
-    assert clipped.tolist() == [False, False, False, True]
-
-
-def test_identifiers_leaks_and_missing_values_can_be_left_out(random_tables):
-    assert made("3droad", variant="without_id").x.shape == (203, 3)
-    assert made("bike_sharing", variant="without_leak").x.shape == (203, 13)
-    random_tables["air_quality"].numbers[:9, 0] = -200
-    assert made("air_quality", variant="clean").x.shape == (194, 12)
-    assert made("air_quality").x.shape == (203, 13)
-
-
 def test_published_preprocessing_is_that_of_the_file(tmp_path, monkeypatch):
     """Four fifths of the rows, rounded up, unless the table prescribes how many."""
     monkeypatch.setenv(uci.FOLDER_VARIABLE, str(tmp_path))
@@ -158,35 +142,3 @@ def test_published_preprocessing_is_that_of_the_file(tmp_path, monkeypatch):
         np.testing.assert_allclose(x[:, ~constant], wanted[:, :-1][:, ~constant], atol=1e-12)
         centred = raw[:, -1] - raw[:, -1].mean()
         np.testing.assert_allclose(y, centred / np.abs(centred).max(), atol=1e-12)
-
-
-def test_halves_are_rounded_away_from_zero():
-    values = np.array([[0.125, -0.125, 2.674, -200.0]])
-    assert uci_regression._rounded(values, 2).tolist() == [[0.13, -0.13, 2.67, -200.0]]
-    assert uci_regression._rounded(values, None) is values
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"dataset": "roads"}, r"^`dataset` must be one of 3droad, .*, got 'roads'$"),
-        ({"dataset": "year"}, r"^`preprocess` must be 'authors' for year, got 'public_bounds'$"),
-        (
-            {"dataset": "wine", "preprocess": "mine"},
-            r"^`preprocess` must be 'public.*'mine'$",
-        ),
-        ({"dataset": "wine", "variant": "clean"}, r"^`variant` must be 'whole'.* got 'clean'$"),
-        (
-            {"dataset": "bike_sharing", "variant": "clean"},
-            r"^`variant` must be 'whole' or 'without_leak', got 'clean'$",
-        ),
-    ],
-)
-def test_settings_that_no_table_has_are_refused(settings, message):
-    with pytest.raises(DpmcError, match=message):
-        Params(**settings)
-
-
-def test_rows_without_a_training_part_are_not_split():
-    with pytest.raises(DpmcError, match=r"^`num_train` of data 'rows' must be 1 to 3, got 0$"):
-        split(Dataset("rows", np.ones((4, 2))))

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmc_papers.outputs import alparslan2023thesis, raisa2021dphmc, raisa2021thesis
+from dpmc_papers.outputs import alparslan2023thesis, raisa2021dphmc
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn
-from tests.support import synthetic, synthetic_thesis
+from tests.support import synthetic
 from tests.support.figures import legend_of, shown
 
 STEPS = {"num_iterations": 3000, "burn_in": 1000}
@@ -78,36 +78,6 @@ def test_marks_of_chains_below_a_hundred_times_are_hollow(comparison):
     assert fills == {"#0072B2": "#0072B2", "#009E73": "white"}
 
 
-def test_marks_stand_where_the_data_say(comparison):
-    """Medians and quartiles of ten runs, and not of their logarithms."""
-    figure = raisa2021dphmc.figure_iac(comparison)
-    axis, table = figure.axes[0], drawn.table(figure)
-    assert axis.get_yscale() == "log"
-    rings = [line for line in axis.lines if line.get_marker() == "o"]
-    (marks,) = [line for line in rings if np.isfinite(line.get_ydata()).any()]
-    seen = [values(table, "DP-penalty: median", epsilon)[0] for epsilon in (2, 15)]
-    assert marks.get_ydata() == pytest.approx(seen)
-    bars = [line.get_ydata() for line in axis.lines if line.get_color() == marks.get_color()]
-    for epsilon in (2, 15):
-        ends = values(table, "DP-penalty: quartile", epsilon)
-        assert any(len(bar) == 2 and np.allclose(bar, ends) for bar in bars)
-
-
-def test_only_published_runs_are_drawn_and_the_epsilon_that_holds_is_told(comparison):
-    figure = raisa2021dphmc.figure_iac(comparison)
-    assert not {"DP-SGLD, Langevin noise", "corrected"} & set(legend_of(figure))
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert {"1", "7.5"} <= set(texts)
-
-
-def test_every_model_of_the_thesis_has_a_panel():
-    context = synthetic_thesis.context("text", replicates=3)
-    axes = shown(raisa2021thesis.figure_iac(context))
-    assert [axis.get_title() for axis in axes] == [
-        context.problem_label(name) for name in context.problems(context.metrics)
-    ]
-
-
 def study_rows():
     selection = [
         ("posterior_gaussian", "mh", "mh", "as_published", 1.0, 0, 5.0, math.nan),
@@ -163,10 +133,3 @@ def test_studies_are_drawn_against_epsilon_or_particles(studies):
     kept = panel.loc["MCMC-B&S: draws kept: median", "y"]
     assert set(kept) == {STEPS["num_iterations"] - STEPS["burn_in"]}
     assert not {"adaSSP", "quadrature"} & set(legend_of(figure))
-
-
-def test_a_run_without_a_long_chain_says_so(comparison):
-    rows = comparison.metrics.assign(iac=math.nan)
-    figure = raisa2021dphmc.figure_iac(dataclasses.replace(comparison, metrics=rows))
-    (text,) = figure.axes[0].texts
-    assert text.get_text() == "This run holds no chains that are long enough."

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from dpmc import registry, yaml_files
 from dpmc_papers.config import reader
-from dpmc_papers.outputs import _layout, _printed, _tables
+from dpmc_papers.outputs import _layout, _printed
 from dpmc_papers.outputs._layout import Cell, Layout, block
 from dpmc_papers.pipeline import files
 from tests.support import invented
@@ -51,20 +51,6 @@ def test_a_reader_can_tell_all_rows_apart(paper, name):
     assert len(table)
     assert invented.twins(table).empty
     assert invented.twins(invented.as_shown(paper, name, table)).empty
-
-
-@pytest.mark.parametrize(
-    ("name", "column"), [("budget", "experiment"), ("comparison", "experiment")]
-)
-def test_rows_of_two_versions_are_twins_without_the_column_that_tells_them(name, column):
-    table = long_table("raisa2021thesis", name).drop(columns=column)
-    assert len(invented.twins(invented.as_shown("raisa2021thesis", name, table))) > 100
-
-
-def test_chains_of_table6_1_are_twins_without_their_settings():
-    table = long_table("alparslan2023thesis", "table6_1").drop(columns=["settings", "label"])
-    found = invented.twins(table)
-    assert set(found["variant"]) == {"corrected"}
 
 
 def test_a_planted_twin_is_found():
@@ -234,12 +220,6 @@ def test_what_is_as_published_comes_first_and_blocks_are_not_blurred():
     assert layout.columns == ("VI", "EP", "SEP", "SEP clipped", "DP-SEP")
 
 
-def test_a_table_without_a_declared_layout_is_shown_as_it_is():
-    table = pd.DataFrame({"method": ["a"], "epsilon": [2.0], "delta": [1e-6]})
-    text = _layout.markdown(_layout.of_table(table, "table1"))
-    assert "| a      |       2 | 1e-06 |" in text
-
-
 def test_only_numbered_tables_have_a_layout():
     assert files.endings("table7_1", "table") == ("csv", "layout.csv", "md", "tex")
     for name in ("table1_draws", "table_profiles", "budget"):
@@ -247,13 +227,3 @@ def test_only_numbered_tables_have_a_layout():
     assert files.endings("figure1", "figure")[0] == "pdf"
     for paper, name in NUMBERED:
         assert hasattr(registry.load("output", paper), f"layout_{name}"), (paper, name)
-
-
-def test_ends_of_intervals_are_numbers():
-    table = long_table("alparslan2023thesis", "table7_2")
-    ends = table[["adassp_lower", "adassp_upper"]].dropna()
-    assert len(ends) > 10
-    assert (ends["adassp_lower"] < ends["adassp_upper"]).all()
-    written = io.StringIO()
-    _tables.write(table, written)
-    assert " to " not in written.getvalue()

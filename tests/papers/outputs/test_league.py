@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmc.privacy.gaussian_noise import true_epsilon
 from dpmc.types import UNAVAILABLE
 from dpmc_league.table import ABSENT
 from dpmc_papers.config.reader import load_config
-from dpmc_papers.outputs import _league_accounting, _league_table, league
+from dpmc_papers.outputs import _league_table, league
 from dpmc_papers.outputs._rules import league as rules
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import drawn
@@ -276,17 +275,6 @@ def test_budgets_are_drawn_by_accountant_and_by_batches(paper, curves):
     assert titles == ["DP-penalty, all rows", "DP-Barker"]
     first, second = shown(league.batches(context))
     assert (first.get_title(), second.get_title()) == ("ε = 1", "ε = 4")
-
-
-def test_what_batches_say_follows_from_iterations_noise_and_size(paper, curves):
-    settings = paper.plain()["accounting"]["batches"]
-    found = _league_accounting.batch_shares(curves["batches"], settings).set_index(
-        ["label", "epsilon"]
-    )
-    one = found.loc["batch_1000-z_1", 1.0]
-    mu = math.sqrt(one["num_iterations"]) * 0.01 / math.sqrt(one["share"])
-    assert true_epsilon(1 / mu, 1e-6) == pytest.approx(1.0, rel=1e-6)
-    assert one["passes"] == pytest.approx(1.0)
 
 
 def evidence(paper, curves):

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 from matplotlib.figure import Figure
-from scipy.stats import gaussian_kde
 
 from dpmc import registry
 from dpmc.types import DpmcError
@@ -21,12 +20,11 @@ from dpmc_papers.outputs._facts import Facts
 from dpmc_papers.plots import drawn, style
 from dpmc_papers.site import captions
 from tests.support import synthetic
-from tests.support.figures import legend_of, shown
+from tests.support.figures import shown
 
 ROOT = Path(__file__).parents[3]
 PAPERS = ("raisa2021dphmc", "raisa2021thesis", "alparslan2023thesis", "vinaroz2022dpsep")
 FIGURES = ("figure1", "figure1_variants", "figure2", "figure3", "figure_claimed")
-TABLES = ("budget_table", "comparison_table", "clipping_table", "dimension_table")
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +49,6 @@ def test_figure3_fills_the_page_when_all_or_no_runs_exceed_the_limits(context):
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_draw_and_their_labels_do_not_overlap(name, context):
     shown(getattr(outputs, name)(context))
-
-
-def test_figure_held_shows_all_variants(context):
-    rows = context.metrics[context.metrics["experiment"] == "comparison"]
-    figure = outputs.figure_held(dataclasses.replace(context, metrics=rows))
-    axes = shown(figure)
-    assert len(axes) == rows["problem"].nunique()
-    assert {"DP-penalty", "DP-SGLD, Langevin noise"} <= set(legend_of(figure))
-    few = rows[(rows["epsilon"] == rows["epsilon"].max()) & (rows["replicate"] < 2)]
-    shown(outputs.figure_held(dataclasses.replace(context, metrics=few)))
 
 
 def test_figure1_shows_every_epsilon_and_only_published_runs(context):
@@ -112,53 +100,6 @@ def test_regions_of_figure2_enclose_the_stated_mass():
     assert len(axis.collections) == 2
 
 
-def test_weights_count_in_the_densities_of_figure2():
-    points = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 2.0]])
-    grids, look = (np.linspace(-1, 4, 11),) * 2, style.look("dp_hmc")
-    for weights in (np.ones(4), np.array([9.0, 1.0, 1.0, 1.0])):
-        axis = Figure().subplots()
-        outputs._marginals(axis, {"best": (points, weights, 0.0, 1)}, points, grids, 0, look)
-        expected = gaussian_kde(points[:, 0], weights=weights)(grids[0])
-        assert axis.lines[0].get_ydata() == pytest.approx(expected)
-        assert axis.lines[0].get_xdata() == pytest.approx(grids[0])
-
-
-@pytest.mark.parametrize(
-    "points", [np.ones((50, 2)), np.outer(np.linspace(0, 1e-6, 50), [1, -1]) ** [1, 2]]
-)
-def test_a_sample_within_a_cell_of_the_grid_has_no_regions(points):
-    reference = np.random.default_rng(0).normal(size=(100, 2))
-    grids = (np.linspace(-4, 4, 21),) * 2
-    axis, look = Figure().subplots(), style.look("dp_hmc")
-    outputs._joint(axis, points, np.ones(50), reference, grids, look)
-    assert len(axis.collections) == 1
-    axis = Figure().subplots()
-    outputs._marginals(axis, {"best": (points, np.ones(50), 0.0, 1)}, reference, grids, 0, look)
-    assert len(axis.lines) == (np.ptp(points) > 0)
-
-
-def test_figure3_keeps_the_limits_of_the_paper(context):
-    figure = outputs.figure3(context)
-    assert [axis.get_ylim()[1] for axis in figure.axes] == [0.5, 0.5, 0.6, 0.6]
-
-
-def test_figures_of_a_cut_down_run(context):
-    few = synthetic.context(replicates=2, epsilons=(4,))
-    metrics = few.metrics[few.metrics["variant"] == "as_published"]
-    few = dataclasses.replace(few, metrics=metrics, config=context.config)
-    for name in FIGURES:
-        getattr(outputs, name)(few)
-
-
-def test_outputs_say_what_they_lack(context):
-    with pytest.raises(DpmcError, match="must have runs of one of comparison, got 'clipping'"):
-        outputs.figure3(dataclasses.replace(synthetic.context(parts=("comparison",))))
-    with pytest.raises(DpmcError, match="must have the sample of 'paper_banana_2d', got none"):
-        outputs.figure2(dataclasses.replace(context, references={}))
-    with pytest.raises(DpmcError, match="chains of variant 'as_published' are missing"):
-        outputs.figure2(dataclasses.replace(context, fits={}))
-
-
 def test_budget_table_tells_the_real_guarantee(context):
     table = outputs.budget_table(context)
     row = table[(table["label"] == "dp_sgld-as_published") & (table["epsilon"] == 4)].iloc[0]
@@ -182,16 +123,6 @@ def test_tables_hold_the_quartiles(context):
     clipping = outputs.clipping_table(context)
     assert (clipping["guarantee_epsilon"] == math.inf).all()
     assert set(outputs.dimension_table(context)["dim"]) == {5, 10, 20}
-
-
-def test_tables_are_written_alike(tmp_path, context):
-    for name in TABLES:
-        table = getattr(outputs, name)(context)
-        _tables.write(table, tmp_path / "a.csv")
-        _tables.write(table.copy(), tmp_path / "b.csv")
-        assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-        back = pd.read_csv(tmp_path / "a.csv")
-        assert list(back.columns) == list(table.columns)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -244,14 +175,3 @@ def test_every_caption_of_the_repository_can_be_filled_in(paper):
     for name, output in config["outputs"].items():
         text = (ROOT / "workflow/report" / output["caption"]).read_text(encoding="utf-8")
         assert captions.caption(name, text, facts)
-
-
-def test_runs_are_counted_by_method_where_they_differ():
-    table = _guarantees.read(ROOT / "results/published/raisa2021thesis/guarantees.csv")
-    config = yaml.safe_load((ROOT / "config/papers/raisa2021thesis.yaml").read_text())
-    facts = Facts(config, table)
-    told = facts.counts("text", None, [], ["dp_penalty", "dp_hmc", "dp_mala"])
-    assert told == "20 runs (10 of DP-MALA, added here)"
-    assert facts.counts("text", "as_published") == "20 runs"
-    assert facts.counts("text", None, ["nothing"]) == "0 runs"
-    assert facts.capped("text") == "DP-Barker, PLD accounting at 100,000 iterations"

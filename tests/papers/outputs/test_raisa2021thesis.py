@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpmc.types import DpmcError
@@ -42,14 +40,6 @@ def lines_of(axis, colour, style="-"):
     ]
 
 
-@pytest.mark.parametrize("name", COMPARISONS)
-def test_comparisons_serve_the_final_code_too(name):
-    context = synthetic.context("final", replicates=5, epsilons=(4,))
-    figure = getattr(outputs, name)(context)
-    titles = [axis.get_title() or axis.get_ylabel() for axis in shown(figure)]
-    assert len(titles) >= 3
-
-
 def test_figure6_3_shows_six_algorithms_on_four_bananas(figure_of):
     figure = figure_of("figure6_3")
     axes = shown(figure)
@@ -77,15 +67,6 @@ def test_figures_of_the_thesis_hold_published_variants_only(text):
     assert boxes[0] == boxes[1]
 
 
-def test_figures_6_4_and_6_6_show_the_harder_models(figure_of):
-    for name in ("figure6_4", "figure6_6"):
-        axes = shown(figure_of(name))
-        assert [axis.get_title() for axis in axes] == [
-            "Gaussian, d = 30", "Narrow banana", "Correlated Gaussian",
-        ]  # fmt: skip
-        assert [len(axis.patches) for axis in axes] == [3 * len(synthetic.EPSILONS)] * 3
-
-
 def test_clip_fractions_stand_against_the_guideline_of_ten_per_cent(figure_of):
     for name in ("figure6_5", "figure6_6"):
         for axis in shown(figure_of(name)):
@@ -101,13 +82,6 @@ def test_figure6_7_measures_the_distance_from_the_origin(text, figure_of):
         medians = [line.get_ydata()[0] for line in lines_of(axis, "#222222")]
         assert any(math.isclose(m, here[metric].median()) for m in medians)
         assert [t.get_text() for t in axis.get_xticklabels()] == ["0.5", "0.75", "1"]
-
-
-def test_figure6_8_shows_gradients_of_dp_hmc_on_all_models(figure_of):
-    axes = shown(figure_of("figure6_8"))
-    assert len(axes) == 8
-    assert all(axis.get_ylim() == (0, 1) for axis in axes)
-    assert [len(axis.patches) for axis in axes] == [6] * 7 + [3]
 
 
 def test_figure_variants_stands_over_the_real_guarantee(figure_of):
@@ -150,20 +124,6 @@ def test_figure_held_sets_runs_without_a_guarantee_apart(text):
     assert len(apart) == 1
 
 
-def test_figure_held_rings_runs_that_were_cut_off(text, figure_of):
-    config = copy.deepcopy(text.config)
-    method = config["experiments"]["text"]["methods"]["flat_banana_2d"]["dp_barker-pld"]
-    rows = text.metrics.copy()
-    chosen = (rows["label"] == "dp_barker-pld") & (rows["problem"] == "flat_banana_2d")
-    rows.loc[chosen, "num_iterations"] = method["max_iterations"] = 500
-    capped = dataclasses.replace(text, config=config, metrics=rows)
-    figure = outputs.figure_held(capped)
-    rings = [line for line in figure.axes[0].lines if line.get_markersize() == 8]
-    assert [len(line.get_xdata()) for line in rings] == [len(synthetic.EPSILONS)]
-    assert "iterations capped" in legend_of(figure)
-    assert "iterations capped" not in legend_of(figure_of("figure_held"))
-
-
 def test_figure_claimed_counts_what_has_less_privacy_than_claimed(text):
     rows = text.metrics.copy()
     rows.loc[rows["label"] == "dp_penalty", "guarantee_epsilon"] = math.inf
@@ -201,20 +161,6 @@ def test_every_mark_of_figure_claimed_stands_at_its_ratio(text):
         assert (np.diff(recorded["y"].to_numpy()[np.argsort(here[:, 1], kind="stable")]) >= 0).all()
 
 
-def test_estimators_without_privacy_claim_nothing(text):
-    rows = text.metrics.copy()
-    rows.loc[rows["label"] == "dp_hmc", ["algorithm", "method"]] = "ols"
-    assert "ols" not in set(_held.claimed(rows)["algorithm"])
-    assert len(_held.claimed(rows))
-
-
-@pytest.mark.parametrize("name", ["figure6_3", "figure_held", "figure_variants", "figure_mala"])
-def test_every_figure_has_its_numbers(name, figure_of):
-    table = drawn.table(figure_of(name))
-    assert len(table)
-    assert set(table["panel"]) >= {"Flat banana, d = 2"} or name == "figure_variants"
-
-
 def test_figure6_3_marks_runs_without_a_value(text, figure_of):
     rows = text.metrics.copy()
     gone = rows.query(
@@ -227,13 +173,6 @@ def test_figure6_3_marks_runs_without_a_value(text, figure_of):
         0, 1, 0, 0,
     ]  # fmt: skip
     assert "no value" not in legend_of(figure_of("figure6_3"))
-
-
-def test_figure_mala_shows_it_where_it_was_run(figure_of):
-    axes = shown(figure_of("figure_mala"))
-    assert len(axes) == 5
-    assert [len(axis.patches) for axis in axes] == [18, 18, 18, 18, 9]
-    assert "DP-MALA" in legend_of(figure_of("figure_mala"))
 
 
 def test_figure6_2_and_its_published_companion_show_different_runs(clipping):
@@ -264,21 +203,6 @@ def test_figure6_1_dots_what_is_no_upper_bound():
     wrong = curves[~curves["upper_bound"]]
     assert len(dotted) == 1
     np.testing.assert_array_equal(dotted[0].get_ydata(), wrong["num_iterations"])
-
-
-def test_figure6_1_tells_several_settings_of_a_method_apart():
-    curves = synthetic.curves()
-    more = curves[curves["method"] == "dp_hmc"].assign(label="dp_hmc-final")
-    context = synthetic.context(replicates=1)
-    for factor, lines, told in (
-        (1.0, 2, "settings: final code: the same"),
-        (1.2, 4, "dashed: settings: final code"),
-    ):
-        further = more.assign(num_iterations=factor * more["num_iterations"])
-        both = dataclasses.replace(context, curves={"figure6_1": pd.concat([curves, further])})
-        panel = shown(outputs.figure6_1(both))[2]
-        assert len(panel.lines) == lines
-        assert legend_of(panel)[2:] == [told]
 
 
 def test_outputs_say_what_they_lack(text):

@@ -16,7 +16,7 @@ from dpmc_papers.outputs import alparslan2023thesis as outputs
 from dpmc_papers.outputs._regression import METHODS, PROFILES
 from dpmc_papers.pipeline.results import Context
 from dpmc_papers.plots import style
-from dpmc_papers.studies import _tables, regression, regression_convergence, regression_time
+from dpmc_papers.studies import _tables, regression, regression_convergence
 from dpmc_papers.verdicts import claim_file
 from tests.support.figures import shown
 
@@ -193,10 +193,6 @@ def curves(axis):
     return [np.asarray(line.get_ydata()) for line in axis.lines if len(line.get_ydata()) == 3]
 
 
-def bands(axis):
-    return [item.get_paths()[0].get_extents().intervaly for item in axis.collections]
-
-
 @pytest.fixture(scope="module")
 def claims():
     return claim_file.load(ROOT / "config/published/alparslan2023thesis.yaml")
@@ -216,12 +212,6 @@ def test_slopes_join_printed_numbers_with_ours(real, claims):
     road = axes[-1]
     assert "data not\navailable" in [text.get_text() for text in road.texts]
     assert all(len(line.get_xdata()) == 1 for line in road.lines)  # what is printed
-
-
-def test_profiles_show_printed_numbers(real, claims):
-    axes = drawn(outputs.figure_profiles(dataclasses.replace(real, published=claims)))
-    rings = [line for line in axes[0].lines if line.get_label() == "printed"]
-    assert rings[0].get_xdata()[0] == 0.0129
 
 
 def test_one_data_set_is_drawn_by_means_and_the_loss_of_the_public_code(simulated):
@@ -262,30 +252,6 @@ def test_discrepancies_are_drawn_in_two_dimensions_for_each_kernel(simulated, na
         found = curves(axes[place])
         assert len(found) == len(METHODS) - 1  # adaSSP has no posterior
         assert all(values == pytest.approx(expected / scale) for values in found)
-
-
-def test_times_show_the_published_update_and_ours(config):
-    rows = [
-        {
-            "problem": "timed",
-            "num_nodes": nodes,
-            "dim": dim,
-            "epsilon": 1.0,
-            "method": method,
-            "variant": variant,
-            "replicate": replicate,
-            "microseconds": dim * (2 if variant == "authors" else 1) * (1 + replicate),
-        }
-        for nodes in NODES
-        for dim in (1, 2, 3)
-        for method, variant in (("mcmc_bs", "authors"), ("mcmc_bs", "correct"))
-        for replicate in range(3)
-    ]
-    context = Context(config, table(rows, regression_time.COLUMNS))
-    axes = drawn(outputs.figure7_2(context))
-    assert len(axes) == len(NODES)
-    found = sorted(values.tolist() for values in curves(axes[0]))
-    assert found == [[2, 4, 6], [4, 8, 12]]
 
 
 @pytest.fixture(scope="module")
@@ -332,10 +298,3 @@ def test_convergence_is_drawn_and_tabled_by_medians(convergence):
     assert row["mse_node"] == 30
     assert row["iac"] == 8
     assert row["status"] == "complete"
-
-
-def test_convergence_without_data_says_so(convergence):
-    metrics = convergence.metrics.assign(status=f"{UNAVAILABLE}: no file")
-    figure = outputs.figure_convergence(Context(convergence.config, metrics))
-    texts = [text for axis in figure.axes for text in axis.texts] + list(figure.texts)
-    assert any("not available" in text.get_text() for text in texts)

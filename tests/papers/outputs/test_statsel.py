@@ -12,13 +12,10 @@ import pytest
 import yaml
 from scipy import stats
 
-from dpmc.types import DpmcError
 from dpmc_papers.outputs import _statsel as parts
 from dpmc_papers.outputs import _statsel_information
 from dpmc_papers.outputs import alparslan2023thesis as outputs
-from dpmc_papers.outputs._facts import Facts
 from dpmc_papers.pipeline.results import Context
-from dpmc_papers.plots import style
 from dpmc_papers.studies import _tables
 from tests.support.figures import shown
 
@@ -154,14 +151,6 @@ def test_a_lead_changes_at_the_crossing_of_the_curves_that_lead():
     found = parts.leads(rows, "epsilon")
     assert [(lead.before, lead.after) for lead in found] == [("a", "b"), ("b", "c")]
     assert [lead.place for lead in found] == pytest.approx([5, 40])
-
-
-def test_an_output_without_what_it_shows_says_so(config):
-    rows = table(crossing_rows(), INFORMATION).drop(columns="information")
-    with pytest.raises(
-        DpmcError, match="`information` is missing in the results of information_normal_variance"
-    ):
-        outputs.figure4_1(Context(config, rows))
 
 
 @pytest.fixture(scope="module")
@@ -303,15 +292,6 @@ def test_errors_are_drawn_with_quadrature_and_the_crossing_of_informations(poste
     assert all(v == pytest.approx(np.full(4, 0.1)) for v in lines(gaps, len(EPSILONS)))
 
 
-def test_a_chain_without_its_quadrature_is_not_drawn(posterior):
-    metrics = posterior.metrics.copy()
-    metrics.loc[metrics["method"] == "mh", "reference_squared_error"] = math.nan
-    with pytest.raises(DpmcError, match="by quadrature is missing for mh"):
-        outputs.figure6_2(Context(posterior.config, metrics))
-    with pytest.raises(DpmcError, match="by quadrature is missing for any chain"):
-        outputs.figure6_4(Context(posterior.config, metrics[metrics["method"] == "quadrature"]))
-
-
 def test_intervals_are_those_of_student_and_stay_positive():
     values = [1.0, 2.0, 6.0]
     low, high = stats.t.interval(0.9, 2, loc=3, scale=stats.sem(values))
@@ -343,19 +323,6 @@ def test_table_of_errors_keeps_chains_and_quadrature_apart(posterior):
     assert exact["mse"] == pytest.approx(0.08)
     assert exact["runs"] == 11
     assert math.isnan(exact["gap_in_sd"])
-
-
-def test_table_of_prior_bounds_tells_them_apart(posterior):
-    metrics = posterior.metrics[posterior.metrics["experiment"] == "posterior_gaussian"]
-    wide = [
-        metrics.assign(
-            point=f"prior_high={bound},theta=2", squared_error=metrics["squared_error"] * bound
-        )
-        for bound in (5, 100)
-    ]
-    found = outputs.table_prior_bound(Context(posterior.config, pd.concat(wide)))
-    chains = found[found["method"] == "mh"].set_index(["statistic", "prior_high"])["mse"]
-    assert chains["abs_1", 100] == pytest.approx(20 * chains["abs_1", 5])
 
 
 def test_tables_behind_figures_tell_errors_and_leads(posterior):
@@ -500,13 +467,6 @@ def test_selection_is_drawn_for_every_setting_with_three_baselines(config):
     assert {len(axis.patches) for axis in axes[2::3]} <= {10, 20}  # one or two ways select
 
 
-def test_chunks_are_weighed_by_their_runs():
-    rows = pd.DataFrame({"num_runs": [100, 300], "mse": [1.0, 2.0], "mse_se": [0.4, 0.2]})
-    mean, low, high = parts.pooled(rows)
-    assert mean == 1.75
-    assert (high - low) / 2 == pytest.approx(1.6449 * math.hypot(0.1, 0.15), rel=1e-4)
-
-
 def test_boxes_are_those_of_the_selected_powers():
     texts = ['{"0.5": 1, "1": 2}', '{"1": 2, "1.5": 2, "9": 1}']
     counts = parts.powers(texts)
@@ -516,77 +476,3 @@ def test_boxes_are_those_of_the_selected_powers():
     assert (box["q1"], box["med"], box["q3"]) == (1, 1, 1.5)
     assert (box["whislo"], box["whishi"]) == (0.5, 1.5)  # 9 is outside
     assert box["fliers"] == []
-
-
-def test_bias_of_algorithms_is_against_their_own_quadrature(config):
-    rows = []
-    truth = {"laplace_clt": 10.0, "per_record": 4.0, "smooth": 2.0}
-    for method, value in truth.items():
-        for statistic, factor in (("abs_1", 1), ("abs_2", 3)):
-            rows.append(
-                {
-                    "method": method,
-                    "label": f"{method}-as_published",
-                    "variant": "as_published",
-                    "problem": "normal_variance",
-                    "statistic": statistic,
-                    "epsilon": 5.0,
-                    "theta": 2.0,
-                    "information": value * factor,
-                    "num_outer": math.nan,
-                    "num_inner": math.nan,
-                }
-            )
-    for method, base in parts.ESTIMATED.items():
-        for inner, bias in ((20, 0.85), (320, 0.99)):
-            for replicate in range(3):
-                rows.append(
-                    {
-                        **rows[0],
-                        "method": method,
-                        "label": f"{method}-as_published",
-                        "replicate": replicate,
-                        "num_outer": 1000,
-                        "num_inner": inner,
-                        "information": truth[base] * bias + 0.1 * (replicate - 1),
-                        "information_se": 0.1,
-                    }
-                )
-    found = outputs.table_monte_carlo(Context(config, table(rows, INFORMATION)))
-    assert len(found) == 6
-    short = found[found["num_inner"] == 20].set_index("method")
-    assert short["bias_percent"].to_numpy() == pytest.approx([-15, -15, -15])
-    assert short["quadrature"].to_dict() == {m: truth[b] for m, b in parts.ESTIMATED.items()}
-    assert short["information_se"].to_numpy() == pytest.approx(np.full(3, 0.1 / math.sqrt(3)))
-
-
-def test_guarantees_name_the_delta_of_each_epsilon_of_gaussian_privacy(posterior):
-    table = posterior.metrics.assign(privacy="holds")
-    found = Facts(posterior.config, table).guarantee_table("posterior_gaussian")
-    assert set(found["at δ"]) == {"0.005, 0.02, 0.05, 0.2"}
-    assert set(found["by accountant"]) == {"gaussian"}
-
-
-def test_captions_list_the_settings_that_a_method_has_and_their_defaults(config):
-    facts = Facts(config, pd.DataFrame())
-    lines = facts.study("posterior_laplace")
-    (exact,) = [line for line in lines if line.startswith("quadrature")]
-    (chain,) = [line for line in lines if line.startswith("Algorithm 10, corrected")]
-    assert "prior_high 100" in exact
-    assert "prior_high 100" in chain
-    assert "num_iterations" not in exact
-    assert "num_iterations 100000" in chain
-    assert "num_particles 100" in chain
-    (first, *_) = facts.study("information_normal_mean")
-    assert "theta 0.1 to 8 (80 values)" in first
-
-
-def test_colours_of_statistics_that_share_a_figure_differ():
-    for together in (
-        ("pow_1", "pow_3"),
-        ("abs_0.1", "abs_0.5", "abs_1", "abs_1.5", "abs_2", "abs_3"),
-        ("median", "max"),
-    ):
-        looks = [style.look(name) for name in together]
-        assert len({look.colour for look in looks}) == len({look.marker for look in looks})
-        assert len({str(look.line) for look in looks}) == len(together)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpmc.types import DpmcError
 from dpmc_papers.config import problems
 from dpmc_papers.config.setups import ProblemSetup
 from dpmc_papers.outputs import _thesis_density
@@ -50,15 +48,6 @@ def test_figure4_1_follows_the_sixteenth_proposal(trajectory):
     expected = np.degrees(angles[:, -1] - angles[:, 0])
     assert sorted(arcs["x"]) == pytest.approx(sorted(expected))
     assert "path of proposal 16, accepted" in legend_of(outputs.figure4_1(trajectory))
-
-
-def test_figure4_1_takes_the_last_proposal_of_a_shorter_chain(trajectory):
-    ((key, ((_, fit),)),) = trajectory.fits.items()
-    short = dataclasses.replace(
-        fit, draws=fit.draws[:, : 3 * 49], info={"accepted": fit.info["accepted"][:, : 3 * 49]}
-    )
-    context = dataclasses.replace(trajectory, fits={key: [(0, short)]})
-    assert "path of proposal 3, rejected" in legend_of(outputs.figure4_1(context))
 
 
 def test_figure5_1_shows_five_posteriors_and_the_starts():
@@ -120,19 +109,6 @@ def test_log_posterior_is_that_of_all_rows():
         assert got == pytest.approx(sums[1] - sums[0], rel=1e-9)
 
 
-def test_log_posterior_refuses_what_it_cannot_do():
-    settings = synthetic.config(["text"])
-    dataset = synthetic.datasets(settings, ["circle"])["circle"]
-    model = problems.make_model(setup(settings, "circle"))
-    with pytest.raises(DpmcError, match=r"`affine` of model .* must be True, got False"):
-        _thesis_density.log_posterior(dataclasses.replace(model, affine=False), dataset)
-    with pytest.raises(DpmcError, match="it has no exact sampler"):
-        _thesis_density.surface(dataclasses.replace(model, reference=None), dataset)
-    large = problems.make_model(setup(settings, "gauss_30d"))
-    with pytest.raises(DpmcError, match="must be 2, got 30"):
-        _thesis_density.surface(large, dataset)
-
-
 def test_borders_of_gaussian_regions_are_those_of_chi_squared():
     """Error rate 1e-4: a quantile of 10,000 draws, sd 0.044 and 0.01 of the log-density."""
     settings = synthetic.config(["text"])
@@ -151,8 +127,3 @@ def test_borders_of_gaussian_regions_are_those_of_chi_squared():
     outer, inner = (-0.5 * chi2(2).ppf(mass) for mass in _thesis_density.MASSES)
     assert found.heights[0] - top == pytest.approx(outer, abs=3.9 * 0.044)
     assert found.heights[1] - top == pytest.approx(inner, abs=3.9 * 0.01)
-
-
-def test_figure4_1_says_which_rows_it_lacks(trajectory):
-    with pytest.raises(DpmcError, match="must have the rows of 'circle_from_start', got none"):
-        outputs.figure4_1(dataclasses.replace(trajectory, datasets={}))

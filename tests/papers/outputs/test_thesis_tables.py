@@ -58,15 +58,6 @@ def test_tables_tell_algorithms_of_one_method_apart(text, clipping):
     assert set(outputs.clipping_table(clipping)["variant"]) == {"as_published", "corrected"}
 
 
-def test_facts_have_a_row_for_every_method(text):
-    facts = Facts(text.config, _guarantees.summary(text.metrics))
-    table = facts.guarantee_table("text")
-    flat = table[table["problem"] == "Flat banana, d = 2"].set_index("method")
-    assert {"DP-HMC", "DP-penalty OCU+GWMH", "Minibatch penalty", "DP-Barker"} <= set(flat.index)
-    assert flat.loc["DP-HMC", "ε 1"] == pytest.approx(0.6)
-    assert not table.duplicated(["problem", "method"]).any()
-
-
 CAPTIONS = {
     "text": ("table5_1", "figure6_1", *COMPARISONS, "thesis_budget", "thesis_comparison"),
     "final": COMPARISONS,

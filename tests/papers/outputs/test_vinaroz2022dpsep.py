@@ -78,12 +78,6 @@ def test_rings_hold_98_per_cent_of_the_posterior(mixtures):
     assert inside.mean() == pytest.approx(0.98, abs=0.0022)
 
 
-def test_titles_say_what_was_really_private(mixtures):
-    titles = [axis.get_title() for axis in drawn(outputs.figure1(mixtures))]
-    assert titles[1] == "EP"
-    assert titles[3] == "DP-SEP, ε = 1:\nreally 12.7"
-
-
 def test_table1_has_means_of_runs_and_what_they_spent(mixtures):
     found = outputs.table1(mixtures)
     assert len(found) == 8
@@ -136,15 +130,6 @@ def test_tables_of_networks_have_means_deviations_and_no_numbers_without_data(ne
     assert gone["status"].eq(UNAVAILABLE).all()
     assert gone["rmse"].isna().all()
     assert outputs.table3(nets)["loglik"].dropna().between(-1, 0).all()
-
-
-def test_memory_is_that_of_the_sites(nets):
-    found = outputs.table4(nets).set_index("problem")
-    assert found.loc["wine", "weights"] == 50 * 5 + 51
-    assert found.loc["wine", "sep_bytes"] == 16 * 301
-    # Two numbers for each weight and row, and two of the noise precision for each row.
-    assert found.loc["wine", "ep_bytes"] == pytest.approx(16 * 301 * 900, rel=0.25)
-    assert math.isnan(found.loc["year", "rows"])
 
 
 def test_networks_are_drawn_relative_to_the_centre(nets):

@@ -7,7 +7,6 @@ import math
 import pytest
 from scipy.stats import norm
 
-from dpmc.types import DpmcError
 from dpmc.yaml_files import typed
 from dpmc_papers.config.settings import Curves
 from dpmc_papers.pipeline import accounting_curves, store
@@ -114,28 +113,3 @@ def test_a_count_that_nobody_proves_is_marked():
         "rdp_truncated": False,
         "rdp_integer": True,
     }
-
-
-def test_a_budget_too_small_for_one_iteration_buys_none():
-    loud = {**PENALTY, "params": {**PENALTY["params"], "ratio_noise_multiplier": 0.1}}
-    assert list(accounting_curves.curve(settings((1,), a=loud))["num_iterations"]) == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (
-            {"method": "rwmh", "params": {"proposal_sd": 1}},
-            "`method` of a must be private, got 'rwmh'",
-        ),
-        ({"method": "magic"}, "got 'magic'"),
-        ({"accountants": ["magic"]}, "'magic'"),
-        ({"params": {"proposal_sd": 1}}, "ratio_noise_multiplier"),
-        ({**MINIBATCH, "accountants": ["gaussian"]}, "got sampled_gaussian"),
-    ],
-)
-def test_what_cannot_be_counted_is_refused_in_one_line(change, told):
-    with pytest.raises(DpmcError) as caught:
-        accounting_curves.curve(settings(a={**PENALTY, **change}))
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)

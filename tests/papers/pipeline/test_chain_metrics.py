@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from dpmc.diagnostics import convergence
 from dpmc.diagnostics.autocorrelation import autocorrelation_times
 from dpmc.diagnostics.mmd import Reference
 from dpmc.fits import Fit
@@ -16,14 +15,6 @@ from dpmc.types.results import first_half
 from dpmc_papers.pipeline import chain_metrics
 from tests.reference.mmd import brute_force
 from tests.support import setups
-
-
-def test_bulk_ess_of_independent_draws():
-    """Error rate below 1e-4 by the spread of the estimator over seeds (sd about 3 %)."""
-    draws = np.random.default_rng(8).normal(size=(2000, 4, 2))
-    assert convergence.bulk_ess(draws) == pytest.approx(8000, rel=0.15)
-    sticky = np.repeat(draws[:400], 5, axis=0)
-    assert convergence.bulk_ess(sticky) == pytest.approx(1600, rel=0.25)
 
 
 def make_fit(draws, **totals):
@@ -81,21 +72,6 @@ def test_evaluate_names_and_measures_every_run():
     assert row["tail_fraction"] == pytest.approx(0.05, abs=0.06)
 
 
-@pytest.mark.parametrize(
-    ("label", "algorithm"),
-    [
-        ("dp_hmc", "dp_hmc"),
-        ("minibatch_penalty_ocu_gwmh-as_published", "minibatch_penalty_ocu_gwmh"),
-        ("dp_barker-pld-capped", "dp_barker"),
-    ],
-)
-def test_the_algorithm_is_the_label_up_to_its_first_hyphen(label, algorithm):
-    draws = np.random.default_rng(17).normal(size=(20, 1, 2))
-    reference = np.random.default_rng(18).normal(size=(50, 2))
-    table = evaluate([(make_spec(), 0, make_fit(draws))], reference, label=label)
-    assert list(table["algorithm"]) == [algorithm]
-
-
 @pytest.mark.parametrize("num", [1, 2, 3, 4, 6, 7, 8, 20])
 def test_chains_of_a_few_draws_are_measured_as_far_as_they_can_be(num):
     """Budgets of the thesis buy from 1 iteration on, for one chain."""
@@ -113,28 +89,6 @@ def test_chains_of_a_few_draws_are_measured_as_far_as_they_can_be(num):
         expected = brute_force(kept, reference, prepared.width)
         assert row["mmd_fixed"] == pytest.approx(math.sqrt(abs(expected)), rel=1e-9)
         assert row["mean_norm"] == pytest.approx(np.linalg.norm(kept.mean(axis=0)))
-
-
-def test_a_chain_that_accepted_nothing_is_measured_too():
-    reference = np.random.default_rng(19).normal(size=(100, 2))
-    draws = np.tile([3.0, 4.0], (4, 1, 1))
-    row = evaluate([(make_spec(), 0, make_fit(draws))], reference).iloc[0]
-    # k(x, x) = 1 between equal draws.
-    expected = brute_force(draws[1:, 0], reference, Reference.of(reference).width)
-    assert row["mmd_fixed"] == pytest.approx(math.sqrt(abs(expected)), rel=1e-9)
-    assert (row["mean_norm"], row["variance_ratio"]) == (5.0, 0.0)
-    assert math.isnan(row["rhat"])
-    assert math.isnan(row["ess_bulk"])
-    assert math.isnan(row["iac"])
-
-
-def test_a_row_does_not_depend_on_the_rows_beside_it():
-    rng = np.random.default_rng(10)
-    reference = rng.normal(size=(300, 2))
-    fits = [make_fit(rng.normal(size=(50, 4, 2))) for _ in range(3)]
-    together = evaluate([(make_spec(), i, fit) for i, fit in enumerate(fits)], reference)
-    alone = evaluate([(make_spec(), 2, fits[2])], reference)
-    assert together.iloc[2].equals(alone.iloc[0])
 
 
 def test_points_and_bounds_of_every_kind_of_method():

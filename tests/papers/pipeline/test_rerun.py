@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from dpmc import yaml_files
-from dpmc.types import UNAVAILABLE, DpmcError
 from dpmc_papers.__main__ import main
 from dpmc_papers.config import reader
 from dpmc_papers.pipeline import published_runs, rerun, results, stale, store
@@ -72,14 +71,6 @@ def test_the_same_numbers_are_the_same_and_no_others():
     assert rerun.difference(old, here.head(1)) == (math.inf, ("rows",))
 
 
-def test_numbers_within_a_text_are_compared_as_numbers():
-    old = pd.DataFrame({"posterior": ['{"means": [[-0.5, 1e-3]], "sd": NaN}']})
-    near = old.replace({"posterior": {"-0.5": "-5.00000005e-1"}}, regex=True)
-    assert rerun.difference(old, near) == (pytest.approx(1e-8), ())
-    far = old.replace({"posterior": {"1e-3": "0.002"}}, regex=True)
-    assert rerun.difference(old, far) == (0.5, ("posterior",))
-
-
 def test_rounding_decides_only_what_it_moves_by_a_like_amount():
     assert rerun.outcome_of(0.4, [0.3]) == "rounding"
     assert rerun.outcome_of(math.inf, [0.0, 0.3]) == "rounding"
@@ -91,15 +82,6 @@ def test_rounding_decides_only_what_it_moves_by_a_like_amount():
     tries = iter([0.0, 0.3, 0.2])
     assert rerun.outcome_of(0.4, tries) == "rounding"
     assert list(tries) == [0.2]
-
-
-def test_data_move_and_labels_do_not():
-    x = np.array([[0.1, 1.0, 0.0], [-2.5, 0.0, 3.0]] * 50)
-    found = rerun.moved(x, np.random.default_rng(0))
-    assert np.array_equal(found[:, 1:], x[:, 1:])
-    assert np.ptp(found[0::2, 0]) > 20 * np.spacing(0.1)
-    np.testing.assert_allclose(found, x, rtol=17 * 2.3e-16)
-    assert not np.array_equal(found, rerun.moved(x, np.random.default_rng(1)))
 
 
 def test_a_sample_has_no_run_twice_and_every_run_as_often(cheap):
@@ -117,17 +99,6 @@ def test_a_sample_has_no_run_twice_and_every_run_as_often(cheap):
     assert abs(counts - 100).max() < 5 * math.sqrt(400 * 0.25 * 0.75)
     assert published_runs.sample(labelled, 10, 3) == published_runs.sample(labelled, 10, 3)
     assert len(published_runs.sample(labelled, 1000, 3)) == 40
-
-
-def test_every_method_of_every_experiment_is_drawn_once():
-    work = workload("raisa2021dphmc")
-    every = published_runs.runs(work)
-    drawn = published_runs.one_of_each(every, 1)
-    methods = {(run.key[0], run.key[2]) for run in every}
-    assert len(drawn) == len(methods)
-    assert {(run.key[0], run.key[2]) for run in drawn} == methods
-    assert published_runs.one_of_each(every, 2) != drawn
-    assert published_runs.one_of_each(every, 1) == drawn
 
 
 def test_the_bound_holds_as_often_as_it_says():
@@ -160,16 +131,6 @@ def test_every_published_run_is_configured_or_told_of(monkeypatch):
     here, others = published_runs.population(work, there)
     assert 0 < len(here) < len(there)
     assert "need raw files that are not here (paper_banana_2d)" in others[0]
-
-
-def test_rows_without_data_when_published_are_no_runs():
-    row = {"experiment": "e", "problem": "p", "label": "l", "point": "eps=1", "replicate": 0}
-    table = pd.DataFrame(
-        [row | {"status": "complete"}, row | {"replicate": 1, "status": f"{UNAVAILABLE}: no"}]
-    )
-    there = published_runs.Published(table)
-    assert list(there) == [("e", "p", "l", "eps=1", 0)]
-    assert len(there[("e", "p", "l", "eps=1", 0)]) == 1
 
 
 def test_runs_come_out_as_published(cheap):
@@ -249,9 +210,3 @@ def test_published_numbers_are_those_of_this_code(paper):
     assert [
         line for one in found if one.outcome == "different" for line in rerun.report([one])
     ] == []
-
-
-def test_a_chain_needs_its_exact_sample(tmp_path):
-    run = next(run for run in published_runs.runs(workload("raisa2021dphmc")))
-    with pytest.raises(DpmcError, match="`reference` must be given for"):
-        rerun.measured(run, tmp_path / "rows.parquet", None, 0)

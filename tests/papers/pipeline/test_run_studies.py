@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
-from dpmc import registry
 from dpmc.progress import silent
 from dpmc.types import UNAVAILABLE, UnavailableError
 from dpmc_papers.pipeline import results, run_studies, store
@@ -54,11 +52,3 @@ def test_where_data_cannot_be_had_the_table_says_so() -> None:
     found = run_studies.measured(part, rows, silent)
     assert set(found["status"]) == {f"{UNAVAILABLE}: no way"}
     assert len(found) == len(part.replicates) * len(part.setup.points)
-
-
-@pytest.mark.parametrize("name", registry.names("study"))
-def test_every_study_checks_its_points_and_measures(name: str) -> None:
-    module = registry.load("study", name)
-    assert callable(module.run)
-    assert callable(module.check)
-    assert {"experiment", "label", "point", "replicate", "status"} <= set(module.COLUMNS)

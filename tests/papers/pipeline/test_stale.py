@@ -67,13 +67,6 @@ def test_files_of_other_settings_are_named_and_go_with_all_that_they_made(config
     assert not any("/dp_penalty/" in name for name in gone)
 
 
-def test_outputs_of_a_damaged_record_alone_are_known_by_what_they_read(work: Workload) -> None:
-    path = f"{work.folder}/{METRICS}"
-    store.write_array(path, np.ones((1, 1)), {"other": 1})
-    assert stale.found([work]) == {path: stale.OTHERWISE}
-    assert FIGURE in inside(work, stale.to_remove([work], stale.found([work])))
-
-
 def test_files_that_nothing_asks_for_are_named_and_go_alone(work: Workload) -> None:
     left = [Path(work.folder, name) for name in ("figure9.png", ".partial.1.figure1.png")]
     for path in left:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -98,28 +91,6 @@ def test_draws_are_kept_to_the_last_bit(
     assert read.draws.tobytes() == draws.tobytes()
 
 
-def test_the_same_fits_give_the_same_bytes(tmp_path: Path) -> None:
-    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
-    for path in (one, other):
-        store.write_fits(path, ((k, make_fit(k)) for k in range(3)), METADATA)
-    assert one.read_bytes() == other.read_bytes()
-
-
-def test_every_cut_and_flipped_bit_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    store.write_fits(path, [(0, make_fit())], METADATA)
-    content = path.read_bytes()
-    for length in (*range(0, len(content), 97), len(content) - 1):
-        path.write_bytes(content[:length])
-        with pytest.raises(DpmcError, match=r"a\.parquet: truncated or damaged") as caught:
-            store.read_fits(path)
-        assert "\n" not in str(caught.value)
-    # The first page holds the replicate numbers: its checksum guards it.
-    path.write_bytes(content[:60] + bytes([content[60] ^ 1]) + content[61:])
-    with pytest.raises(DpmcError, match=r"a\.parquet: truncated or damaged"):
-        store.read_fits(path)
-
-
 def test_a_missing_file_and_one_of_another_kind_are_named(tmp_path: Path) -> None:
     with pytest.raises(DpmcError, match=r"none\.parquet: no such file"):
         store.read_fits(tmp_path / "none.parquet")
@@ -184,24 +155,6 @@ def test_tables_come_back_one_below_the_other(tmp_path: Path) -> None:
         store.read_tables([])
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([], dtype=np.float64),
-        np.array([1.5, np.nan, -0.0, np.inf]),
-        np.arange(-3, 4, dtype=np.int16),
-        np.array([2**62, -1]),
-        np.arange(30) % 3 == 0,
-    ],
-)
-@pytest.mark.parametrize("start", [0, 1, 11])
-def test_columns_are_read_as_pyarrow_reads_them(values: np.ndarray, start: int) -> None:
-    column = pa.array(values)[start:]
-    found = store._values(column)
-    np.testing.assert_array_equal(found, column.to_numpy(zero_copy_only=False))
-    assert found.dtype == values.dtype
-
-
 def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
     """Draws hardly shrink, so that only their checksums tell a wrong digit from a right one."""
     path = tmp_path / "a.parquet"
@@ -219,32 +172,6 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
         else:
             np.testing.assert_array_equal(found.draws, fit.draws)
     assert noticed > 100
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.arange(11) % 3 == 0,
-        (np.arange(11) % 3 == 0)[::2],
-        np.empty(0),
-        np.array([np.nan, -0.0, np.inf]),
-        np.arange(6, dtype=np.int16)[::-2],
-    ],
-)
-def test_columns_are_those_of_pyarrow(values: npt.NDArray[Any]) -> None:
-    found, expected = store._column(values), pa.array(values)
-    assert (found.type, found.null_count) == (expected.type, 0)
-    assert found.to_numpy(zero_copy_only=False).tobytes() == values.tobytes()
-
-
-def test_arrays_are_written_without_pandas(tmp_path: Path) -> None:
-    code = (
-        "import sys, numpy as np; from dpmc_papers.pipeline import store; "
-        "store.write_array(sys.argv[1], np.ones((2, 2))); print('pandas' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "array.parquet")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_a_changed_digit_of_the_metadata_is_noticed(tmp_path: Path) -> None:
@@ -272,14 +199,3 @@ def test_a_result_of_other_settings_is_refused_with_the_command(tmp_path: Path) 
     for other in others:
         with pytest.raises(DpmcError, match=rf"`snakemake --cores 1 --forcerun {path}`$"):
             store.check(path, short_digest(other))
-
-
-def test_a_file_of_the_future_gets_the_present_date(tmp_path: Path) -> None:
-    ahead, before = tmp_path / "ahead", tmp_path / "before"
-    for path, date in ((ahead, 4e9), (before, 1e9)):
-        path.touch()
-        os.utime(path, (date, date))
-    start = time.time()
-    files.redate([ahead, before, tmp_path / "gone"])
-    assert start - 1 < ahead.stat().st_mtime <= time.time()
-    assert before.stat().st_mtime == 1e9

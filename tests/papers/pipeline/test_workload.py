@@ -54,16 +54,6 @@ def test_paths_say_what_a_job_is() -> None:
     assert work.chains(clipped)[0].endswith("/hmc/clip_bound=0.01/seeds=0-9.parquet")
 
 
-@pytest.mark.parametrize("paper", papers(ROOT))
-@pytest.mark.parametrize("scale", SCALES)
-def test_a_path_can_be_typed(scale: str, paper: str) -> None:
-    """Without quotes in a shell, and as one word of a list with commas."""
-    work = Workload(load(scale, paper), paper)
-    for path in [*work.files, *(p for job in work.outputs.values() for p in job.paths)]:
-        assert not set(path) & set(" ,;'\"()[]{}*?$&|<>~#!\\"), path
-    assert len({*work.files}) == len(work.files)
-
-
 @pytest.mark.parametrize("size", [1, 3, 10, None])
 @pytest.mark.parametrize("replicates", [1, 9, 10, 11])
 def test_batches_cover_every_replicate_once_at_fixed_borders(size, replicates) -> None:
@@ -199,16 +189,3 @@ def test_sizes_of_jobs_determine_no_result() -> None:
     assert before.paper.determining() == after.paper.determining()
     chains = Workload(replace(load("paper", THESIS), seeds_per_job=1), THESIS)
     assert len(chains.files) > len(Workload(load("paper", THESIS), THESIS).files)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_outputs_get_the_rows_and_curves_that_they_name(scale: str) -> None:
-    work = Workload(load(scale, THESIS), THESIS)
-    assert set(work.outputs) - {"verdict", "guarantees"} == set(
-        load("paper", THESIS).papers[THESIS].outputs
-    )
-    for name, entry in work.paper.outputs.items():
-        inputs = work.outputs[name].inputs
-        for kind, names in (("datasets", entry.data), ("curves", entry.accounting)):
-            assert {Path(path).stem for path in inputs[kind]} == set(names)
-        assert set(work.outputs[name].given) <= set(work.files)

@@ -8,9 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from dpmc.types import DpmcError
 from dpmc_papers import plots
-from dpmc_papers.config import grids
 from dpmc_papers.plots import panels, style
 from dpmc_papers.plots.drawn import table as table_of
 from tests.support.figures import small
@@ -33,11 +31,6 @@ def test_the_same_figure_gives_the_same_bytes(suffix, tmp_path, monkeypatch):
     assert b"Date" not in paths[0].read_bytes()
 
 
-def test_other_formats_are_refused(tmp_path):
-    with pytest.raises(DpmcError, match=r"must be one of .pdf, .svg, .png, got '.jpg'"):
-        plots.save(drawn(), tmp_path / "a.jpg")
-
-
 def test_every_look_differs_by_more_than_colour():
     thesis = (
         "dp_penalty", "dp_penalty_ocu_gwmh", "dp_hmc", "dp_mala", "minibatch_penalty",
@@ -52,20 +45,6 @@ def test_every_look_differs_by_more_than_colour():
         assert len({str(look.line) for look in looks}) == len(looks)
 
 
-def test_new_methods_and_variants_have_a_look():
-    assert style.look("my_method").label == "my method"
-    assert style.look("my_method") == style.look("my_method")
-    assert style.ordered(["zeta", "dp_hmc", "dp_penalty", "alpha"], style.METHODS) == [
-        "dp_penalty", "dp_hmc", "alpha", "zeta",
-    ]  # fmt: skip
-    assert plots.method_label("dp_sgld", "langevin") == "DP-SGLD, Langevin noise"
-    assert plots.method_label("dp_sgld", "as_published") == "DP-SGLD"
-    assert grids.algorithm("dp_barker-pld") == "dp_barker"
-    assert plots.method_label(grids.algorithm("minibatch_penalty_ocu_gwmh-corrected")) == (
-        "Minibatch penalty OCU+GWMH"
-    )
-
-
 def test_style_does_not_depend_on_the_settings_of_the_caller():
     @style.styled
     def size():
@@ -77,13 +56,6 @@ def test_style_does_not_depend_on_the_settings_of_the_caller():
         size()
         assert seen == [(7.5, "-")]
         assert mpl.rcParams["font.size"] == 30
-
-
-def test_no_text_is_smaller_than_seven_points():
-    sizes = [
-        value for key, value in style.RC.items() if key.endswith("size") and "major" not in key
-    ]
-    assert min(sizes) >= 7
 
 
 def test_boxes_show_quartiles_and_count_runs_above_the_axis():
@@ -151,17 +123,6 @@ def test_medians_stand_side_by_side_within_their_grid_point():
     assert set(found["x"]) == {0.1, 10}
 
 
-def test_the_epsilon_that_holds_stands_below_the_axis_where_it_differs():
-    shares = {"dp_hmc": 0.97, "dp_barker": 0.5, "vi": 0.5}
-    rows = [(name, e, e * share) for name, share in shares.items() for e in (1.0, 2.0)]
-    table = pd.DataFrame(rows, columns=["hue", "epsilon", "guarantee_epsilon"])
-    _, axes = style.figure(1, 1, 2)
-    looks = {name: style.look(name) for name in ("dp_hmc", "dp_barker", "vi")}
-    assert panels.held(axes[0, 0], table, "hue", looks, [1.0, 2.0, 4.0]) == 1
-    assert [text.get_text() for text in axes[0, 0].texts] == ["0.5", "1", ""]
-    assert len(axes[0, 0].artists) == 2  # whose numbers these are
-
-
 def test_numbers_at_logarithmic_axes_have_no_superscripts():
     @style.styled
     def draw():
@@ -177,35 +138,3 @@ def test_numbers_at_logarithmic_axes_have_no_superscripts():
     wide, narrow = figure.axes
     assert "1e-6" in [text.get_text() for text in wide.get_yticklabels()]
     assert sum(3 <= place <= 5 for place in narrow.get_yticks()) >= 2
-
-
-def test_boxes_keep_a_place_for_grid_points_without_runs():
-    table = pd.DataFrame({"x": [4.0] * 5, "y": [0.1] * 5, "hue": "a"})
-    _, axes = style.figure(1, 1, 2)
-    panels.boxes(axes[0, 0], table, "x", "y", "hue", {"a": style.look("a")}, grid=[1.0, 4.0])
-    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["1", "4"]
-    assert axes[0, 0].patches[0].get_path().vertices[:, 0].mean() > 0.5
-
-
-def test_guarantees_are_drawn_against_the_epsilon_asked_for():
-    rows = [("a", "corrected", e, e) for e in (1, 2)] + [("b", "pld", 2, 0.5), ("b", "pld", 2, 0.7)]
-    columns = ["method", "variant", "epsilon", "guarantee_epsilon"]
-    _, axes = style.figure(1, 1, 2)
-    groups = {"a": style.look("dp_hmc"), "b": style.look("dp_barker")}
-    looks = {name: style.look(name) for name in ("corrected", "pld")}
-    table = pd.DataFrame(rows, columns=columns)
-    panels.guarantees(axes[0, 0], table, "method", groups, "variant", looks)
-    one, two, *drawn = axes[0, 0].lines
-    assert [set(line.get_ydata()) for line in (one, two)] == [{1}, {2}]  # what was asked for
-    points = [(line.get_marker(), line.get_ydata().tolist()) for line in drawn]
-    assert points == [("s", [1, 2]), ("D", [0.7])]
-    # Side by side, in the columns of 1 and of 2.
-    places = [line.get_xdata().tolist() for line in drawn]
-    assert [round(place) for place in places[0]] == [0, 1]
-    assert round(places[1][0]) == 1
-    assert places[1][0] > places[0][1]
-
-
-def test_a_note_says_what_is_missing():
-    figure = style.note("Nothing was run.")
-    assert [text.get_text() for text in figure.axes[0].texts] == ["Nothing was run."]

@@ -15,9 +15,8 @@ import yaml
 
 from dpmc.types import DpmcError
 from dpmc_papers.plots.style import SMALLEST, WIDTH
-from dpmc_papers.site import build, captions, claims_figure, pages, tables
+from dpmc_papers.site import build, claims_figure, pages, tables
 from dpmc_papers.site.sources import Source
-from dpmc_papers.verdicts import verdict
 from dpmc_papers.verdicts.verdict import VERDICTS, Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -108,15 +107,6 @@ def test_settings_in_print_stand_beside_ours() -> None:
     assert other["raisa2021dphmc"] == 1  # sigma_0 of the banana
 
 
-def test_other_scales_and_what_is_left_out_are_told() -> None:
-    source = source_of("raisa2021dphmc")
-    assert "about the published grid" not in pages.pages(source, TEXTS)["index.md"]
-    other = dataclasses.replace(source, scale="quick", left_out=("figure_new",))
-    text = pages.pages(other, TEXTS)["index.md"]
-    assert "about the published grid. Numbers here are of scale quick." in text
-    assert r"Not among these results: figure\_new." in text
-
-
 def test_what_is_missing_is_refused(tmp_path: Path) -> None:
     source = source_of("raisa2021dphmc")
     outputs = {**source.config["outputs"], "figure9": {"kind": "figure", "caption": "figure1.rst"}}
@@ -142,29 +132,6 @@ def test_pages_are_written_whole_and_old_files_go(tmp_path: Path) -> None:
     assert (folder / "figure1.svg").read_bytes() == (source.folder / "figure1.svg").read_bytes()
 
 
-def test_captions_refuse_what_they_cannot_fill() -> None:
-    with pytest.raises(DpmcError, match="caption of figure1: 'nothing' is undefined"):
-        captions.caption("figure1", "{{ nothing }}", source_of("raisa2021dphmc").facts)
-    filled = captions.caption("x", "One\ntwo.\n\n{{ output }}\n", source_of("league").facts)
-    assert filled == ["One two.", "{}"]
-
-
-def test_titles_name_outputs_as_documents_do() -> None:
-    names = ("figure6_2_published", "table5_1", "figure_mala", "figure1_variants", "budget")
-    assert [captions.title(name) for name in names] == [
-        "Figure 6.2, published", "Table 5.1", "Figure: mala", "Figure 1, variants", "Budget",
-    ]  # fmt: skip
-
-
-def test_no_use_of_the_data_is_told_twice() -> None:
-    for paper in PAPERS:
-        facts = source_of(paper).facts
-        for experiment in facts.table["experiment"].unique():
-            uses = facts.outside(experiment).split("; ")
-            assert len(uses) == len(set(uses))
-            assert sum("clip fractions" in use for use in uses) <= 1
-
-
 def judged(reason: str) -> Verdict:
     return Verdict("a<b", "here", (), "as_published", "|x|", 1.0, 0.1, "r", "undecided", reason)
 
@@ -178,17 +145,6 @@ def test_what_pages_are_told_is_shown_as_it_is() -> None:
     assert pages.plain("a_b | [c] *d*") == r"a\_b \| \[c\] \*d\*"
 
 
-def test_verdicts_are_read_back_as_they_were_judged() -> None:
-    read = source_of("raisa2021dphmc").verdicts
-    table = verdict.table(read)
-    assert repr(verdict.from_table(table)) == repr(read)  # NaN differs from itself
-    assert {(), ("figure1",), ("figure1", "figure3")} <= {entry.output for entry in read}
-    with pytest.raises(DpmcError, match=r"`verdict` must be one of reproduced, .* got 'maybe'"):
-        verdict.from_table(table.assign(verdict="maybe"))
-    with pytest.raises(DpmcError, match="column `reason` is missing"):
-        verdict.from_table(table.drop(columns="reason"))
-
-
 def test_tables_merge_quartiles_and_leave_out_what_is_empty() -> None:
     values = pd.DataFrame({"a_q1": [1.0], "a_median": [2.5], "a_q3": [3.0], "b_median": [np.nan]})
     shown = tables.compact(values)
@@ -196,14 +152,6 @@ def test_tables_merge_quartiles_and_leave_out_what_is_empty() -> None:
     text = tables.frame("T", shown)
     assert "<td>2.5 [1, 3]</td>" in text
     assert "b median" not in text
-
-
-def test_a_table_that_is_too_long_says_where_the_rest_is() -> None:
-    values = pd.DataFrame({"x": ["words " * 10] * 4000})
-    text = tables.frame("T", values, "t.csv")
-    assert len(text) < 2 * tables.LARGEST
-    found = re.search(r"The first ([\d,]+) of 4,000 rows; all are in \[t.csv\]\(t.csv\)", text)
-    assert text.count("<tr>") == int(found[1].replace(",", "")) + 1
 
 
 def test_links_of_pages_lead_to_the_site_or_become_plain(tmp_path: Path) -> None:
@@ -227,14 +175,6 @@ def test_links_of_pages_lead_to_the_site_or_become_plain(tmp_path: Path) -> None
         assert text == ("a" if wanted is None else f"[a]{wanted}"), link
     text = build.rewritten("[a](../src/dpmc/rng.py)", ROOT / "docs/x.md", ROOT, tmp_path, folders)
     assert (tmp_path / text[4:-1]).resolve() == ROOT / "src/dpmc/rng.py"
-
-
-def test_names_in_a_chapter_are_those_of_its_document() -> None:
-    shown = {"one2020": {"P-1": "claims.html#P-1-x"}, "two2021": {"P-1": "claims.html#P-1-y"}}
-    text = "## One (`one2020`)\n\n`P-1` and `P-2`\n\n## Two (`two2021`)\n\n`P-1`"
-    found = build.named(text, "errata", shown)
-    assert '<a href="results/one2020/claims.html#P-1-x"><code>P-1</code></a> and `P-2`' in found
-    assert '<a href="results/two2021/claims.html#P-1-y"><code>P-1</code></a>' in found
 
 
 def test_the_page_of_all_results_leads_with_findings_and_says_what_is_missing() -> None:

@@ -10,12 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from dpmc import registry
-from dpmc.ep.network import engine as network_engine
 from dpmc.privacy.schedules import COUNTERS, STANDARDISATION
 from dpmc.types import UNAVAILABLE, DpmcError, UnavailableError
 from dpmc_papers.config import problems
-from dpmc_papers.data import network_rows, uci, uci_network
-from dpmc_papers.studies import mixture, networks, perturbation
+from dpmc_papers.data import uci, uci_network
+from dpmc_papers.studies import mixture, networks
 from tests.support import setups, tables
 
 MIXTURE = {
@@ -69,15 +68,6 @@ def test_every_method_on_a_mixture_gives_a_row_per_point_and_replicate(method, r
         assert table["outside"].str.contains("steps skipped").all()
 
 
-def test_more_of_the_budget_is_a_closer_posterior():
-    """Median errors of nine runs at epsilon 0.5 and 1000."""
-    points = [{"epsilon": e} for e in (0.5, 1000.0)]
-    given = settings("mixture", LARGER, "dp_sep", points=points, params={"num_passes": 10})
-    table = mixture.run(given, problems.make_data(setups.problem(LARGER), 3), range(9))
-    median = table.groupby("epsilon")["mean_error"].median()
-    assert median[0.5] > 2 * median[1000.0]
-
-
 def test_fresh_rows_are_another_draw_for_every_replicate(rows):
     points = [{}]
     shared = {"num_passes": 1}
@@ -125,40 +115,6 @@ def test_simulated_rows_are_a_network_and_noise():
     assert left > 0.25
     other = problems.make_data(setups.problem({**SIMULATED, "name": "simulated 2"}), 3)
     assert not np.allclose(dataset.x, other.x)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("num_rows", 1), ("dim", 0), ("noise_sd", 1.0), ("num_units", 0)]
-)
-def test_bad_sizes_of_simulated_rows_are_refused(name, value):
-    with pytest.raises(DpmcError, match=rf"`{name}` must be"):
-        network_rows.Params(**{"num_rows": 10, "dim": 2, name: value})
-
-
-def test_points_of_a_study_have_parameters_of_the_method():
-    points = [{"epsilon": 1.0, "clip_bound": c, "prior_precision": 3.0} for c in (1e-6, 0.3)]
-    given = settings("networks", SIMULATED, "dp_sep", points=points)
-    given = replace(given, params={"num_passes": 20, "hidden": {"network_rows": 10}})
-    table = networks.run(given, None, range(3))
-    assert (table["guarantee_epsilon"] <= 1).all()
-    # Nothing passes a tiny clip: what is predicted is the centre. The default learns something.
-    ratio = (table["rmse"] / table["rmse_of_mean"]).groupby(table["point"], sort=False).mean()
-    assert ratio.iloc[0] == pytest.approx(1, abs=0.02)
-    assert ratio.iloc[1] < 0.9
-
-
-def test_a_fit_without_memory_is_told_and_stops_nothing(monkeypatch):
-    monkeypatch.setattr(network_engine, "available_bytes", lambda: 2.0**20)
-    given = settings("networks", SIMULATED, "ep", points=[{}])
-    given = replace(given, params={"num_passes": 1, "hidden": {"network_rows": 50}})
-    row = networks.run(given, None, [0]).iloc[0]
-    # Two natural parameters of 50 * 5 + 51 weights, in eights, for 1,000 rows.
-    assert row["status"].startswith(
-        "refused: method 'ep' needs 0.00502 GiB for its sites, and this"
-    )
-    assert math.isnan(row["rmse"])
-    assert row["num_rows"] == 1000
-    assert math.isinf(row["guarantee_epsilon"])
 
 
 def network_problem(preprocess: str):
@@ -266,16 +222,3 @@ def test_bad_settings_are_refused_in_one_line(study, method, change, message, ro
     with pytest.raises(DpmcError, match=message) as caught:
         run(given, rows, [0])
     assert "\n" not in str(caught.value)
-
-
-def test_bounds_are_tabled_by_threshold():
-    points = [{"dim": 2, "noise_sd": 0.08}]
-    params = {"thresholds": [0.05, 0.5], "num_draws": 2000}
-    given = settings("perturbation", MIXTURE, "moments", points=points, params=params)
-    table = perturbation.run(given, None, [0])
-    assert table["threshold"].tolist() == [0.05, 0.5]
-    assert (table["published_bound"] > table["probability"]).all()
-    given = settings("perturbation", MIXTURE, "natural", points=points, params=params)
-    table = perturbation.run(given, None, [0])
-    assert table["probability"].between(0, 1).all()
-    assert table["published_bound"].isna().all()

@@ -93,15 +93,6 @@ def commands(params: dict[str, Any]) -> StudySetup:
     return setup("foreign", [{"epsilon": 1.0}], study="league_commands", params=given)
 
 
-def test_a_setting_of_a_method_counts() -> None:
-    points = [{"epsilon": 1.0, "clip_factor": factor} for factor in (0.25, 1.0)]
-    table = run(league, setup("langevin", points, "student_location_v1"))
-    assert list(table["clip_factor"]) == [0.25, 1.0]
-    assert table["sliced_wasserstein"].nunique() == 2
-    plain = run(league, setup("langevin", [{"epsilon": 1.0}], "student_location_v1"))
-    assert plain["sliced_wasserstein"][0] == table["sliced_wasserstein"][1]
-
-
 def test_a_method_is_attacked_where_that_is_asked_for() -> None:
     given = setup("langevin", [{"epsilon": 1.0}], params={**QUICK, "attack_runs": 30})
     (row,) = run(league, given).to_dict("records")
@@ -136,33 +127,6 @@ def test_the_clip_bound_of_dp_sep_is_fixed_or_found_within_the_same_budget() -> 
         (point,) = setup(name, [{"epsilon": 5.0, **own}], **common).each()
         with pytest.raises(DpmcError, match=f"`{next(iter(own))}` must be"):
             league_sep_clip.check(point)
-
-
-@pytest.mark.slow
-def test_fewer_rows_are_another_posterior() -> None:
-    points = [{"epsilon": 4.0, "num_rows": number} for number in (500, 50_000)]
-    table = run(league, setup("automatic", points, "student_location_v1"))
-    assert list(table["num_rows"]) == [500, 50_000]
-    assert table["sliced_wasserstein"][0] > table["sliced_wasserstein"][1]
-
-
-@pytest.mark.parametrize(
-    ("module", "given", "told"),
-    [
-        (league, setup("langevin", [{"epsilon": -1.0}]), "`epsilon` must be"),
-        (league, setup("langevin", [{"epsilon": 1.0, "clip": 2}]), "clip_factor"),
-        (league, setup("penalty", [{"epsilon": 1.0, "clip_factor": 2}]), "clip_factor"),
-        (league, setup("langevin", [{"epsilon": 1.0}], "gaussian_3_v1"), "did you mean gaussian"),
-        (league_commands, commands({"command": []}), "`command` must be a list of texts"),
-        (league_commands, setup("gate", [{"epsilon": 1.0}]), "`method` must be foreign"),
-        (league_price, setup("automatic", [{"dim": 2}]), "`method` must be one of hmc"),
-        (league_price, setup("hmc", [{"dim": 0}]), "`dim` must be"),
-    ],
-)
-def test_what_a_run_would_refuse_is_refused_before(module, given, told) -> None:
-    (point,) = given.each()
-    with pytest.raises(DpmcError, match=told):
-        module.check(point)
 
 
 @pytest.mark.slow

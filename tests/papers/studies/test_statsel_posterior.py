@@ -78,20 +78,6 @@ def test_methods_share_releases_and_statistics_share_records():
     assert two == pytest.approx((rows.x**2).mean(), abs=1e-4)
 
 
-def test_theta_and_the_prior_may_be_of_the_point():
-    points = [
-        {"statistic": "max", "theta": t, "epsilon": 5.0, "prior_high": h}
-        for t, h in ((0.5, 5), (0.5, 50), (2, 50))
-    ]
-    given = settings("quadrature", "smooth_laplace", points, delta=1e-4, num_data_sets=100)
-    table = statsel_posterior.run(given, None, [0])
-    assert table["theta"].tolist() == [0.5, 0.5, 2.0]
-    assert table["released"][0] == table["released"][1]
-    assert table["reference_mean"][0] < table["reference_mean"][1]
-    assert table["delta"].eq(1e-4).all()
-    assert (table["guarantee_delta"] <= 1e-4).all()
-
-
 def test_records_released_one_by_one():
     given = settings(
         "sequential", "per_record_laplace", POINTS[1:], num_iterations=200, num_particles=3
@@ -99,31 +85,6 @@ def test_records_released_one_by_one():
     table = statsel_posterior.run(given, None, [0])
     assert math.isfinite(table["estimate"].item())
     assert table["num_particles"].item() == 3
-
-
-def test_times_of_more_particles_are_shorter():
-    """Means of three chains of 20,000: 28 and 12 for 2 and 50 particles, told apart by 1.3."""
-    points = [{**POINTS[1], "num_particles": n} for n in (2, 50)]
-    given = settings("pmmh", "laplace", points, num_iterations=20_000, proposal_sd=4)
-    table = statsel_autocorrelation.run(given, None, range(3))
-    assert list(table.columns) == list(statsel_autocorrelation.COLUMNS)
-    assert table["num_particles"].tolist() == [2] * 3 + [50] * 3
-    few, many = table["iac_geyer"][:3].mean(), table["iac_geyer"][3:].mean()
-    assert few > 1.3 * many
-    assert table["lag"].isna().all()
-    assert table["reliable"].eq(1).all()
-
-
-def test_correlations_come_by_lag():
-    given = settings(
-        "exact", "smooth_laplace", [{"statistic": "max", "theta": 2, "epsilon": 5.0}],
-        delta=1e-4, num_iterations=400, num_particles=4, num_lags=20, num_chains=2,
-        num_data_sets=100,
-    )  # fmt: skip
-    table = statsel_autocorrelation.run(given, None, [0])
-    assert table["lag"].tolist() == list(range(21))
-    assert table["autocorrelation"][0] == 1
-    assert table["autocorrelation"][1] > table["autocorrelation"][15]
 
 
 @pytest.mark.parametrize(

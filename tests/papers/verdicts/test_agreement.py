@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from dpmc_papers.verdicts.agreement import TOLERANCE, compare
 from dpmc_papers.verdicts.bootstrap import Measurement
-from dpmc_papers.verdicts.scales import LOG, ODDS, PLAIN, Scale, scale_of
+from dpmc_papers.verdicts.scales import LOG
 
 RUNS = 20
 REPEATS = 4000
@@ -102,21 +102,3 @@ def test_the_runs_that_would_decide_do():
     )
     single = compare(of(1.0, math.nan, runs=1), 1.0, 1.0, 0.05)
     assert (single.verdict, "single run" in single.reason) == ("undecided", True)
-
-
-@pytest.mark.parametrize("scale", [PLAIN, LOG, ODDS, Scale("log", 1e-3), Scale("odds", 1e-3)])
-def test_scales_have_inverses_and_slopes(scale):
-    for value in (0.01, 0.3, 0.9):
-        assert scale.back(scale.of(value)) == pytest.approx(value, rel=1e-9)
-        step = 1e-7
-        slope = (scale.of(value + step) - scale.of(value - step)) / (2 * step)
-        assert scale.slope(value) == pytest.approx(slope, rel=1e-5)
-
-
-def test_a_metric_has_the_scale_that_fits_it():
-    assert scale_of("mmd") == LOG
-    assert scale_of("loglik") == PLAIN
-    for name in ("acceptance_rate", "ratio_clip_fraction"):
-        scale = scale_of(name, 5e-5)
-        assert scale.name == "odds"
-        assert np.isfinite(scale([0.0, 1.0])).all()

@@ -105,11 +105,6 @@ def test_bad_sentences_are_refused(text, match, tmp_path):
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_list_is_refused(tmp_path):
-    with pytest.raises(DpmcError, match="No such file"):
-        sentences.load(tmp_path / "s.yaml")
-
-
 @pytest.mark.parametrize(
     ("ids", "match"),
     [

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmc.types import DpmcError
-from dpmc_papers.verdicts import bootstrap, evidence
+from dpmc_papers.verdicts import bootstrap
 from dpmc_papers.verdicts.evidence import Evidence, Parts, select
 
 FILTERS = (
@@ -38,20 +37,6 @@ def test_parts_give_the_rows_of_the_table_in_its_order(table, filters):
     expected = select(table, filters)
     assert found.index.tolist() == expected.index.tolist()
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_column_type=False)
-
-
-def test_parts_of_the_wrong_column_are_noticed(table, monkeypatch):
-    """The broken variant: runs lie apart by a column that filters do not speak of."""
-    monkeypatch.setattr(evidence, "APART", ("method",))
-    apart = Parts(table.assign(method=table["problem"].astype(object)))
-    filters = {"experiment": "a", "method": "hmc"}
-    assert len(select(table, filters)) > len(select(apart.of(filters), filters))
-
-
-def test_an_unknown_column_is_refused_in_parts_too(table):
-    given = Evidence(table, {}, np.random.default_rng(0), 1, parts=Parts(table))
-    with pytest.raises(DpmcError, match=r"known column \(epsilon, .*\), got 'size'"):
-        given.select({"experiment": "a", "size": 1})
 
 
 @pytest.mark.parametrize("size", [1, 2, 9, 10])

@@ -13,7 +13,7 @@ from dpmc_papers.verdicts import judge as judge_claims
 from dpmc_papers.verdicts import printed_series
 from dpmc_papers.verdicts.lookup import kinds
 from tests.support import printed
-from tests.support.printed import judge, one, runs, two_piece
+from tests.support.printed import judge, runs, two_piece
 
 LEVEL = {
     "rule": {
@@ -84,29 +84,6 @@ def test_a_box_is_compared_by_its_median(shift, verdict, context):
     table = judge(context, blocks=[block(cells=cells, decimals=4)], metrics=rows)
     assert table["verdict"].tolist() == [verdict]
     assert table["ours"].iloc[0] == pytest.approx(np.median(values))
-
-
-def test_a_box_that_was_not_run_is_not_run(context):
-    rows = runs([0.5, 0.6], problem="a", epsilon=3)
-    table = judge(context, blocks=[block()], metrics=rows)
-    assert set(table["verdict"]) == {"not run"}
-    assert table["reason"].iloc[0] == "not in this run: mmd of experiment e, a, epsilon 1"
-
-
-def test_settings_in_print_have_no_verdict(context, claimed):
-    (table,) = (b for b in claimed["series"] if b["id"] == "T-5.1")
-    assert len(printed_series.expand(table)) == 47
-    assert judge(context, blocks=[table]).empty
-    assert "`cells` of 'circle'" in printed_series.fault(
-        {**table, "cells": {**table["cells"], "circle": [1]}}, {}
-    )
-
-
-def test_a_problem_that_was_cut_down_is_not_run(context):
-    path = "problems.flat_banana_10d.data.params.num_rows"
-    for wanted, verdict in ((200000, "reproduced"), (10, "not run")):
-        needs = {"flat_banana_10d": {path: wanted}}
-        assert one(context, LEVEL, needs=needs)["verdict"] == verdict
 
 
 # Claims that not even the printed boxes establish, on as many runs as they hold.
