@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import dpmc
+from dpmc.fits import predictive
 from dpmc.fits.predictive import responses
 from dpmc.types import DpmcError
 
